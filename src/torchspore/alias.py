@@ -45,6 +45,21 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Puts the front end's module object where Python looks for the alias's."""
         name = module.__name__
         sys.modules[name] = front_end_module(name)
+        parent, _, child = name.rpartition(".")
+        if parent in sys.modules and lookup.is_name_of_more(name):
+            _keep(sys.modules[parent], child)
+
+
+def _keep(parent: ModuleType, child: str) -> None:
+    """Has `parent` keep its `child`, a function, when Python puts the module of that name in its place, as it does next."""
+    kind = type(parent)
+
+    def __setattr__(module: ModuleType, name: str, value: object) -> None:
+        ModuleType.__setattr__(module, "__class__", kind)
+        if name != child:
+            setattr(module, name, value)
+
+    parent.__class__ = type(kind.__name__, (kind,), {"__setattr__": __setattr__})
 
 
 _finder = Alias()

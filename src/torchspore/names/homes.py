@@ -269,6 +269,7 @@ NAMES: dict[str, str] = {
     "mindspore.common.dtype.QuantDtype": "mindspore.common.QuantDtype",
     "mindspore.common.lazy_inline": "mindspore.parallel._shard.lazy_inline",
     "mindspore.ops.shard": "mindspore.parallel._shard.shard",
+    "mindspore.parallel.shard": "mindspore.parallel._shard.shard",
     "mindspore.ops.reshard": "mindspore.parallel._shard.reshard",
     **{f"mindspore.parallel{module}.set_op_strategy_config": "mindspore.parallel.strategy_config.set_op_strategy_config" for module in (
         "", ".checkpoint_transform",

@@ -50,6 +50,18 @@ def is_moved_module(path: str) -> bool:
     return bool(homes.homes_of_module(path)) and path in listing.mindspore()
 
 
+def is_name_of_more(path: str) -> bool:
+    """Whether the module `path` has the name of a function or class beside it, which MindSpore's package shows under that name."""
+    parent, _, child = path.rpartition(".")
+    attribute = vars(sys.modules[parent]).get(child)
+    if attribute is None:
+        try:
+            attribute = resolve(path)
+        except AttributeError:
+            return False
+    return not isinstance(attribute, ModuleType)
+
+
 def resolve(path: str) -> Any:
     """What the moved name `path` means here. Raises AttributeError where the table or the home has nothing for it."""
     module, _, name = path.rpartition(".")

@@ -1,0 +1,320 @@
+"""Attention as inference has it: of whole prompts, of one token against a cache of keys and values, and of caches that are cut into blocks.
+
+What Ascend's kernels compute in half precision is computed in float32 here and rounded once. Quantized forms are refused by name.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn.functional import grid_sample
+
+from torchspore.base.text import message
+from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.flash_attention import for_each_query, heads_apart, heads_together
+
+T = torch.Tensor
+Lengths = Any
+"""One length for each row of the batch, or one for all: a Tensor, a tuple or a list."""
+
+
+@op(primitive="PromptFlashAttention", init=(
+    "num_heads", "scale_value", "pre_tokens", "next_tokens", "input_layout", "num_key_value_heads", "sparse_mode", "inner_precise",
+))
+def prompt_flash_attention(
+    query: T, key: T, value: T, attn_mask: T | None = None, actual_seq_lengths: Lengths = None, actual_seq_lengths_kv: Lengths = None,
+    pse_shift: T | None = None, deq_scale1: T | None = None, quant_scale1: T | None = None, deq_scale2: T | None = None,
+    quant_scale2: T | None = None, quant_offset2: T | None = None, num_heads: int = 1, scale_value: float = 1.0,
+    pre_tokens: int = 2147483647, next_tokens: int = 0, input_layout: str = "BSH", num_key_value_heads: int = 0, sparse_mode: int = 0,
+    inner_precise: int = 1,
+) -> T:
+    """softmax(scale_value * query @ key^T + pse_shift) @ value of (B, S, H) or (B, N, S, D), without what `attn_mask` marks.
+
+    Beyond the actual lengths keys are not seen, and queries give zeros. `sparse_mode` 0 sees, where there is a mask, from `pre_tokens`
+    before to `next_tokens` behind a query; 1 as the mask says; 2 and 3 nothing behind it, counted from the left upper or the right lower
+    corner; 4 a band counted from the right lower one. Raises ValueError for quantized forms and what does not fit.
+    """
+    call = "prompt_flash_attention"
+    _no_quantized(
+        call, query, deq_scale1=deq_scale1, quant_scale1=quant_scale1, deq_scale2=deq_scale2, quant_scale2=quant_scale2,
+        quant_offset2=quant_offset2,
+    )
+    _check(call, inner_precise, (0, 1), "inner_precise")
+    q, k, v = _apart(call, query, key, value, input_layout, num_heads, num_key_value_heads)
+    lengths = _lengths(call, "actual_seq_lengths", actual_seq_lengths, q), _lengths(call, "actual_seq_lengths_kv", actual_seq_lengths_kv, k)
+    hidden = _hidden(call, q, k, lengths, attn_mask, sparse_mode, pre_tokens, next_tokens)
+    return heads_together(_attention(q, k, v, scale_value, pse_shift, hidden)[0], input_layout).to(query.dtype)
+
+
+@op(primitive="IncreFlashAttention", init=(
+    "num_heads", "input_layout", "scale_value", "num_key_value_heads", "block_size", "inner_precise",
+))
+def incre_flash_attention(
+    query: T, key: Any, value: Any, attn_mask: T | None = None, actual_seq_lengths: Lengths = None, pse_shift: T | None = None,
+    dequant_scale1: T | None = None, quant_scale1: T | None = None, dequant_scale2: T | None = None, quant_scale2: T | None = None,
+    quant_offset2: T | None = None, antiquant_scale: T | None = None, antiquant_offset: T | None = None, block_table: T | None = None,
+    num_heads: int = 1, input_layout: str = "BSH", scale_value: float = 1.0, num_key_value_heads: int = 0, block_size: int = 0,
+    inner_precise: int = 1, kv_padding_size: T | None = None,
+) -> T:
+    """Attention of one new token, (B, 1, H) or (B, N, 1, D), over keys and values (B, S, kvH) or (B, kvN, S, D), or lists of one of these.
+
+    `actual_seq_lengths` keys count, the first ones, or with `kv_padding_size` the last ones before so many. With a `block_table`
+    (B, blocks) keys and values are blocks, (number, block_size, kvH) or (number, kvN, block_size, D). Raises ValueError for quantized forms
+    and a `block_size` that is not theirs.
+    """
+    call = "incre_flash_attention"
+    _no_quantized(
+        call, query, dequant_scale1=dequant_scale1, quant_scale1=quant_scale1, dequant_scale2=dequant_scale2, quant_scale2=quant_scale2,
+        quant_offset2=quant_offset2, antiquant_scale=antiquant_scale, antiquant_offset=antiquant_offset,
+    )
+    _check(call, inner_precise, (0, 1), "inner_precise")
+    key, value = (_only(call, name, given) for name, given in (("key", key), ("value", value)))
+    if block_table is not None:
+        key, value = (_from_blocks(call, t, block_table, input_layout, block_size) for t in (key, value))
+    q, k, v = _apart(call, query, key, value, input_layout, num_heads, num_key_value_heads)
+    hidden = _beyond(k, _lengths(call, "actual_seq_lengths", actual_seq_lengths, k), kv_padding_size)
+    if attn_mask is not None:
+        hidden = hidden | attn_mask.to(torch.bool).reshape(attn_mask.shape[0], 1, 1, -1)
+    return heads_together(_attention(q, k, v, scale_value, pse_shift, hidden)[0], input_layout).to(query.dtype)
+
+
+@op()
+def fused_infer_attention_score(
+    query: T, key: Any, value: Any, *, pse_shift: T | None = None, atten_mask: T | None = None, actual_seq_lengths: Lengths = None,
+    actual_seq_lengths_kv: Lengths = None, dequant_scale1: T | None = None, quant_scale1: T | None = None, dequant_scale2: T | None = None,
+    quant_scale2: T | None = None, quant_offset2: T | None = None, antiquant_scale: T | None = None, antiquant_offset: T | None = None,
+    key_antiquant_scale: T | None = None, key_antiquant_offset: T | None = None, value_antiquant_scale: T | None = None,
+    value_antiquant_offset: T | None = None, block_table: T | None = None, query_padding_size: T | None = None,
+    kv_padding_size: T | None = None, key_shared_prefix: T | None = None, value_shared_prefix: T | None = None,
+    actual_shared_prefix_len: Lengths = None, num_heads: int = 1, scale: float = 1.0, pre_tokens: int = 2147483647,
+    next_tokens: int = 2147483647, input_layout: str = "BSH", num_key_value_heads: int = 0, sparse_mode: int = 0, inner_precise: int = 1,
+    block_size: int = 0, antiquant_mode: int = 0, key_antiquant_mode: int = 0, value_antiquant_mode: int = 0,
+    softmax_lse_flag: bool = False,
+) -> tuple[T, T]:
+    """`prompt_flash_attention` of several queries, `incre_flash_attention` of one; and the logarithm of the sum of exponentials.
+
+    That is float32 (B, N, S, 1) with `softmax_lse_flag`, else a zero (1,). With the layout 'BNSD_BSND' the result is (B, S, N, D).
+    Raises ValueError for quantized forms, shared prefixes, and queries and keys padded in front where there are several queries.
+    """
+    call = "fused_infer_attention_score"
+    _no_quantized(
+        call, query, dequant_scale1=dequant_scale1, quant_scale1=quant_scale1, dequant_scale2=dequant_scale2, quant_scale2=quant_scale2,
+        quant_offset2=quant_offset2, antiquant_scale=antiquant_scale, antiquant_offset=antiquant_offset,
+        key_antiquant_scale=key_antiquant_scale, key_antiquant_offset=key_antiquant_offset, value_antiquant_scale=value_antiquant_scale,
+        value_antiquant_offset=value_antiquant_offset, antiquant_mode=antiquant_mode or None, key_antiquant_mode=key_antiquant_mode or None,
+        value_antiquant_mode=value_antiquant_mode or None,
+    )
+    for name, given in (("query_padding_size", query_padding_size), ("key_shared_prefix", key_shared_prefix), (
+        "value_shared_prefix", value_shared_prefix
+    ), ("actual_shared_prefix_len", actual_shared_prefix_len)):
+        if given is not None:
+            raise ValueError(message(f"{call}({name}=...)", "None", hint="write what is to be seen into atten_mask"))
+    _check(call, inner_precise, (0, 1, 2, 3), "inner_precise")
+    inside, outside = ("BNSD", "BSND") if input_layout == "BNSD_BSND" else (input_layout, input_layout)
+    key, value = (_only(call, name, given) for name, given in (("key", key), ("value", value)))
+    if block_table is not None:
+        key, value = (_from_blocks(call, t, block_table, inside, block_size) for t in (key, value))
+    q, k, v = _apart(call, query, key, value, inside, num_heads, num_key_value_heads)
+    of_keys = _lengths(call, "actual_seq_lengths_kv", actual_seq_lengths_kv, k)
+    if q.shape[2] == 1:
+        hidden = _beyond(k, of_keys, kv_padding_size)
+        hidden = hidden if atten_mask is None else hidden | atten_mask.to(torch.bool).reshape(atten_mask.shape[0], 1, 1, -1)
+    else:
+        if kv_padding_size is not None:
+            raise ValueError(message(f"{call}(kv_padding_size=...) of several queries", "None", hint="write it into atten_mask"))
+        lengths = _lengths(call, "actual_seq_lengths", actual_seq_lengths, q), of_keys
+        hidden = _hidden(call, q, k, lengths, atten_mask, sparse_mode, pre_tokens, next_tokens)
+    out, sums = _attention(q, k, v, scale, pse_shift, hidden)
+    return heads_together(out, outside).to(query.dtype), sums if softmax_lse_flag else sums.new_zeros(1)
+
+
+@op(primitive="ReshapeAndCache", states=("key_cache", "value_cache"))
+def reshape_and_cache(
+    key: T, value: T | None = None, key_cache: T | None = None, value_cache: T | None = None, slot_mapping: T | None = None,
+) -> T:
+    """Writes the keys and values of new tokens (n, N, D) into blocks (blocks, block_size, N, D), at their slots (n,); gives the keys.
+
+    A slot counts through the blocks; tokens of negative slots are not written.
+    """
+    if key_cache is None or slot_mapping is None or (value is None) != (value_cache is None):
+        raise ValueError(message("reshape_and_cache", "a key_cache and a slot_mapping, and a value_cache where there is a value"))
+    wanted = slot_mapping.reshape(-1).long()
+    written = wanted >= 0
+    for new, cache in ((key, key_cache), (value, value_cache)):
+        if new is not None and cache is not None:
+            slots = cache.view(cache.shape[0] * cache.shape[1], -1)
+            slots[wanted[written]] = new.detach().reshape(len(wanted), -1)[written].to(cache.dtype)
+    return key
+
+
+@op(primitive="PagedAttention", init=("head_num", "scale_value", "kv_head_num", "kv_cache_quant_mode", "mask_mode", "mla_v_dim"))
+def _paged_attention(
+    query: T, key_cache: T, value_cache: T | None = None, block_tables: T | None = None, context_lens: T | None = None,
+    antiquant_scale: T | None = None, antiquant_offset: T | None = None, attn_mask: T | None = None, q_seq_lens: T | None = None,
+    alibi_mask: T | None = None, head_num: int = 1, scale_value: float = 1.0, kv_head_num: int = 1, kv_cache_quant_mode: str = "DEFAULT",
+    mask_mode: str = "MASK_DEFAULT", mla_v_dim: int = 0,
+) -> T:
+    """Attention of one token each, (n, N, D) or (n, N * D), over the first `context_lens` keys of its blocks (`block_tables`, (n, most)).
+
+    Raises ValueError for quantized caches, several queries of one sequence, masks, and the compressed caches of `mla_v_dim`.
+    """
+    call = "PagedAttention"
+    _no_quantized(call, query, antiquant_scale=antiquant_scale, antiquant_offset=antiquant_offset)
+    for name, given in (("q_seq_lens", q_seq_lens), ("attn_mask", attn_mask), ("mla_v_dim", mla_v_dim or None)):
+        if given is not None:
+            raise ValueError(message(f"{call}({name}=...)", "None", hint="use fused_infer_attention_score with a block_table"))
+    if value_cache is None or block_tables is None or context_lens is None:
+        raise ValueError(message(call, "a value_cache, block_tables and context_lens"))
+    _check(call, mask_mode, ("MASK_DEFAULT", "TRAPEZOIDAL"), "mask_mode")
+    _check(call, kv_cache_quant_mode, ("DEFAULT",), "kv_cache_quant_mode")
+    q = query.reshape(len(query), head_num, 1, -1)
+    caches = [_from_blocks(call, t.reshape(*t.shape[:2], -1), block_tables, "BSH", 0) for t in (key_cache, value_cache)]
+    k, v = (for_each_query(heads_apart(t, "BSH", kv_head_num), q) for t in caches)
+    shift = None if alibi_mask is None else alibi_mask.reshape(len(query), -1, 1, alibi_mask.shape[-1])[..., : k.shape[2]]
+    hidden = _beyond(k, context_lens.reshape(-1).long())
+    return _attention(q, k, v, scale_value, shift, hidden)[0].reshape(query.shape).to(query.dtype)
+
+
+@op(primitive="RingAttentionUpdate")
+def ring_attention_update(
+    prev_attn_out: T, prev_softmax_max: T, prev_softmax_sum: T, cur_attn_out: T, cur_softmax_max: T, cur_softmax_sum: T,
+    actual_seq_qlen: T | None = None, layout: str = "SBH",
+) -> tuple[T, T, T]:
+    """What attention over two parts of the keys comes to together: the output, and the largest product and sum of exponentials of it.
+
+    Outputs are (S, B, H) with sums (B, N, S, 8), or for the layout 'TND' (T, N, D) with (T, N, 8), where `actual_seq_qlen` must be given.
+    """
+    _check("ring_attention_update", layout, ("SBH", "TND"), "layout")
+    if layout == "TND" and actual_seq_qlen is None:
+        raise ValueError(message("ring_attention_update(layout='TND')", "an actual_seq_qlen"))
+    largest = torch.maximum(prev_softmax_max, cur_softmax_max)
+    before, now = prev_softmax_sum * torch.exp(prev_softmax_max - largest), cur_softmax_sum * torch.exp(cur_softmax_max - largest)
+    total = before + now
+    out = prev_attn_out.float() * _per_feature(before / total, prev_attn_out, layout)
+    out = out + cur_attn_out.float() * _per_feature(now / total, cur_attn_out, layout)
+    return out.to(prev_attn_out.dtype), largest, total
+
+
+def _per_feature(weights: T, like: T, layout: str) -> T:
+    """Weights (B, N, S, 8) or (T, N, 8) as they stand beside an output."""
+    one = weights[..., :1]
+    if layout == "TND":
+        return one
+    return one.expand(*one.shape[:-1], like.shape[-1] // one.shape[1]).permute(2, 0, 1, 3).reshape(like.shape)
+
+
+@op(primitive="MultiScaleDeformableAttn")
+def multi_scale_deformable_attn_function(value: T, shape: T, offset: T, locations: T, weight: T) -> T:
+    """Values at sampled places of several feature maps, weighed and summed (Zhu and others, Deformable DETR): (B, queries, heads * D).
+
+    `value` (B, keys, heads, D) has the maps one behind the other; map l is `shape[l]` (height, width) and begins at `offset[l]`.
+    `locations` (B, queries, heads, levels, points, 2) are x and y from 0 to 1, `weight` is the same without the last axis.
+    """
+    batch, _, heads, width = value.shape
+    sampled = []
+    for level, ((high, wide), start) in enumerate(zip(shape.tolist(), offset.tolist())):
+        part = value[:, start : start + high * wide].permute(0, 2, 3, 1).reshape(batch * heads, width, high, wide)
+        places = (2 * locations[:, :, :, level] - 1).transpose(1, 2).flatten(0, 1)
+        sampled.append(grid_sample(part.float(), places.float(), align_corners=False))
+    weights = weight.transpose(1, 2).flatten(3).flatten(0, 1).unsqueeze(1).float()
+    out = (torch.cat(sampled, -1) * weights).sum(-1)
+    return out.reshape(batch, heads * width, -1).transpose(1, 2).to(value.dtype)
+
+
+def _attention(q: T, k: T, v: T, scale: float, shift: T | None, hidden: T) -> tuple[T, T]:
+    """softmax(scale * q @ k^T + shift) @ v in float32, zeros where nothing is seen; and the logarithm of its sum of exponentials."""
+    scores = (q.float() @ k.float().mT) * scale
+    if shift is not None:
+        scores = scores + shift[..., : scores.shape[-2], : scores.shape[-1]]
+    scores = scores.masked_fill(hidden, -torch.inf)
+    weights = torch.where(hidden.all(-1, keepdim=True), 0, torch.softmax(scores, -1))
+    return weights @ v.float(), torch.logsumexp(scores, -1, keepdim=True)
+
+
+def _apart(call: str, query: T, key: T, value: T, layout: str, heads: int, kv_heads: int) -> tuple[T, T, T]:
+    """Queries, keys and values as (B, N, S, D) with equally many heads."""
+    _check(call, layout, ("BSH", "BNSD", "BSND"), "input_layout")
+    groups = kv_heads or heads
+    if heads < 1 or groups < 0 or heads % groups:
+        given = f"{call}(num_heads={heads}, num_key_value_heads={kv_heads})"
+        raise ValueError(message(given, "a number of heads, and 0 or one that divides it"))
+    for name, t, count in (("query", query, heads), ("key", key, groups), ("value", value, groups)):
+        found = t.shape[1] if layout == "BNSD" else t.shape[2] if layout == "BSND" else None
+        if t.dim() != len(layout) or (t.shape[-1] % count if found is None else found != count):
+            raise ValueError(message(f"{call}({name}: {list(t.shape)})", f"{layout} with {count} heads"))
+    q = heads_apart(query, layout, heads)
+    k, v = (for_each_query(heads_apart(t, layout, groups), q) for t in (key, value))
+    return q, k, v
+
+
+def _hidden(call: str, q: T, k: T, lengths: tuple[T, T], mask: T | None, mode: int, before: int, behind: int) -> T:
+    """What each query does not see, (B, 1 or N, S, keys): beyond the lengths, and by the mask's mode."""
+    _check(call, mode, (0, 1, 2, 3, 4), "sparse_mode")
+    rows = torch.arange(q.shape[2], device=q.device).unsqueeze(-1)
+    columns = torch.arange(k.shape[2], device=q.device)
+    of_queries, of_keys = (one.reshape(-1, 1, 1, 1) for one in lengths)
+    hidden = (columns >= of_keys) | (rows >= of_queries)
+    place = columns - rows
+    if mode in (3, 4):
+        place = place - (of_keys - of_queries)
+    if mode in (2, 3):
+        return hidden | (place > 0)
+    if mode == 4 or (mode == 0 and mask is not None):
+        hidden = hidden | (place > behind) | (place < -before)
+    if mode in (0, 1) and mask is not None:
+        mask = mask.to(torch.bool)
+        hidden = hidden | (mask.unsqueeze(1) if mask.dim() == 3 else mask)[..., : q.shape[2], : k.shape[2]]
+    elif mode == 1:
+        raise ValueError(message(f"{call}(sparse_mode=1)", "a mask"))
+    return hidden
+
+
+def _beyond(k: T, lengths: T, padding: T | None = None) -> T:
+    """Which keys (B, 1, 1, S) are not among the first ones, or not among the last ones before a padding."""
+    columns, lengths = torch.arange(k.shape[2], device=k.device), lengths.reshape(-1, 1, 1, 1)
+    if padding is None:
+        return columns >= lengths
+    end = k.shape[2] - padding.reshape(-1)[0].clamp(min=0)
+    return (columns >= end) | (columns < end - lengths) | (end - lengths < 0)
+
+
+def _lengths(call: str, name: str, given: Lengths, t: T) -> T:
+    """One length for each row of the batch of t (B, N, S, D)."""
+    if given is None:
+        return torch.full((t.shape[0],), t.shape[2], device=t.device)
+    lengths = torch.as_tensor(given, device=t.device).reshape(-1).long()
+    if len(lengths) not in (1, t.shape[0]):
+        raise ValueError(message(f"{call}({name} of {len(lengths)} lengths)", f"1 or {t.shape[0]}"))
+    return lengths
+
+
+def _from_blocks(call: str, blocks: T, table: T, layout: str, size: int) -> T:
+    """The keys or values of each sequence, (B, S, H) or (B, N, S, D), out of blocks; entries below 0 stand for none."""
+    found = blocks.shape[2] if layout == "BNSD" else blocks.shape[1]
+    if size not in (0, found):
+        raise ValueError(message(f"{call}(block_size={size}) of blocks {list(blocks.shape)}", f"{found}"))
+    chosen = blocks[table.long().clamp(min=0)]
+    return chosen.transpose(1, 2).flatten(2, 3) if layout == "BNSD" else chosen.flatten(1, 2)
+
+
+def _only(call: str, name: str, given: Any) -> T:
+    """The Tensor, also where it stands in a list."""
+    if isinstance(given, (list, tuple)):
+        if len(given) != 1:
+            raise ValueError(message(f"{call}({name} of {len(given)} Tensors)", "one", hint="join them along the batch"))
+        return given[0]  # type: ignore[no-any-return]
+    return given  # type: ignore[no-any-return]
+
+
+def _no_quantized(call: str, query: T, **given: Any) -> None:
+    """Raises ValueError for the arguments of quantized forms."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(message(f"{call}({name}=...)", "None", hint="compute with float16, bfloat16 or float32 Tensors"))
+    if not query.is_floating_point():
+        raise ValueError(message(f"{call} of a query that is quantized", "float16, bfloat16 or float32"))
+
+
+def _check(call: str, value: Any, choices: tuple[Any, ...], name: str) -> None:
+    if value not in choices:
+        raise ValueError(message(f"{call}({name}={value!r})", " or ".join(map(repr, choices))))

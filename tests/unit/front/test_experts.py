@@ -1,0 +1,83 @@
+"""Tokens sorted by their experts and put back, as MindSpore's documents define it: it has kernels on Ascend alone."""
+from __future__ import annotations
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, ops
+from mindspore.ops.auto_generate import MoeInitRoutingV2, MoeTokenPermute, MoeTokenUnpermute
+
+
+@pytest.fixture(params=[ms.PYNATIVE_MODE, ms.GRAPH_MODE], autouse=True)
+def _mode(request: pytest.FixtureRequest) -> None:
+    ms.set_context(mode=request.param)
+
+
+def test_permute_of_the_documents() -> None:
+    tokens = Tensor([[1.0] * 3, [7.0] * 3, [2.0] * 3, [1.0] * 3, [2.0] * 3, [3.0] * 3], ms.bfloat16)
+    rows, places = ops.moe_token_permute(tokens, Tensor([5, 0, 3, 1, 2, 4], ms.int32))
+    assert rows.float().asnumpy()[:, 0].tolist() == [7, 1, 2, 2, 3, 1] and rows.dtype == ms.bfloat16
+    assert places.asnumpy().tolist() == [5, 0, 3, 1, 2, 4] and places.dtype == ms.int32
+
+
+@pytest.mark.parametrize("kept", [None, 0, 9, 12])
+def test_there_and_back(kept: int | None) -> None:
+    chance = np.random.RandomState(0)
+    tokens, experts = chance.randn(6, 4).astype(np.float32), chance.randint(0, 3, (6, 2)).astype(np.int64)
+    weights = chance.rand(6, 2).astype(np.float32)
+
+    def there_and_back(x: Tensor) -> Tensor:
+        rows, places = ops.moe_token_permute(x, Tensor(experts), kept)
+        return ops.moe_token_unpermute(rows, places, Tensor(weights))
+
+    rows, places = ops.moe_token_permute(Tensor(tokens), Tensor(experts), kept)
+    order = sorted(range(12), key=lambda at: experts.reshape(-1)[at])
+    np.testing.assert_array_equal(rows.asnumpy(), tokens[[at // 2 for at in order[: kept or 12]]])
+    is_there = (places.asnumpy() < (kept or 12)).reshape(6, 2)
+    factor = (weights * is_there).sum(1, keepdims=True)
+    np.testing.assert_allclose(there_and_back(Tensor(tokens)).asnumpy(), tokens * factor, rtol=1e-5)
+    slope = ms.grad(lambda x: there_and_back(x).sum())(Tensor(tokens)).asnumpy()
+    np.testing.assert_allclose(slope, np.broadcast_to(factor, (6, 4)), rtol=1e-5)
+
+
+ROUTED = Tensor(np.array([[0.1, 0.2, 0.3], [0.2, 0.7, 0.8], [0.3, 0.3, 0.5]], np.float32))
+EXPERTS = Tensor([[0, 1, 1], [2, 1, 1], [0, 0, 0]], ms.int32)
+
+
+def test_routing_with_a_capacity() -> None:
+    rows, places, counts, before = ops.moe_init_routing_v2(ROUTED, EXPERTS, 3, 2, 3, 1, 0, True)
+    x = ROUTED.asnumpy()
+    np.testing.assert_array_equal(rows.asnumpy(), np.stack([np.stack(two) for two in ((x[0], x[2]), (x[0], x[0]), (x[1], x[0] * 0))]))
+    assert places.asnumpy().tolist() == [0, 2, 3, 4, -1, -1, 1, -1, -1]
+    assert before.asnumpy().tolist() == [4, 4, 1] and counts.asnumpy().tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("active", "flag", "told"), [(0, 0, [0, 0, 0]), (0, 1, [4, 8, 9]), (5, 2, [4, 4, 1])])
+def test_routing_of_all(active: int, flag: int, told: list[int]) -> None:
+    rows, places, counts, _ = ops.moe_init_routing_v2(ROUTED, EXPERTS, active, 0, 3, 0, flag, False)
+    np.testing.assert_array_equal(rows.asnumpy(), ROUTED.asnumpy()[[0, 2, 2, 2, 0, 0, 1, 1, 1]][: active or 9])
+    assert places.asnumpy().tolist() == [0, 4, 5, 8, 6, 7, 1, 2, 3] and counts.asnumpy().tolist() == told
+
+
+def test_what_does_not_fit() -> None:
+    for call, told in (
+        (lambda: ops.moe_token_permute(ROUTED, EXPERTS, None, True), r"moe_token_permute\(padded_mode=True\): expected False"),
+        (lambda: ops.moe_token_permute(ROUTED, Tensor([1, 2])), r"expected tokens \(n, H\) and indices \(n,\) or \(n, k\)"),
+        (lambda: ops.moe_token_unpermute(ROUTED, Tensor([0, 1, 2], ms.int32), None, True), r"expected padded_mode=False"),
+        (lambda: ops.moe_init_routing_v2(ROUTED, EXPERTS, 0, 2, 2, 1, 0, False), r"expected numbers from 0 to 1, as expert_num=2"),
+        (lambda: ops.moe_init_routing_v2(ROUTED, EXPERTS, 0, 2, 3, 2, 0, False), r"drop_pad_mode=2\): expected 0 or 1"),
+        (lambda: ops.moe_init_routing_v2(ROUTED, Tensor([1]), 0, 2, 3, 1, 0, False), r"expected x \(n, H\) and expert_idx \(n, k\)"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            call()
+
+
+def test_primitives() -> None:
+    for primitive, function, given in (
+        (MoeTokenPermute(), ops.moe_token_permute, (ROUTED, EXPERTS)),
+        (MoeTokenUnpermute(), lambda *x: (ops.moe_token_unpermute(*x),), (ROUTED, Tensor([2, 0, 1], ms.int32))),
+        (MoeInitRoutingV2(), ops.moe_init_routing_v2, (ROUTED, EXPERTS, 0, 0, 3, 0, 2, False)),
+    ):
+        found = primitive(*given)
+        for one, wanted in zip(found if isinstance(found, tuple) else (found,), function(*given), strict=True):
+            np.testing.assert_array_equal(one.asnumpy(), wanted.asnumpy())
