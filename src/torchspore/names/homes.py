@@ -268,6 +268,12 @@ NAMES: dict[str, str] = {
     "mindspore.train.get_metrics": "mindspore.train.metrics.get_metrics",
     "mindspore.common.dtype.QuantDtype": "mindspore.common.QuantDtype",
     "mindspore.common.lazy_inline": "mindspore.parallel._shard.lazy_inline",
+    "mindspore.ops.functional.reduce_prod": "mindspore.ops.reduction._reduce_prod",
+    **{f"mindspore._checkparam.{name}{kind}": f"mindspore._tuples.{name}{kind}" for name in ("once", "twice", "triple") for kind in (
+        "", "_sequence",
+    )},
+    "mindspore.train.model._transfer_tensor_to_tuple": "mindspore.train._utils._transfer_tensor_to_tuple",
+    "mindspore.train.model._StepSync": "mindspore.train.callback._callback._StepSync",
     "mindspore.ops.shard": "mindspore.parallel._shard.shard",
     "mindspore.parallel.shard": "mindspore.parallel._shard.shard",
     "mindspore.ops.reshard": "mindspore.parallel._shard.reshard",

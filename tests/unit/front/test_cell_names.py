@@ -121,3 +121,17 @@ def test_set_data_takes_another_shape_and_keeps_the_dtype() -> None:
     whole = Parameter(Tensor([1, 2]), name="n")
     whole.set_data(Tensor([1.5, 2.5]))
     assert whole.dtype == ms.int64 and whole.asnumpy().tolist() == [1, 2]
+
+
+def test_name_of_the_class_and_own_gradient() -> None:
+    class Own(nn.Cell):
+        def construct(self, x):
+            return x
+
+        def bprop(self, x, out, dout):
+            return (dout,)
+
+    assert (Own().cls_name, nn.Dense(2, 2).cls_name, Own().has_bprop, nn.Dense(2, 2).has_bprop) == ("Own", "Dense", True, False)
+    cell = Own()
+    cell.cls_name = "other"
+    assert cell.cls_name == "other" and "cls_name" in dir(nn.Cell)

@@ -50,7 +50,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         _set(self, "_cells", Held())
         self.__dict__.update(
             _auto_prefix=auto_prefix, training=False, requires_grad=False, _hooks=None, _bprop=getattr(type(self), "bprop", None),
-            _flags=dict(flags or {}), _lower=None, _recompute=None, cls_name=type(self).__name__, _param_prefix="", _scope=None,
+            _flags=dict(flags or {}), _lower=None, _recompute=None, _param_prefix="", _scope=None,
             _jit_config={}, cell_type=None, instance_name="",
         )
 

@@ -41,6 +41,20 @@ class CellFacts:
     pipeline_segment = _stage("pipeline_segment")
 
     @property
+    def cls_name(self) -> str:
+        """The name of the Cell's class, which messages begin with; another where it was set."""
+        return str(self.__dict__.get("cls_name", type(self).__name__))
+
+    @cls_name.setter
+    def cls_name(self, value: str) -> None:
+        self.__dict__["cls_name"] = value
+
+    @property
+    def has_bprop(self) -> bool:
+        """Whether the Cell says its gradient itself."""
+        return callable(getattr(self, "bprop", None))
+
+    @property
     def phase(self) -> str:
         """The name of the compilation that MindSpore would look up; 'train' unless set."""
         return str(self.__dict__.get("_phase", "train"))

@@ -1,6 +1,7 @@
 """What training cells of the model zoo ask: mode, mean, number of devices, all from the options of parallel execution."""
 from __future__ import annotations
 
+from torchspore.base.text import message
 from torchspore.context.public import get_auto_parallel_context
 
 
@@ -19,6 +20,12 @@ def _get_device_num() -> int:
     from torchspore.engine.parallel import setting
 
     return setting.device_num()
+
+
+def _device_number_check(parallel_mode: str, device_number: int) -> None:
+    """Raises ValueError for more than one device in the parallel mode 'stand_alone'."""
+    if parallel_mode == "stand_alone" and device_number != 1:
+        raise ValueError(message(f"device_number={device_number}", "1, as parallel_mode is 'stand_alone'"))
 
 
 def _get_global_rank() -> int:

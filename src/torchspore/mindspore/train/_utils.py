@@ -49,6 +49,11 @@ def _to_tensor(elem: Any, scaling_sens: Any = None) -> Any:
     return made[0] if len(made) == 1 else tuple(made)
 
 
+def _transfer_tensor_to_tuple(inputs: Any) -> Any:
+    """A Tensor as a tuple of one; anything else as it is."""
+    return (inputs,) if isinstance(inputs, Tensor) else inputs
+
+
 def _make_directory(path: str, arg_name: str = "path") -> str:
     """The absolute path of a folder, made where it is not there. Raises TypeError for what is no text."""
     if not isinstance(path, str) or not path:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.engine import tree
+from torchspore.engine import eager, tree
 from torchspore.mindspore.common._callback import Callback, RunContext
 from torchspore.mindspore.common.tensor import Tensor
 
@@ -18,6 +18,14 @@ def set_cur_net(net: Any) -> None:
     """Remembers the network that runs now."""
     global CUR_NET
     CUR_NET = net
+
+
+class _StepSync(Callback):
+    """Waits after each step until the device has done it; copies of MindSpore's training loop add it in PyNative mode."""
+
+    def step_end(self, run_context: RunContext) -> None:
+        """Waits."""
+        eager.wait()
 
 
 class InternalCallbackParam(dict):

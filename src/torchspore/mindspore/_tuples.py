@@ -1,0 +1,23 @@
+"""`_checkparam.twice` and its kin: an int for several numbers, as kernel sizes and strides are given."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torchspore.base.text import message, short
+
+
+def _expanding(count: int, kinds: tuple[type, ...], said: str) -> Callable[[Any], tuple[Any, ...]]:
+    def expanded(input_: Any) -> tuple[Any, ...]:
+        if isinstance(input_, int) and not isinstance(input_, bool):
+            return (input_,) * count
+        if not isinstance(input_, kinds) or len(input_) != count:
+            raise TypeError(message(short(input_), f"an int or {said} of {count}"))
+        return tuple(input_)
+
+    expanded.__doc__ = f"An int {count} times, or {said} of {count} as a tuple. Raises TypeError for anything else."
+    return expanded
+
+
+once, twice, triple = (_expanding(count, (tuple,), "a tuple") for count in (1, 2, 3))
+once_sequence, twice_sequence, triple_sequence = (_expanding(count, (tuple, list), "a tuple or list") for count in (1, 2, 3))
