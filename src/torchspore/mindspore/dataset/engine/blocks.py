@@ -41,6 +41,16 @@ def can_stack(operations: list[Any]) -> bool:
     return any(hasattr(operation, "_apply_stack") or hasattr(operation, "_apply_rows") for operation in operations)
 
 
+def take_lists(operations: list[Any]) -> bool:
+    """Whether one of the steps takes a list of values, as those of text do."""
+    return any(hasattr(operation, "_apply_rows") for operation in operations)
+
+
+def is_large(value: Any) -> bool:
+    """Whether a row is worked on by itself."""
+    return type(value) is np.ndarray and value.nbytes > _LARGE
+
+
 def joined(operations: list[Any]) -> list[Any]:
     """The steps, those that can do the one before them in the same go in its place."""
     found: list[Any] = []
@@ -110,7 +120,7 @@ def _stacked(values: Any) -> Any:
     if type(values) is np.ndarray:
         return values
     first = values[0]
-    if type(first) is np.ndarray and first.nbytes > _LARGE:
+    if is_large(first):
         return values
     if all(type(value) is np.ndarray and value.shape == first.shape and value.dtype == first.dtype for value in values):
         return np.stack(values)

@@ -25,6 +25,20 @@ class Landing:
         self._arrays: dict[int, dict[Hashable, np.ndarray]] = {}
         self._lock = threading.Lock()
 
+    def slot(self, column: Hashable, number: int) -> np.ndarray | None:
+        """The place of row `number`, for who wants to make the row there; None while it is not known what rows look like."""
+        kind = self._seen.get(column)
+        return None if kind is None else self._slot(column, number, *kind)
+
+    def _slot(self, column: Hashable, number: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray | None:
+        batch, place = divmod(number, self._size)
+        with self._lock:
+            arrays = self._arrays.setdefault(batch, {})
+            array = arrays.get(column)
+            if array is None:
+                array = arrays[column] = np.empty((self._size, *shape), dtype)
+        return array[place] if array.shape[1:] == shape and array.dtype == dtype else None
+
     def place(self, column: Hashable, number: int, value: Any) -> Any:
         """The value of row `number`, in its batch's array where it fits there; the value itself where not."""
         if type(value) is not np.ndarray or value.nbytes < _LARGE:
@@ -33,15 +47,9 @@ class Landing:
         if self._seen.get(column) != kind:
             self._seen[column] = kind
             return value
-        batch, place = divmod(number, self._size)
-        with self._lock:
-            arrays = self._arrays.setdefault(batch, {})
-            array = arrays.get(column)
-            if array is None:
-                array = arrays[column] = np.empty((self._size, *value.shape), value.dtype)
-        if array.shape[1:] != value.shape or array.dtype != value.dtype:
+        landed = self._slot(column, number, *kind)
+        if landed is None or _are_one(value, landed):
             return value
-        landed = array[place]
         landed[...] = value
         return landed
 
@@ -60,3 +68,7 @@ class Landing:
             and value.dtype == array.dtype and value.__array_interface__["data"][0] == first + place * step
             for place, value in enumerate(column)
         )
+
+
+def _are_one(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.base is b.base and a.strides == b.strides and a.__array_interface__["data"] == b.__array_interface__["data"]

@@ -11,7 +11,7 @@ from torchspore.base import beside, cores
 from torchspore.base.text import message, short
 from torchspore.engine import tree
 from torchspore.mindspore.dataset.callback.ds_callback import Caller, DSCallback
-from torchspore.mindspore.dataset.core import config, randomness
+from torchspore.mindspore.dataset.core import config, destination, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_offload, check_processes, check_type, checked_columns
 from torchspore.mindspore.dataset.debug.debug_hook import hooked
 from torchspore.mindspore.dataset.engine import blocks
@@ -21,7 +21,7 @@ from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDatase
 from torchspore.mindspore.dataset.engine.failures import PipelineError, failed, guarded, name_of
 from torchspore.mindspore.dataset.engine.landing import Landing
 from torchspore.mindspore.dataset.engine.operations import column_positions
-from torchspore.mindspore.dataset.engine.pace import Pace, apply_all, paced_map
+from torchspore.mindspore.dataset.engine.pace import Pace, apply_all, paced_map, tried
 from torchspore.mindspore.dataset.engine.processes import Processes, shared_megabytes
 from torchspore.mindspore.dataset.engine.rows import Row, Run, own, to_array
 from torchspore.mindspore.dataset.engine.workers import Workers
@@ -146,17 +146,24 @@ class MapDataset(UnionBaseDataset):
             return
         workers = run.keep(self, lambda: self._start_workers(run))
         builtin = _are_builtin(self.operations)
+        pace = run.keep(self, lambda: Pace(workers.count if workers is not None else 1), "pace")
         if workers is None or (not builtin and self.num_parallel_workers is None):
-            yield from self._in_this_thread(rows, plan, builtin)
+            yield from self._in_this_thread(rows, plan, builtin, pace)
             return
-        pace = run.keep(self, lambda: Pace(workers.count), "pace")
-        yield from paced_map(plan.apply, rows, workers, pace, lambda rest: self._in_this_thread(rest, plan, builtin))
+        yield from paced_map(plan.apply, rows, workers, pace, lambda rest: self._in_this_thread(rest, plan, builtin, pace))
 
-    def _in_this_thread(self, rows: Iterator[tuple[int, Row]], plan: _Plan, builtin: bool) -> Iterator[Row]:
+    def _in_this_thread(self, rows: Iterator[tuple[int, Row]], plan: _Plan, builtin: bool, pace: Pace) -> Iterator[Row]:
         one_column = builtin and len(plan.positions) == len(plan.outputs) == 1
         if config.get_debug_mode() or not (one_column and blocks.can_stack(self.operations) and _reads_by_index(self)):
             yield from builtins.map(plan.apply, rows)
             return
+        yield from tried(plan.apply, rows, pace)
+        if pace.is_heavy and not blocks.take_lists(self.operations):  # large rows stay in cache from step to step
+            for item in rows:
+                row = plan.apply(item)
+                yield row
+                if not plan.is_large(row):
+                    break
         for block, error in blocks.collect(rows):
             yield from plan.apply_block(block)
             if error is not None:
@@ -197,7 +204,8 @@ class _Plan:
         self._joined = blocks.joined(node.operations)
         operations = hooked(node.operations, hooks) if (hooks := config.debug_hooks()) else node.operations
         self._steps = [(operation, f"map(operations={name_of(operation)}, input_columns={taken})") for operation in operations]
-        self._owns = not _are_builtin(node.operations) and (node._in_processes or not node.children[0]._rows_are_fresh())
+        self._is_builtin = _are_builtin(node.operations)
+        self._owns = not self._is_builtin and (node._in_processes or not node.children[0]._rows_are_fresh())
         """Whether functions, which may write into what they are given, need arrays of their own."""
         self.where = self._steps[-1][1] if self._steps else "map"
         self._key = (run.seed, run.turn(node), _place(node))
@@ -206,11 +214,14 @@ class _Plan:
             self.apply = marking(self.apply)     # type: ignore[method-assign]
         self._landing: Landing | None = None
         self._landed: list[int] = []
+        self._offers = False
+        """Whether its transforms may make their result where it lands: users' functions may keep what they were given."""
 
     def lands(self, landing: Landing, names: set[str]) -> None:
         """Has the results that have one of these names put where their batch is made."""
         self._landing = landing
         self._landed = [place for place, name in builtins.enumerate(self.outputs) if name in names]
+        self._offers = len(self._landed) == len(self.outputs) == len(self.positions) == 1 and self._is_builtin
 
     def apply(self, item: tuple[int, Row]) -> Row:
         """One row after all operations."""
@@ -220,11 +231,15 @@ class _Plan:
             values: tuple[Any, ...] = tuple([row[position] for position in self.positions])
             if self._owns:
                 values = tuple([own(value) for value in values])
+            if self._offers:
+                destination.offer(self._landing.slot((self._key[2], self._landed[0]), number))
             for operation, name in self._steps:
                 found = guarded(name, operation, *values)
                 values = found if type(found) is tuple else (found,)
         finally:
             randomness.leave_row(outer)
+            if self._offers:
+                destination.offer(None)
         return self._row(row, values, number)
 
     def apply_columns(self, columns: list[Any], first: int, builtin: bool) -> list[Any]:
@@ -286,6 +301,10 @@ class _Plan:
             return
         for (_, row), value in builtins.zip(block, values):
             yield self._row(row, value if type(value) is tuple else (value,))
+
+    def is_large(self, row: Row) -> bool:
+        """Whether the one column that is made of a row is too large for several to be worked on at once."""
+        return blocks.is_large(row[self._sources.index((True, 0))])
 
     def _row(self, row: Row, values: tuple[Any, ...], number: int | None = None) -> Row:
         if len(values) != len(self.outputs):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core import destination
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_choice, check_int, check_number, check_type
 from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, OnDevice, check_image, planar
 from torchspore.mindspore.dataset.vision.utils import ConvertMode
@@ -72,7 +73,8 @@ class Normalize(OnDevice, ImageTensorOperation):
         return self._normal(value, (-1,) if self.is_hwc or value.ndim == 2 else (-1, 1, 1))
 
     def _normal(self, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        result = np.subtract(values, self._mean.reshape(shape), dtype=np.float32, casting="unsafe")
+        result = destination.empty(values.shape, np.float32)
+        np.subtract(values, self._mean.reshape(shape), out=result, dtype=np.float32, casting="unsafe")
         result /= self._std.reshape(shape)
         return result
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.context import effects
+from torchspore.mindspore.dataset.core import destination
 from torchspore.mindspore.dataset.core.operation import TensorOperation, as_array, is_pil
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_choice, check_int, check_type
 from torchspore.mindspore.dataset.transforms.transforms import TypeCast, numpy_type
@@ -317,7 +318,8 @@ class ToTensor(ImageTensorOperation):
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("ToTensor", value)
-        scaled = np.multiply(value[None] if value.ndim == 2 else planar(value), _SCALE, dtype=np.float32, casting="unsafe")
+        split = value[None] if value.ndim == 2 else planar(value)
+        scaled = np.multiply(split, _SCALE, out=destination.empty(split.shape, np.float32), dtype=np.float32, casting="unsafe")
         return scaled.astype(self._dtype, copy=False)
 
     def _apply_stack(self, values: np.ndarray) -> np.ndarray:
