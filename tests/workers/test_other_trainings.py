@@ -56,7 +56,8 @@ SAID = {
 
 
 @pytest.mark.parametrize("differs, mode", [
-    ("gradients_mean", 0), ("gradients_mean", 1), ("split gradients_mean", 0), ("grad_accumulation_step", 0), ("rate", 1),
+    pytest.param("gradients_mean", 0, marks=pytest.mark.slow), ("gradients_mean", 1), ("grad_accumulation_step", 1), ("rate", 1),
+    pytest.param("split gradients_mean", 0, marks=pytest.mark.slow), pytest.param("grad_accumulation_step", 0, marks=pytest.mark.slow),
 ])
 def test_another_training_is_named_in_both(workers: Any, differs: str, mode: int) -> None:
     subject, *said = SAID[differs]
@@ -72,6 +73,7 @@ def test_another_training_is_named_in_both(workers: Any, differs: str, mode: int
         )
 
 
+@pytest.mark.slow
 def test_one_training_is_trained_in_all(workers: Any) -> None:
     for mode in (0, 1):
         assert workers(2, _train, "nothing", mode) == [True, True]

@@ -50,9 +50,11 @@ def _digest(pairs: list[tuple[str, str]]) -> str:
 
 
 def words(key: str, own: Said, rank: int, other: Said) -> str:
-    """What this rank and another one have said of a group's exchanges, where it differs first."""
+    """What this rank and another one have said of a group's exchanges, where it differs first; an empty text where it does not."""
     here, there = ({**_lines(said, EVERY), **_lines(said, key)} for said in (own, other))
-    subject = next((pair for pair in [*here, *there] if (pair in here) is not (pair in there)), ("what was said", ""))[0]
+    subject = next((subject for subject, one in [*here, *there] if ((subject, one) in here) is not ((subject, one) in there)), None)
+    if subject is None:
+        return ""
     mine, yours = (_only(subject, one, two) for one, two in ((here, there), (there, here)))
     return f"rank {rank} is in it too, but computes otherwise. {subject}: {mine} here, {yours} in rank {rank}"
 

@@ -268,7 +268,9 @@ class Watch:
     def _mismatch(self, waiting: Waiting, rank: int, other: dict[str, Any]) -> CommunicationError:
         time.sleep(2 * AGAIN)                             # the other one shall find the same, and not that this one is gone
         if (other["key"], other["number"]) == (waiting.key, waiting.number) and other["what"].startswith(waiting.fact):
-            return self._error(waiting, terms.words(waiting.key, self.terms.said, rank, other.get("terms", {})), terms.HINT)
+            said = terms.words(waiting.key, self.terms.said, rank, other.get("terms") or {})
+            if said:
+                return self._error(waiting, said, terms.HINT)
         return self._error(
             waiting, f"rank {rank} is in {other['what']} over {name_of(other['key'])} (its number {other['number']}) at {other['line']}",
             "every rank of a group must call the same exchanges in the same order, of equal shapes and dtypes",
