@@ -23,7 +23,7 @@ _GROUPS = "auto_parallel.group_ckpt_save_file"
 
 
 def keep(spread: Spread) -> None:
-    """Writes the files that the context names, from the first process, and from others where they have names of their own. Raises OSError."""
+    """Writes the files that the context names: the first process, and each that has names of its own. Raises OSError."""
     path, groups = str(STORE.get(f"{_FILES}.save_file")), str(STORE.get(_GROUPS))
     if path and _is_own(spread, path):
         strategy_file.write(Path(path), _file(spread, bool(STORE.get(f"{_FILES}.only_trainable_params"))))
