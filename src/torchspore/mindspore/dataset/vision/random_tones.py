@@ -56,6 +56,8 @@ class RandomEqualize(_Sometimes):
 class RandomAutoContrast(_Sometimes):
     """`AutoContrast` with probability `prob`."""
 
+    _of_truths = "uint8"
+
     def __init__(self, cutoff: float = 0.0, ignore: Any = None, prob: float = 0.5) -> None:
         super().__init__(prob)
         self._contrast = color.AutoContrast(cutoff, ignore)
@@ -111,6 +113,8 @@ def sharpen(image: np.ndarray, factor: float) -> np.ndarray:
 
 class AdjustSharpness(OnDevice, ImageTensorOperation):
     """Multiplies sharpness by `sharpness_factor` (from 0)."""
+
+    _of_truths = "uint8"
 
     def __init__(self, sharpness_factor: float) -> None:
         check_number("AdjustSharpness", "sharpness_factor", sharpness_factor, 0, 16777216)
@@ -180,6 +184,8 @@ class RandomAffine(ImageTensorOperation):
     `degrees` is (min, max) or one number for both sides; `translate` the largest shifts as shares of width and height, or (min, max) of
     each; `scale` is (min, max); `shear` is (min, max) degrees in x, or of x and of y.
     """
+
+    _of_truths = "bool"
 
     _gives_picture = True
 
