@@ -158,7 +158,8 @@ class AdjustGamma(ImageTensorOperation):
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("AdjustGamma", value)
         if value.dtype.kind == "f":
-            return np.clip(self.gain * value**self.gamma, 0, 1).astype(value.dtype)
+            # MindSpore's pixels, in float32: of numbers it takes the power of the product, of bytes the product with the power
+            return np.clip(np.power(value.astype(np.float32) * np.float32(self.gain), np.float32(self.gamma)), 0, 1)
         steps = np.arange(256) / 255.0
         table = np.clip(steps**self.gamma * self.gain * (255 + 1 - 1e-3), 0, 255)
         return table.astype(value.dtype)[value]
