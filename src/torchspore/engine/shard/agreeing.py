@@ -26,7 +26,8 @@ def say_context() -> None:
     """Says what `set_auto_parallel_context` holds now, by which a graph is split: `init()` has compared what it held then."""
     for key in agreement.PARALLEL:
         setting = STORE.source(key)[1]
-        groups.say(None, f"set_auto_parallel_context({OPTIONS[key].name})", agreement.told(STORE.get(key)), setting.where if setting else None)
+        line = None if setting is None else setting.where
+        groups.say(None, f"set_auto_parallel_context({OPTIONS[key].name})", agreement.told(STORE.get(key)), line)
 
 
 def agree(inputs: Sequence[Any]) -> None:
