@@ -173,10 +173,10 @@ class Capture(Frame):
         with without_modes():
             t = make(data)
             number = t.item() if type(data) in (bool, int, float) and t.numel() == 1 else None
-        found = self._lifted_values(lambda: t)
+        made = self._lifted_values(lambda: t)
         if number is not None:
-            self._written_down[id(found)] = (found, found._version, number)
-        return found
+            self._written_down[id(made)] = (made, made._version, number)
+        return made
 
     def _lifted_values(self, source: Callable[[], torch.Tensor]) -> torch.Tensor:
         """New values as an input; cloned in the graph, because the program may write into them."""
