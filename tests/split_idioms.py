@@ -302,6 +302,21 @@ def written_slices(cut: Cut) -> list[np.ndarray]:
     return [np.array(found), layer.memory.asnumpy(), net.one.asnumpy()]
 
 
+def slices_in_a_row(cut: Cut) -> list[np.ndarray]:
+    """A part of a value, laid out and written as one row: its strides are not what the layout's stand-in had."""
+    class Labels(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.slice, self.reshape = P.StridedSlice(), P.Reshape()
+            if cut is not None:
+                self.slice.shard(((cut[0], 1),))
+
+        def construct(self, x: Any) -> Any:
+            return self.reshape(self.slice(x, (0, 1), (ROWS, 6), (1, 1)), (-1,))
+
+    return [Labels()(Tensor(X)).asnumpy()]
+
+
 class Printing(nn.Cell):
     """Prints on the way."""
 
@@ -370,7 +385,7 @@ def recurrent(cut: Cut) -> list[np.ndarray]:
 IDIOMS: dict[str, Callable[[Cut], list[np.ndarray]]] = {
     one.__name__: one for one in (
         jvp, jacobian, vjp, second_derivatives, vmap, own_bprop, hooks, cell_hooks, recomputed, half, brain, own_step, accumulated,
-        averaged, loops, written_slices, printed, clipped, recurrent,
+        averaged, loops, written_slices, slices_in_a_row, printed, clipped, recurrent,
     )
 }
 TRAINED = ("own_bprop", "hooks", "cell_hooks", "recomputed", "half", "brain", "own_step", "accumulated", "averaged", "printed", "clipped",

@@ -69,6 +69,18 @@ CALLS = {
         lambda ms, rank: ms.ops.AlltoAll(2, 0, 0)(_filled(ms, 4, 3 - rank)),
         ("AlltoAll of float32[.., 3]", "AlltoAll of float32[.., 2]"),
     ),
+    "dtype of as many bytes": (
+        lambda ms, rank: ms.ops.AllGather()(_filled(ms, 4 * (1 + rank), dtype=ms.uint32 if rank == 0 else ms.int16)),
+        ("AllGather of uint32[4]", "AllGather of int16[8]"),
+    ),
+    "broadcast's dtype": (
+        lambda ms, rank: ms.ops.Broadcast(0)((_filled(ms, 4, dtype=ms.uint64 if rank else ms.complex64),)),
+        ("Broadcast(0) of complex64[4]", "Broadcast(0) of uint64[4]"),
+    ),
+    "all to all's dtype": (
+        lambda ms, rank: ms.ops.AlltoAll(2, 0, 0)(_filled(ms, 4, dtype=ms.uint16 if rank else ms.int16)),
+        ("AlltoAll of int16[..] that", "AlltoAll of uint16[..] that"),
+    ),
     "pair": (
         lambda ms, rank: ms.ops.Receive(0, 1, [4], ms.float32)(None) if not rank else ms.ops.Send(0, 0)(_filled(ms, 3)),
         ("Receive of float32[4] from rank 1", "Send of float32[3] to rank 0"),
@@ -94,7 +106,7 @@ def _line(text: str) -> str:
     return re.sub(r"for \d+\.\d s", "for N s", re.sub(r"[^ ]*/(test_\w+\.py):\d+", r"\1:N", text))
 
 
-@pytest.mark.parametrize("name, mode", [*((name, 1) for name in CALLS), ("kind", 0), ("pair", 0)])
+@pytest.mark.parametrize("name, mode", [*((name, 1) for name in CALLS), ("kind", 0), ("pair", 0), ("broadcast's dtype", 0)])
 def test_what_differs_is_named_in_both(workers: Any, name: str, mode: int) -> None:
     said = CALLS[name][1]
     for rank, ended in enumerate(workers.ended(2, _differ, name, mode, seconds=40)):

@@ -143,3 +143,27 @@ def test_a_job_goes_on_with_other_stages(workers: Any, tmp_path: Path) -> None:
         np.testing.assert_allclose(own, alone, rtol=2e-6)
     (whole,) = [ms.load_checkpoint(f"{tmp_path}/{STEPS}.ckpt")]
     assert {"global_step", "moment1.0.0.weight", "3.0.weight"} <= set(whole)
+
+
+def _parted(folder: str, stages: int) -> Any:
+    """A step, and what each process holds in a file of its own, with strategy files of all of them."""
+    rank = int(os.environ["RANK"])
+    ms.set_auto_parallel_context(strategy_ckpt_config={"save_file": f"{folder}/s/strategy_{rank}.ckpt", "only_trainable_params": False})
+    step, _ = begun(stages)
+    step(*batch(0))
+    (Path(folder) / "parts" / f"rank_{rank}").mkdir(parents=True)
+    ms.save_checkpoint(step, f"{folder}/parts/rank_{rank}/part.ckpt", integrated_save=False)
+    ms.save_checkpoint(step, f"{folder}/whole_{rank}.ckpt")
+
+
+def test_parts_of_stages_become_one_file(workers: Any, tmp_path: Path) -> None:
+    workers(2, _parted, str(tmp_path), 2)
+    assert sorted(one.name for one in (tmp_path / "s").iterdir()) == ["strategy_0.ckpt", "strategy_1.ckpt"]
+    ms.merge_pipeline_strategys(str(tmp_path / "s"), str(tmp_path / "merged.ckpt"))     # as programs do, where each stage has its own
+    whole = ms.load_checkpoint(str(tmp_path / "whole_0.ckpt"))
+    for at, name in enumerate(("s/strategy_0.ckpt", "s/strategy_1.ckpt", "merged.ckpt")):
+        ms.transform_checkpoints(str(tmp_path / "parts"), str(tmp_path / str(at)), "one", str(tmp_path / name))
+        found = ms.load_checkpoint(str(tmp_path / str(at) / "rank_0" / "one0.ckpt"))
+        assert {"3.0.weight", "moment1.0.0.weight"} <= set(found) == set(whole)
+        for key, value in found.items():
+            np.testing.assert_array_equal(value.asnumpy(), whole[key].asnumpy())

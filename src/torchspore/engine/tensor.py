@@ -107,6 +107,10 @@ class Frame:
         """The values of `tensor`, to be read by Python."""
         return self.outer.host(tensor) if self.outer is not None else self.resolve(tensor)
 
+    def known(self, tensor: TensorBase) -> Any:
+        """The number in a Tensor of one element that the program wrote down in the call, as in `Tensor(16)`; None for any other."""
+        return self.outer.known(tensor) if self.outer is not None else None
+
     def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
         """Gives `tensor` another torch tensor."""
         if self.outer is not None:

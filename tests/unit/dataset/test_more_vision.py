@@ -27,7 +27,7 @@ BOXES = np.array([[2, 3, 10, 8, 1], [12, 5, 6, 9, 0]], np.float32)
 def test_where_2_10_errs_the_documents_hold() -> None:
     assert vision.ResizedCrop(2, 3, 10, 12, 8)(NOISE).shape == (8, 9, 3)
     assert vision.Rotate(45, fill_value=(1, 2, 3))(NOISE)[0, 0].tolist() == [1, 2, 3]
-    assert np.allclose(vision.AdjustGamma(2.0, 0.5)(np.full((2, 2, 3), 0.5, np.float32)), 0.125)
+    assert np.allclose(vision.AdjustGamma(2.0, 0.5)(np.full((2, 2, 3), 0.5, np.float32)), 0.0625)
     boxes = BOXES.copy()
     vision.RandomHorizontalFlipWithBBox(1.0)(NOISE, boxes)
     assert np.array_equal(boxes, BOXES)
@@ -265,3 +265,11 @@ def test_dtypes_that_colours_are_not_adjusted_in(name: str, dtype: str, text: st
     with pytest.raises(RuntimeError) as caught:
         getattr(vision, name)(0.3)(np.ones((4, 5, 3), dtype))
     assert str(caught.value).endswith(text)
+
+
+def test_gamma_of_numbers_has_mindspores_pixels() -> None:
+    picture = np.random.RandomState(0).rand(3, 4, 3)
+    for dtype in (np.float32, np.float16, np.float64):
+        found = vision.AdjustGamma(2.0, 1.5)(picture.astype(dtype))
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found.ravel()[:5], [0.678, 1.0, 0.817, 0.668, 0.404], atol=1e-3)

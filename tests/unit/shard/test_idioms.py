@@ -16,7 +16,7 @@ def over(monkeypatch: pytest.MonkeyPatch, devices: int, strategy: str) -> None:
 
 
 SLOW = pytest.mark.slow
-QUICK = ("own_bprop", "hooks", "loops", "written_slices", "vmap", "jvp")
+QUICK = ("own_bprop", "hooks", "loops", "written_slices", "slices_in_a_row", "vmap", "jvp")
 
 
 @pytest.mark.parametrize(("devices", "cut", "strategy"), [

@@ -86,3 +86,13 @@ def test_none_may_stand_for_a_number_between() -> None:
 def test_a_batch(batch: Any, wanted: str) -> None:
     with pytest.raises(StrategyRefused, match=wanted):
         called(lambda: P.Add(), X, Y, batch=batch)
+
+
+@pytest.mark.parametrize("cut, out, said", [
+    (((2, 4), (4, 1)), ((8, 1),), "in_strategy ((2, 4), (4, 1)) and out_strategy ((8, 1),) on 8 devices: expected out_strategy ((2, 1),)."),
+    ((GRID("a", "b"), GRID("b", "None")), (GRID(("a", "b"), "None"),), "expected rows of the output that divide by 8, got 12."),
+])
+def test_a_sum_is_scattered_along_rows_that_divide(cut: Any, out: Any, said: str) -> None:
+    with pytest.raises(StrategyRefused) as caught:
+        called(lambda: P.MatMul().shard(cut, out), Tensor(np.ones((12, 32), np.float32)), W)
+    assert str(caught.value).endswith(said), caught.value

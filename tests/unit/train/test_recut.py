@@ -179,9 +179,14 @@ def test_stages_of_a_pipeline(tmp_path: Path, suffix: str) -> None:
     assert ms.rank_list_for_transform(0, source, target) == [7, 6, 5, 4, 3, 2, 1, 0]
 
 
-def test_two_files_of_one_stage_are_not_merged(tmp_path: Path) -> None:
+def test_two_files_of_one_stage_that_differ_are_not_merged(tmp_path: Path) -> None:
     _pipeline(tmp_path, "p", 2, "json")
-    (tmp_path / "p" / "strategy9.json").write_bytes((tmp_path / "p" / "strategy0.json").read_bytes())
+    first = (tmp_path / "p" / "strategy0.json").read_text()
+    (tmp_path / "p" / "strategy9.json").write_text(first)
+    once = (tmp_path / "p.json").read_text()
+    ms.merge_pipeline_strategys(str(tmp_path / "p"), str(tmp_path / "p.json"))          # those of all ranks of a stage say the same
+    assert (tmp_path / "p.json").read_text() == once
+    (tmp_path / "p" / "strategy9.json").write_text(first.replace('"w":', '"u":'))
     with pytest.raises(ValueError, match=r"strategy0.json and strategy9.json of stage 0: expected one file for each stage"):
         ms.merge_pipeline_strategys(str(tmp_path / "p"), str(tmp_path / "all.json"))
 

@@ -5,12 +5,13 @@ import hashlib
 import json
 import sys
 import time
+import zlib
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from torchspore.base.text import short, with_hint
+from torchspore.base.text import LONGEST_VALUE, short, shown_whole, with_hint
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 from torchspore.engine.comm import reach
@@ -21,6 +22,11 @@ _CONTEXT = ("mode", "device_target", "deterministic", "enable_auto_mixed_precisi
 """Options of set_context that change what is computed and exchanged, beside those of set_auto_parallel_context."""
 _OWN = ("global_rank", "file", "path", "strategy_ckpt")
 """Words in the names of options that each process may have for itself."""
+PARALLEL = tuple(
+    key for key, option in OPTIONS.items()
+    if option.api == "auto_parallel" and key.count(".") == 1 and not any(word in option.name for word in _OWN)
+)
+"""The options of set_auto_parallel_context that all processes must have alike."""
 
 
 def facts() -> dict[str, str]:
@@ -28,11 +34,17 @@ def facts() -> dict[str, str]:
     own = str(getattr(sys.modules["torchspore"], "__version__", ""))
     found = {"torchspore": own, "torch": torch.__version__, "the program": _program()}
     for key, option in OPTIONS.items():
-        if option.api == "auto_parallel" and key.count(".") == 1 and not any(word in option.name for word in _OWN):
-            found[f"set_auto_parallel_context({option.name})"] = short(STORE.get(key))
+        if key in PARALLEL:
+            found[f"set_auto_parallel_context({option.name})"] = told(STORE.get(key))
         elif option.api == "context" and option.name in _CONTEXT:
-            found[f"set_context({option.name})"] = short(STORE.get(key))
+            found[f"set_context({option.name})"] = told(STORE.get(key))
     return found
+
+
+def told(value: object) -> str:
+    """A value in few words that are others for another value."""
+    whole = shown_whole(value)
+    return short(value) if len(whole) <= LONGEST_VALUE else f"{short(value)} ({zlib.crc32(whole.encode()):08x})"
 
 
 def _program() -> str:

@@ -15,7 +15,7 @@ from torch.autograd.function import once_differentiable
 from torchspore.base.text import message, one_of
 from torchspore.engine.comm import groups, operators
 from torchspore.engine.comm.groups import Group
-from torchspore.engine.comm.operators import UNKNOWN_TO_GLOO, waited
+from torchspore.engine.comm.operators import waited
 from torchspore.engine.private import in_transform
 
 KINDS = {"sum": "sum", "max": "max", "min": "min", "prod": "product", "avg": "avg"}
@@ -49,9 +49,6 @@ _NARROW = frozenset({torch.int16, torch.uint16})
 
 
 def _gathered(x: torch.Tensor, size: int, key: str) -> torch.Tensor:
-    if x.dtype in UNKNOWN_TO_GLOO and x.device.type == "cpu":
-        raw = waited(operators.all_gather(x.contiguous().view(torch.uint8), size, key))
-        return raw.view(x.dtype)
     return waited(operators.all_gather(x.contiguous(), size, key))
 
 
@@ -64,10 +61,6 @@ def _shared_out(x: torch.Tensor, kind: str, size: int, key: str) -> torch.Tensor
 
 
 def _swapped(x: torch.Tensor, received: Sequence[int], sent: Sequence[int], key: str) -> torch.Tensor:
-    if x.dtype in UNKNOWN_TO_GLOO and x.device.type == "cpu":
-        flat = x.reshape(x.shape[0], -1).contiguous().view(torch.uint8)
-        raw = waited(operators.all_to_all(flat, list(received), list(sent), key))
-        return raw.view(x.dtype).reshape(sum(received), *x.shape[1:])
     return waited(operators.all_to_all(x.contiguous(), list(received), list(sent), key))
 
 
@@ -170,9 +163,6 @@ class _Rooted(torch.autograd.Function):
 class _Broadcast(_Rooted):
     @staticmethod
     def forward(x: torch.Tensor, root: int, group: Group) -> torch.Tensor:
-        if x.dtype in UNKNOWN_TO_GLOO and x.device.type == "cpu":
-            raw = x.contiguous().reshape(-1).view(torch.uint8)
-            return waited(operators.broadcast(raw, root, group.key)).view(x.dtype).reshape(x.shape)
         return waited(operators.broadcast(x.contiguous(), root, group.key))
 
     @staticmethod

@@ -133,13 +133,13 @@ class Firsts:
 
     def look(self, waiting: Waiting) -> None:
         """Notes what is new about an exchange of a whole group."""
-        is_new = self.stream(waiting.key).is_new((waiting.kind, waiting.sent))
+        is_new = self.stream(waiting.key).is_new((waiting.kind, waiting.sent, waiting.terms))
         lengths = (waiting.key, waiting.lengths)
         if not is_new and (waiting.lengths is None or lengths in self._lengths):
             return
         own = f"{waiting.key} {waiting.number}"
         if is_new:
-            waiting.claims = [(f"{own}/{waiting.fact}", len(waiting.ranks))]
+            waiting.claims = [(f"{own}/{waiting.claim}", len(waiting.ranks))]
         if waiting.lengths is not None:
             self._lengths.add(lengths)
             found = waiting.claims = waiting.claims or []

@@ -20,6 +20,7 @@ from torchspore.context.store import STORE
 from torchspore.engine import counters, device, private
 from torchspore.engine.comm import agreement, environment, meeting, reach, watch
 from torchspore.engine.comm.environment import ALONE, Place
+from torchspore.engine.comm.terms import EVERY
 
 WORLDS = ("hccl_world_group", "nccl_world_group", "mccl_world_group")
 """The names of the group of all processes, as MindSpore has them for its three backends; here they are one."""
@@ -301,6 +302,12 @@ def ranks_of(key: str) -> tuple[int, ...]:
 @functools.cache
 def _ranks_in(key: str) -> tuple[int, ...]:
     return tuple(map(int, key.split(":")[-2].split("_")))
+
+
+def say(group: Group | None, subject: str, statement: str, line: str | None = None) -> None:
+    """Says what the numbers of a group's exchanges (of every group, where it is that of all or None) are made with; see `terms`."""
+    if watch.watch is not None:
+        watch.watch.terms.say(EVERY if group is None or group.key == _WORLD else group.key, subject, statement, line)
 
 
 def has_queue() -> bool:

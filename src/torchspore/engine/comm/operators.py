@@ -15,7 +15,7 @@ from torchspore.blackbox import marks
 from torchspore.engine import private
 from torchspore.engine.comm import groups, watch
 from torchspore.engine.defining import define
-from torchspore.engine.private import FakeTensor, modes_of_now, processes_of
+from torchspore.engine.private import modes_of_now, processes_of
 
 functional: Any = torch.ops._c10d_functional
 _Op = torch.distributed.ReduceOp
@@ -25,7 +25,11 @@ _running: dict[int, tuple[torch.Tensor, Any, watch.Waiting]] = {}
 
 
 def _is_real(x: torch.Tensor) -> bool:
-    return type(x) is torch.Tensor and not isinstance(x, FakeTensor) and not modes_of_now()
+    """Whether the twin is called: where a dump looks on, only for what torch's operator could not send."""
+    if type(x) is not torch.Tensor:
+        return False
+    modes = modes_of_now()
+    return not modes or (x.dtype in UNKNOWN_TO_GLOO and all(getattr(mode, "looks_on", False) for mode in modes))
 
 
 def _started(
@@ -120,7 +124,7 @@ def all_gather(x: torch.Tensor, size: int, key: str) -> torch.Tensor:
         return functional.all_gather_into_tensor.default(x, size, key)
     out, own = x.new_empty((size * x.shape[0], *x.shape[1:])), x.contiguous()
     return _started(
-        key, "AllGather", x, out, lambda group: private.all_gather_into(out, own, group),
+        key, "AllGather", x, out, lambda group: private.all_gather_into(as_bytes(out), as_bytes(own), group),
     )
 
 
@@ -142,7 +146,7 @@ def all_to_all(x: torch.Tensor, received: list[int], sent: list[int], key: str) 
     out, own = x.new_empty((sum(received), *x.shape[1:])), x.contiguous()
     return _started(
         key, f"AlltoAll of {watch.shown(x.dtype, ['..', *x.shape[1:]])}".replace("'", ""), None, out,
-        lambda group: torch.distributed.all_to_all_single(out, own, received, sent, group, async_op=True),
+        lambda group: torch.distributed.all_to_all_single(as_bytes(out), as_bytes(own), received, sent, group, async_op=True),
         (tuple(sent), tuple(received)),                   # these may differ between ranks
     )
 
@@ -154,7 +158,7 @@ def broadcast(x: torch.Tensor, place: int, key: str) -> torch.Tensor:
     out = x.clone(memory_format=torch.contiguous_format)
     return _started(
         key, f"Broadcast({place})", x, out,
-        lambda group: torch.distributed.broadcast(out, group=group, group_src=place, async_op=True),
+        lambda group: torch.distributed.broadcast(as_bytes(out), group=group, group_src=place, async_op=True),
     )
 
 
@@ -287,8 +291,10 @@ def _barrier(key: str) -> None:
 
 
 def as_bytes(t: torch.Tensor) -> torch.Tensor:
-    """A contiguous tensor as its bytes where gloo does not know its dtype."""
-    return t.view(torch.uint8) if t.dtype in UNKNOWN_TO_GLOO and t.device.type == "cpu" and t.ndim else t
+    """A contiguous tensor as its bytes, of as many rows, where gloo does not know its dtype."""
+    if t.dtype not in UNKNOWN_TO_GLOO or t.device.type != "cpu":
+        return t
+    return t.reshape(t.shape[0] if t.ndim else 1, -1 if t.numel() else 0).view(torch.uint8)
 
 
 UNKNOWN_TO_GLOO = frozenset({torch.int16, torch.complex64, torch.complex128, torch.uint16, torch.uint32, torch.uint64})

@@ -32,11 +32,18 @@ class Waiting:
     """Who had left when this process looked last."""
     claims: list[tuple[str, int]] | None = None
     """What this process says of it for the first time, and how many say the same; see `firsts`."""
+    terms: str = ""
+    """What its numbers are made with; see `terms`."""
 
     @property
     def fact(self) -> str:
         """Its kind, and what it sends: the same in every rank, where all ranks wait in it."""
         return self.kind if self.sent is None else f"{self.kind} of {shown(*self.sent)}"
+
+    @property
+    def claim(self) -> str:
+        """The same, with what its numbers are made with: what is compared."""
+        return f"{self.fact} {self.terms}" if self.terms else self.fact
 
     @property
     def what(self) -> str:
@@ -55,7 +62,7 @@ class Waiting:
         if self.others:
             return self.pairs
         own = f"{self.key} {self.number}"
-        found = {own: self.fact}
+        found = {own: self.claim}
         if self.lengths is not None:
             for way, length in zip(ways(self.ranks, rank), (*self.lengths[0], *self.lengths[1])):
                 found[f"{own}:{way}"] = str(length)

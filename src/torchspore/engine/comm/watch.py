@@ -19,7 +19,7 @@ from typing import Any
 
 from torchspore.base.frames import is_users, user_line
 from torchspore.base.text import with_hint
-from torchspore.engine.comm import reach, rings
+from torchspore.engine.comm import reach, rings, terms
 from torchspore.engine.comm.firsts import Firsts, Later
 from torchspore.engine.comm.waiting import PAIRS, Waiter, Waiting, name_of, shown
 from torchspore.errors import CommunicationError
@@ -53,6 +53,7 @@ class Watch:
         self._answered = time.monotonic()
         """When the store has last answered."""
         self._size = size
+        self.terms = terms.Terms()
         self._numbers: dict[str, int] = {}
         self._begun: dict[str, collections.deque[Waiting]] = {}
         """By group the last exchanges that have begun: several may be on their way when one is waited for."""
@@ -80,6 +81,8 @@ class Watch:
         """Notes that an exchange begins."""
         number = self._numbers[key] = self._numbers.get(key, 0) + 1
         found = Waiting(key, number, kind, sent, ranks, others=others, lengths=lengths)
+        if sent is not None or lengths is not None:
+            found.terms = self.terms.of(key)
         begun = self._begun.get(key)
         if begun is None:
             begun = self._begun[key] = collections.deque(maxlen=BEGUN)
@@ -158,7 +161,7 @@ class Watch:
             "key": waiting.key, "number": waiting.number, "what": waiting.what, "line": user_line(), "numbers": dict(self._numbers),
             "ranks": sorted({self.rank, *(waiting.others or waiting.ranks)}), "names": list(waiting.facts(self.rank)),
             "facts": {name: (fact, one.number, one.what) for name, (fact, one) in self._facts(waiting).items()},
-            "ways": self.firsts.ways(),
+            "ways": self.firsts.ways(), "terms": self.terms.said,
         }
 
     def _facts(self, waiting: Waiting) -> dict[str, tuple[str, Waiting]]:
@@ -264,6 +267,10 @@ class Watch:
 
     def _mismatch(self, waiting: Waiting, rank: int, other: dict[str, Any]) -> CommunicationError:
         time.sleep(2 * AGAIN)                             # the other one shall find the same, and not that this one is gone
+        if (other["key"], other["number"]) == (waiting.key, waiting.number) and other["what"].startswith(waiting.fact):
+            said = terms.words(waiting.key, self.terms.said, rank, other.get("terms") or {})
+            if said:
+                return self._error(waiting, said, terms.HINT)
         return self._error(
             waiting, f"rank {rank} is in {other['what']} over {name_of(other['key'])} (its number {other['number']}) at {other['line']}",
             "every rank of a group must call the same exchanges in the same order, of equal shapes and dtypes",

@@ -13,11 +13,21 @@ import torch
 
 from torchspore.base.text import message
 from torchspore.context import effects
-from torchspore.engine.comm import collectives, groups
+from torchspore.context.options import OPTIONS
+from torchspore.context.store import STORE
+from torchspore.engine.comm import agreement, collectives, groups
 from torchspore.engine.shard.cut import cut_of
 
 _alike: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """The Parameters that all have alike, by their ids."""
+
+
+def say_context() -> None:
+    """Says what `set_auto_parallel_context` holds now, by which a graph is split: `init()` has compared what it held then."""
+    for key in agreement.PARALLEL:
+        setting = STORE.source(key)[1]
+        line = None if setting is None else setting.where
+        groups.say(None, f"set_auto_parallel_context({OPTIONS[key].name})", agreement.told(STORE.get(key)), line)
 
 
 def agree(inputs: Sequence[Any]) -> None:

@@ -14,6 +14,7 @@ from torchspore.engine import tree
 from torchspore.engine.private import FakeTensor, disable_proxy_modes_tracing, is_operator
 from torchspore.engine.shard import collective_nodes as nodes
 
+_aten = torch.ops.aten
 _NOTHING: Mapping[str, Any] = {}
 _known: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 """By the mode that made them: stand-ins by operator and the form of what it was given; parts of a batch, and blocks, ask for the same."""
@@ -30,9 +31,17 @@ def call(
 
     Within `faking`, or `around` says the graph whose stand-ins they are.
     """
-    made = graph.call_function(target, tuple(args), dict(kwargs))
     given = tree.mapped([list(args), dict(kwargs)], lambda leaf: leaf.meta["val"] if isinstance(leaf, Node) else leaf)
-    made.meta = {**source.meta, "val": _stand_in(target, given[0], given[1], around)}
+    try:
+        val = _stand_in(target, given[0], given[1], around)
+    except (RuntimeError, ValueError):
+        if target is not _aten.view.default:
+            raise
+        # what was laid out lies one after the other in the whole graph, and as a part of something larger in the local one
+        target = _aten.reshape.default
+        val = _stand_in(target, given[0], given[1], around)
+    made = graph.call_function(target, tuple(args), dict(kwargs))
+    made.meta = {**source.meta, "val": val}
     return made
 
 

@@ -59,6 +59,7 @@ class Split:
         else:
             from torchspore.engine.shard import agreeing, binding
 
+            agreeing.say_context()
             try:
                 agreeing.agree(lifted)
                 if self.pipeline is not None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable
 from math import prod
 from pathlib import Path
@@ -22,28 +23,42 @@ _GROUPS = "auto_parallel.group_ckpt_save_file"
 
 
 def keep(spread: Spread) -> None:
-    """Writes the files that the context names, from the first process. Raises OSError."""
-    if spread.kind == devices.RANKS and devices.rank() != 0:
-        return
+    """Writes the files that the context names: the first process, and each that has names of its own. Raises OSError."""
     path, groups = str(STORE.get(f"{_FILES}.save_file")), str(STORE.get(_GROUPS))
-    if path:
+    if path and _is_own(spread, path):
         strategy_file.write(Path(path), _file(spread, bool(STORE.get(f"{_FILES}.only_trainable_params"))))
         for member in ("save_file", "only_trainable_params"):
             effects.report(f"{_FILES}.{member}", Outcome.applied(f"strategies of the last graph that was compiled are in {path}"))
-    if groups:
+    if groups and _is_own(spread, groups):
         made = sorted({ranks for ranks in _sharing(spread) if len(ranks) > 1})
         names = {f"{len(ranks)}-{'-'.join(map(str, ranks))}": ranks for ranks in made}
         strategy_file.write_groups(Path(groups), names, _same(spread))
         effects.report(_GROUPS, Outcome.applied(f"groups of the last graph that was compiled are in {groups}"))
 
 
+def _is_own(spread: Spread, path: str) -> bool:
+    """Whether this process writes this file: the first does, and one whose rank stands in the name, as in 'rank_3/strategy.ckpt'."""
+    if spread.kind != devices.RANKS or devices.rank() == 0:
+        return True
+    return re.search(rf"(?<!\d){devices.rank()}(?!\d)", "/".join(Path(path).parts[-2:])) is not None
+
+
 def _file(spread: Spread, only_trained: bool) -> strategy_file.StrategyFile:
     layouts = {
         name: strategy_file.stored(TensorLayout(matrix, places), shape)
-        for name, (matrix, places, shape, is_trained) in spread.parameters.items() if is_trained or not only_trained
+        for own, (matrix, places, shape, is_trained) in spread.parameters.items() if is_trained or not only_trained
+        for name in _of_stages(spread, own)
     }
     operators = {name: (0, strategy) for name, strategy in spread.told().items()}
     return strategy_file.StrategyFile(layouts, operators, 1)
+
+
+def _of_stages(spread: Spread, name: str) -> list[str]:
+    """The names of a Parameter in a file: those that `merge_pipeline_strategys` gives, '1-weight', where there are stages."""
+    if spread.stages == 1:
+        return [name]
+    home = spread.homes.get(name)
+    return [f"{stage}-{name}" for stage in (range(spread.stages) if home is None else (home,))]
 
 
 def _sharing(spread: Spread) -> Iterable[tuple[int, ...]]:
@@ -88,7 +103,7 @@ def found_before() -> dict[str, strategy_file.StoredLayout]:
     except (OSError, ValueError) as error:
         wrote = f"auto_parallel with the strategies of {path!r}"
         raise ValueError(message(wrote, "a strategy file that is there") + f"\n\n{error}") from None
-    return {name: layout for name, layout in read.layouts.items() if not layout.rows}
+    return {strategy_file.stage_of(name)[1]: layout for name, layout in read.layouts.items() if not layout.rows}
 
 
 def places(layout: strategy_file.StoredLayout, shape: tuple[int, ...]) -> tuple[Any, ...] | None:

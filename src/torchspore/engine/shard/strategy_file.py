@@ -84,6 +84,12 @@ class StrategyFile:
     current_stage: int = 1
 
 
+def stage_of(name: str) -> tuple[int | None, str]:
+    """The stage and the name of a Parameter in a file of several stages, where it is '1-weight'; None for a name without a stage."""
+    stage, mark, own = name.partition("-")
+    return (int(stage), own) if mark and stage.isdigit() else (None, name)
+
+
 @functools.cache
 def _messages() -> dict[str, Any]:
     return messages("strategies", _TABLE)

@@ -76,7 +76,7 @@ def full_like(input: T, fill_value: Any, *, dtype: Any = None) -> T:
     return torch.full_like(input, fill_value, dtype=as_dtype(dtype))
 
 
-@op()
+@op(numbers=("start", "end", "step"))
 def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> T:
     """The numbers from `start` up to, without, `end`, by `step`; int64 for ints, float32 for floats."""
     start, end, step = (v.item() if isinstance(v, T) else v for v in (start, end, step))
@@ -84,7 +84,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None)
     return torch.arange(start, end, step, dtype=as_dtype(dtype), device=device.current())
 
 
-@op(primitive="Range", init=("maxlen",))
+@op(primitive="Range", init=("maxlen",), numbers=("start", "end", "step"))
 def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> T:
     """The numbers from `start` up to, without, `end`, by `step`."""
     return torch.arange(*(v.item() if isinstance(v, T) else v for v in (start, end, step)), device=device.current())
@@ -96,7 +96,7 @@ def _range_v2(start: Any, limit: Any, delta: Any, maxlen: int = 1000000) -> T:
     return torch.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype, device=start.device)
 
 
-@op()
+@op(numbers=("start", "end", "steps"))
 def linspace(start: Any, end: Any, steps: int) -> T:
     """`steps` numbers from `start` to `end`, both included, float32."""
     return torch.linspace(float(start), float(end), int(steps), device=device.current())
@@ -137,7 +137,7 @@ def randn_like(input: T, seed: int | None = None, *, dtype: Any = None) -> T:
     return _random(torch.randn, list(input.shape), dtype or input.dtype, seed)
 
 
-@op()
+@op(numbers=("low", "high"))
 def randint(low: int, high: int, size: Any, seed: int | None = None, *, dtype: Any = None) -> T:
     """Uniform integers in [low, high), int64 unless `dtype` says otherwise."""
     source = None if seed is None else torch.Generator(device.current()).manual_seed(int(seed))

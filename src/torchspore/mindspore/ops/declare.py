@@ -45,14 +45,15 @@ OPERATORS: dict[str, Operator] = {}
 
 def op(
     *, primitive: str | None = None, init: tuple[str, ...] = (), methods: tuple[str, ...] = (), raw_arguments: bool = False,
-    older: dict[str, str] | None = None, states: tuple[str, ...] = (),
+    older: dict[str, str] | None = None, states: tuple[str, ...] = (), numbers: tuple[str, ...] = (),
 ) -> Callable[[Body], Body]:
     """Declares the function below as an operator.
 
     `primitive` names the class form, whose constructor takes the parameters named in `init`; `methods` are the names on Tensor, whose
     receiver is the first parameter. `raw_arguments` says that the body takes and gives front-end Tensors itself (no unwrapping), for
     operators made of other operators and for hot ones. `older` maps the names that arguments had in MindSpore 1.x to those of now.
-    `states` are arguments that the body writes into: they keep their dtype in Cells that compute in another.
+    `states` are arguments that the body writes into: they keep their dtype in Cells that compute in another. `numbers` are those whose
+    value the body must know: in a capture a Tensor that the call itself makes of a number is given as that number.
     """
 
     def declare(body: Body) -> Body:
@@ -60,6 +61,8 @@ def op(
         function = body if raw_arguments else _bridge(widening(body), older)
         if states:
             function = _keeping(function, [list(inspect.signature(body).parameters).index(state) for state in states], states)
+        if numbers:
+            function = _reading(function, [list(inspect.signature(body).parameters).index(one) for one in numbers], numbers)
         if name.startswith("_"):
             function.shown_as = primitive or (methods[0] if methods else name.strip("_"))  # type: ignore[attr-defined]
         made = primitive_class(primitive, function, init) if primitive else None
@@ -123,6 +126,25 @@ def _keeping(function: Callable[..., Any], places: list[int], names: tuple[str, 
         return function(*arguments, **keywords)
 
     return operator
+
+
+def _reading(function: Callable[..., Any], places: list[int], names: tuple[str, ...]) -> Callable[..., Any]:
+    """`function`, given Python's numbers for Tensors at `places`, called `names`, that the program wrote down: a stand-in has no value."""
+
+    @functools.wraps(function)
+    def operator(*arguments: Any, **keywords: Any) -> Any:
+        around = engine.frame()
+        if around is not None:
+            arguments = tuple(_number(around, one) if place in places else one for place, one in enumerate(arguments))
+            keywords.update({name: _number(around, keywords[name]) for name in names if name in keywords})
+        return function(*arguments, **keywords)
+
+    return operator
+
+
+def _number(around: engine.Frame, value: Any) -> Any:
+    found = around.known(value) if isinstance(value, TensorBase) else None
+    return value if found is None else found
 
 
 def bridged(body: Body) -> Body:

@@ -58,7 +58,7 @@ def _uniform_real(shape: Any, seed: Any = 0, seed2: int = 0) -> T:
     return _uniform(shape, stream(seed, seed2))
 
 
-@op(primitive="UniformInt", init=("seed", "seed2"))
+@op(primitive="UniformInt", init=("seed", "seed2"), numbers=("minval", "maxval"))
 def _uniform_int(shape: Any, minval: T, maxval: T, seed: Any = 0, seed2: int = 0) -> T:
     """Uniform integers in [minval, maxval), int32. Raises ValueError where that is empty."""
     if not int(minval) < int(maxval):

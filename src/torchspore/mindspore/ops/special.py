@@ -317,7 +317,7 @@ def _data_format_vec_permute(input_x: T, src_format: str = "NHWC", dst_format: s
     return input_x[constant([src_format.index(axis) for axis in dst_format], input_x.device)]
 
 
-@op()
+@op(numbers=("start", "end", "steps"))
 def logspace(start: Any, end: Any, steps: int, base: int = 10, *, dtype: Any = torch.float32) -> T:
     """`steps` powers of `base`, the exponents evenly spaced from `start` to `end`."""
     return torch.logspace(float(start), float(end), int(steps), base, dtype=as_dtype(dtype))

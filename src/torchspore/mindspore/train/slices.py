@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torchspore.base.text import message
-from torchspore.engine.shard.strategy_file import StoredLayout, StrategyFile
+from torchspore.engine.shard.strategy_file import StoredLayout, StrategyFile, stage_of
 
 if TYPE_CHECKING:
     from torchspore.engine.shard.strategies.layout import TensorLayout
@@ -152,13 +152,13 @@ def cuts_of(file: StrategyFile) -> dict[str, Cut]:
     """
     found: dict[str, Cut] = {}
     for key, layout in file.layouts.items():
-        stage, mark, name = key.partition("-")
-        if not (mark and stage.isdigit()):
+        stage, name = stage_of(key)
+        if stage is None:
             found[key] = Cut(layout)
         elif name in found:
-            found[name] = replace(found[name], stages=tuple(sorted({*found[name].stages, int(stage)})))
+            found[name] = replace(found[name], stages=tuple(sorted({*found[name].stages, stage})))
         else:
-            found[name] = Cut(layout, (int(stage),))
+            found[name] = Cut(layout, (stage,))
     return found
 
 

@@ -128,7 +128,9 @@ def files_of_ranks(call: str, folder: Path, formats: tuple[str, ...] = FORMATS, 
 def merge_pipeline_strategys(src_strategy_dirs: str, dst_strategy_file: str) -> None:
     """Writes the strategies in all files of a folder, one for each stage of a pipeline, into one file, names with their stage before them.
 
-    Raises NotADirectoryError for what is no folder, ValueError for a file that holds no strategies, and where two are of one stage.
+    Further files of a stage may say the same once more, as those of all its processes do. Files that have stages before their names, as
+    they are written here, go together as they are. Raises NotADirectoryError for what is no folder, ValueError for a file that holds no
+    strategies, and where two of one stage differ.
     """
     call = "merge_pipeline_strategys"
     if not isinstance(src_strategy_dirs, str) or not Path(src_strategy_dirs).is_dir():
@@ -136,17 +138,18 @@ def merge_pipeline_strategys(src_strategy_dirs: str, dst_strategy_file: str) -> 
     if not isinstance(dst_strategy_file, str) or not dst_strategy_file:
         raise ValueError(message(f"{call}(dst_strategy_file={short(dst_strategy_file)})", "a file name"))
     merged = strategy_file.StrategyFile()
-    stages: dict[int, str] = {}
+    stages: dict[int | None, tuple[str, Any]] = {}
     for path in sorted(one for one in Path(src_strategy_dirs).iterdir() if one.is_file()):
         read = strategy_file.read(path)
         stage = next((stage for stage, _ in read.strategies.values()), None)
-        if stage is None:
+        if stage is None and not all(strategy_file.stage_of(name)[0] is not None for name in read.layouts):
             raise ValueError(message(f"{call}: {path}", "strategies of operators, which say the stage"))
-        if stage in stages:
-            raise ValueError(message(f"{call}: {stages[stage]} and {path.name} of stage {stage}", "one file for each stage"))
-        stages[stage] = path.name
+        named = {name if strategy_file.stage_of(name)[0] is not None else f"{stage}-{name}": one for name, one in read.layouts.items()}
+        if stage in stages and stages[stage][1] != named:
+            raise ValueError(message(f"{call}: {stages[stage][0]} and {path.name} of stage {stage}", "one file for each stage"))
+        stages[stage] = path.name, named
         merged.strategies.update(read.strategies)
-        merged.layouts.update({f"{stage}-{name}": layout for name, layout in read.layouts.items()})
+        merged.layouts.update(named)
     if not stages:
         raise ValueError(message(f"{call}({src_strategy_dirs!r})", "a folder with strategy files"))
     Path(dst_strategy_file).parent.mkdir(parents=True, exist_ok=True)

@@ -94,6 +94,8 @@ class Capture(Frame):
         self.spread: Any = None                     # what knows of other devices, where the graph is to be split over them
         self._places: dict[int, int] = {}           # id(Tensor) -> its place in `lifted`, which keeps it alive
         self._fakes: list[torch.Tensor] = []
+        self._written_down: dict[int, tuple[torch.Tensor, int, Any]] = {}
+        """By the id of its stand-in, which is kept, the version and the number of each Tensor that the program made of one."""
         self._last: Any = None
 
     # ---- what operators meet
@@ -170,7 +172,11 @@ class Capture(Frame):
             raise Refusal("makes a Tensor of NumPy arrays that are computed in the call", kind=Kind.MAKES_TENSOR)
         with without_modes():
             t = make(data)
-        return self._lifted_values(lambda: t)
+            number = t.item() if type(data) in (bool, int, float) and t.numel() == 1 else None
+        made = self._lifted_values(lambda: t)
+        if number is not None:
+            self._written_down[id(made)] = (made, made._version, number)
+        return made
 
     def _lifted_values(self, source: Callable[[], torch.Tensor]) -> torch.Tensor:
         """New values as an input; cloned in the graph, because the program may write into them."""
@@ -200,6 +206,10 @@ class Capture(Frame):
 
     def host(self, tensor: TensorBase) -> torch.Tensor:
         raise _needs_values("reads the values of a Tensor on the host", Kind.READS_VALUES)
+
+    def known(self, tensor: TensorBase) -> Any:
+        found, version, number = self._written_down.get(id(tensor._t), (None, 0, None))
+        return number if found is not None and found._version == version else None
 
     def born(self, cell: Any) -> None:
         self.watch.born[id(cell)] = cell

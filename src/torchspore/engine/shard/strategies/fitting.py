@@ -198,7 +198,8 @@ def _scattered(call: Call, form: Form, cuts: Cuts, places: dict[str, int], usual
     found[form.outputs[0].index(_row(form))] = both[0] if len(both) == 1 else both or -1
     asked = TensorLayout(usual.device_matrix, tuple(found))
     written = tuple(out_strategy[0]) if len(out_strategy) == 1 and isinstance(out_strategy[0], (tuple, list)) else None
-    choices = {usual.cuts(): usual, asked.cuts(): asked}
+    fits = _unfit_rows(call, form, asked) is None
+    choices = {usual.cuts(): usual, asked.cuts(): asked} if fits else {usual.cuts(): usual}
     if written not in choices:
         raise Misfit(f"out_strategy {' or '.join(f'({one},)' for one in choices)}")
     return choices[written]
@@ -207,6 +208,14 @@ def _scattered(call: Call, form: Form, cuts: Cuts, places: dict[str, int], usual
 def _row(form: Form) -> str:
     """The label of the output's axis that a sum may be scattered along."""
     return form.outputs[0][-2] if len(form.outputs[0]) > 1 else form.outputs[0][0]
+
+
+def _unfit_rows(call: Call, form: Form, out: TensorLayout) -> str | None:
+    """What is expected of a layout of the output that scatters a sum along its rows; None where the rows divide."""
+    label, axis = _row(form), form.outputs[0].index(_row(form))
+    sizes = [shape[place] for shape, axes in zip(call.shapes, form.inputs) for place, one in enumerate(axes) if one == label]
+    cut = out.cuts()[axis]
+    return None if not sizes or sizes[0] % cut == 0 else f"rows of the output that divide by {cut}, got {sizes[0]}"
 
 
 def by_layouts(call: Call, form: Form, given: tuple[TensorLayout, ...], out_strategy: Any, devices: int) -> Fit:
@@ -236,7 +245,7 @@ def by_layouts(call: Call, form: Form, given: tuple[TensorLayout, ...], out_stra
     found = [TensorLayout(matrix, one) for one in laid]
     outputs = found[len(form.inputs):]
     if out_strategy is not None:
-        outputs[0] = _asked(form, axes, outputs[0], out_strategy)
+        outputs[0] = _asked(call, form, axes, outputs[0], out_strategy)
     return Fit(matrix, tuple(found[:len(form.inputs)]), tuple(outputs))
 
 
@@ -266,7 +275,7 @@ def _map(axes: Iterable[int], rank: int) -> int | tuple[int, ...]:
     return found[0] if len(found) == 1 else found or -1
 
 
-def _asked(form: Form, axes: dict[str, tuple[int, ...]], usual: TensorLayout, out_strategy: Any) -> TensorLayout:
+def _asked(call: Call, form: Form, axes: dict[str, tuple[int, ...]], usual: TensorLayout, out_strategy: Any) -> TensorLayout:
     wanted = read(out_strategy[0] if isinstance(out_strategy, (tuple, list)) else out_strategy)
     if wanted == usual:
         return usual
@@ -275,5 +284,8 @@ def _asked(form: Form, axes: dict[str, tuple[int, ...]], usual: TensorLayout, ou
         first = form.outputs[0].index(_row(form))
         places[first] = _map((*axes.get(_row(form), ()), *axes.get(form.scatters, ())), len(usual.device_matrix))
         if wanted == TensorLayout(usual.device_matrix, tuple(places)):
+            unfit = _unfit_rows(call, form, wanted)
+            if unfit:
+                raise Misfit(unfit)
             return wanted
     raise Misfit(f"{usual} for the output, or its sum scattered along its rows, got {wanted}")

@@ -209,8 +209,10 @@ def place_outputs(columns: list[str], taken: list[str], outputs: list[str]) -> l
     return outputs + [name for name in columns if name not in taken and name not in outputs]
 
 
-def _as_batch(value: Any, name: str, where: str) -> np.ndarray:
+def _as_batch(value: Any, name: str, where: str) -> Any:
     if isinstance(value, (list, tuple)):
+        if value and all(isinstance(item, dict) for item in value):
+            return {key: [item[key] for item in value] for key in _keys(value, name)}
         return stack([to_array(item, where) for item in value], name)
     return to_array(value, where)
 
@@ -219,7 +221,7 @@ def stack(values: Any, name: str) -> Any:
     """Joins one column's values along a new first axis. Raises RuntimeError where shapes or dtypes differ."""
     first = values[0]
     if isinstance(first, dict):
-        return {key: stack([value[key] for value in values], f"{name}[{key!r}]") for key in first}
+        return {key: _joined([value[key] for value in values], f"{name}[{key!r}]") for key in _keys(values, name)}
     text = first.dtype.kind in "SU"
     for number, value in enumerate(values):
         if value.shape != first.shape:
@@ -232,6 +234,34 @@ def stack(values: Any, name: str) -> Any:
     if first.ndim:                             # np.stack makes a view of each first, which costs more than small rows
         return np.concatenate(values).reshape(len(values), *first.shape)
     return np.stack(values)
+
+
+def _keys(values: Any, name: str) -> list[Any]:
+    """The keys of dicts that become one. Raises RuntimeError where they have different ones."""
+    first = list(values[0])
+    for number, value in enumerate(values):
+        if not isinstance(value, dict) or value.keys() != values[0].keys():
+            found = f"{short(list(value))} in row {number}" if isinstance(value, dict) else f"row {number} has {short(value)}"
+            what = f"batch: column {name!r} has a dict of {short(first)} in the batch's first row and {found}"
+            raise PipelineError(message(what, "dicts of one set of keys"))
+    return first
+
+
+def _joined(values: list[Any], name: str) -> Any:
+    """The values of one key, of all rows of a batch, as one array. Raises RuntimeError where they make none."""
+    if isinstance(values[0], dict):
+        return stack(values, name)
+    plain = [value.asnumpy() if hasattr(value, "asnumpy") else value for value in values]
+    if all(isinstance(value, np.ndarray) for value in plain) and len({value.shape for value in plain}) > 1:
+        return stack(plain, name)                         # which says whose shapes differ
+    try:
+        array = np.array(plain)
+    except ValueError:
+        array = np.array(None)
+    if array.dtype.kind == "O":
+        hint = "take it out of the dict in a map, or batch(per_batch_map=...), which keeps lists"
+        raise PipelineError(message(f"batch: column {name!r} with {short(values[0])}", "values that make one array", hint=hint))
+    return array
 
 
 class PaddedBatchDataset(BatchDataset):

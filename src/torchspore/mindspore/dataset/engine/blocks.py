@@ -93,7 +93,8 @@ def run(operations: list[Any], column: Any, key_of: Callable[[int], tuple[int, .
         apply: Callable[[np.ndarray], np.ndarray] | None = getattr(operation, "_apply_stack", None)
         if apply is not None:
             column = _stacked(column)
-            if type(column) is np.ndarray:
+            is_of_truths = type(column) is np.ndarray and column.dtype.kind == "b" and getattr(operation, "_of_truths", None)
+            if type(column) is np.ndarray and not is_of_truths:
                 column = apply(column)
                 continue
         many: Callable[[list[Any]], Any] | None = getattr(operation, "_apply_rows", None)

@@ -10,6 +10,8 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from torchspore.base.text import message, short
 from torchspore.engine import tree
 from torchspore.mindspore.dataset.core.recording import record
@@ -372,15 +374,15 @@ class Dataset:
         """The shape of each column in the first row; with `estimate`, None stands for sizes that differ between rows."""
         check_bool("output_shapes", "estimate", estimate)
         rows = self._probe(None if estimate else 1)
-        shapes = [list(value.shape) for value in rows[0]] if rows else []
+        shapes = list(map(_shape, rows[0])) if rows else []
         for row in rows[1:]:
-            shapes = [[a if a == b else None for a, b in builtins.zip(shape, value.shape)] for shape, value in builtins.zip(shapes, row)]
+            shapes = [[a if a == b else None for a, b in builtins.zip(shape, _shape(value))] for shape, value in builtins.zip(shapes, row)]
         return shapes
 
     def output_types(self) -> list[Any]:
         """The NumPy dtype of each column, read off the first row."""
         rows = self._probe(1)
-        return [value.dtype for value in rows[0]] if rows else []
+        return [np.dtype(object) if isinstance(value, dict) else value.dtype for value in rows[0]] if rows else []
 
     def is_shuffled(self) -> bool:
         """Whether any part of the pipeline shuffles."""
@@ -430,6 +432,11 @@ SPLIT_BUFFER = 10000
 def split_seed() -> int:
     """What the parts of one split have in common where the program sets no seed."""
     return random.randint(0, 2**31 - 1)
+
+
+def _shape(value: Any) -> list[int]:
+    """The shape of a column's value; that of a dict is [0], as MindSpore has it."""
+    return [0] if isinstance(value, dict) else list(value.shape)
 
 
 def _split_counts(sizes: list[Any], size: int) -> list[int]:

@@ -139,15 +139,25 @@ class Iterator:
         raise NotImplementedError
 
     def _value(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return self._within(value)
         if self._output_numpy:
             return np.array(value) if self._copies and isinstance(value, np.ndarray) else value
-        if isinstance(value, dict):
-            return {key: self._value(item) for key, item in value.items()}
         if value.dtype.kind in "SU":
             return value  # there is no Tensor of text
         from torchspore.mindspore.common.tensor import Tensor
 
         return Tensor(value) if self._copies or not value.flags.writeable else Tensor.from_numpy(value)
+
+    def _within(self, value: Any) -> Any:
+        """What is in a dict that a source or a function gave: its numbers and texts as values of columns are, all else as it is."""
+        if isinstance(value, dict):
+            return {key: self._within(item) for key, item in value.items()}
+        if type(value) in (list, tuple):
+            return type(value)(map(self._within, value))
+        if isinstance(value, (bool, int, float, complex, str, np.generic)) and not isinstance(value, bytes):
+            value = np.array(value)
+        return self._value(value) if isinstance(value, np.ndarray) and value.dtype.kind != "O" else value
 
 
 class DictIterator(Iterator):

@@ -63,6 +63,7 @@ class ShuffleDataset(UnionBaseDataset):
             raise RuntimeError(message("sync_wait(...).shuffle(...)", "shuffle before sync_wait"))
         super().__init__(input_dataset)
         self.buffer_size, self._shared_seed = buffer_size, shared_seed
+        self._counted: int | None = None
 
     def is_shuffled(self) -> bool:
         return True
@@ -72,7 +73,15 @@ class ShuffleDataset(UnionBaseDataset):
             draw = run.keep(self, lambda: Twister64(run.seed))
         else:
             draw = Twister64(run.seed if config.chosen_seed() is not None else self._shared_seed)
-        yield from through_buffer(self.children[0]._epoch(run), self.buffer_size, draw, run, self.children[0]._size)
+        yield from through_buffer(self.children[0]._epoch(run), self.buffer_size, draw, run, self._total, self._learn)
+
+    def _total(self) -> int | None:
+        size = self.children[0]._size()
+        return self._counted if size is None else size
+
+    def _learn(self, count: int) -> None:
+        """Keeps the rows of a source without a length: `split` has counted them before a part of them is read."""
+        self._counted = count
 
 
 class RepeatDataset(UnionBaseDataset):

@@ -67,19 +67,25 @@ class Run:
 
 def own(value: Any) -> Any:
     """What a function of the user's is given: an array of its own, which it may write into. A source's array is read in every epoch."""
-    if type(value) is np.ndarray:
+    kind = type(value)
+    if kind is np.ndarray:
         return value.copy()
-    return {key: own(item) for key, item in value.items()} if type(value) is dict else value
+    if kind is dict:
+        return {key: own(item) for key, item in value.items()}
+    return kind(map(own, value)) if kind in (list, tuple) else value
 
 
 def to_array(value: Any, where: str) -> Any:
-    """A column's value from what a function gave: an array, a Tensor, a PIL image, a number, a str, bytes, a list of these, or a dict."""
+    """A column's value from what a function gave: an array, a Tensor, a PIL image, a number, a str, bytes, or a list of these.
+
+    A dict stays what it is, whatever it holds: the functions of later steps find it so, and `iterators` make arrays of its numbers.
+    """
     if type(value) is np.ndarray:
         if value.dtype.kind == "O":
             raise PipelineError(f"{where}: expected an array of numbers or of text, got one of Python objects.")
         return value
     if isinstance(value, dict):
-        return {key: to_array(item, where) for key, item in value.items()}
+        return value
     if hasattr(value, "asnumpy"):
         return value.asnumpy()
     if value is None:

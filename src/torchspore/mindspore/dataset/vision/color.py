@@ -126,6 +126,8 @@ class Invert(OnDevice, ImageTensorOperation):
 class ConvertColor(OnDevice, ImageTensorOperation):
     """Another order or number of colour channels, as `convert_mode` (a ConvertMode) says."""
 
+    _of_truths = "bool"
+
     def __init__(self, convert_mode: ConvertMode) -> None:
         check_type("ConvertColor", "convert_mode", convert_mode, ConvertMode, "a member of ConvertMode")
         self.convert_mode = convert_mode
@@ -277,6 +279,8 @@ class AdjustHue(OnDevice, _Adjust):
 class AutoContrast(OnDevice, ImageTensorOperation):
     """Stretches each channel to [0, 255], after leaving out `cutoff` percent at both ends and the values of `ignore`."""
 
+    _of_truths = "uint8"
+
     _gives_picture = True
 
     def __init__(self, cutoff: float = 0.0, ignore: Any = None) -> None:
@@ -316,6 +320,8 @@ class AutoContrast(OnDevice, ImageTensorOperation):
 
 class Equalize(OnDevice, ImageTensorOperation):
     """Makes every brightness of each channel about as frequent."""
+
+    _of_truths = "uint8"
 
     def _with_pillow(self, image: Any, chosen: Any) -> Any:  # type: ignore[override]
         from PIL import ImageOps
@@ -362,6 +368,8 @@ class Solarize(OnDevice, ImageTensorOperation):
 
 class GaussianBlur(OnDevice, ImageTensorOperation):
     """Blurs with a Gaussian of odd `kernel_size` (one int, or (width, height)) and `sigma`, by default ((size - 1) / 2 - 1) * 0.3 + 0.8."""
+
+    _of_truths = "uint8"
 
     def __init__(self, kernel_size: Any, sigma: Any = None) -> None:
         sizes = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)

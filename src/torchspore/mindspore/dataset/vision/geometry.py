@@ -52,6 +52,8 @@ def resize(image: Any, size: tuple[int, int], interpolation: Inter, call: str = 
 class Resize(OnDevice, ImageTensorOperation):
     """Resizes to `size`: (height, width), or one int for the shorter side. Raises TypeError and ValueError for sizes that do not fit."""
 
+    _of_truths = "bool"
+
     _takes_stacks = True
 
     def __init__(self, size: Any, interpolation: Inter = Inter.BILINEAR) -> None:
@@ -165,6 +167,8 @@ def pad(image: np.ndarray, sides: tuple[int, int, int, int], fill: Any, mode: Bo
 class Pad(OnDevice, ImageTensorOperation):
     """Adds `padding` pixels: one int, (left and right, top and bottom), or (left, top, right, bottom)."""
 
+    _of_truths = "uint8"
+
     _gives_picture = True
 
     def __init__(self, padding: Any, fill_value: Any = 0, padding_mode: Border = Border.CONSTANT) -> None:
@@ -263,6 +267,8 @@ def _places(inverse: np.ndarray, width: int, height: int, resample: Inter) -> tu
 
 class Rotate(OnDevice, ImageTensorOperation):
     """Turns an image by `degrees` counter-clockwise; with `expand` the image grows to hold all of it."""
+
+    _of_truths = "bool"
 
     _takes_stacks = True
 

@@ -43,6 +43,8 @@ class Erase(OnDevice, ImageTensorOperation):
 class ResizedCrop(OnDevice, ImageTensorOperation):
     """Cuts out a part and resizes it to `size`: (height, width), or one int for the shorter side."""
 
+    _of_truths = "bool"
+
     def __init__(self, top: int, left: int, height: int, width: int, size: Any, interpolation: Inter = Inter.BILINEAR) -> None:
         for name, one, low in (("top", top, 0), ("left", left, 0), ("height", height, 1), ("width", width, 1)):
             check_int("ResizedCrop", name, one, low)
@@ -60,6 +62,8 @@ class ResizedCrop(OnDevice, ImageTensorOperation):
 
 class PadToSize(ImageTensorOperation):
     """Pads to `size` (height, width), with `offset` (top, left) pixels before the image; without it the image comes to the middle."""
+
+    _of_truths = "uint8"
 
     def __init__(self, size: Any, offset: Any = None, fill_value: Any = 0, padding_mode: Border = Border.CONSTANT) -> None:
         self.size = check_size("PadToSize", size)
@@ -101,6 +105,8 @@ class SlicePatches(ImageTensorOperation):
 
     def _patches(self, image: np.ndarray) -> list[np.ndarray]:
         check_image("SlicePatches", image)
+        if image.dtype.kind == "b":
+            image = image.view(np.uint8)
         height, width = image.shape[:2]
         if self.num_height > height or self.num_width > width:
             what = f"SlicePatches({self.num_height}, {self.num_width}) of an image {height}x{width}"

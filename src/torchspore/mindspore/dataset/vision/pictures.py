@@ -38,6 +38,8 @@ class ImageTensorOperation(TensorOperation):
     _takes_stacks = False
     """Whether it takes (..., H, W, C) too: videos, or what was batched before. Each image is transformed alike."""
     _name_of_size = "size"
+    _of_truths: str | None = None
+    """'bool' or 'uint8': what a picture of truth values, such as a mask, comes out as, where it is computed as uint8."""
 
     def _input(self, value: Any) -> Any:
         if type(value) is np.ndarray or is_pil(value):
@@ -50,12 +52,18 @@ class ImageTensorOperation(TensorOperation):
         # A random transform does the same to every column, so that an image and its mask stay together.
         if self._takes_stacks and any(_is_stack(value) for value in values):
             chosen = self._choose(tuple([_images(value)[0] if _is_stack(value) else value for value in values]))
-            return tuple([self._each(value, chosen) if _is_stack(value) else self._one(value, chosen) for value in values])
+            return tuple([self._each(value, chosen) if _is_stack(value) else self._any(value, chosen) for value in values])
         chosen = self._choose(values)
-        return tuple([self._one(value, chosen) for value in values])
+        return tuple([self._any(value, chosen) for value in values])
+
+    def _any(self, value: Any, chosen: Any) -> Any:
+        if self._of_truths is None or type(value) is not np.ndarray or value.dtype.kind != "b":
+            return self._one(value, chosen)
+        found = self._one(value.view(np.uint8), chosen)
+        return found.astype(np.bool_) if self._of_truths == "bool" else found
 
     def _each(self, value: np.ndarray, chosen: Any) -> np.ndarray:
-        found = np.stack([self._one(image, chosen) for image in _images(value)])
+        found = np.stack([self._any(image, chosen) for image in _images(value)])
         return found.reshape(*value.shape[:-3], *found.shape[1:])
 
     def _choose(self, values: tuple[Any, ...]) -> Any:

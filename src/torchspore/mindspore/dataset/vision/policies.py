@@ -237,6 +237,8 @@ class RandomLighting(ImageTensorOperation):
 class RandomAdjustSharpness(ImageTensorOperation):
     """Changes sharpness by the factor `degree` with probability `prob`: 0 blurs, 1 leaves, 2 sharpens."""
 
+    _of_truths = "uint8"
+
     def __init__(self, degree: float, prob: float = 0.5) -> None:
         check_number("RandomAdjustSharpness", "degree", degree, 0, 16777216)
         self.degree, self.prob = degree, check_probability("RandomAdjustSharpness", prob)

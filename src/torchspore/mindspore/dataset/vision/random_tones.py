@@ -56,6 +56,8 @@ class RandomEqualize(_Sometimes):
 class RandomAutoContrast(_Sometimes):
     """`AutoContrast` with probability `prob`."""
 
+    _of_truths = "uint8"
+
     def __init__(self, cutoff: float = 0.0, ignore: Any = None, prob: float = 0.5) -> None:
         super().__init__(prob)
         self._contrast = color.AutoContrast(cutoff, ignore)
@@ -112,6 +114,8 @@ def sharpen(image: np.ndarray, factor: float) -> np.ndarray:
 class AdjustSharpness(OnDevice, ImageTensorOperation):
     """Multiplies sharpness by `sharpness_factor` (from 0)."""
 
+    _of_truths = "uint8"
+
     def __init__(self, sharpness_factor: float) -> None:
         check_number("AdjustSharpness", "sharpness_factor", sharpness_factor, 0, 16777216)
         self.factor = sharpness_factor
@@ -154,7 +158,8 @@ class AdjustGamma(ImageTensorOperation):
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("AdjustGamma", value)
         if value.dtype.kind == "f":
-            return np.clip(self.gain * value**self.gamma, 0, 1).astype(value.dtype)
+            # MindSpore's pixels, in float32: of numbers it takes the power of the product, of bytes the product with the power
+            return np.clip(np.power(value.astype(np.float32) * np.float32(self.gain), np.float32(self.gamma)), 0, 1)
         steps = np.arange(256) / 255.0
         table = np.clip(steps**self.gamma * self.gain * (255 + 1 - 1e-3), 0, 255)
         return table.astype(value.dtype)[value]
@@ -180,6 +185,8 @@ class RandomAffine(ImageTensorOperation):
     `degrees` is (min, max) or one number for both sides; `translate` the largest shifts as shares of width and height, or (min, max) of
     each; `scale` is (min, max); `shear` is (min, max) degrees in x, or of x and of y.
     """
+
+    _of_truths = "bool"
 
     _gives_picture = True
 

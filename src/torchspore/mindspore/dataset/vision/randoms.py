@@ -71,6 +71,8 @@ class RandomCrop(ImageTensorOperation):
     With `pad_if_needed` a smaller image is padded on both sides; without, it raises RuntimeError.
     """
 
+    _of_truths = "uint8"
+
     _takes_stacks = True
     _gives_picture = True
 
@@ -115,6 +117,8 @@ class RandomCrop(ImageTensorOperation):
 
 class RandomResizedCrop(ImageTensorOperation):
     """A random part, of `scale` of the area and `ratio` of width to height, resized to `size` (height, width)."""
+
+    _of_truths = "bool"
 
     _takes_stacks = True
     _call = "RandomResizedCrop"
@@ -170,6 +174,8 @@ class RandomCropDecodeResize(RandomResizedCrop):
 class RandomResize(ImageTensorOperation):
     """Resizes with a randomly chosen interpolation."""
 
+    _of_truths = "bool"
+
     _takes_stacks = True
 
     def __init__(self, size: Any) -> None:
@@ -186,6 +192,8 @@ class RandomResize(ImageTensorOperation):
 
 class RandomRotation(ImageTensorOperation):
     """Turns by a random angle within `degrees`: (min, max), or (-degrees, degrees)."""
+
+    _of_truths = "bool"
 
     _gives_picture = True
 

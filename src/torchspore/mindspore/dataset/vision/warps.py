@@ -20,6 +20,8 @@ from torchspore.mindspore.dataset.vision.utils import Inter
 class Affine(OnDevice, ImageTensorOperation):
     """Turns clockwise by `degrees`, shifts by shares of width and height, scales and shears by degrees, about the image's middle."""
 
+    _of_truths = "bool"
+
     def __init__(
         self, degrees: float, translate: Any, scale: float, shear: Any, resample: Inter = Inter.NEAREST, fill_value: Any = 0
     ) -> None:
@@ -60,6 +62,8 @@ def _corners(argument: str, points: Any) -> np.ndarray:
 
 class Perspective(OnDevice, ImageTensorOperation):
     """Draws the quadrilateral `start_points` into `end_points`: (x, y) of the upper left, upper right, lower right, lower left corner."""
+
+    _of_truths = "uint8"
 
     def __init__(self, start_points: Any, end_points: Any, interpolation: Inter = Inter.BILINEAR) -> None:
         self.start_points, self.end_points = _corners("start_points", start_points), _corners("end_points", end_points)

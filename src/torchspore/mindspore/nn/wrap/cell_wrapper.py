@@ -17,6 +17,7 @@ from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.wrap import stating
 from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
 from torchspore.mindspore.nn.wrap.micro_batches import _MicroBatch as _MicroBatch
 
@@ -138,6 +139,8 @@ class TrainOneStepCell(Cell):
         parallel.tell("grad_accumulation_step", Outcome.applied(f"nn.TrainOneStepCell updates at each {self.accumulation}th step"))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.reducer_flag and "_has_said" not in self.__dict__:
+            stating.say(self)
         if self.accumulation > 1:
             self.__dict__["_steps"] += 1
             is_last = self._steps % self.accumulation == 0

@@ -54,14 +54,18 @@ class DistributedGradReducer(Cell):
         shared = ([place for place in bucket if self.allreduce_filter[place]] for bucket in buckets)
         self._plan = Plan([b for b in shared if b], members, 1.0 / degree if self.mean and degree > 1 else None)
         self._is_several = members.size > 1
+        self._made = "sums" if self._plan.factor is None else f"means of {degree}"
         self._shapes = tuple(tuple(p.shape) for p in parameters)
         self._ahead = overlap.Ahead(parameters, self._plan) if self._is_several else None
         effects.told_plan(self._plan, len(parameters))
 
     def construct(self, grads: Any) -> Any:
         """The gradients, each over all processes."""
+        from torchspore.engine.comm import groups
+
         setting.check()
         if self._is_several:
+            groups.say(self._plan.group, "gradients over processes", self._made)
             return self._summed(tuple(grads))
         if not self.mean or self._is_alone:
             return grads

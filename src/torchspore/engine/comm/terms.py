@@ -1,0 +1,69 @@
+"""What the numbers of exchanges are made with, as each rank has said it: means or sums, over how many steps, at which learning rate.
+
+Ranks whose exchanges are equal in kind and shape can mean other numbers by them, and their weights drift apart unseen. What a rank has
+said belongs to each of its exchanges from then on: `firsts` compares it, and where it differs `words` has both sides. It is a set: neither
+the order nor a repetition counts, so that two trainings in one program say what each of them is made with.
+"""
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from torchspore.base.frames import user_line
+
+Said = dict[str, dict[str, dict[str, str]]]
+"""By group (EVERY for all of them), what it is about and what was said: the line that said it first."""
+EVERY = ""
+HINT = "every rank must train with one context, one optimizer and one scale of the loss, or weights drift apart unseen"
+
+
+class Terms:
+    """What this rank has said."""
+
+    def __init__(self) -> None:
+        self.said: Said = {}
+        self._digests: dict[str, str] = {}
+        self._of_every = ""
+
+    def say(self, key: str, subject: str, statement: str, line: str | None = None) -> None:
+        """Says something of the exchanges of a group; what was said already costs a look."""
+        of_subject = self.said.setdefault(key, {}).setdefault(subject, {})
+        if statement in of_subject:
+            return
+        of_subject[statement] = line or user_line() or "?"
+        keys = sorted({*self.said, EVERY})
+        self._digests = {one: _digest([*_pairs(self.said, EVERY), *(_pairs(self.said, one) if one else ())]) for one in keys}
+        self._of_every = self._digests[EVERY]
+
+    def of(self, key: str) -> str:
+        """A short name for all that was said of a group's exchanges; an empty text for nothing."""
+        return self._digests.get(key, self._of_every)
+
+
+def _pairs(said: Mapping[str, Mapping[str, Any]], key: str) -> list[tuple[str, str]]:
+    return [(subject, statement) for subject, of_subject in said.get(key, {}).items() for statement in of_subject]
+
+
+def _digest(pairs: list[tuple[str, str]]) -> str:
+    return f"{zlib.crc32(repr(sorted(set(pairs))).encode()):08x}" if pairs else ""
+
+
+def words(key: str, own: Said, rank: int, other: Said) -> str:
+    """What this rank and another one have said of a group's exchanges, where it differs first; an empty text where it does not."""
+    here, there = ({**_lines(said, EVERY), **_lines(said, key)} for said in (own, other))
+    subject = next((subject for subject, one in [*here, *there] if ((subject, one) in here) is not ((subject, one) in there)), None)
+    if subject is None:
+        return ""
+    mine, yours = (_only(subject, one, two) for one, two in ((here, there), (there, here)))
+    return f"rank {rank} is in it too, but computes otherwise. {subject}: {mine} here, {yours} in rank {rank}"
+
+
+def _lines(said: Said, key: str) -> dict[tuple[str, str], str]:
+    return {(subject, one): line for subject, of_subject in said.get(key, {}).items() for one, line in of_subject.items()}
+
+
+def _only(subject: str, one: dict[tuple[str, str], str], two: dict[tuple[str, str], str]) -> str:
+    """What one side says of a subject and the other does not."""
+    found = [f"{statement} ({line})" for (about, statement), line in one.items() if about == subject and (about, statement) not in two]
+    return " and ".join(found[:2]) or "nothing else"

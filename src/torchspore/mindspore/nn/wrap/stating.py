@@ -1,0 +1,50 @@
+"""What a training on several processes is made with, said to the others: where one says something else, the next exchange names both."""
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+from torchspore.engine.parallel import setting
+from torchspore.engine.parallel.gradients import is_traced
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.cell import Cell
+
+
+def say(step: Any) -> None:
+    """Says at the first call of a training step what it is made with; in a step that is captured inside of another one, nothing."""
+    step.__dict__["_has_said"] = True
+    if setting.mode() != "data_parallel" or setting.processes() == 1 or is_traced():
+        return                                            # processes of `hybrid_parallel` may train different things
+    from torchspore.engine.comm import groups
+
+    name, optimizer = type(step.optimizer).__name__, step.optimizer
+    groups.say(None, f"an update by {name}", "at every step" if step.accumulation == 1 else f"at one step of {step.accumulation}")
+    for subject, value in (
+        ("the learning rate", getattr(optimizer, "learning_rate", None)), ("the weight decay", getattr(optimizer, "weight_decay", None)),
+        ("the scale of the loss", getattr(step, "scale_sense", step.sens)),
+        ("the optimizer's scale of the loss", getattr(optimizer, "loss_scale", None)),
+    ):
+        if value is not None:
+            groups.say(None, f"{subject} of {name}", _told(value))
+
+
+def _told(value: Any) -> str:
+    """A value in few words, which are others for another value."""
+    if isinstance(value, Tensor):
+        numbers = value.asnumpy()
+        if numbers.size == 1:
+            return f"{float(numbers.reshape(())):g}"
+        ends = f"from {float(numbers.flat[0]):g} to {float(numbers.flat[-1]):g} " if numbers.size else ""
+        return f"{numbers.size} values {ends}({zlib.crc32(numbers.tobytes()):08x})"
+    if isinstance(value, Cell):
+        own = [*(_told(parameter) for parameter in value.get_parameters()), *(
+            f"{name}={_told(item)}" for name, item in vars(value).items()
+            if name not in _of_any_cell and not name.startswith("_") and isinstance(item, (bool, int, float, str, tuple, list, Tensor))
+        )]
+        return f"{type(value).__name__}({', '.join(own)})"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_told, value))}]" if len(value) <= 4 else f"{len(value)} values ({zlib.crc32(repr(value).encode()):08x})"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+_of_any_cell = frozenset(vars(Cell()))

@@ -1,0 +1,98 @@
+"""Ranks whose exchanges are equal and mean other numbers are named in every rank: another factor, another rate, another context."""
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+
+def _start(mode: int) -> Any:
+    import mindspore as ms
+    from mindspore import communication
+
+    from torchspore.engine.comm import watch
+
+    watch.LATE, watch.AGAIN = 0.3, 0.1
+    communication.init()
+    ms.set_context(mode=mode)
+    ms.set_seed(1)
+    return ms, communication.get_rank()
+
+
+def _step(ms: Any, rank: int, differs: str) -> Any:
+    """A step in which one thing differs by the rank."""
+    from mindspore import nn
+
+    is_split = differs.startswith("split")
+    context: dict[str, Any] = {"parallel_mode": "semi_auto_parallel" if is_split else "data_parallel", "gradients_mean": True}
+    if rank and differs.endswith("gradients_mean"):
+        context["gradients_mean"] = False
+    if rank and differs == "grad_accumulation_step":
+        context["grad_accumulation_step"] = 2
+    ms.set_auto_parallel_context(**context)
+    net = nn.WithLossCell(nn.Dense(3, 2), nn.MSELoss())
+    optimizer = nn.Momentum(net.trainable_params(), 0.5 if rank and differs == "rate" else 0.1, 0.9)
+    return nn.TrainOneStepCell(net, optimizer)
+
+
+def _train(differs: str, mode: int) -> Any:
+    import numpy as np
+
+    ms, rank = _start(mode)
+    step = _step(ms, rank, differs)
+    x, y = ms.Tensor(np.ones((4, 3)), ms.float32), ms.Tensor(np.ones((4, 2)), ms.float32)
+    for _ in range(4):
+        step(x, y)
+    return True
+
+
+SAID = {
+    "gradients_mean": ("gradients over processes", "means of 2", "sums"),
+    "grad_accumulation_step": ("an update by Momentum", "at every step", "at one step of 2"),
+    "split gradients_mean": ("set_auto_parallel_context(gradients_mean)", "True", "False"),
+    "rate": ("the learning rate of Momentum", "0.1", "0.5"),
+}
+
+
+@pytest.mark.parametrize("differs, mode", [
+    pytest.param("gradients_mean", 0, marks=pytest.mark.slow), ("gradients_mean", 1), ("grad_accumulation_step", 1), ("rate", 1),
+    pytest.param("split gradients_mean", 0, marks=pytest.mark.slow), pytest.param("grad_accumulation_step", 0, marks=pytest.mark.slow),
+])
+def test_another_training_is_named_in_both(workers: Any, differs: str, mode: int) -> None:
+    subject, *said = SAID[differs]
+    for rank, ended in enumerate(workers.ended(2, _train, differs, mode, seconds=40)):
+        assert ended.error == "CommunicationError", ended
+        text = re.sub(r"[^ (]*/(test_\w+\.py):\d+", r"\1:N", re.sub(r"[0-9a-f]{8}", "N", re.sub(r"for \d+\.\d s", "for N s", ended.text)))
+        what = "Broadcast(0) of int64[1]" if differs.startswith("split") else "AllReduce(sum) of float32[8]"
+        line = "(test_other_trainings.py:N)"
+        assert text == (
+            f"test_other_trainings.py:N: rank {rank} waits in {what} over world (its number 1) for N s; rank {1 - rank} is "
+            f"in it too, but computes otherwise. {subject}: {said[rank]} {line} here, {said[1 - rank]} {line} in rank {1 - rank}.\n\n"
+            "hint: every rank must train with one context, one optimizer and one scale of the loss, or weights drift apart unseen."
+        )
+
+
+@pytest.mark.slow
+def test_one_training_is_trained_in_all(workers: Any) -> None:
+    for mode in (0, 1):
+        assert workers(2, _train, "nothing", mode) == [True, True]
+
+
+def test_what_is_said_is_another_text_for_another_value() -> None:
+    import numpy as np
+    from mindspore import nn
+
+    from torchspore.mindspore.nn.wrap import stating
+
+    weights = nn.Dense(2, 2).trainable_params()
+    decays = [nn.ExponentialDecayLR(0.1, 0.9, steps) for steps in (4, 5)]
+    values: list[Any] = [0.1, 0.2, [0.1, 0.2, 0.3], [0.1, 0.25, 0.3], np.linspace(0, 1, 9).tolist(), *decays]
+    said = [stating._told(nn.Momentum(weights, value, 0.9).learning_rate) for value in values]
+    assert [re.sub("[0-9a-f]{8}", "N", one) for one in said] == [
+        "0.1", "0.2", *["RateTable(3 values from 0.1 to 0.3 (N))"] * 2, "RateTable(9 values from 0 to 1 (N))",
+        *[f"ExponentialDecayLR(learning_rate=0.1, decay_rate=0.9, decay_steps={steps}, is_stair=False)" for steps in (4, 5)],
+    ]
+    assert len(set(said)) == len(said)
+    again = [stating._told(nn.Momentum(weights, value, 0.9).learning_rate) for value in values]
+    assert again == said
