@@ -18,7 +18,9 @@ QUICK |= {(name, "cell", False) for name in (
     "library_function_replaced", "builtin_of_all_replaced", "operator_replaced", "argv", "argv_appended", "decimal_context", "numpy_errors",
     "numpy_format", "module_by_computed_name", "single_dispatch", "flags_of_a_cell",
     "recursion_limit", "garbage_collector", "logger_asked", "logger_above",
-    "dict_values", "bound_get", "weak_reference", "ctypes_array", "text_stream",
+    "dict_values", "bound_get", "weak_reference", "ctypes_array", "text_stream", "tensor_method_replaced", "library_class_attribute",
+    "library_method_that_comes", "registered", "registered_with_a_librarys", "subclasses", "class_name", "globals_computed", "globals_get",
+    "cells_method_by_computed_name", "class_by_computed_name", "names_of_a_module",
 )}
 QUICK |= {(name, "jit", True) for name in ("array", "counter", "random", "deque", "class", "module", "slots", "messages")}
 """The programs that `make test` runs; the others are slow tests."""

@@ -13,14 +13,16 @@ import numpy as np
 import torch
 
 from torchspore.base.frames import is_users, user_line
-from torchspore.engine.graph.capture import answers, depth
+from torchspore.engine.graph.capture import answers, depth, facts
 from torchspore.engine.graph.capture.acts import ASKS, CLOCKS, TALK, WARNS, is_stream
-from torchspore.engine.graph.capture.roads import ENVIRONMENT, PAST, Roads, is_known_by_itself, is_known_by_names
+from torchspore.engine.graph.capture.code_names import computes_globals
+from torchspore.engine.graph.capture.ownership import PAST, is_known_by_itself, is_known_by_names
+from torchspore.engine.graph.capture.roads import Roads
 from torchspore.engine.graph.capture.scalar_inputs import OfType
 from torchspore.engine.graph.capture.snapshot import constant
 from torchspore.engine.graph.capture.snapshot_nodes import CELLS_OWN
 from torchspore.engine.graph.capture.state import MISSING, Contents, Randomness, Read, Unwatchable
-from torchspore.engine.graph.capture.world import LEVELS, LOGGING, Levels
+from torchspore.engine.graph.capture.world import ENVIRONMENT, LEVELS, LOGGING, Levels
 from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.tensor import TensorBase
 from torchspore.errors import CallsTooDeep
@@ -280,6 +282,18 @@ class Watch:
                 return
             other = CLOCKS.get(argument, "writes to a file or the screen")
             raise self.refuse(*TALK.get(argument, (other, Kind.OTHER)))
+        elif event == "c_call":
+            self._look_around(argument, frame)
+
+    def _look_around(self, argument: Any, frame: FrameType) -> None:
+        """Is told of a function written in C that may look at the subclasses of a class or at all variables of a module."""
+        if argument is globals:
+            if computes_globals(frame.f_code) and not is_ours(frame):
+                raise self.refuse("calls globals(), and no text says for which of them")
+            return
+        found = facts.subclasses(argument)
+        if found is not None and not is_ours(frame):
+            self.read(found, "", found.get(""), False)
 
     def _environment(self, code: CodeType, frame: FrameType) -> None:
         """Is told of a look into `os.environ`, or of a change."""

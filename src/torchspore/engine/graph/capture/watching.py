@@ -12,8 +12,8 @@ from typing import Any
 from torchspore.base.frames import is_users
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph.capture.acts import TALK
+from torchspore.engine.graph.capture.ownership import writes_past
 from torchspore.engine.graph.capture.profile_hook import suspended, unwatched
-from torchspore.engine.graph.capture.roads import writes_past
 from torchspore.engine.graph.capture.state import MISSING
 from torchspore.engine.graph.capture.watch import Watch, is_ours
 from torchspore.engine.graph.refusal import Kind
@@ -91,6 +91,7 @@ def _noting(self: Any, name: str) -> Any:
     if id(self) in watch.born:
         return object.__getattribute__(self, name)
     watch.roads.meet(type(self))
+    watch.roads.ask(type(self), name)
     own = object.__getattribute__(self, "__dict__")
     kind: Any = type(self)
     if writes_past(kind):
