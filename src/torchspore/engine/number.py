@@ -238,6 +238,23 @@ for _sign, _compute in _COMPUTE.items():
 _define("truediv", torch.div, to_float=True)
 
 
+NUMBER_MARK = "_may_be_number"
+
+
+def is_marked(t: torch.Tensor) -> bool:
+    """Whether a tensor of a trace may be a Python number in PyNative mode, as a branch or loop on a Tensor decides."""
+    return hasattr(t, NUMBER_MARK)
+
+
+def decided(a: Any, b: Any, family: str) -> None:
+    """Ends a trace where one of two operands may be a number or a Tensor and the other makes a difference of it."""
+    if family in ("compare", "equal") or not (is_marked(a) or is_marked(b)):
+        return
+    around = frame()
+    if around is not None:
+        around.acts_beside("computes with what is a Tensor or a Python number, as a Tensor decides")
+
+
 class MutableInt(int):
     """An int that `mutable` marks: an input of the graph from the first call on."""
 

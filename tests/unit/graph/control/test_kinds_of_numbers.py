@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
 
+import torchspore
+
 
 @pytest.fixture(autouse=True)
 def _modes() -> Iterator[None]:
@@ -189,3 +191,61 @@ def test_a_number_beside_integers_loses_its_fraction() -> None:
 
 def test_a_marked_int_is_an_int() -> None:
     assert ops.padding(Tensor([[1.0]]), ms.mutable(3)).shape == (1, 3)
+
+
+def summed(t: Any, y: Any) -> Any:
+    total = 0
+    for i in range(3):
+        if t > i:
+            total = total + t
+    return total
+
+
+def counted(t: Any, y: Any) -> Any:
+    total = 0
+    while t > 0:
+        total = total + t
+        t = t - 1
+    return total
+
+
+def by_return(t: Any, y: Any) -> Any:
+    if t > 0:
+        return 1
+    return t
+
+
+EITHER: dict[str, Callable[[Any, Any], Any]] = {
+    "and": lambda t, y: t and 1, "or": lambda t, y: t or 1, "chosen": lambda t, y: 1 if t > 0 else t, "beside int8": lambda t, y: (t and 1) * y,
+    "in a list": lambda t, y: [t and 1, t], "beside a number": lambda t, y: (1.5 if t > 0 else t) / 2, "summed": summed,
+    "counted": counted, "returned": by_return,
+}
+
+
+@pytest.mark.parametrize("how", EITHER)
+def test_a_tensor_or_a_number(how: str) -> None:
+    def seen(value: Any) -> Any:
+        if isinstance(value, list):
+            return [seen(item) for item in value]
+        return type(value), getattr(value, "dtype", None), np.array(value).tolist()
+
+    compute, y = EITHER[how], Tensor(np.array([1, 2], np.int8))
+    compiled = ms.jit(compute)
+    for value in (1.0, 0.0, -1.0, 2.0):
+        t = Tensor(value, ms.float32)
+        assert seen(compiled(t, y)) == seen(compute(t, y))
+
+
+def test_a_tensor_or_a_number_that_makes_no_difference_stays_in_the_graph() -> None:
+    @ms.jit
+    def scaled(x: Any) -> Any:
+        total = 0.0
+        if x.sum() > 1:
+            total = total + x.sum()
+        return x + total * x if total > 2 else x - total * x
+
+    for value in ([1.0, 2.0], [-1.0, 0.0], [1.0, 0.5]):
+        x = Tensor(value)
+        total = x.sum() if x.sum() > 1 else 0.0
+        assert scaled(x).asnumpy().tolist() == (x + total * x if total > 2 else x - total * x).asnumpy().tolist()
+    assert len(torchspore.graphs(scaled)) == 1

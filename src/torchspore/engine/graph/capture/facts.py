@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import abc
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from torchspore.engine.graph.capture.answers import Answers
@@ -38,9 +38,9 @@ REGISTRATIONS = Answers(abc.get_cache_token)
 """How many classes were registered with an abstract one: `isinstance` may say something else after the next."""
 
 
-def names_in(item: Any) -> Answers:
+def names_in(held: Mapping[str, Any]) -> Answers:
     """Which names stand in a class or a module."""
-    return Answers(lambda: tuple(vars(item)))
+    return Answers(lambda: tuple(held))
 
 
 def subclasses(asking: Any) -> Answers | None:
