@@ -216,9 +216,9 @@ def by_return(t: Any, y: Any) -> Any:
 
 
 EITHER: dict[str, Callable[[Any, Any], Any]] = {
-    "and": lambda t, y: t and 1, "or": lambda t, y: t or 1, "chosen": lambda t, y: 1 if t > 0 else t, "beside int8": lambda t, y: (t and 1) * y,
-    "in a list": lambda t, y: [t and 1, t], "beside a number": lambda t, y: (1.5 if t > 0 else t) / 2, "summed": summed,
-    "counted": counted, "returned": by_return,
+    "and": lambda t, y: t and 1, "or": lambda t, y: t or 1, "chosen": lambda t, y: 1 if t > 0 else t,
+    "beside int8": lambda t, y: (t and 1) * y, "in a list": lambda t, y: [t and 1, t],
+    "beside a number": lambda t, y: (1.5 if t > 0 else t) / 2, "summed": summed, "counted": counted, "returned": by_return,
 }
 
 
