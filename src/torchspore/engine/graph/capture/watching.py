@@ -5,6 +5,7 @@ import builtins
 import functools
 import sys
 import threading
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -111,8 +112,11 @@ def _noting(self: Any, name: str) -> Any:
             watch.read(held, name, held[name], True)
             break
     else:
-        if isinstance(_of_class(kind, name), functools.cached_property):
+        found = _of_class(kind, name)
+        if isinstance(found, functools.cached_property):
             watch.wrote(self, name)                 # which Python does, past `setattr`
+        elif isinstance(found, types.MemberDescriptorType):
+            raise watch.refuse(f"reads {name!r}, a slot of a Cell")
         if name == "construct" or not hasattr(FRONT.cell, name):
             for held in (own, own.get("_params"), own.get("_cells")):       # a part of that name may come later
                 if held is not None:
