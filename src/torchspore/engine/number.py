@@ -247,12 +247,20 @@ def is_marked(t: torch.Tensor) -> bool:
 
 
 def decided(a: Any, b: Any, family: str) -> None:
-    """Ends a trace where one of two operands may be a number or a Tensor and the other makes a difference of it."""
+    """Ends a trace where one of two operands may be a number or a Tensor, and the other makes a difference of it."""
     if family in ("compare", "equal") or not (is_marked(a) or is_marked(b)):
         return
+    marked, other = (a, b) if is_marked(a) else (b, a)
     around = frame()
-    if around is not None:
+    if around is not None and (not isinstance(other, torch.Tensor) or is_marked(other) or _differs(marked, other)):
         around.acts_beside("computes with what is a Tensor or a Python number, as a Tensor decides")
+
+
+def _differs(marked: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether a Tensor of the dtype of `marked` makes another dtype of `other` than a number that it may be."""
+    kinds = (1, 1.0) if marked.is_floating_point() else (1, 1.0, 1j) if marked.is_complex() else (_SAMPLES.get(marked.dtype, 1),)
+    common = torch.promote_types(marked.dtype, other.dtype)
+    return any(torch.result_type(other, kind) is not common for kind in kinds)
 
 
 class MutableInt(int):

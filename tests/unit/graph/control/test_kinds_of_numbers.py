@@ -219,6 +219,7 @@ EITHER: dict[str, Callable[[Any, Any], Any]] = {
     "and": lambda t, y: t and 1, "or": lambda t, y: t or 1, "chosen": lambda t, y: 1 if t > 0 else t,
     "beside int8": lambda t, y: (t and 1) * y, "in a list": lambda t, y: [t and 1, t],
     "beside a number": lambda t, y: (1.5 if t > 0 else t) / 2, "summed": summed, "counted": counted, "returned": by_return,
+    "max": lambda t, y: max(t, 1.0), "its negative": lambda t, y: y * (2 if t > 0 else t.astype(ms.int64)),
 }
 
 
@@ -234,6 +235,16 @@ def test_a_tensor_or_a_number(how: str) -> None:
     for value in (1.0, 0.0, -1.0, 2.0):
         t = Tensor(value, ms.float32)
         assert seen(compiled(t, y)) == seen(compute(t, y))
+
+
+def test_a_count_that_is_at_least_one_stays_in_the_graph() -> None:
+    @ms.jit
+    def mean(x: Any) -> Any:
+        return x.sum() / max((x > 0).sum(), 1)
+
+    for value, expected in (([1.0, 3.0], 2.0), ([-1.0, -2.0], -3.0), ([-1.0, 3.0], 2.0)):
+        assert float(mean(Tensor(value))) == expected
+    assert len(torchspore.graphs(mean)) == 1
 
 
 def test_a_tensor_or_a_number_that_makes_no_difference_stays_in_the_graph() -> None:
