@@ -15,6 +15,7 @@ import torch
 from torchspore.base.frames import is_users, user_line
 from torchspore.engine.graph.capture import answers, depth, facts
 from torchspore.engine.graph.capture.acts import ASKS, CLOCKS, TALK, WARNS, is_stream
+from torchspore.engine.graph.capture.callers import is_ours, is_programs
 from torchspore.engine.graph.capture.code_names import computes_globals
 from torchspore.engine.graph.capture.ownership import PAST, is_known_by_itself, is_known_by_names
 from torchspore.engine.graph.capture.roads import Roads
@@ -258,7 +259,7 @@ class Watch:
                 if self._depth > self._deepest:
                     self.refusal = _too_deep(self._deepest)
                     raise self.refusal
-            if code not in self.codes and _is_programs(code, frame) and not self._is_torchs(frame.f_back):
+            if code not in self.codes and is_programs(code, frame) and not self._is_torchs(frame.f_back):
                 if "object" in code.co_names and not PAST.isdisjoint(code.co_names):
                     raise self.refuse(f"reads or writes attributes past their object in {code.co_name}")
                 if self.roads.fills(code):
@@ -408,32 +409,3 @@ def _too_deep(limit: int) -> CallsTooDeep:
         f"{line + ': ' if line else ''}max_call_depth={limit}: calls of Cells and functions nest deeper than that."
         f"\n\nhint: write set_context(max_call_depth={2 * limit}) if they should, or end the recursion."
     )
-
-
-def _is_programs(code: CodeType, frame: FrameType) -> bool:
-    """Whether a function is the program's; a dataclass's methods have no file, and there are some of ours."""
-    name = code.co_filename
-    return is_users(name) and (name != "<string>" or not str(frame.f_globals.get("__name__")).startswith("torchspore"))
-
-
-_BETWEEN = ("/torchspore/engine/graph/control/helpers.py", "/torchspore/mindspore/gate.py")
-"""Files of ours that only pass on what the program calls."""
-
-
-def is_ours(frame: FrameType | None) -> bool:
-    """Whether torch, torchspore or an import does it, not the user's program nor a library that it calls.
-
-    What a log handler does is done by who logs: torch logs while it traces, and pytest has handlers of its own.
-    """
-    found: bool | None = None
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if "/logging/" in name:
-            found = None
-        elif found is None and not name.endswith(_BETWEEN):
-            if is_users(name):
-                found = False
-            elif "importlib" in name or "/torch/" in name or "/torchspore/" in name:
-                found = True
-        frame = frame.f_back
-    return found is not False

@@ -13,10 +13,11 @@ from typing import Any
 from torchspore.base.frames import is_users
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph.capture.acts import TALK
+from torchspore.engine.graph.capture.callers import is_ours
 from torchspore.engine.graph.capture.ownership import writes_past
 from torchspore.engine.graph.capture.profile_hook import suspended, unwatched
 from torchspore.engine.graph.capture.state import MISSING
-from torchspore.engine.graph.capture.watch import Watch, is_ours
+from torchspore.engine.graph.capture.watch import Watch
 from torchspore.engine.graph.refusal import Kind
 from torchspore.engine.private import around_operators
 
