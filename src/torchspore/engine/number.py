@@ -177,9 +177,8 @@ def _define(sign: str, compute: Callable[[torch.Tensor, torch.Tensor], torch.Ten
             return _PYTHONS[sign](*[v._value() if isinstance(v, Number) else v for v in (left, right)])
         a, b = _refusing(sign, a, b, right)
         common = torch.float64 if to_float or torch.float64 in (a.dtype, getattr(b, "dtype", None)) else torch.int64
-        if not isinstance(b, torch.Tensor):
-            return Number(compute(a.to(common), b), bound)
-        return Number(compute(a.to(common), b.to(common)), bound)
+        found = compute(a.to(common), b.to(common) if isinstance(b, torch.Tensor) else b)
+        return Number(_finite(found, a, b) if sign == "pow" and common is torch.float64 else found, bound)
 
     setattr(Number, f"__{sign}__", lambda self, other: apply(self, other))
     if sign not in ("lt", "le", "gt", "ge", "eq", "ne"):
@@ -202,10 +201,26 @@ def _refusing(sign: str, a: torch.Tensor, b: Any, right: Any) -> tuple[torch.Ten
     return a, b
 
 
+def _finite(power: torch.Tensor, a: torch.Tensor, b: Any) -> torch.Tensor:
+    """A power of floats, of which the graph refuses what has no float: Python raises, or gives a complex number."""
+    other = b if isinstance(b, torch.Tensor) else torch.full((), b, dtype=torch.float64, device=a.device)
+    is_lost = (power.isinf() & a.isfinite() & other.isfinite()) | (power.isnan() & ~a.isnan() & ~other.isnan())
+    return _only(power, is_lost)
+
+
 def _only(t: torch.Tensor, is_refused: torch.Tensor) -> torch.Tensor:
     """`t`; the graph fails where `is_refused` holds, by an index that is not there, and PyNative says what it is."""
     one = torch.ones(1, dtype=t.dtype, device=t.device)
     return t * one.index_select(0, is_refused.reshape(1).to(torch.int64)).reshape(())
+
+
+def _mod(a: torch.Tensor, b: Any) -> torch.Tensor:
+    """The remainder; one that is 0 has the sign of the divisor, as Python's."""
+    found = torch.remainder(a, b)
+    if found.dtype is not torch.float64:
+        return found
+    divisor = b if isinstance(b, torch.Tensor) else torch.full((), b, dtype=torch.float64, device=a.device)
+    return torch.where(found == 0, torch.copysign(found, divisor), found)
 
 
 def _power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -214,13 +229,38 @@ def _power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 _Compute = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 _COMPUTE: dict[str, _Compute] = {
-    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "mod": torch.remainder, "pow": _power, "lt": torch.lt, "le": torch.le,
+    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "mod": _mod, "pow": _power, "lt": torch.lt, "le": torch.le,
     "gt": torch.gt, "ge": torch.ge, "eq": torch.eq, "ne": torch.ne,
     "floordiv": functools.partial(torch.div, rounding_mode="floor"),
 }
 for _sign, _compute in _COMPUTE.items():
     _define(_sign, _compute)
 _define("truediv", torch.div, to_float=True)
+
+
+NUMBER_MARK = "_may_be_number"
+
+
+def is_marked(t: torch.Tensor) -> bool:
+    """Whether a tensor of a trace may be a Python number in PyNative mode, as a branch or loop on a Tensor decides."""
+    return hasattr(t, NUMBER_MARK)
+
+
+def decided(a: Any, b: Any, family: str) -> None:
+    """Ends a trace where one of two operands may be a number or a Tensor, and the other makes a difference of it."""
+    if family in ("compare", "equal") or not (is_marked(a) or is_marked(b)):
+        return
+    marked, other = (a, b) if is_marked(a) else (b, a)
+    around = frame()
+    if around is not None and (not isinstance(other, torch.Tensor) or is_marked(other) or _differs(marked, other)):
+        around.acts_beside("computes with what is a Tensor or a Python number, as a Tensor decides")
+
+
+def _differs(marked: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether a Tensor of the dtype of `marked` makes another dtype of `other` than a number that it may be."""
+    kinds = (1, 1.0) if marked.is_floating_point() else (1, 1.0, 1j) if marked.is_complex() else (_SAMPLES.get(marked.dtype, 1),)
+    common = torch.promote_types(marked.dtype, other.dtype)
+    return any(torch.result_type(other, kind) is not common for kind in kinds)
 
 
 class MutableInt(int):

@@ -200,23 +200,6 @@ def test_graph_mode_counts_forward_passes_as_pynative(mode: int) -> None:
     assert float(net.passes) == 2                          # two calls, and a gradient of each
 
 
-def test_a_number_on_one_way_is_a_tensor_in_a_graph(mode: int) -> None:
-    def total(x):
-        found = 0
-        while found < x.sum():
-            found = found + x.max()
-        return found
-
-    class Asks(nn.Cell):
-        def construct(self, x):
-            return max(x.sum(), 1.0), x.sum() and 1, x.sum() if x.sum() > 2 else 2.0, total(x)
-
-    for x, expected in (([1.0, 2.0], [3.0, 1, 3.0, 4.0]), ([0.0, 0.0], [1.0, 0.0, 2.0, 0]), ([1.0, 2.0], [3.0, 1, 3.0, 4.0])):
-        found = Asks()(Tensor(x))
-        assert [float(one) for one in found] == expected
-        assert all(isinstance(one, Tensor) for one in found) is (mode == ms.GRAPH_MODE)
-
-
 def test_messages_of_a_graph_are_told_once(mode: int) -> None:
     class Tells(nn.Cell):
         def construct(self, x):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine import create, dtypes, eager, hooks
+from torchspore.engine import counters, create, dtypes, eager, hooks
 from torchspore.engine import device as placing
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import thread_state
@@ -16,7 +16,23 @@ from torchspore.errors import ValueElsewhere
 
 
 class _TensorMeta(type):
-    """Shows the class under its public name, which programs print (`f"... got {type(x)}"`)."""
+    """Shows the class under its public name, which programs print (`f"... got {type(x)}"`), and tells graphs of what is put into it."""
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        type.__setattr__(cls, name, value)
+        cls._was_changed(name)
+
+    def __delattr__(cls, name: str) -> None:
+        type.__delattr__(cls, name)
+        cls._was_changed(name)
+
+    def _was_changed(cls, name: str) -> None:
+        """No graph is used again that was captured with another attribute here; classes of the program's are watched by names."""
+        if cls.__module__.startswith("torchspore."):
+            around = engine.frame()
+            if around is not None:
+                around.acts_beside(f"changes {cls.__qualname__}.{name}")
+            counters.calls_changed()
 
     def __repr__(cls) -> str:
         return f"<class '{cls.__module__.removeprefix('torchspore.')}.{cls.__qualname__}'>"

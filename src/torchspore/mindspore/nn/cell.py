@@ -30,6 +30,15 @@ from torchspore.names.lookup import attribute_text
 _set = object.__setattr__
 
 
+def _keeps_itself(cls: type, name: str) -> bool:
+    """Whether a class says itself what becomes of a value that an attribute is given: a property, another descriptor, a slot."""
+    for base in cls.__mro__:
+        own = base.__dict__
+        if name in own:
+            return hasattr(type(own[name]), "__set__")
+    return False
+
+
 def _is_number_for(parameter: Any, value: Any) -> bool:
     """Whether `value` is a Python number that a Parameter of one element can hold."""
     return parameter.size == 1 and (type(value) is int or (type(value) is float and parameter.is_floating_point()))
@@ -94,7 +103,9 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
                     f"{type(self).__name__}.{name}: expected a Cell or None in place of the Cell there, got {type(value).__name__}."
                 )
             own["_cells"][name] = None
-        elif isinstance(getattr(type(self), name, None), property):
+        elif _keeps_itself(type(self), name):
+            if around is not None and not isinstance(getattr(type(self), name, None), property):
+                around.acts_beside(f"sets {type(self).__name__}.{name}, a slot or descriptor")
             _set(self, name, value)
         else:
             own[name] = value
@@ -110,6 +121,10 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
                 del kept[name]
                 self._changed()
                 return
+        if _keeps_itself(type(self), name):
+            object.__delattr__(self, name)
+            self._changed()
+            return
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.")
 
     def _changed(self) -> None:
@@ -132,6 +147,8 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         own = self._owner(name)
         if name in own["_params"]:
             raise ValueError(f"{type(self).__name__}.{name} is a Parameter already.\n\nhint: give the Cell another name.")
+        if name not in own["_cells"] and (hasattr(type(self), name) or _keeps_itself(type(self), name)):   # which one would go on reading
+            raise NameRefused(f"{type(self).__name__}.{name} exists already.\n\nhint: give the Cell another name.")
         own.pop(name, None)
         if own["_auto_prefix"]:
             cell.update_parameters_name(name + ".")
@@ -171,7 +188,8 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
             raise ValueError("insert_param_to_cell(''): expected a name.")
         if check_name_contain_dot and "." in param_name:
             raise NameRefused(f"insert_param_to_cell({param_name!r}): expected a name without a dot.")
-        if param_name in own.get("_cells", ()) or (param_name not in own["_params"] and hasattr(type(self), param_name)):
+        is_taken = hasattr(type(self), param_name) or _keeps_itself(type(self), param_name)
+        if param_name in own.get("_cells", ()) or (param_name not in own["_params"] and is_taken):
             raise NameRefused(f"{type(self).__name__}.{param_name} exists already.\n\nhint: give the Parameter another name.")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(f"insert_param_to_cell({param_name!r}): expected a Parameter, got {type(param).__name__}.")

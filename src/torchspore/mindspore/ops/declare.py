@@ -76,7 +76,19 @@ def op(
     return declare
 
 
+_TENSORS = ("T", "torch.Tensor", "T | None", "torch.Tensor | None", torch.Tensor)
+"""Annotations of parameters that take a Tensor and no number."""
+
+
 def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Callable[..., Any]:
+    parameters = inspect.signature(body).parameters.values()
+    of_tensors = {key for number, p in enumerate(parameters) if p.annotation in _TENSORS for key in (number, p.name)}
+
+    def stands_for(value: Number, arguments: Any, keywords: Any) -> Any:
+        """What the body is given for a number that is an input of a graph: where a Tensor is expected the number, which may be refused."""
+        places = [key for given in (enumerate(arguments), keywords.items()) for key, item in given if item is value]
+        return beside(value, arguments, keywords) if of_tensors.isdisjoint(places) else value._value()
+
     @functools.wraps(body)
     def operator(*arguments: Any, **keywords: Any) -> Any:
         try:
@@ -85,13 +97,13 @@ def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Ca
                 return wrap(out) if out.__class__ is torch.Tensor else wrap_all(out)
             out = (ruled(body, body.__name__) if engine.active else body)(
                 *[
-                    (a._t if not engine.active else raw(a) if type(a) is not Number else beside(a, arguments, keywords))
+                    (a._t if not engine.active else raw(a) if type(a) is not Number else stands_for(a, arguments, keywords))
                     if isinstance(a, TensorBase)
                     else unwrap(a) if a.__class__ in _NESTED else a
                     for a in arguments
                 ],
                 **({
-                    key: unwrap(value) if type(value) is not Number else beside(value, arguments, keywords)
+                    key: unwrap(value) if type(value) is not Number else stands_for(value, arguments, keywords)
                     for key, value in keywords.items()
                 } if keywords else keywords),
             )

@@ -36,7 +36,7 @@ def pad(input_x: T, padding: Any, mode: str = "constant", value: Any = None) -> 
 @op(primitive="Padding", init=("pad_dim_size",))
 def padding(x: T, pad_dim_size: int = 8) -> T:
     """The last axis, of length 1, filled up with zeros to `pad_dim_size`. Raises ValueError for another length, and for one axis alone."""
-    if type(pad_dim_size) is not int:
+    if not isinstance(pad_dim_size, int) or isinstance(pad_dim_size, bool):
         raise TypeError(f"pad_dim_size={pad_dim_size!r}: expected an int.")
     if pad_dim_size < 1:
         raise ValueError(f"pad_dim_size={pad_dim_size}: expected an int from 1 on.")

@@ -164,17 +164,27 @@ def exp2(input: T) -> T:
 @op(primitive="Lerp", methods=("lerp",))
 def lerp(input: T, end: T, weight: Any) -> T:
     """input + weight * (end - input), with a number or a Tensor as weight."""
+    _check_lerp(input)
     return torch.lerp(input, end, weight)
 
 
 @op(primitive="LerpScalar")
 def _lerp_scalar(input: T, end: T, weight: float) -> T:
     """input + weight * (end - input), with a number as weight."""
+    _check_lerp(input)
     return torch.lerp(input, end, weight)
 
 
+def _check_lerp(t: T) -> None:
+    if not (t.is_floating_point() or t.is_complex()):
+        raise TypeError(f"expected real numbers, got {FROM_TORCH[t.dtype]}.\n\nhint: write x.astype(mindspore.float32).")
+
+
 def _scaled(value: Any, t: T) -> T:
-    return t * (value.to(t.dtype) if isinstance(value, T) else value)
+    """`t` times `value` in the dtype of `t`: beside integers a number loses its fraction."""
+    if isinstance(value, T):
+        return t * value.to(t.dtype)
+    return t * (int(value) if isinstance(value, float) and not (t.is_floating_point() or t.is_complex()) else value)
 
 
 @op(primitive="Addcmul", methods=("addcmul",))

@@ -11,8 +11,9 @@ import numpy as np
 import torch
 
 from torchspore.engine import device, dtypes
+from torchspore.engine import tensor as engine
 from torchspore.engine.create import constant
-from torchspore.engine.number import Number, as_operand
+from torchspore.engine.number import Number, as_operand, decided
 from torchspore.engine.tensor import TensorBase, raw
 from torchspore.mindspore.ops.wide import WIDE, from_order, in_order, quotient, rest
 
@@ -48,8 +49,14 @@ def pair(x: Any, y: Any, family: str = "add") -> tuple[Any, Any]:
         a = constant(a, device.current())
     if is_wide(a, b):
         return _wide_pair(a, b, family)
-    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor) or a.dtype is b.dtype:
+    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
+        if engine.active:
+            decided(a, b, family)
         return a, b
+    if a.dtype is b.dtype:
+        return a, b
+    if engine.active:
+        decided(a, b, family)
     common = torch.promote_types(a.dtype, b.dtype)
     if common is torch.complex32 or (common.is_complex and torch.float16 in (a.dtype, b.dtype) and family in ("mul", "div")):
         raise mixed(a, b)

@@ -8,7 +8,7 @@ import pytest
 from mindspore import Tensor, nn
 
 import torchspore
-from tests.unit.graph.state.programs import CONTEXTS, EFFECTS, ROADS, Road, history, sample, text_of
+from tests.unit.graph.state.programs import CONTEXTS, EFFECTS, ROADS, Road, history, load, sample, text_of
 
 QUICK = {(road.name, context, is_effect) for number, (road, context, is_effect) in enumerate(sample(7)) if number % 3 == 0}
 QUICK |= {(name, "cell", False) for name in (
@@ -18,7 +18,9 @@ QUICK |= {(name, "cell", False) for name in (
     "library_function_replaced", "builtin_of_all_replaced", "operator_replaced", "argv", "argv_appended", "decimal_context", "numpy_errors",
     "numpy_format", "module_by_computed_name", "single_dispatch", "flags_of_a_cell",
     "recursion_limit", "garbage_collector", "logger_asked", "logger_above",
-    "dict_values", "bound_get", "weak_reference", "ctypes_array", "text_stream",
+    "dict_values", "bound_get", "weak_reference", "ctypes_array", "text_stream", "tensor_method_replaced", "library_class_attribute",
+    "library_method_that_comes", "registered", "registered_with_a_librarys", "subclasses", "class_name", "globals_computed", "globals_get",
+    "cells_method_by_computed_name", "class_by_computed_name", "names_of_a_module",
 )}
 QUICK |= {(name, "jit", True) for name in ("array", "counter", "random", "deque", "class", "module", "slots", "messages")}
 """The programs that `make test` runs; the others are slow tests."""
@@ -63,3 +65,20 @@ def test_an_attribute_asks_for_no_variable_of_its_name() -> None:
         loss = loss + float(net(Tensor([1.0])))
     ms.set_context(mode=ms.PYNATIVE_MODE)
     assert loss == 4.0 and [graph.runs for graph in torchspore.graphs(net)] == [4]
+
+
+WHOLE = (
+    "tensor_method_replaced", "library_class_attribute", "registered", "subclasses", "class_name", "globals_get", "class_by_computed_name",
+    "names_of_a_module", "names_of_a_class", "method_by_computed_name", "registered_with_a_librarys",
+)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_is_watched_costs_no_graph(name: str, tmp_path: Path) -> None:
+    road = next(road for road in ROADS if road.name == name)
+    ms.set_context(mode=ms.GRAPH_MODE)
+    module = load(text_of(road, "jit"), tmp_path)
+    for i in (2, 4):
+        module.call(), module.call(), module.change(i)
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert len(torchspore.graphs(module.run)) == 2

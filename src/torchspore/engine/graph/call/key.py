@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from torchspore.engine.graph.capture.dynamic_shapes import Axes
-from torchspore.engine.graph.capture.roads import is_known_by_itself
+from torchspore.engine.graph.capture.ownership import is_known_by_itself
 from torchspore.engine.graph.capture.snapshot import Node, Object, Unwatchable, Walk, is_settled
 from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.number import MUTABLE

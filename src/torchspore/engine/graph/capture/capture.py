@@ -20,7 +20,7 @@ from torchspore.engine.graph.capture import dynamic_shapes, scalar_inputs
 from torchspore.engine.graph.capture.dynamic_shapes import Axes
 from torchspore.engine.graph.capture.iterators import holds_iterator, settled
 from torchspore.engine.graph.capture.results import Results
-from torchspore.engine.graph.capture.shared import is_undecided
+from torchspore.engine.graph.capture.shared import is_undecided, may_be_number
 from torchspore.engine.graph.capture.state import Randomness
 from torchspore.engine.graph.capture.watch import Watch
 from torchspore.engine.graph.capture.watching import watching
@@ -330,6 +330,8 @@ class Capture(Frame):
             self.resolve(tensor)
             return In(self._places[id(tensor)])
         found = self._known.get(id(tensor))
+        if found is None and may_be_number(tensor) and not isinstance(tensor, Number):
+            raise Refusal("gives what is a Tensor or a Python number, as a Tensor decides", self._first_line(), Kind.TWO_KINDS)
         if found is None:
             found = self._known[id(tensor)] = Out(len(self._outputs), isinstance(tensor, Number))
             self._outputs.append(tensor._t)

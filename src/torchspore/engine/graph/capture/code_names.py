@@ -38,7 +38,7 @@ def attributes_in(code: CodeType) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=4096)
 def chains_in(code: CodeType) -> tuple[tuple[str, ...], ...]:
-    """The variables of its module of which a function, or a function in it, asks attributes, with these: `os.path.join`."""
+    """The variables of its module or of functions around it of which a function asks attributes, with these: `os.path.join`."""
     found: dict[tuple[str, ...], None] = {}
     for own in codes_in(code):
         chain: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ def chains_in(code: CodeType) -> tuple[tuple[str, ...], ...]:
                 chain = (*chain, step.argval)
                 found[chain] = None
             elif step.opname not in _BETWEEN:
-                chain = (step.argval,) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else ()
+                chain = (step.argval,) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") else ()
     return tuple(chain for chain in found if not any(other[:-1] == chain for other in found))
 
 
@@ -87,3 +87,26 @@ def names_of(code: CodeType) -> Iterator[str]:
                 if "{" in constant and "." in constant:              # "{0.width}".format(self)
                     yield from re.findall(r"\.(\w+)", constant)
 
+
+@functools.lru_cache(maxsize=4096)
+def texts_in(code: CodeType) -> frozenset[str]:
+    """The texts in a function, and in the functions in it, that could be names."""
+    return frozenset(
+        constant for own in codes_in(code) for constant in own.co_consts if isinstance(constant, str) and constant.isidentifier()
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def computes_globals(code: CodeType) -> bool:
+    """Whether a function asks `globals()` for more than texts in it name: `globals()["k"]`, `globals().get("k")`, `"k" in globals()`."""
+    steps = [step for step in dis.get_instructions(code) if step.opname not in (*_BETWEEN, "PRECALL", "RESUME")]
+    for place, step in enumerate(steps):
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval == "globals":
+            before = steps[place - 1].opname if place else ""
+            after = [(step.opname, step.argrepr) for step in steps[place + 1:place + 4]]
+            names = [name for name, _ in after]
+            is_item = names[:2] == ["CALL", "LOAD_CONST"] and after[2][0] in ("BINARY_SUBSCR", "BINARY_OP", "STORE_SUBSCR", "DELETE_SUBSCR")
+            is_get = names[0] == "CALL" and names[1] in ("LOAD_METHOD", "LOAD_ATTR") and "get" in after[1][1] and names[2] == "LOAD_CONST"
+            if not (is_item or is_get or (before == "LOAD_CONST" and names[:2] == ["CALL", "CONTAINS_OP"])):
+                return True
+    return False

@@ -6,20 +6,11 @@ comes first. What is there counts as read: more than was, but never less.
 """
 from __future__ import annotations
 
-import argparse
+import abc
 import builtins
-import copy
-import dataclasses
-import dis
 import functools
 import gc
-import inspect
-import json
 import logging
-import operator
-import os
-import pickle
-import pprint
 import sys
 import types
 from collections.abc import Callable, Container, Iterator, MutableMapping
@@ -30,9 +21,23 @@ import numpy as np
 import torch
 
 from torchspore.base.frames import is_users
-from torchspore.engine.graph.capture.code_names import IMPORTS, STORES, asked_in, attributes_in, chains_in, codes_in, compared_in, names_of
+from torchspore.engine.front import FRONT
+from torchspore.engine.graph.capture.code_names import (
+    IMPORTS,
+    STORES,
+    asked_in,
+    attributes_in,
+    chains_in,
+    codes_in,
+    compared_in,
+    names_of,
+    texts_in,
+)
+from torchspore.engine.graph.capture.facts import REGISTRATIONS, Facts, names_in
 from torchspore.engine.graph.capture.originals import original
+from torchspore.engine.graph.capture.ownership import is_librarys_class, is_programs_class, is_programs_module
 from torchspore.engine.graph.capture.snapshot import CACHED
+from torchspore.engine.graph.capture.spaces import BY_NAME, BY_VALUE, MATCHES, Space
 from torchspore.engine.graph.capture.state import MISSING, Attached, Bases, Cells, ClassNames, Function, is_constant
 from torchspore.engine.graph.capture.value_kinds import PLAIN
 from torchspore.engine.graph.capture.world import SETTINGS
@@ -40,15 +45,6 @@ from torchspore.engine.tensor import TensorBase
 
 _Reader = Callable[[MutableMapping[str, Any], str, Any, bool], None]
 _Settled = Callable[[MutableMapping[str, Any], str, Any], None]
-
-ENVIRONMENT: dict[CodeType, str] = {
-    getattr(type(os.environ), name).__code__: what for name, what in (
-        ("__getitem__", "reads"), ("__iter__", "reads all"), ("__len__", "reads all"), ("copy", "reads all"), ("__setitem__", "changes"),
-        ("__delitem__", "changes"),
-    ) if hasattr(getattr(type(os.environ), name, None), "__code__")
-}
-"""What the methods of `os.environ` do."""
-
 
 class Roads:
     """The names and the places where they may stand, of one trace."""
@@ -59,7 +55,7 @@ class Roads:
         self._met: dict[int, Any] = {}
         self._names: dict[str, None] = {}
         self._stored: set[str] = set()
-        self._spaces: list[_Space] = []
+        self._spaces: list[Space] = []
         self._entered: set[CodeType] = set()
         self._nested: set[CodeType] = set()
         self._functions: dict[CodeType, list[FunctionType]] = {}
@@ -67,7 +63,13 @@ class Roads:
         self._bodies: dict[type, ClassNames] = {}
         self._bases: dict[type, Bases] = {}
         self._absent: list[tuple[dict[str, Any], str]] = []
-        self._modules: list[dict[str, Any]] = []
+        self._probed: set[str] = set()
+        """Texts that may be names which `getattr` or `hasattr` asks for: that there is nothing under them counts too."""
+        self._whole: list[Space] = []
+        """The modules and classes of which names may be computed."""
+        self._facts: dict[int, Facts] = {}
+        self._spaces_of: dict[type, list[Space]] = {}
+        self._asked: set[tuple[type, str]] = set()
         self._looks_by_value = False
         self.compares = False
         """Whether something that ran asks of containers whether they are one and the same."""
@@ -79,24 +81,25 @@ class Roads:
         if id(item) in self._met or item is None:
             return
         self._met[id(item)] = item
-        if id(item) in _BY_VALUE:
+        if id(item) in BY_VALUE:
             self._looks_by_value = True
         setting = SETTINGS.get(id(item))
         if setting is not None:
             self._read_settled(setting, "", setting.text())
+        self._tell_of(item)
         if isinstance(item, type):
             self._meet_class(item)
         elif isinstance(item, types.ModuleType):
             if is_programs_module(item):
-                self._add(_Space(vars(item)))
-                self._modules.append(vars(item))
-                self._read_modules()
+                self._add(space := Space(vars(item), absent=self._probed))
+                self._whole.append(space)
+                self._read_whole()
         elif isinstance(item, FunctionType):
             self._meet_function(item)
         elif isinstance(item, TensorBase):
-            self._add(_Space(Attached(item), absent=self._stored))
+            self._add(Space(Attached(item), absent=self._stored))
         elif isinstance(item, logging.Logger):
-            self._add(_Space(vars(item)))
+            self._add(Space(vars(item)))
         else:
             self._unwrap(item)
             kind: Any = type(item)
@@ -133,25 +136,44 @@ class Roads:
         else:
             self._read({name: value}, name, value, False)
 
+    def _tell_of(self, item: Any) -> None:
+        """What a class or function of the program's says of itself, where something that ran may ask that."""
+        asked = [name for name in Facts.NAMES if name in self._names]
+        if not asked:
+            return
+        if is_programs_class(item) if isinstance(item, type) else isinstance(item, FunctionType) and is_users(item.__code__.co_filename):
+            facts = self._facts.setdefault(id(item), Facts(item))
+            for name in asked:
+                self._read(facts, name, facts.get(name), False)
+
     def _meet_class(self, cls: type) -> None:
+        if isinstance(cls, abc.ABCMeta):
+            self._read_settled(REGISTRATIONS, "", REGISTRATIONS.get(""))
+        spaces = self._spaces_of[cls] = []
         for place, base in enumerate(cls.__mro__):
+            nearer = [self._names_of(c) for c in cls.__mro__[:place] if is_programs_class(c)]
             if is_programs_class(base):
                 self._read(self._bases.setdefault(base, Bases(base)), "__bases__", base.__bases__, False)
-                nearer = [self._names_of(c) for c in cls.__mro__[:place] if is_programs_class(c)]
-                self._add(_Space(self._names_of(base), nearer, vars(base)))
+                self._add(space := Space(self._names_of(base), nearer, vars(base), self._probed))
+                spaces.append(space)
+                if not issubclass(base, (FRONT.cell, TensorBase)):           # a Cell tells itself of each name that it is asked for
+                    self._whole.append(space)
                 for name, value in list(vars(base).items()):
                     if name[:2] == "__" and isinstance(value, FunctionType) and name not in _AT_BIRTH:   # Python looks these up itself
                         self._look(self._spaces[-1], name)
+            elif is_librarys_class(base):
+                self._add(Space(self._names_of(base), nearer, vars(base), self._probed if base is FRONT.cell else (), is_settled=True))
             for name in ("construct", "bprop"):                  # these the front end looks up
                 if name in vars(base):
-                    self._look(_Space(self._names_of(base), held=vars(base)), name)
+                    self._look(Space(self._names_of(base), held=vars(base)), name)
+        self._read_whole()
         metaclass = type(cls)
         if metaclass is not type:
             self.meet(metaclass)
             nearer = [self._names_of(base) for base in cls.__mro__ if is_programs_class(base)]     # Python looks there before
             for base in type.mro(metaclass):
                 if is_programs_class(base):
-                    self._add(_Space(self._names_of(base), nearer, vars(base)))
+                    self._add(Space(self._names_of(base), nearer, vars(base)))
 
     def _names_of(self, cls: type) -> ClassNames:
         found = self._bodies.get(cls)
@@ -169,7 +191,7 @@ class Roads:
         else:
             own = vars(function)
             if any(name not in ("_graphs", "_jit_config", "source", "__wrapped__") for name in own):
-                self._add(_Space(own))
+                self._add(Space(own))
         self.meet(getattr(function, "__wrapped__", None))
         if hasattr(function, "registry") and hasattr(function, "dispatch"):          # functools.singledispatch
             self._hold("registry", function.registry)
@@ -195,13 +217,13 @@ class Roads:
 
     def named(self) -> frozenset[str] | None:
         """The names that stand in what ran; None where it may have asked objects for attributes whose names stand nowhere."""
-        if self._looks_by_value or not _BY_NAME.isdisjoint(self._names):
+        if self._looks_by_value or not BY_NAME.isdisjoint(self._names):
             return None
         return frozenset(self._names)
 
     def names(self, name: str) -> bool:
         """Whether what ran, or is about to, may ask an object for this attribute."""
-        return name in self._names or self._looks_by_value or not _BY_NAME.isdisjoint(self._names)
+        return name in self._names or self._looks_by_value or not BY_NAME.isdisjoint(self._names)
 
     def fills(self, running: CodeType) -> bool:
         """Whether what begins to run will be kept by `functools.lru_cache`."""
@@ -216,7 +238,8 @@ class Roads:
                 continue                       # `self.loss` asks for no variable `loss`, which a script sets in each step
             if name in variables:
                 self._read(variables, name, variables[name], False)
-            elif name in asked:                # a name of Python's own, or none that the program can do without: it may come later
+            elif name in asked or ("globals" in asked and name in texts_in(code)):
+                # A name of Python's own, or none that the program can do without: it may come later.
                 self._read(variables, name, MISSING, False)
                 if name in vars(builtins) and name not in _GUARDED:
                     self._read_settled(vars(builtins), name, vars(builtins)[name])
@@ -225,29 +248,46 @@ class Roads:
         for chain in chains_in(code):
             self._follow(chain, variables)
         self.compares = self.compares or _compares(code, asked, variables)
-        self._looks_by_value |= _MATCHES in code.co_code[::2]
+        self._looks_by_value |= MATCHES in code.co_code[::2]
         self._import(code, names, variables)
         names += [_ASKS[name] for name in names if name in _ASKS]
         new = [name for name in names if name not in self._names]
         self._names.update(dict.fromkeys(new))
         self._stored |= asked_in(code, STORES)
+        probed = texts_in(code) - self._probed if not _PROBES.isdisjoint(names) else frozenset()
+        self._probed |= probed
         for space in list(self._spaces):
-            for name in new:
+            for name in (*new, *probed):
                 self._look(space, name)
+        if not Facts.NAMES.isdisjoint(new):
+            for item in list(self._met.values()):
+                self._tell_of(item)
         for function in list(self._functions.get(code, ())):
             self._open(function)
-        self._read_modules()
+        self._read_whole()
 
-    def _read_modules(self) -> None:
-        """What is in the program's other modules, where names may be computed: `getattr(config, f"width{i}")`."""
-        if self.named() is None:
-            for variables in self._modules:
-                for name, value in list(variables.items()):
-                    if name[:2] != "__" and isinstance(value, (*PLAIN, list, tuple, dict, set, TensorBase, np.ndarray)):
-                        self._read(variables, name, value, False)
-            self._modules.clear()
+    def _read_whole(self) -> None:
+        """What is in the program's modules and classes, where names may be computed: `getattr(config, f"width{i}")`."""
+        while self.named() is None and self._whole:
+            space = self._whole.pop()
+            names = names_in(space.held)
+            self._read(names, "", names.get(""), False)
+            for name, value in list(space.held.items()):
+                if name[:2] != "__" and isinstance(value, (*PLAIN, list, tuple, dict, set, TensorBase, np.ndarray)):
+                    self._read(space.holder, name, value, False)
+                elif name[:2] != "__" and is_constant(value):
+                    self._read_settled(space.holder, name, value)
+                    self._unwrap(value)
 
-    def _follow(self, chain: tuple[str, ...], variables: dict[str, Any]) -> None:
+    def ask(self, cls: type, name: str) -> None:
+        """Is told that a Cell of this class is asked for an attribute, by a name that may have been computed."""
+        if (cls, name) not in self._asked:
+            self._asked.add((cls, name))
+            if name not in self._names:
+                for space in self._spaces_of.get(cls, ()):
+                    self._look(space, name)
+
+    def _follow(self, chain: tuple[str, ...], variables: MutableMapping[str, Any]) -> None:
         """Keeps what stands in modules of libraries, where somebody may put something else: `math.sqrt`, `sys.argv`."""
         value: Any = variables.get(chain[0])
         for name in chain[1:]:
@@ -255,6 +295,8 @@ class Roads:
             value = held.get(name, MISSING)
             if name not in held or held is vars(torch) or value is sys.modules:
                 return
+            if isinstance(value, abc.ABCMeta):
+                self._read_settled(REGISTRATIONS, "", REGISTRATIONS.get(""))
             if isinstance(value, _NUMPYS) or (isinstance(value, _SETTLED) and is_constant(value)):
                 self._read_settled(held, name, value)
             elif type(value) in (list, tuple, dict, set) and len(value) < _FEW and all(isinstance(item, PLAIN) for item in value):
@@ -279,6 +321,8 @@ class Roads:
             for name, value in cells.items():
                 if name not in ("__class__", "_cf", "_cf_parts"):
                     self._read(cells, name, value, False)
+            for chain in chains_in(original(function.__code__)):
+                self._follow(chain, cells)
         held = Function(function)
         for name in Function.NAMES:
             value = getattr(function, name)
@@ -298,17 +342,20 @@ class Roads:
 
     # ---- names in places
 
-    def _add(self, space: _Space) -> None:
+    def _add(self, space: Space) -> None:
         self._spaces.append(space)
         for name in list(self._names):
             self._look(space, name)
 
-    def _look(self, space: _Space, name: str) -> None:
+    def _look(self, space: Space, name: str) -> None:
         value = space.held.get(name, MISSING)
         if (value is MISSING and name not in space.absent) or (name[:2] == "__" and name in _PYTHONS):
             return
-        self._read(space.holder, name, value, False)
-        self._unwrap(value)
+        if space.is_settled:
+            self._read_settled(space.holder, name, value)
+        else:
+            self._read(space.holder, name, value, False)
+            self._unwrap(value)
         for nearer in space.nearer:
             if nearer.get(name, MISSING) is MISSING:
                 self._read(nearer, name, MISSING, False)
@@ -321,19 +368,6 @@ class Roads:
                 del variables[name]
                 reason = f"assigns the variable {name!r}"
         return reason
-
-
-class _Space:
-    """Where names may stand: `holder` for what is read of it; `nearer` are the classes in which Python looks first.
-
-    That a name of `absent` does not stand there counts too.
-    """
-
-    def __init__(
-        self, holder: MutableMapping[str, Any], nearer: list[ClassNames] | None = None, held: Any = None, absent: Container[str] = (),
-    ) -> None:
-        self.holder, self.nearer, self.absent = holder, nearer or [], absent
-        self.held: Any = holder if held is None else held
 
 
 def _compares(code: CodeType, asked: Container[str], variables: dict[str, Any]) -> bool:
@@ -352,81 +386,12 @@ _ASKS = {
 """Methods of Cells that ask their Parameters for an attribute."""
 _GUARDED = ("print", "input", "open")
 """Built-in functions that are others while a trace runs, which they end."""
+_PROBES = frozenset(("getattr", "hasattr"))
 _FEW = 1000
 _NUMPYS = (np.ufunc, type(np.sum))
 _SETTLED = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType, *PLAIN)
 _AT_BIRTH = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__repr__", "__str__"}
 _PYTHONS = {"__dict__", "__weakref__", "__doc__", "__module__", "__slots__", "__name__", "__qualname__", "__file__", "__builtins__"}
-
-
-_BY_NAME = frozenset((
-    "getattr", "hasattr", "vars", "dir", "__dict__", "__getattribute__", "__getstate__", "eval", "exec", "locals", "format_map",
-))
-"""What asks an object for attributes whose names are computed, or for all."""
-_BY_VALUE: dict[int, Any] = {id(thing): thing for thing in (
-    getattr, hasattr, vars, dir, eval, exec, operator.attrgetter, operator.methodcaller, copy.copy, copy.deepcopy, pickle.dump,
-    pickle.dumps, dataclasses.asdict, dataclasses.astuple, dataclasses.replace, dataclasses.fields, json.dump, json.dumps, pprint.pprint,
-    pprint.pformat, inspect.getmembers, inspect.getattr_static, object.__getattribute__,
-)}
-"""The same as things that may have another name in the program, and libraries' functions that do it; by their ids, as some have no hash."""
-_MATCHES = dis.opmap.get("MATCH_CLASS", -1)
-
-
-_BAGS = (object, *argparse.Namespace.__mro__)
-"""Classes of Python's own that add nothing to what a program names."""
-
-
-@functools.lru_cache(maxsize=4096)
-def counts_by_name(cls: Any) -> bool:
-    """Whether attributes of objects of a class are read by names alone: every base is the program's, written in Python."""
-    return all(base in _BAGS or is_programs_class(base) for base in cls.__mro__) and cls is not object and "__slots__" not in vars(cls)
-
-
-def is_known_by_names(value: Any) -> bool:
-    """Whether attributes of an object are read by names alone."""
-    cls: Any = type(value)
-    return counts_by_name(cls)
-
-
-def is_known_by_itself(value: Any) -> bool:
-    """Whether an argument is an object of which attributes count by name, and that is equal to itself alone."""
-    cls: Any = type(value)
-    return counts_by_name(cls) and cls.__eq__ is object.__eq__ and cls.__hash__ is object.__hash__
-
-
-def is_programs_module(module: types.ModuleType) -> bool:
-    """Whether a module is the program's own, or of a library that is neither Python's, nor torch's, nor ours."""
-    file = getattr(module, "__file__", None)
-    if file is not None:
-        return is_users(file)
-    return getattr(module, "__spec__", None) is None
-
-
-@functools.lru_cache(maxsize=4096)
-def is_programs_class(cls: type) -> bool:
-    """The same for a class; one written in C is nobody's."""
-    if not cls.__flags__ & 1 << 9:                               # Py_TPFLAGS_HEAPTYPE
-        return False
-    module = sys.modules.get(cls.__module__)
-    return module is None or is_programs_module(module)
-
-
-@functools.lru_cache(maxsize=4096)
-def writes_past(cls: Any) -> bool:
-    """Whether a class may write attributes of its objects by another way than `setattr`, which is where changes of Cells are counted."""
-    for base in cls.__mro__:
-        if is_programs_class(base):
-            if "__setattr__" in vars(base):
-                return True
-            for value in vars(base).values():
-                code = getattr(getattr(value, "__func__", value), "__code__", None)
-                if isinstance(code, CodeType) and not ({"__dict__", "vars"} | PAST).isdisjoint(names_of(code)):
-                    return True
-    return False
-
-
-PAST = {"__setattr__", "__delattr__", "__getattribute__"}
-"""Methods of `object` by which attributes are read and written unnoticed."""
 
 
 def _contents(function: FunctionType) -> Iterator[Any]:

@@ -13,14 +13,17 @@ import numpy as np
 import torch
 
 from torchspore.base.frames import is_users, user_line
-from torchspore.engine.graph.capture import answers, depth
+from torchspore.engine.graph.capture import answers, depth, facts
 from torchspore.engine.graph.capture.acts import ASKS, CLOCKS, TALK, WARNS, is_stream
-from torchspore.engine.graph.capture.roads import ENVIRONMENT, PAST, Roads, is_known_by_itself, is_known_by_names
+from torchspore.engine.graph.capture.callers import is_ours, is_programs
+from torchspore.engine.graph.capture.code_names import computes_globals
+from torchspore.engine.graph.capture.ownership import PAST, is_known_by_itself, is_known_by_names
+from torchspore.engine.graph.capture.roads import Roads
 from torchspore.engine.graph.capture.scalar_inputs import OfType
 from torchspore.engine.graph.capture.snapshot import constant
 from torchspore.engine.graph.capture.snapshot_nodes import CELLS_OWN
 from torchspore.engine.graph.capture.state import MISSING, Contents, Randomness, Read, Unwatchable
-from torchspore.engine.graph.capture.world import LEVELS, LOGGING, Levels
+from torchspore.engine.graph.capture.world import ENVIRONMENT, LEVELS, LOGGING, Levels
 from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.tensor import TensorBase
 from torchspore.errors import CallsTooDeep
@@ -225,6 +228,9 @@ class Watch:
         for read in reversed(self.reads.values()):
             key = (id(read.holder), read.name)
             if key not in self.written and read.now() is not read.value and not read.is_attribute:
+                if read.holder is facts.REGISTRATIONS:         # torch's own imports register, the first trace of a process has some
+                    read.value, read.snapshot = read.now(), constant(read.now())
+                    continue
                 if isinstance(read.holder, answers.Answers):
                     reason = "changes what it has asked for"       # what the answer comes of is put back below
                     continue
@@ -253,7 +259,7 @@ class Watch:
                 if self._depth > self._deepest:
                     self.refusal = _too_deep(self._deepest)
                     raise self.refusal
-            if code not in self.codes and _is_programs(code, frame) and not self._is_torchs(frame.f_back):
+            if code not in self.codes and is_programs(code, frame) and not self._is_torchs(frame.f_back):
                 if "object" in code.co_names and not PAST.isdisjoint(code.co_names):
                     raise self.refuse(f"reads or writes attributes past their object in {code.co_name}")
                 if self.roads.fills(code):
@@ -280,6 +286,18 @@ class Watch:
                 return
             other = CLOCKS.get(argument, "writes to a file or the screen")
             raise self.refuse(*TALK.get(argument, (other, Kind.OTHER)))
+        elif event == "c_call":
+            self._look_around(argument, frame)
+
+    def _look_around(self, argument: Any, frame: FrameType) -> None:
+        """Is told of a function written in C that may look at the subclasses of a class or at all variables of a module."""
+        if argument is globals:
+            if computes_globals(frame.f_code) and not is_ours(frame):
+                raise self.refuse("calls globals(), and no text says for which of them")
+            return
+        found = facts.subclasses(argument)
+        if found is not None and not is_ours(frame):
+            self.read(found, "", found.get(""), False)
 
     def _environment(self, code: CodeType, frame: FrameType) -> None:
         """Is told of a look into `os.environ`, or of a change."""
@@ -391,32 +409,3 @@ def _too_deep(limit: int) -> CallsTooDeep:
         f"{line + ': ' if line else ''}max_call_depth={limit}: calls of Cells and functions nest deeper than that."
         f"\n\nhint: write set_context(max_call_depth={2 * limit}) if they should, or end the recursion."
     )
-
-
-def _is_programs(code: CodeType, frame: FrameType) -> bool:
-    """Whether a function is the program's; a dataclass's methods have no file, and there are some of ours."""
-    name = code.co_filename
-    return is_users(name) and (name != "<string>" or not str(frame.f_globals.get("__name__")).startswith("torchspore"))
-
-
-_BETWEEN = ("/torchspore/engine/graph/control/helpers.py", "/torchspore/mindspore/gate.py")
-"""Files of ours that only pass on what the program calls."""
-
-
-def is_ours(frame: FrameType | None) -> bool:
-    """Whether torch, torchspore or an import does it, not the user's program nor a library that it calls.
-
-    What a log handler does is done by who logs: torch logs while it traces, and pytest has handlers of its own.
-    """
-    found: bool | None = None
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if "/logging/" in name:
-            found = None
-        elif found is None and not name.endswith(_BETWEEN):
-            if is_users(name):
-                found = False
-            elif "importlib" in name or "/torch/" in name or "/torchspore/" in name:
-                found = True
-        frame = frame.f_back
-    return found is not False

@@ -5,6 +5,7 @@ import builtins
 import functools
 import sys
 import threading
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,10 +13,11 @@ from typing import Any
 from torchspore.base.frames import is_users
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph.capture.acts import TALK
+from torchspore.engine.graph.capture.callers import is_ours
+from torchspore.engine.graph.capture.ownership import writes_past
 from torchspore.engine.graph.capture.profile_hook import suspended, unwatched
-from torchspore.engine.graph.capture.roads import writes_past
 from torchspore.engine.graph.capture.state import MISSING
-from torchspore.engine.graph.capture.watch import Watch, is_ours
+from torchspore.engine.graph.capture.watch import Watch
 from torchspore.engine.graph.refusal import Kind
 from torchspore.engine.private import around_operators
 
@@ -91,6 +93,7 @@ def _noting(self: Any, name: str) -> Any:
     if id(self) in watch.born:
         return object.__getattribute__(self, name)
     watch.roads.meet(type(self))
+    watch.roads.ask(type(self), name)
     own = object.__getattribute__(self, "__dict__")
     kind: Any = type(self)
     if writes_past(kind):
@@ -110,8 +113,11 @@ def _noting(self: Any, name: str) -> Any:
             watch.read(held, name, held[name], True)
             break
     else:
-        if isinstance(_of_class(kind, name), functools.cached_property):
+        found = _of_class(kind, name)
+        if isinstance(found, functools.cached_property):
             watch.wrote(self, name)                 # which Python does, past `setattr`
+        elif isinstance(found, types.MemberDescriptorType):
+            raise watch.refuse(f"reads {name!r}, a slot of a Cell")
         if name == "construct" or not hasattr(FRONT.cell, name):
             for held in (own, own.get("_params"), own.get("_cells")):       # a part of that name may come later
                 if held is not None:

@@ -1,8 +1,9 @@
-"""What libraries keep for the whole program and a trace reads without naming it: NumPy's options, decimal's context, levels of loggers."""
+"""What is kept for the whole program and a trace reads unnamed: NumPy's options, decimal's context, levels of loggers, the environment."""
 from __future__ import annotations
 
 import decimal
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from types import CodeType
@@ -100,3 +101,11 @@ LEVELS: dict[CodeType, str] = {
 }
 """The functions that ask a logger what it lets through, and the argument that says which level is meant."""
 LOGGING = logging.__file__
+
+ENVIRONMENT: dict[CodeType, str] = {
+    getattr(type(os.environ), name).__code__: what for name, what in (
+        ("__getitem__", "reads"), ("__iter__", "reads all"), ("__len__", "reads all"), ("copy", "reads all"), ("__setitem__", "changes"),
+        ("__delitem__", "changes"),
+    ) if hasattr(getattr(type(os.environ), name, None), "__code__")
+}
+"""What the methods of `os.environ` do."""

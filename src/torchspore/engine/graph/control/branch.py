@@ -14,7 +14,7 @@ from torchspore.engine.grad import is_differentiable
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.capture.capture import Capture
 from torchspore.engine.graph.capture.profile_hook import quiet
-from torchspore.engine.graph.capture.shared import mark
+from torchspore.engine.graph.capture.shared import mark, mark_numbers
 from torchspore.engine.graph.control import part
 from torchspore.engine.graph.control.assemble import Assembly, Shape, SubGraph
 from torchspore.engine.graph.control.halves import without_prints
@@ -163,6 +163,7 @@ def _on_tensor(around: Capture, test: Any, then: Callable[[], Any], otherwise: C
     else:
         results = _emit(scalar(test), join.slots, left, right)
         mark(results, (slot.is_shared for slot in join.slots))
+        mark_numbers(results, (slot.may_be_number for slot in join.slots))
     for place, structure in changes:
         leave(place, filled(structure, results))
     return filled(value, results)

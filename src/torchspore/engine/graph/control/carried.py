@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.graph.capture.shared import mark, may_be_parameter
+from torchspore.engine.graph.capture.shared import mark, mark_numbers, may_be_number, may_be_parameter
 from torchspore.engine.graph.control.join import NOTHING, Mismatch, Place, Source, _is_equal, holds, sides
 from torchspore.engine.graph.control.part import Outcome
 from torchspore.engine.graph.fx.control_flow import stand_in
@@ -29,6 +29,8 @@ class Slot:
     is_read: bool = True
     is_shared: bool = False
     """What the program meets may be a Parameter itself."""
+    may_be_number: bool = False
+    """It may be a Python number where the graph has a Tensor."""
 
 
 class State:
@@ -52,7 +54,7 @@ class State:
         if isinstance(before, Number):
             return self._add(Number(alias(raw(before))))
         if isinstance(before, TensorBase):
-            return self._add(wrap(alias(raw(before))), is_shared=may_be_parameter(before))
+            return self._add(wrap(alias(raw(before))), is_shared=may_be_parameter(before), is_number=may_be_number(before))
         if type(before) is type(after) and isinstance(before, (list, tuple)) and len(before) == len(after):
             return like(before, [self.enter(x, y, part) for x, y in zip(before, after)])
         if isinstance(before, dict) and type(before) is type(after) and list(before) == list(after):
@@ -72,11 +74,13 @@ class State:
             return self._add(Number(torch.full((), before, dtype=meta.dtype)))
         if not holds(meta.dtype, before):
             raise Mismatch(_rounds(before, after))
-        return self._add(wrap(torch.full((), before, dtype=meta.dtype, device=meta.at)))  # type: ignore[attr-defined]
+        start = torch.full((), before, dtype=meta.dtype, device=meta.at)  # type: ignore[attr-defined]
+        return self._add(wrap(start), is_number=True)
 
-    def _add(self, start: TensorBase, is_read: bool = True, is_shared: bool = False) -> Place:
+    def _add(self, start: TensorBase, is_read: bool = True, is_shared: bool = False, is_number: bool = False) -> Place:
         mark([start._t], [is_shared])
-        self.slots.append(Slot(start, is_read=is_read, is_shared=is_shared))
+        mark_numbers([start._t], [is_number])
+        self.slots.append(Slot(start, is_read=is_read, is_shared=is_shared, may_be_number=is_number))
         return Place(len(self.slots) - 1, isinstance(start, Number))
 
     # ---- after a round
@@ -106,7 +110,8 @@ class State:
         if isinstance(after, TensorBase):
             found = meta_of(part, after)
             if isinstance(start, Number) and not isinstance(after, Number) and found.ndim == 0:
-                slot.start = wrap(raw(start).to(found.dtype))
+                slot.start, slot.may_be_number = wrap(raw(start).to(found.dtype)), True
+                mark_numbers([slot.start._t], [True])
                 raise Again
             if found.shape != meta.shape or found.dtype is not meta.dtype:
                 raise Mismatch(_rounds(start, after))
@@ -116,13 +121,24 @@ class State:
                 mark([start._t], [True])
                 if slot.is_read:
                     raise Again
+            self._match_mark(slot, may_be_number(after) and not isinstance(start, Number))
             slot.after = Source(index=index) if index is not None else Source(outside=raw(after))
         elif is_plain(after) and isinstance(start, Number) and type(after) is not KINDS[meta.dtype]:
             raise Mismatch(_rounds(start, after))
         elif is_plain(after) and not meta.ndim and holds(meta.dtype, after):
+            self._match_mark(slot, not isinstance(start, Number))
             slot.after = Source(value=after, is_fixed=isinstance(start, Number))
         else:
             raise Mismatch(_rounds(start, after))
+
+    @staticmethod
+    def _match_mark(slot: Slot, may_be: bool) -> None:
+        """Notes that a round may give a Python number where the slot has a Tensor."""
+        if may_be and not slot.may_be_number:
+            slot.may_be_number = True
+            mark_numbers([slot.start._t], [True])
+            if slot.is_read:
+                raise Again
 
     def met(self, structure: Any) -> Any:
         """What the program meets in a round: the slots' own Tensors in the places."""

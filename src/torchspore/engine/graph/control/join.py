@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.graph.capture.shared import may_be_parameter
+from torchspore.engine.graph.capture.shared import may_be_number, may_be_parameter
 from torchspore.engine.graph.control.part import Outcome
 from torchspore.engine.graph.fx.control_flow import stand_in
 from torchspore.engine.number import KINDS, Number, is_plain
@@ -51,6 +51,8 @@ class Slot:
     contiguous: bool = False
     is_shared: bool = False
     """One side may be a Parameter itself."""
+    may_be_number: bool = False
+    """One side is, or may be, a Python number, and the other a Tensor."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ class Join:
             uneven = left.stride() != right.stride()
             place = self._slot(one, other, stand_in(left, uneven), isinstance(a, Number) and isinstance(b, Number), uneven)
             self.slots[place.index].is_shared = may_be_parameter(a) or may_be_parameter(b)
+            self.slots[place.index].may_be_number = may_be_number(a) or may_be_number(b)
             return place
         tensor, plain = (a, b) if isinstance(a, TensorBase) else (b, a)
         side = self._left if tensor is a else self._right
@@ -119,7 +122,9 @@ class Join:
         if is_number and type(plain) is not KINDS[meta.dtype]:         # `2.5 or 1`: a float or an int, which Tensors take differently
             raise Mismatch(sides(a, b))
         here, there = self._source(side, tensor), Source(value=plain, is_fixed=is_number)
-        return self._slot(here if tensor is a else there, there if tensor is a else here, meta, is_number)
+        made = self._slot(here if tensor is a else there, there if tensor is a else here, meta, is_number)
+        self.slots[made.index].may_be_number = not is_number
+        return made
 
     def _one_sided(self, value: Any, is_right: bool) -> Any:
         """The value of one side where the other has nothing: zeros stand there."""
@@ -129,7 +134,7 @@ class Join:
             here = self._source(side, tensor)
             is_number = isinstance(tensor, Number)
             made = self._slot(Source() if is_right else here, here if is_right else Source(), self._meta(side, tensor), is_number)
-            self.slots[made.index].is_shared = may_be_parameter(tensor)
+            self.slots[made.index].is_shared, self.slots[made.index].may_be_number = may_be_parameter(tensor), may_be_number(tensor)
             return made
 
         return transform(value, place)

@@ -11,7 +11,7 @@ from torchspore.base.frames import user_line
 from torchspore.engine.grad import is_differentiable, is_recording
 from torchspore.engine.graph.capture.capture import Capture
 from torchspore.engine.graph.capture.profile_hook import quiet
-from torchspore.engine.graph.capture.shared import mark
+from torchspore.engine.graph.capture.shared import mark, mark_numbers
 from torchspore.engine.graph.control.assemble import Assembly, Shape
 from torchspore.engine.graph.control.branch import derivative, leave, scalar, scattered
 from torchspore.engine.graph.control.carried import Again, State
@@ -115,6 +115,7 @@ class _Tracing:
         exit_structure = self._exit(code, value, outcome)
         results = self._emit(scalar(go_on), again, outcome)
         mark(results, (slot.is_shared for slot in self._state.slots))
+        mark_numbers(results, (slot.may_be_number for slot in self._state.slots))
         for place, _, structure in self._carried.values():
             leave(place, filled(structure, results))
         for key, (place, _, _) in outcome.changes.items():
