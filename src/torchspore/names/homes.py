@@ -113,6 +113,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.ops.operations._csr_ops": _OPS,
     "mindspore.ops.operations._grad_ops": _OPS,
     "mindspore.ops.operations._inner_ops": _OPS,
+    "mindspore.ops.operations._map_tensor_ops": _OPS,
     "mindspore.ops.operations._quant_ops": _OPS,
     "mindspore.ops.operations._rl_inner_ops": _OPS,
     "mindspore.ops.operations._scalar_ops": _OPS,
