@@ -88,3 +88,26 @@ def cosine_targets(target):
 @case(over={"one": [1], "each": [[1, -1, 1, -1], [-1, 1, -1, 1]], "rows": [[1], [-1]]}, rtol=1e-5, atol=1e-6)
 def cosine_of_more_axes(target):
     return {"loss": nn.CosineEmbeddingLoss(0.1, "none")(of(2, 3, 4), of(2, 3, 4, start=2.0), t(target, np.int32)).asnumpy()}
+
+
+KINDS = {kind.__name__: kind for kind in (np.float16, np.float64, np.int8, np.int32, np.uint8)}
+
+
+@case(over=KINDS, rtol=1e-3)
+def numbers_first(kind):
+    x = filled(kind, 2, 3)
+    return {"rest": ops.fmod(7, x).asnumpy(), "scaled": ops.ldexp(3, x).asnumpy(), "by_truth": ops.ldexp(of(2, 3), x > 1).asnumpy()}
+
+
+@case()
+def rests_and_differences_of_truths():
+    x = t([True, False, True], np.bool_)
+    return {"rest": ops.fmod(x, t([True] * 3, np.bool_)).asnumpy(), "other": ops.remainder(x, True).asnumpy(),
+            "number": ops.fmod(3, t([True] * 3, np.bool_)).asnumpy(), "difference": ops.subtract(x, x).asnumpy()}
+
+
+@case(over=WIDE)
+def shifts_by_numbers(kind):
+    x = filled(kind, 3, 3)
+    return {"left": ops.bitwise_left_shift(x, 2).asnumpy(), "right": ops.bitwise_right_shift(x, 1).asnumpy(),
+            "of_a_number": ops.bitwise_left_shift(3, x).asnumpy(), "trace": ops.trace(x).asnumpy()}

@@ -31,6 +31,7 @@ from torchspore.mindspore.ops import (
     grad_sums,
     image_windows,
     in_place,
+    inner_primitives,
     joining,
     layer_math,
     legacy,
@@ -139,7 +140,7 @@ ALIASES = {
 }
 """Second names of operators."""
 
-PRIMITIVE_ALIASES = {"FastGelu": "FastGeLU", "Gelu": "GeLU", "TensorAdd": "Add"}
+PRIMITIVE_ALIASES = {"AddV2": "Add", "FastGelu": "FastGeLU", "Gelu": "GeLU", "TensorAdd": "Add"}
 """Second names of primitives."""
 
 

@@ -42,7 +42,8 @@ _VALUES: dict[str, tuple[int, ...]] = {
         "unsorted_segment_sum", "masked_select", "scatter_nd",
         "tensor_scatter_elements", "reverse", "reverse_sequence", "_reverse_sequence", "_reverse_sequence_method", "fliplr", "flipud",
         "rot90", "tril", "triu", "_tril", "_triu", "index_fill", "slice_scatter", "bmm", "_batch_matmul", "bias_add", "_bias_add",
-        "matmul", "addbmm", "baddbmm", "nansum", "_choose", "_index_put", "_index_put_method", "_scatter_sub", "_scatter_non_aliasing_add",
+        "trace", "matmul", "addbmm", "baddbmm", "nansum", "_choose",
+        "_index_put", "_index_put_method", "_scatter_sub", "_scatter_non_aliasing_add",
         *(f"{kind}{how}{end}" for how in ("update", "add", "sub", "mul") for kind, end in (
             ("tensor_scatter_", ""), ("scatter_", ""), ("scatter_nd_", ""), ("_scatter_", "_primitive"),
         )),
