@@ -109,6 +109,7 @@ def test_what_it_refuses(tmp_path: Path) -> None:
             "MapParameter(key_dtype=Int64): expected Int32, as the Tensor has it.")
     refused(lambda: MapParameter(key_tensor=keys(1), value_tensor=rows([1], [2])), ValueError,
             "MapParameter: expected a value for each of the 1 keys, got values of shape (2, 1).")
+    refused(lambda: primitives.MapTensorGetKeys()("table"), TypeError, "expected a MapParameter, got str.")
     refused(lambda: MapParameter(key_dtype=ms.float32), TypeError, "MapParameter(key_dtype=Float32): expected a signed integer dtype.")
     refused(lambda: MapParameter(evict_filter_value=3), ValueError,
             "MapParameter(evict_filter_value=3): expected 9223372036854775807: no key is evicted here.")

@@ -155,6 +155,24 @@ def _get_cache_prim(cls: type[Primitive]) -> Callable[..., Primitive]:
     return made
 
 
+_REFUSED: dict[Any, frozenset[type]] = {
+    kind.__name__: frozenset({str, bool, int, float, complex, list, tuple, dict, type(None)}) - taken
+    for kind, taken in ((bool, {bool}), (int, {int}), (float, {float, int}), (str, {str}))
+}
+"""What a constructor's argument of this annotation is not; what is none of these (NumPy's numbers, Tensors) is left to the operator."""
+
+
+def check_kinds(name: str, kind: str, **given: Any) -> None:
+    """Raises TypeError where an argument of the class `name` is no `kind`: 'bool', 'int', 'float' (an int too) or 'str'."""
+    for key, value in given.items():
+        if value.__class__ in _REFUSED[kind]:
+            _refuse(name, key, value, kind)
+
+
+def _refuse(name: str, key: str, value: Any, kind: str) -> None:
+    raise TypeError(f"{name}({key}={value!r:.40}): expected {'an' if kind == 'int' else 'a'} {kind}, got {type(value).__name__}.")
+
+
 def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ...]) -> type[Primitive]:
     """Makes the class form of `function`: the parameters named in `init` are given to the constructor, the others to the call."""
     parameters = inspect.signature(function).parameters
@@ -162,6 +180,7 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
     if unknown:
         raise ValueError(f"{name}: {', '.join(unknown)} are no parameters of {function.__name__}{inspect.signature(function)}.")
     made = inspect.Signature([parameters[p].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in init])
+    kinds = {p: parameters[p].annotation for p in init if parameters[p].annotation in _REFUSED}
     called = [p for p in parameters if p not in init]
     direct = list(parameters)[: len(called)] == called
 
@@ -174,6 +193,9 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
             given = ", ".join([*map(shown, args), *(f"{key}={shown(value)}" for key, value in kwargs.items())])
             bare = made.replace(parameters=[p.replace(annotation=inspect.Parameter.empty) for p in made.parameters.values()])
             raise TypeError(f"{name}({given}): expected {name}{bare}.".replace("=torch.", "=mindspore.")) from None
+        for key, value in bound.arguments.items():
+            if key in kinds and value.__class__ in _REFUSED[kinds[key]]:
+                _refuse(name, key, value, kinds[key])
         bound.apply_defaults()
         Primitive.__init__(self, name)
         self._arguments = dict(bound.arguments)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import short
 from torchspore.engine import device, dtypes
 from torchspore.engine.graph.capture import watching
 from torchspore.engine.graph.refusal import Kind
@@ -171,9 +172,9 @@ def _handle(handle: int) -> Any:
 def _of(handle: int, kind: type[_Buffer]) -> Any:
     """The buffer of a handle. In GRAPH_MODE the call acts between two graphs."""
     watching.ends_trace("uses a replay buffer", Kind.READS_VALUES)
-    found = _buffers.get(handle)
+    found = _buffers.get(handle) if isinstance(handle, int) else None
     if not isinstance(found, kind):
-        raise TypeError(f"handle={handle}: expected one that {kind.__name__.strip('_')} gave and that was not destroyed.".replace(
+        raise TypeError(f"handle={short(handle)}: expected one that {kind.__name__.strip('_')} gave and that was not destroyed.".replace(
             "Priorities", "PriorityReplayBufferCreate").replace("Reservoir", "ReservoirReplayBufferCreate"))
     return found
 
