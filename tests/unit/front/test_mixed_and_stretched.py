@@ -88,3 +88,16 @@ def test_scattered_division_of_the_largest_numbers() -> None:
     table = Parameter(Tensor(np.array([[top, 7], [9, top]], np.uint64)), name="table")
     ops.scatter_div(table, Tensor(np.array([0, 0], np.int32)), Tensor(np.array([[2, 2], [3, 1]], np.uint64)))
     assert table.asnumpy().tolist() == [[top // 6, 3], [9, top]]
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_integers_are_pushed_forward(mode: int) -> None:
+    ms.set_context(mode=mode)
+    a, b = Tensor(np.array([1, 2, 3], np.int32)), Tensor(np.array([2, 2, 5], np.int32))
+    for result, product, expected in (
+        (*ops.jvp(lambda x, y: x * y, (a, b), (a, b)), ([2, 4, 15], [4, 8, 30])),
+        (*ops.jvp(lambda x: x * x + x, a, b), ([2, 6, 12], [6, 10, 35])),
+    ):
+        assert result.dtype == product.dtype == ms.int32 and (result.asnumpy().tolist(), product.asnumpy().tolist()) == expected
+    twice = ops.vmap(lambda x, y: ops.jvp(lambda x, y: x * y, (x, y), (x, y)))(a, b)
+    assert [one.asnumpy().tolist() for one in twice] == [[2, 4, 15], [4, 8, 30]]
