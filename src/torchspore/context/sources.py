@@ -40,7 +40,7 @@ def read() -> tuple[Settings, Settings, Settings]:
     return forced, plain, _file(environ.get(FILE, ""))
 
 
-WHILE_RUNNING = ("jit_syntax_level", "precompile_only")
+WHILE_RUNNING = ("precompile_only",)
 """Options whose environment variable also counts when the program sets it later: graphs that are made from then on look at it."""
 
 
