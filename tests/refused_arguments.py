@@ -35,11 +35,6 @@ LIKE_IT = "MindSpore 2.10 refuses it too"
 REFUSED: dict[str, list[Refused]] = {
     "mindspore.nn.Adam": [Refused("use_offload", lambda: nn.Adam(parameters(), use_offload=True), "nn.AdamOffload gives its numbers")],
     "mindspore.mint.nn.Embedding": [Refused("sparse", lambda: mint.nn.Embedding(3, 2, sparse=True), LIKE_IT)],
-    "mindspore.ops.CTCLoss": [
-        Refused("preprocess_collapse_repeated", lambda: ops.CTCLoss(preprocess_collapse_repeated=True)(
-            ones(3, 1, 4), ms.Tensor(np.zeros((1, 2), np.int64)), ms.Tensor(np.ones(1, np.int32)), ms.Tensor(np.full(1, 3, np.int32))
-        ), "the usual loss only"),
-    ],
     "mindspore.ops.DynamicRNN": [
         Refused("direction", lambda: ops.DynamicRNN(direction="REDIRECTIONAL")(ones(2, 1, 3), ones(5, 8), ones(8)), LIKE_IT),
     ],

@@ -40,6 +40,25 @@ def read() -> tuple[Settings, Settings, Settings]:
     return forced, plain, _file(environ.get(FILE, ""))
 
 
+WHILE_RUNNING = ("precompile_only",)
+"""Options whose environment variable also counts when the program sets it later: graphs that are made from then on look at it."""
+
+
+def written() -> tuple[str, ...]:
+    """What the environment says of these options now."""
+    return tuple(os.environ.get(OPTIONS[key].environment[0], "") for key in WHILE_RUNNING)
+
+
+def read_again(forced: Settings, plain: Settings, said: tuple[str, ...]) -> None:
+    """Takes over what the environment says of these options."""
+    for key, text in zip(WHILE_RUNNING, said):
+        option = OPTIONS[key]
+        layer = forced if option.wins else plain
+        layer.pop(key, None)
+        if text:
+            _add(layer, option, text, option.environment[0])
+
+
 def _forced(environ: Mapping[str, str]) -> Settings:
     settings: Settings = {}
     by_variable = {option.key.upper().replace(".", "_"): option for option in OPTIONS.values()}

@@ -52,6 +52,7 @@ class Store:
         self._defaults: dict[str, Any] = {}
         self._snapshots: dict[int, tuple[tuple[str, Any], ...]] = {}
         self._forced, self._environment, self._file = sources.read()
+        self._said = sources.written()
         self._acting: dict[str, Any] = {}
         self._base_graph_mode = False
         self._base_version = 0
@@ -118,6 +119,15 @@ class Store:
         for key, option in OPTIONS.items():
             if self.source(key)[0] != DEFAULT:
                 yield option, self.get(key)
+
+    def look_again(self) -> None:
+        """Takes over what the program has written into `os.environ` since, of the options that graphs look at when they are made."""
+        said = sources.written()
+        if said != self._said:
+            with self._lock:
+                sources.read_again(self._forced, self._environment, said)
+                self._said = said
+                self._fill(OPTIONS)
 
     # -- writing -------------------------------------------------------------------------------------------------------
 

@@ -17,24 +17,27 @@ class Stream:
                 raise TypeError(f"{name}={short(value)}: expected an int from 0 on, got {type(value).__name__}.")
             if value < 0:
                 raise ValueError(f"{name}={value}: expected an int from 0 on.")
-        self._seeds = seed, seed2
+        self.seeds = seed, seed2
         self._generators: dict[torch.device, torch.Generator] = {}
 
     def on(self, device: torch.device) -> torch.Generator | None:
         """The generator for tensors on `device`, None for the global one."""
-        if not any(self._seeds):
+        if not any(self.seeds):
             return None
         found = self._generators.get(device)
         if found is None:
-            seed = (self._seeds[0] * 0x9E3779B97F4A7C15 + self._seeds[1]) % 2**63
+            seed = (self.seeds[0] * 0x9E3779B97F4A7C15 + self.seeds[1]) % 2**63
             found = self._generators[device] = torch.Generator(device).manual_seed(seed)
         return found
 
+    def __repr__(self) -> str:
+        return f"{self.seeds[0]}"
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Stream:
-        return Stream(*self._seeds)
+        return Stream(*self.seeds)
 
     def __reduce__(self) -> Any:
-        return Stream, self._seeds
+        return Stream, self.seeds
 
 
 def stream(seed: Any, seed2: Any = 0) -> Stream:

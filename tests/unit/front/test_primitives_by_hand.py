@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from mindspore import Tensor, ops
 from mindspore.ops import operations as P
+from mindspore.ops.operations import _embedding_cache_ops as caches
 from mindspore.ops.operations import _grad_ops as G
+from mindspore.ops.operations import _inner_ops as inner_ops
 from mindspore.ops.operations import _scalar_ops as scalars
 from mindspore.ops.operations import _sequence_ops as sequences
 from mindspore.ops.operations import math_ops
@@ -137,3 +139,28 @@ def test_sparse_rows() -> None:
     shape, thresh = longs(2, 2), Tensor(0.0)
     found = ops.functional.sparse_add_op(longs((0, 0)), Tensor([1.0]), shape, longs((0, 0), (1, 1)), Tensor([2.0, 3.0]), shape, thresh)
     assert found[1].asnumpy().tolist() == [3, 3]
+
+
+def test_joins_and_lengths() -> None:
+    stitched = inner_ops.DynamicStitch()([longs(3), longs(1, 0), longs(2)], [of(1, 2), of(2, 2, start=1.0), of(1, 2, start=2.0)])
+    close(stitched, ops.stack([of(2, 2, start=1.0)[1], of(2, 2, start=1.0)[0], of(1, 2, start=2.0)[0], of(1, 2)[0]]))
+    with pytest.raises(ValueError, match=r"expected data of shape \(2, 2\), got \(1, 2\)"):
+        inner_ops.DynamicStitch()([longs(0), longs(1, 2)], [of(1, 2), of(1, 2)])
+    x = of(3, 4)
+    for axis in (0, 1):
+        lengths = np.linalg.norm(x.asnumpy(), axis=axis, keepdims=True)
+        close(inner_ops.ClipByNorm(axis)(x, Tensor(4.0)), Tensor(x.asnumpy() * 4 / np.maximum(lengths, 4)))
+    matrix = of(3, 3)
+    both, order = math_ops.Lu(ms.int32)(matrix)
+    lower, upper = np.tril(both.asnumpy(), -1) + np.eye(3), np.triu(both.asnumpy())
+    np.testing.assert_allclose(lower @ upper, matrix.asnumpy()[order.asnumpy()], rtol=1e-5)
+    with pytest.raises(ValueError, match=r"expected one shape, got \(2,\) and \(3,\)"):
+        inner_ops.SameTypeShape()(of(2), of(3))
+
+
+def test_pools_places_are_taken_twice() -> None:
+    x = of(1, 2, 4, 4)
+    _, places = P.MaxPoolWithArgmax(2, 2)(x)
+    close(G.MaxPoolGradGradWithArgmax(2, 2)(x, x, places), P.MaxPoolWithArgmax(2, 2)(x)[0])
+    with pytest.raises(ValueError, match="shift_idx=5: expected a number from 0 to 1"):
+        caches.PadAndShift()(longs(1, 2, 3), longs(0, 1, 3), 5)

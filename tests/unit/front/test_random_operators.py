@@ -136,5 +136,5 @@ def test_candidates() -> None:
 def test_seeds_are_ints() -> None:
     with pytest.raises(ValueError, match="seed2=-1: expected an int from 0 on"):
         ops.UniformReal(seed=1, seed2=-1)
-    with pytest.raises(TypeError, match="seed='a': expected an int from 0 on, got str"):
+    with pytest.raises(TypeError, match=r"UniformReal\(seed='a'\): expected an int from 0 on, got str"):
         ops.UniformReal(seed="a")((2,))

@@ -13,7 +13,7 @@ def _boost_wants_o0(config: dict[str, object]) -> None:
 
 
 jit_syntax_level = Option(
-    kind=Named({"STRICT": 0, "COMPATIBLE": 1, "LAX": 2}), default=2, in_graph_key=True,
+    kind=Named({"STRICT": 0, "COMPATIBLE": 1, "LAX": 2}), default=2, in_graph_key=True, wins=True,
     environment=("MS_DEV_JIT_SYNTAX_LEVEL",), read_by="engine.graph.settings", graph_only=True,
     example="set_context(jit_syntax_level=STRICT)",
     since="2.1",

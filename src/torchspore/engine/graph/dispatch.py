@@ -31,10 +31,13 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     """Runs `function(*args, **kwargs)` as a captured graph, captured now if need be; as PyNative where a graph can't hold it."""
     if thread_state.local.in_pynative:
         return function(*args, **kwargs)
+    own = table_of(owner)
+    if not own:
+        STORE.look_again()
     if STORE.get("precompile_only"):
         effects.report("precompile_only", _COMPILED)
         return compile(owner, function, args, kwargs)
-    refused_in = table_of(owner).refused_in
+    refused_in = own.refused_in
     if refused_in is not None and refused_in == (counters.generation, STORE.snapshot()):
         return settled(breaks.run(owner, function, args, kwargs))
     flat: list[TensorBase] = []

@@ -1,6 +1,9 @@
 """`mindspore.experimental`."""
 from __future__ import annotations
 
+from torchspore.mindspore.experimental.map_parameter import MapParameter
 from torchspore.names import missing
+
+__all__ = ["MapParameter"]
 
 __getattr__ = missing(__name__)

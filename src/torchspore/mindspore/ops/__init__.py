@@ -26,17 +26,21 @@ from torchspore.mindspore.ops import (
     experts,
     flash_attention,
     fourier,
+    fractional_pools,
     grad_images,
     grad_primitives,
     grad_structures,
     grad_sums,
+    image_windows,
     in_place,
     inference_attention,
+    inner_primitives,
     joining,
     layer_math,
     legacy,
     linear_algebra,
     loss,
+    map_parameters,
     matrices,
     methods,
     more_losses,
@@ -50,8 +54,10 @@ from torchspore.mindspore.ops import (
     quantized,
     rearrange,
     recurrent,
+    recurrent_primitives,
     reduction,
     region_pooling,
+    replay_buffers,
     reporting,
     resize,
     row_updates,
@@ -137,7 +143,7 @@ ALIASES = {
 }
 """Second names of operators."""
 
-PRIMITIVE_ALIASES = {"FastGelu": "FastGeLU", "Gelu": "GeLU", "TensorAdd": "Add"}
+PRIMITIVE_ALIASES = {"AddV2": "Add", "FastGelu": "FastGeLU", "Gelu": "GeLU", "TensorAdd": "Add"}
 """Second names of primitives."""
 
 

@@ -254,6 +254,8 @@ def true_divide(dividend: Any, divisor: Any) -> Any:
 @op(raw_arguments=True)
 def subtract(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """input - alpha * other."""
+    if alpha == 1 and _both_bool(*(getattr(v, "_t", v) for v in (input, other))):
+        return sub(mul(input, 1), other)                       # alpha is an int, and so is the result
     return sub(input, other if alpha == 1 else mul(other, alpha))
 
 

@@ -81,18 +81,19 @@ def _ctc_loss_of_logits(
 ) -> Any:
     """The losses (N,) of logits (time, N, classes), whose last class is the blank, and their gradient by the logits.
 
-    Labels are sparse: `labels_indices` (count, 2) says row and place, `labels_values` (count,) the class.
+    Labels are sparse: `labels_indices` (count, 2) says row and place, `labels_values` (count,) the class. Of equal labels in a row
+    `preprocess_collapse_repeated` keeps one. Without `ctc_merge_repeated` a class that is seen at two times in a row is two labels.
     """
-    if preprocess_collapse_repeated or not ctc_merge_repeated:
-        raise NotImplementedError(
-            "CTCLoss: expected preprocess_collapse_repeated=False and ctc_merge_repeated=True, the usual loss; the others are not built."
-        )
     count = labels_values.shape[0]
     rows, places = labels_indices[:, 0].long(), labels_indices[:, 1].long()
     dense = torch.zeros(x.shape[1], max(count, 1), dtype=torch.long, device=x.device)
     dense = dense.index_put((rows, places), labels_values.long())
     lengths = torch.zeros(x.shape[1], dtype=torch.long, device=x.device).index_add(0, rows, torch.ones_like(rows))
+    if preprocess_collapse_repeated:
+        dense, lengths = _collapsed(dense, lengths)
     inputs, blank = sequence_length.long(), x.shape[2] - 1
+    if not ctc_merge_repeated:
+        return _of_single_labels(x, dense, inputs, lengths, ignore_longer_outputs_than_inputs)
     chances = torch.log_softmax(x, -1)
     losses, alphas = _alphas(chances, dense, inputs, lengths, blank, ignore_longer_outputs_than_inputs)
     with torch.no_grad():
@@ -103,6 +104,55 @@ def _ctc_loss_of_logits(
     if ignore_longer_outputs_than_inputs:
         losses = torch.where(torch.isinf(losses), torch.zeros_like(losses), losses)
     return losses, gradient
+
+
+def _collapsed(labels: T, lengths: T) -> tuple[T, T]:
+    """Rows of labels without those that are equal to the one before, and their lengths."""
+    at = torch.arange(labels.shape[1], device=labels.device)
+    kept = at < lengths.unsqueeze(1)
+    kept = kept & ((at == 0) | (labels != labels.roll(1, 1)))
+    place = torch.where(kept, kept.cumsum(1) - 1, labels.shape[1])
+    room = torch.nn.functional.pad(torch.zeros_like(labels), (0, 1))
+    return room.scatter(1, place, labels)[:, :-1], kept.sum(1)
+
+
+_NEVER = -1e30
+"""The logarithm of a chance of 0, that can be added to and has a gradient."""
+
+
+def _of_single_labels(logits: T, labels: T, times: T, lengths: T, zero_infinity: bool) -> tuple[T, T]:
+    """The losses and their gradient by the logits where each time that shows a class is a label of its own."""
+    from torchspore.engine import ctc
+    from torchspore.mindspore.ops.grad_primitives import vjp
+
+    if not _is_captured():
+        ctc.check(logits, labels, times, lengths)
+    blank = logits.shape[2] - 1
+    shown = torch.full((labels.shape[0], 2 * labels.shape[1] + 1), blank, dtype=torch.long, device=labels.device)
+    shown[:, 1::2] = labels
+    is_blank = shown == blank
+    place = torch.arange(shown.shape[1], device=shown.device)
+
+    def losses(x: T) -> T:
+        chances = torch.log_softmax(x, -1)
+        alpha = torch.where(place == 0, 0.0, _NEVER).to(x.dtype).expand(shown.shape)       # before the first time, at the first blank
+        for time in range(x.shape[0]):
+            stays = torch.where(is_blank, alpha, _NEVER)
+            comes = torch.nn.functional.pad(alpha, (1, 0), value=_NEVER)[:, :-1]
+            skips = torch.where(is_blank, _NEVER, torch.nn.functional.pad(alpha, (2, 0), value=_NEVER)[:, :-2])
+            if time == 0:
+                skips = torch.full_like(skips, _NEVER)
+            moved = torch.logsumexp(torch.stack([stays, comes, skips]), 0) + chances[time].gather(1, shown)
+            alpha = torch.where((time < times).unsqueeze(1), moved, alpha)
+        ends = torch.stack([2 * lengths, (2 * lengths - 1).clamp(min=0)], 1)
+        last = alpha.gather(1, ends)
+        last = torch.stack([last[:, 0], torch.where(lengths > 0, last[:, 1], _NEVER)])
+        return -torch.logsumexp(last, 0)
+
+    found = losses(logits)
+    impossible = found > -_NEVER / 2
+    gradient = torch.where(impossible.unsqueeze(1), 0, vjp(losses, (logits,), torch.ones_like(found))[0])
+    return torch.where(impossible, 0 if zero_infinity else torch.inf, found), gradient
 
 
 def _greedy(inputs: T, sequence_length: T, merge_repeated: bool) -> Any:

@@ -202,6 +202,7 @@ def updating(
 
     def declare(body: Body) -> Body:
         parameters = inspect.signature(body)
+        computing = widening(body, name)
 
         @functools.wraps(body)
         def operator(*arguments: Any, **keywords: Any) -> Any:
@@ -212,7 +213,7 @@ def updating(
                 for key, target in zip(variables, targets):
                     if not isinstance(target, TensorBase):
                         raise TypeError(f"expected a Parameter as {key}, got {type(target).__name__}.")
-                found = body(**values)
+                found = computing(**values)
                 new = found if isinstance(found, tuple) else (found,)
                 for target, value in zip(targets, new):
                     write(target, value.to(target._t.dtype))

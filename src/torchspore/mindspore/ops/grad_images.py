@@ -138,6 +138,28 @@ def _max_pool_grad_argmax_v2(
     return _at_places(grad, x, argmax, 2)
 
 
+_POOL = ("kernel_size", "strides", "pad_mode", "data_format")
+
+
+@op(primitive="MaxPoolGradWithArgmax", init=_POOL)
+def _max_pool_grad_argmax(
+    x: T, grad: T, argmax: T, kernel_size: Size = 1, strides: Size = 1, pad_mode: str = "VALID", data_format: str = "NCHW",
+) -> T:
+    """The gradient of MaxPoolWithArgmax, whose values were taken at `argmax`, counted over the channels too."""
+    _channels_first(data_format, "NCHW")
+    return _at_places(grad, x, argmax, 3)
+
+
+@op(primitive="MaxPoolGradGradWithArgmax", init=_POOL)
+def _max_pool_grad_grad_argmax(
+    x: T, grad: T, argmax: T, kernel_size: Size = 1, strides: Size = 1, pad_mode: str = "VALID", data_format: str = "NCHW",
+) -> T:
+    """The gradient of MaxPoolGradWithArgmax by its `grad`: what `grad`, of x's shape, has at the places `argmax`."""
+    _channels_first(data_format, "NCHW")
+    _agree("grad", grad, "x", x.shape)
+    return torch.gather(grad.flatten(-3), -1, as_index(argmax).flatten(-3)).reshape(argmax.shape)
+
+
 @op(primitive="MaxPool3DGradWithArgmax", init=("ksize", "strides", "pads", "dilation", "ceil_mode", "data_format"))
 def _max_pool3d_grad_argmax(
     x: T, grads: T, argmax: T, ksize: Size, strides: Size, pads: Size, dilation: Size = (1, 1, 1), ceil_mode: bool = False,

@@ -25,6 +25,12 @@ def vjp(forward: Callable[..., T], inputs: tuple[T, ...], cotangent: T) -> tuple
         return tuple(torch.func.vjp(forward, *inputs)[1](cotangent))
 
 
+def vjp_of_many(forward: Callable[..., tuple[T, ...]], inputs: tuple[T, ...], cotangents: tuple[T, ...]) -> tuple[T, ...]:
+    """As `vjp`, of a function of several outputs."""
+    with private.without_saved_hooks():
+        return tuple(torch.func.vjp(forward, *inputs)[1](cotangents))
+
+
 def _gradient(primitive: str, names: tuple[str, str], compute: Callable[[T, T], T], of: str) -> None:
     """Makes the primitive of two Tensors called `names`, the gradient of `of`."""
 

@@ -23,12 +23,22 @@ def huber_loss(input: T, target: T, reduction: str = "mean", delta: float = 1.0)
 
 @op()
 def cosine_embedding_loss(input1: T, input2: T, target: T, margin: float = 0.0, reduction: str = "mean") -> T:
-    """1 - cos of the rows of both inputs (N, D) where `target` (N,) is 1; max(0, cos - margin) where it is -1."""
+    """1 - cos along axis 1 of both inputs (N, D, ...) where `target` (N, ...) is 1; max(0, cos - margin) where it is -1.
+
+    A target that can be stretched to that shape will do, as one for all rows.
+    """
     if not -1 <= margin <= 1:
         raise ValueError(f"margin={margin}: expected a number from -1 to 1.")
-    if input1.ndim == 2 and target.shape != input1.shape[:1]:
-        raise ValueError(f"expected a target of shape {(input1.shape[0],)}, one for each row, got {tuple(target.shape)}.")
-    return F.cosine_embedding_loss(input1, input2, target, margin, reduction=reduction)
+    wanted = (*input1.shape[:1], *input1.shape[2:]) if input1.ndim > 1 else ()
+    if input1.ndim < 2 or input1.shape != input2.shape or (input1.ndim == 2 and target.shape == wanted):
+        return F.cosine_embedding_loss(input1, input2, target, margin, reduction=reduction)
+    try:
+        torch.broadcast_shapes(target.shape, wanted)
+    except RuntimeError:
+        raise ValueError(f"expected a target of shape {wanted}, one for each cosine, or one for all, got {tuple(target.shape)}.") from None
+    likeness = F.cosine_similarity(input1, input2, 1)
+    losses = torch.where(target == 1, 1 - likeness, torch.where(target == -1, (likeness - margin).clamp(min=0), 0))
+    return reduced(losses, reduction)
 
 
 @op()

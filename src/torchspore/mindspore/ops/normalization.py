@@ -10,6 +10,7 @@ from torchspore.engine import counters
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
+_HALVES = (torch.float16, torch.bfloat16)
 
 
 def beside(state: T | None, weight: T | None) -> T | None:
@@ -25,13 +26,26 @@ def wide_enough(input: T, weight: T | None, bias: T | None) -> tuple[T | None, T
     return weight.to(own), bias if bias is None else bias.to(own)
 
 
+def by_batch(
+    x: T, mean: T | None, variance: T | None, weight: T | None, bias: T | None, training: bool, momentum: float, epsilon: float,
+) -> T:
+    """torch's batch_norm, whose kernels take running values and weights of 16 bits beside an input of 32 nowhere: these are widened."""
+    if mean is None or variance is None or mean.dtype not in _HALVES or x.dtype in _HALVES:
+        return F.batch_norm(x, mean, variance, beside(mean, weight), beside(mean, bias), training, momentum, epsilon)
+    wide = [None if part is None else part.to(x.dtype) for part in (mean, variance, weight, bias)]
+    out = F.batch_norm(x, *wide, training, momentum, epsilon)
+    if training:
+        mean.copy_(wide[0])
+        variance.copy_(wide[1])
+    return out
+
+
 @op(states=("running_mean", "running_var"))
 def batch_norm(
     input_x: T, running_mean: T, running_var: T, weight: T, bias: T, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> T:
     """Normalised over all axes but axis 1; in training the running values take in the share `momentum` of the batch's."""
-    weight, bias = beside(running_mean, weight), beside(running_mean, bias)
-    out = F.batch_norm(input_x, running_mean, running_var, weight, bias, training, momentum, eps)
+    out = by_batch(input_x, running_mean, running_var, weight, bias, training, momentum, eps)
     if training and running_mean is not None:
         counters.batch_norms += 1
     return out
@@ -50,6 +64,8 @@ def _layer_norm(input_x: T, gamma: T, beta: T, begin_norm_axis: int = 1, begin_p
     wide = input_x.float() if input_x.dtype is torch.float16 else input_x
     mean = wide.mean(axes, keepdim=True)
     variance = wide.var(axes, correction=0, keepdim=True)
+    if gamma.dtype is not input_x.dtype:
+        gamma, beta = (part.to(torch.promote_types(input_x.dtype, torch.float32)) for part in (gamma, beta))
     if begin_params_axis % input_x.ndim == begin_norm_axis % input_x.ndim:
         return F.layer_norm(input_x, [input_x.shape[a] for a in axes], gamma, beta, epsilon), mean, variance
     return F.layer_norm(input_x, [input_x.shape[a] for a in axes], eps=epsilon) * gamma + beta, mean, variance
@@ -87,7 +103,7 @@ def _batch_norm(
         batch_mean, batch_variance = own.mean(axes), own.var(axes, correction=0)
     else:
         batch_mean, batch_variance = mean.clone(), variance.clone()
-    out = F.batch_norm(x, mean, variance, beside(mean, scale), beside(mean, bias), is_training, momentum, epsilon)
+    out = by_batch(x, mean, variance, scale, bias, is_training, momentum, epsilon)
     if is_training:
         counters.batch_norms += 1
     return (out.permute(0, 2, 3, 1) if last else out), batch_mean, batch_variance, batch_mean, batch_variance

@@ -130,11 +130,11 @@ truncate_div = two("truncate_div", quotients.truncate_divide, "x / y rounded tow
 truncate_mod = two("truncate_mod", quotients.fmod, "The remainder with the sign of x.", "TruncateMod", _XY, ("truncate_mod",))
 left_shift = two(
     "bitwise_left_shift", _only_integers(torch.bitwise_left_shift), "The bits of `input` moved to the left.",
-    methods=("bitwise_left_shift", "__lshift__"),
+    methods=("bitwise_left_shift", "__lshift__"), family="shift",
 )
 right_shift = two(
     "bitwise_right_shift", _only_integers(torch.bitwise_right_shift), "The bits of `input` moved to the right, the sign kept.",
-    methods=("bitwise_right_shift", "__rshift__"),
+    methods=("bitwise_right_shift", "__rshift__"), family="shift",
 )
 _left_shift = two("_left_shift", _only_integers(torch.bitwise_left_shift), "The bits of x1 moved to the left.", "LeftShift", ("x1", "x2"))
 _right_shift = two(
@@ -144,9 +144,11 @@ _right_shift = two(
 
 
 @op(methods=("ldexp",))
-def ldexp(x: T, other: T) -> T:
-    """x * 2**other."""
-    return torch.ldexp(x, other if isinstance(other, T) else constant(other, x.device))
+def ldexp(x: Any, other: Any) -> T:
+    """x * 2**other; one of them may be a number."""
+    like = x if isinstance(x, T) else other
+    left, right = (v if isinstance(v, T) else constant(v, like.device) for v in (x, other))
+    return torch.ldexp(left, right.to(torch.int64) if right.dtype is torch.bool else right)
 
 
 @op(methods=("float_power",))

@@ -323,6 +323,9 @@ def _unpooled(count: int, x: T, indices: T, kernel: Size, stride: Any, padding: 
     stride = kernel if not stride or not any(pair(stride, count)) else pair(stride, count)
     call = (F.max_unpool1d, F.max_unpool2d, F.max_unpool3d)[count - 1]
     wanted = list(output_size)[-count:] if output_size else None
+    if not x.is_floating_point() and not x.is_complex() and x.dtype is not torch.bool:
+        bits = x.to(torch.int64).view(torch.float64)                          # torch's kernels move floats alone
+        return call(bits, as_index(indices), kernel, stride, pair(padding, count), wanted).view(torch.int64).to(x.dtype)
     return call(x, as_index(indices), kernel, stride, pair(padding, count), wanted)
 
 

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from torchspore.base.text import one_of
 from torchspore.engine.streams import Stream
 from torchspore.mindspore.ops import strategy_checks
 
@@ -155,6 +156,40 @@ def _get_cache_prim(cls: type[Primitive]) -> Callable[..., Primitive]:
     return made
 
 
+_REFUSED: dict[Any, frozenset[type]] = {
+    kind.__name__: frozenset({str, bool, int, float, complex, list, tuple, dict, type(None)}) - taken
+    for kind, taken in ((bool, {bool}), (int, {int}), (float, {float, int}), (str, {str}))
+}
+"""What a constructor's argument of this annotation is not; what is none of these (NumPy's numbers, Tensors) is left to the operator."""
+
+
+_WORDS = {
+    **dict.fromkeys((("Loss", "reduction"), ("Entropy", "reduction")), ("mean", "sum", "none")),
+    ("KLDivLoss", "reduction"): ("mean", "sum", "none", "batchmean"),
+    ("Pool", "pad_mode"): ("same", "valid", "pad"),
+    ("GridSampler", "padding_mode"): ("zeros", "border", "reflection"),
+    ("GridSampler", "interpolation_mode"): ("bilinear", "nearest", "bicubic"),
+    ("Matrix", "align"): ("left_right", "right_left", "left_left", "right_right"),
+}
+"""By a part of a primitive's name and an argument: the words of which it takes some, in small letters."""
+
+
+def check_kinds(name: str, kind: str, **given: Any) -> None:
+    """Raises TypeError where an argument of the class `name` is no `kind`: 'bool', 'int', 'float' (an int too) or 'str'."""
+    for key, value in given.items():
+        if value.__class__ in _REFUSED[kind]:
+            _refuse(name, key, value, kind)
+
+
+def _refuse(name: str, key: str, value: Any, kind: str) -> None:
+    raise TypeError(f"{name}({key}={value!r:.40}): expected {'an' if kind == 'int' else 'a'} {kind}, got {type(value).__name__}.")
+
+
+def _refuse_seed(name: str, value: Any) -> None:
+    kind = ValueError if value.__class__ is int else TypeError
+    raise kind(f"{name}(seed={value!r:.40}): expected an int from 0 on, got {value if kind is ValueError else type(value).__name__}.")
+
+
 def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ...]) -> type[Primitive]:
     """Makes the class form of `function`: the parameters named in `init` are given to the constructor, the others to the call."""
     parameters = inspect.signature(function).parameters
@@ -162,6 +197,8 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
     if unknown:
         raise ValueError(f"{name}: {', '.join(unknown)} are no parameters of {function.__name__}{inspect.signature(function)}.")
     made = inspect.Signature([parameters[p].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in init])
+    kinds = {p: parameters[p].annotation for p in init if parameters[p].annotation in _REFUSED}
+    words = {p: said for (part, p), said in _WORDS.items() if p in kinds and part in name}
     called = [p for p in parameters if p not in init]
     direct = list(parameters)[: len(called)] == called
 
@@ -174,6 +211,13 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
             given = ", ".join([*map(shown, args), *(f"{key}={shown(value)}" for key, value in kwargs.items())])
             bare = made.replace(parameters=[p.replace(annotation=inspect.Parameter.empty) for p in made.parameters.values()])
             raise TypeError(f"{name}({given}): expected {name}{bare}.".replace("=torch.", "=mindspore.")) from None
+        for key, value in bound.arguments.items():
+            if key in kinds and value.__class__ in _REFUSED[kinds[key]]:
+                _refuse(name, key, value, kinds[key])
+            if key in words and value.lower() not in words[key]:
+                raise ValueError(f"{name}({key}={value!r:.40}): expected {one_of(words[key])}.")
+            if key == "seed" and value is not None and (value.__class__ in _REFUSED["int"] or (value.__class__ is int and value < 0)):
+                _refuse_seed(name, value)
         bound.apply_defaults()
         Primitive.__init__(self, name)
         self._arguments = dict(bound.arguments)

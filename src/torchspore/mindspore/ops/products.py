@@ -152,6 +152,8 @@ def _cross_primitive(input: T, other: T, dim: int = -65530) -> T:
 def _cross(input: T, other: T, dim: int | None) -> T:
     if not isinstance(other, T):
         raise TypeError(f"expected a Tensor for other, got {type(other).__name__}.")
+    if input.ndim != other.ndim:
+        input, other = torch.broadcast_tensors(input, other)
     if dim is None:
         dim = next((axis for axis, size in enumerate(input.shape) if size == 3), None)
     if dim is None:

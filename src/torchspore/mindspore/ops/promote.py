@@ -40,7 +40,8 @@ def operand(value: Any) -> Any:
 def pair(x: Any, y: Any, family: str = "add") -> tuple[Any, Any]:
     """Two operands brought to the dtype in which MindSpore computes.
 
-    `family` is 'add' (also `-`, `//`, `%`, `**`), 'mul', 'div', 'equal' or 'compare': in 'mul' and 'div' 0-d Tensors do not promote others.
+    `family` is 'add' (also `-`, `//`, `%`, `**`), 'mul', 'div', 'equal', 'compare' or 'shift': in 'mul' and
+    'div' 0-d Tensors do not promote others.
     """
     a, b = operand(x), operand(y)
     if isinstance(x, Number) != isinstance(y, Number):

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from torchspore.engine import tensor as engine
+from torchspore.engine.create import constant
 
 
 def floor_divide(a: Any, b: Any) -> torch.Tensor:
@@ -23,12 +24,25 @@ def truncate_divide(a: Any, b: Any) -> torch.Tensor:
 
 def remainder(a: Any, b: Any) -> torch.Tensor:
     """The rest with the sign of the divisor."""
+    if _are_truths(a, b):
+        return torch.logical_and(_tensor(a, b), torch.logical_not(_tensor(b, a)))
     return torch.remainder(a, _divisor(a, b) if engine.active else b)
 
 
 def fmod(a: Any, b: Any) -> torch.Tensor:
     """The rest with the sign of the dividend."""
-    return torch.fmod(a, _divisor(a, b) if engine.active else b)
+    if _are_truths(a, b):
+        return torch.logical_and(_tensor(a, b), torch.logical_not(_tensor(b, a)))
+    return torch.fmod(_tensor(a, b), _divisor(a, b) if engine.active else b)
+
+
+def _are_truths(a: Any, b: Any) -> bool:
+    return all(v.dtype is torch.bool if isinstance(v, torch.Tensor) else v.__class__ is bool for v in (a, b))
+
+
+def _tensor(a: Any, like: Any) -> torch.Tensor:
+    """A number as a tensor beside another, which is the one that says its dtype."""
+    return a if isinstance(a, torch.Tensor) else constant(a, like.device)
 
 
 def _quotient(a: Any, b: Any, rounding_mode: str) -> torch.Tensor:

@@ -117,6 +117,8 @@ def _product(name: str, given: dict[str, Any], text: str) -> Reason | None:
     if given.get("transpose_b"):
         y = (*y[:-2], *reversed(y[-2:]))
     inner = y[-2] if len(y) > 1 else y[0]
+    if x[-1] == inner and all(1 in (m, n) or m == n for m, n in zip(reversed(x[:-2]), reversed(y[:-2]))):
+        return None
     if x[-1] == inner:
         return ValueError, f"expected batch axes that broadcast, got shapes {x} and {y}.", None
     fits = len(y) > 1 and y[-1] == x[-1]

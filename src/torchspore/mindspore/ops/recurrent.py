@@ -251,14 +251,14 @@ def _lstm(
     """
     _refuse({"proj_size": (proj_size, 0)})
     directions = 2 if bidirectional else 1
-    weights = _unpacked(w.reshape(-1), input_size, hidden_size, num_layers, directions, has_bias)
+    weights = unpacked(w.reshape(-1), input_size, hidden_size, num_layers, directions, has_bias)
     out, (last_h, last_c) = _stacked(x, (h, c), weights, num_layers, directions, dropout)
     return out, last_h, last_c, x.new_empty(0), x.new_empty(0)
 
 
-def _unpacked(flat: T, features: int, hidden: int, layers: int, directions: int, has_bias: bool) -> list[Any]:
+def unpacked(flat: T, features: int, hidden: int, layers: int, directions: int, has_bias: bool, gates: int = 4) -> list[Any]:
     """The four weights of each layer and direction, cut out of one vector."""
-    places, rows = layers * directions, 4 * hidden
+    places, rows = layers * directions, gates * hidden
     inner = [features if place < directions else directions * hidden for place in range(places)]
     lengths = [rows * n for n in inner] + [rows * hidden] * places
     both = flat.numel() >= sum(lengths) + 2 * rows * places

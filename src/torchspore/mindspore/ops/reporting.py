@@ -14,6 +14,7 @@ from torchspore.base.files import whole_file
 from torchspore.engine import create, device, summaries
 from torchspore.engine.bprop import with_gradient
 from torchspore.engine.debug import printing
+from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.graph.capture import watching
 from torchspore.engine.graph.refusal import Kind
 from torchspore.engine.tensor import TensorBase, modify, raw, tensors, wrap
@@ -182,11 +183,49 @@ def _npu_get_float_status(x: Any) -> Any:
     is nothing this raises ValueError.
     """
     if not getattr(x, "has_looked", False):
-        raise ValueError(
-            "expected a status that depends on something: only what it depends on is looked through for NaN and infinity."
-            "\n\nhint: write status = ops.depend(status, gradients) before, or use ops.FloatStatus()(gradient)."
-        )
+        raise ValueError(_DEPENDS_ON_NOTHING)
     return x
+
+
+@op(primitive="NPUClearFloatStatusV2")
+def _npu_clear_float_status_v2(x: torch.Tensor) -> torch.Tensor:
+    """Eight zeros, int32: there is no register that could be cleared. `x` is eight int32."""
+    _check_eight(x)
+    return torch.zeros_like(x)
+
+
+@op(primitive="NPUGetFloatStatusV2", raw_arguments=True)
+@explaining
+def _npu_get_float_status_v2(x: Any) -> Any:
+    """Eight int32: ones where something that `x` was made to depend on (`ops.depend`) holds NaN or infinity, else zeros."""
+    _check_eight(raw(x))
+    if not hasattr(x, "looks_through"):
+        raise ValueError(_DEPENDS_ON_NOTHING)
+    is_over = torch.zeros((), dtype=torch.bool, device=raw(x).device)
+    for one in x.looks_through:
+        is_over = is_over | ~torch.isfinite(raw(one)).all()
+    return wrap(is_over.to(torch.int32).repeat(8))
+
+
+_DEPENDS_ON_NOTHING = (
+    "expected a status that depends on something: only what it depends on is looked through for NaN and infinity."
+    "\n\nhint: write status = ops.depend(status, gradients) before, or use ops.FloatStatus()(gradient)."
+)
+
+
+def _check_eight(x: torch.Tensor) -> None:
+    if x.dtype is not torch.int32:
+        raise TypeError(f"expected a status of int32, got {FROM_TORCH[x.dtype]}.")
+    if x.shape != (8,):
+        raise ValueError(f"expected a status of shape (8,), got {tuple(x.shape)}.")
+
+
+def remembering(status: Any, expr: Any) -> Any:
+    """The same eight numbers, which also remember the Tensors in `expr` that may hold NaN or infinity."""
+    found = [one for one in tensors(expr) if raw(one).is_floating_point() or raw(one).is_complex()]
+    made = wrap(raw(status))
+    made.looks_through = [*getattr(status, "looks_through", ()), *found]
+    return made
 
 
 def _status(made: Any, has_looked: bool) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.create import constant
-from torchspore.mindspore.ops import quotients
+from torchspore.mindspore.ops import quotients, wide
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op, updating
 
@@ -25,6 +25,11 @@ def _rows(t: T, places: T, values: T, how: str) -> T:
         return t.index_add(0, places, values, alpha=1 if how == "add" else -1)
     at = places.reshape(-1, *[1] * (t.ndim - 1)).expand(values.shape)
     if how == "div":
+        if t.dtype in wide.WIDE:
+            products = torch.ones_like(t, dtype=torch.int64).scatter_reduce(0, at, values.long(), "prod")
+            if t.dtype is torch.uint64:
+                return wide.quotient(t, products.view(torch.uint64))
+            return quotients.truncate_divide(t.long(), products).to(t.dtype)
         divisors = torch.ones_like(t).scatter_reduce(0, at, values, "prod")
         return t / divisors if t.is_floating_point() or t.is_complex() else quotients.truncate_divide(t, divisors)
     return t.scatter_reduce(0, at, values, _REDUCTIONS[how])

@@ -58,12 +58,17 @@ def _change(function: Any, variable: Any, value: Any, compute: Any) -> Any:
 def depend(value: Any, expr: Any) -> Any:
     """Gives `value` back; Python's order of evaluation has already put `expr` before it.
 
-    A status of overflows (`ops.NPUAllocFloatStatus`) learns whether a Tensor in `expr` holds NaN or infinity.
+    A status of overflows (`ops.NPUAllocFloatStatus`) learns whether a Tensor in `expr` holds NaN or infinity; eight int32 may be one of
+    `NPUGetFloatStatusV2`, and remember what to look through.
     """
     if getattr(value, "is_float_status", False):
         from torchspore.mindspore.ops.reporting import looked
 
         return looked(value, expr)
+    if isinstance(value, TensorBase) and value._t.dtype is torch.int32 and value._t.shape == (8,) and not value.__parameter__:
+        from torchspore.mindspore.ops.reporting import remembering
+
+        return remembering(value, expr)
     return value
 
 

@@ -58,7 +58,7 @@ def _check_real(name: str, values: Any) -> None:
     for value in values:
         if not value.is_floating_point() and not value.is_complex():
             kind = repr(FROM_TORCH[value.dtype])
-            hint = "ms.grad and ms.vjp take integers; or cast them, with astype(mindspore.float32)"
+            hint = "ms.grad, ms.vjp and ms.jvp take integers; or cast them, with astype(mindspore.float32)"
             raise TypeError(message(f"{name}(inputs of {kind})", "floating-point Tensors", hint=hint))
 
 
@@ -169,11 +169,13 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> Any:
     values = [raw(one) for one in tensors(args)]
     if len(tangents) != len(values):
         raise ValueError(f"jvp: expected as many Tensors in v as in inputs, which are {len(values)}, got {len(tangents)}.")
-    _check_real("jvp", values)
     _load_forward_mode()
-    given = tuple(t.to(x.dtype) for t, x in zip(tangents, values))
+    given = tuple(t.to(_real(x).dtype) for t, x in zip(tangents, values))
     try:
-        outputs, products = _pushed(plain._of, tuple(values), given)
+        outputs, products = _pushed(plain._of, tuple(map(_real, values)), given)
+        if any(_real(value) is not value for value in values):
+            outputs = plain._of(*values)
+            products = _like(products, outputs)
         whole = plain.shaped(outputs)
     except GradientInside:
         whole, products = jacobians.product(_in_pynative(fn), args, tangents, has_aux)
@@ -181,6 +183,23 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> Any:
         return whole, _filled(whole, products)
     first = sum(1 for _ in tensors(whole[0]))
     return (whole[0], _filled(whole[0], products[:first]), *whole[1:])
+
+
+def _real(value: T) -> T:
+    """Integers and truth values as float64, which forward differentiation can push a tangent through."""
+    return value if value.is_floating_point() or value.is_complex() else value.double()
+
+
+def _like(products: Any, outputs: Any) -> Any:
+    """The products in the dtypes of the results that they belong to."""
+    each = iter(_leaves(outputs))
+    return tree.mapped(products, lambda product: product.to(next(each).dtype))
+
+
+def _leaves(outputs: Any) -> list[T]:
+    found: list[T] = []
+    tree.mapped(outputs, found.append)
+    return found
 
 
 def _in_pynative(fn: Any) -> Callable[..., Any]:

@@ -24,8 +24,10 @@ _BY_ORDER: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("_argmax_with_value_method", "_argmin_with_value_method"), (0,)),
     **dict.fromkeys((
         "amax", "amin", "max", "min", "_reduce_max", "_reduce_min", "reduce_max", "reduce_min", "topk", "_topk", "top_k",
-        "cummax", "cummin", "clamp", "clip", "clip_by_value", "unsorted_segment_max", "unsorted_segment_min", "tensor_scatter_max",
-        "tensor_scatter_min",
+        "cummax", "cummin", "clamp", "clip", "clip_by_value", "unsorted_segment_max", "unsorted_segment_min",
+        *(f"{kind}{how}{end}" for how in ("max", "min") for kind, end in (
+            ("tensor_scatter_", ""), ("scatter_", ""), ("scatter_nd_", ""), ("_scatter_", "_primitive"),
+        )),
     ), (0,)),
     "aminmax": (0, 1),
 }
@@ -37,9 +39,14 @@ _VALUES: dict[str, tuple[int, ...]] = {
         "_reverse", "square", "logical_not", "neg",
         "_neg", "negative", "invert", "diff", "diff_ext", "reduce_sum",
         "_cumprod", "_masked_select", "_tensor_scatter_elements",
-        "unsorted_segment_sum", "masked_select", "scatter_nd", "tensor_scatter_update", "tensor_scatter_add", "tensor_scatter_sub",
+        "unsorted_segment_sum", "masked_select", "scatter_nd",
         "tensor_scatter_elements", "reverse", "reverse_sequence", "_reverse_sequence", "_reverse_sequence_method", "fliplr", "flipud",
         "rot90", "tril", "triu", "_tril", "_triu", "index_fill", "slice_scatter", "bmm", "_batch_matmul", "bias_add", "_bias_add",
+        "trace", "matmul", "addbmm", "baddbmm", "nansum", "_choose",
+        "_index_put", "_index_put_method", "_scatter_sub", "_scatter_non_aliasing_add",
+        *(f"{kind}{how}{end}" for how in ("update", "add", "sub", "mul") for kind, end in (
+            ("tensor_scatter_", ""), ("scatter_", ""), ("scatter_nd_", ""), ("_scatter_", "_primitive"),
+        )),
     ), (0,)),
     **dict.fromkeys(("nonzero", "argwhere"), ()),
     **_BY_ORDER,
@@ -50,19 +57,22 @@ _BOUNDS = frozenset({"min", "max", "initial", "clip_value_min", "clip_value_max"
 """Arguments that are numbers to be compared with."""
 
 
-def widening(body: Callable[..., Any]) -> Callable[..., Any]:
-    """`body` itself, or, where it is one of these operators, `body` that also takes wide unsigned integers."""
-    if body.__name__ == "relu":
+def widening(body: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+    """`body` itself, or, where it is one of these operators, `body` that also takes wide unsigned integers. `name` is the operator's."""
+    name = name or body.__name__
+    if name == "relu":
         return _without_negatives(body)
-    values = _VALUES.get(body.__name__)
+    values = _VALUES.get(name)
     if values is None:
         return body
 
     @functools.wraps(body)
     def widened(*arguments: Any, **keywords: Any) -> Any:
         for argument in (*arguments, *keywords.values()) if keywords else arguments:
+            if argument.__class__ in (tuple, list) and argument:
+                argument = argument[0]                                       # choices, of one dtype
             if isinstance(argument, torch.Tensor) and argument.dtype in WIDE:
-                ordered = argument.dtype is torch.uint64 and body.__name__ in _BY_ORDER and not _has_reals(arguments, keywords)
+                ordered = argument.dtype is torch.uint64 and name in _BY_ORDER and not _has_reals(arguments, keywords)
                 out = _in_order(body, arguments, keywords) if ordered else body(
                     *map(_wider, arguments), **{key: _wider(value) for key, value in keywords.items()}
                 )
@@ -123,6 +133,8 @@ def _has_reals(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
 
 
 def _wider(value: Any) -> Any:
+    if value.__class__ in (tuple, list):
+        return value.__class__(map(_wider, value))
     return value.to(torch.int64) if isinstance(value, torch.Tensor) and value.dtype in WIDE else value
 
 

@@ -21,6 +21,7 @@ from torchspore.engine.tensor import raw, wrap
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.experimental.map_parameter import MapParameter
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import checkpoint_file, encryption, writing
 from torchspore.mindspore.train.checkpoint_file import TEXT, Entry
@@ -165,6 +166,11 @@ def _entries(
     if is_whole:
         gathering.meet("save_checkpoint", found.values())
     for name, value in found.items():
+        if isinstance(value, MapParameter):
+            raise TypeError(message(
+                f"save_checkpoint of the MapParameter {name!r}", "Tensors: a checkpoint has no place for its keys",
+                hint="write choice_func=... to leave it out, and save table.export_data() beside it",
+            ))
         if is_whole or not isinstance(value, Tensor):
             yield to_entry(name, _whole(value))
         elif not gathering.is_elsewhere(value):

@@ -8,6 +8,7 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import pooling
 from torchspore.mindspore.ops.explain import place
+from torchspore.mindspore.ops.primitive import check_kinds
 
 
 class _Pool(Cell):
@@ -28,6 +29,17 @@ class _Pool(Cell):
                 raise TypeError(f"{name}({key}={value!r}): expected an int or a tuple of ints, got {type(value).__name__}.")
             if any(v < 1 for v in ((value,) if isinstance(value, int) else value)):
                 raise ValueError(f"{name}({key}={value!r}): expected ints from 1 on.")
+        check_kinds(name, "bool", ceil_mode=False if ceil_mode is None else ceil_mode)
+        parts = padding if isinstance(padding, tuple) else (padding,)
+        for part in parts:
+            if isinstance(part, bool) or not hasattr(part, "__index__"):
+                raise TypeError(f"{name}(padding={padding!r:.40}): expected an int or a tuple of ints, got {type(part).__name__}.")
+            if part < 0:
+                raise ValueError(f"{name}(padding={padding!r}): expected ints from 0 on.")
+        if any(parts) and pad_mode.upper() != "PAD":
+            raise ValueError(f"{name}(padding={padding!r}): it needs pad_mode='pad', not {pad_mode!r}.")
+        if data_format not in ("NCHW", "NHWC"):
+            raise ValueError(f"{name}(data_format={data_format!r}): expected 'NCHW' or 'NHWC'.")
         self.kernel_size, self.stride, self.pad_mode = kernel_size, stride, pad_mode
         self.padding, self.ceil_mode, self.format = padding, ceil_mode, data_format
         self.count_include_pad, self.divisor_override = True, None
@@ -67,6 +79,7 @@ class MaxPool2d(_Pool):
         ceil_mode: bool = False, data_format: str = "NCHW",
     ) -> None:
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
+        check_kinds(type(self).__name__, "bool", return_indices=return_indices)
         self.dilation, self.return_indices = dilation, return_indices
 
     def _call(self, x: Any) -> Any:
@@ -89,6 +102,7 @@ class AvgPool2d(_Pool):
         divisor_override: int | None = None, data_format: str = "NCHW",
     ) -> None:
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
+        check_kinds(type(self).__name__, "bool", count_include_pad=count_include_pad)
         self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
 
 
@@ -118,6 +132,7 @@ class _MaxPoolOfAxes(_PoolOfAxes):
         return_indices: bool = False, ceil_mode: bool = False,
     ) -> None:
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode)
+        check_kinds(type(self).__name__, "bool", return_indices=return_indices)
         self.dilation, self.return_indices = dilation, return_indices
 
     def _call(self, x: Any) -> Any:
@@ -150,6 +165,7 @@ class AvgPool1d(_PoolOfAxes):
         count_include_pad: bool = True,
     ) -> None:
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode)
+        check_kinds(type(self).__name__, "bool", count_include_pad=count_include_pad)
         self.count_include_pad = count_include_pad
 
 
@@ -163,6 +179,7 @@ class AvgPool3d(_PoolOfAxes):
         count_include_pad: bool = True, divisor_override: int | None = None,
     ) -> None:
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode)
+        check_kinds(type(self).__name__, "bool", count_include_pad=count_include_pad)
         self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
 
 

@@ -7,6 +7,7 @@ from torchspore.engine import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
+from torchspore.mindspore.ops.primitive import check_kinds
 
 
 class LossBase(Cell):
@@ -58,6 +59,7 @@ class SmoothL1Loss(LossBase):
 
     def __init__(self, beta: float = 1.0, reduction: str = "none") -> None:
         super().__init__(reduction)
+        check_kinds("SmoothL1Loss", "float", beta=beta)
         self.beta = beta
 
     def construct(self, logits: Any, labels: Any) -> Any:
@@ -91,6 +93,8 @@ class CrossEntropyLoss(LossBase):
 
     def __init__(self, weight: Any = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0) -> None:
         super().__init__(reduction)
+        check_kinds("CrossEntropyLoss", "int", ignore_index=ignore_index)
+        check_kinds("CrossEntropyLoss", "float", label_smoothing=label_smoothing)
         self.weight, self.ignore_index, self.label_smoothing = weight, ignore_index, label_smoothing
 
     def construct(self, logits: Any, labels: Any) -> Any:
@@ -103,6 +107,7 @@ class NLLLoss(LossBase):
 
     def __init__(self, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> None:
         super().__init__(reduction)
+        check_kinds("NLLLoss", "int", ignore_index=ignore_index)
         self.weight, self.ignore_index = weight, ignore_index
 
     def construct(self, logits: Any, labels: Any) -> Any:

@@ -11,6 +11,7 @@ from torchspore.mindspore.nn.layer.basic import get_activation
 from torchspore.mindspore.nn.loss.loss import LossBase
 from torchspore.mindspore.ops import more_losses
 from torchspore.mindspore.ops.explain import place
+from torchspore.mindspore.ops.primitive import check_kinds
 
 
 def _same_shape(name: str, logits: Any, labels: Any) -> None:
@@ -92,6 +93,7 @@ class HingeEmbeddingLoss(LossBase):
 
     def __init__(self, margin: float = 1.0, reduction: str = "mean") -> None:
         super().__init__(reduction)
+        check_kinds("HingeEmbeddingLoss", "float", margin=margin)
         self.margin = margin
 
     def construct(self, logits: Any, labels: Any) -> Any:
@@ -116,6 +118,10 @@ class MultiMarginLoss(LossBase):
 
     def __init__(self, p: int = 1, margin: float = 1.0, reduction: str = "mean", weight: Any = None) -> None:
         super().__init__(reduction)
+        check_kinds("MultiMarginLoss", "int", p=p)
+        check_kinds("MultiMarginLoss", "float", margin=margin)
+        if p not in (1, 2):
+            raise ValueError(f"MultiMarginLoss(p={p}): expected 1 or 2.")
         self.p, self.margin, self.weight = p, margin, weight
 
     def construct(self, x: Any, target: Any, weight: Any = None) -> Any:
@@ -206,6 +212,7 @@ class GaussianNLLLoss(LossBase):
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction)
+        check_kinds("GaussianNLLLoss", "bool", full=full)
         if isinstance(eps, bool) or not isinstance(eps, float):
             raise TypeError(f"GaussianNLLLoss(eps={eps!r:.40}): expected a float, got {type(eps).__name__}.")
         if eps <= 0:
