@@ -71,6 +71,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "order": (lambda: sparse.SparseToDenseV2()(longs((1, 0), (0, 0)), SHAPE, reals(1, 2), reals(0)[0]), "in the order of rows, each once"),
     "set": (lambda: sparse.DenseToDenseSetOperation("a+b")(longs((1,)), longs((1,))), "expected 'a-b', 'b-a', 'intersection' or 'union'"),
     "splits": (lambda: sparse.RaggedTensorToSparse(ms.int64)((longs(0, 3, 2),), reals(1, 2)), r"rise from 0, got \[0, 3, 2\]"),
+    "no Tensor": (lambda: sparse.RaggedTensorToSparse(ms.int64)(["a"], reals(1)), "expected Tensors as rt_nested_splits, got str"),
     "pointers": (
         lambda: sparse.CSRSparseMatrixToDense()(*MATRIX[:2], longs(0, 1, 2, 9), *MATRIX[3:]), "row_pointers that rise to the 3 values",
     ),
@@ -82,5 +83,5 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_does_not_fit_is_refused(name: str) -> None:
     call, said = REFUSED[name]
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(TypeError if name == "no Tensor" else ValueError, match=said):
         call()

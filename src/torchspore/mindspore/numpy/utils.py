@@ -37,8 +37,10 @@ def function(body: Body, shown_as: str | None = None) -> Body:
     @functools.wraps(body)
     def operator(*arguments: Any, **keywords: Any) -> Any:
         if engine.active:
-            arguments = tuple(map(_weak, arguments))
-            keywords = {key: _weak(value) for key, value in keywords.items()}
+            try:
+                arguments, keywords = tuple(map(_weak, arguments)), {key: _weak(value) for key, value in keywords.items()}
+            except RecursionError:                 # lists in lists without end, of which the bridge says so
+                pass
         out = inner(*arguments, **keywords)
         return out if isinstance(out, engine.TensorBase) else _with_lists(out)
 

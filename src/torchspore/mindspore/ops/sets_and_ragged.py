@@ -96,6 +96,8 @@ def _ragged_to_sparse(rt_nested_splits: Any, rt_dense_values: T, Tsplits: Any = 
     at = None
     lengths: list[int] = []
     for ends in rt_nested_splits:
+        if not isinstance(ends, T):
+            raise TypeError(f"expected Tensors as rt_nested_splits, got {type(ends).__name__}.")
         if Tsplits is not None and FROM_TORCH[ends.dtype] != Tsplits:
             raise TypeError(f"expected splits of {Tsplits}, got {FROM_TORCH[ends.dtype]}.")
         counts = _counts(ends)

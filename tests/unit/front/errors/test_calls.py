@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from messages import Bad, check
 from mindspore import Tensor, mint, nn, ops
+from mindspore import numpy as mnp
 from mindspore.ops import operations as P
 
 from torchspore.errors import NotFinite
@@ -89,6 +90,11 @@ BAD = {
     "in_itself": Bad(
         lambda: ops.stop_gradient(ITSELF), ValueError,
         "stop_gradient(value: [[...]])",
+        "expected values that are nested less deep, and not in themselves.",
+    ),
+    "in_itself_numpy": Bad(
+        lambda: mnp.hanning(ITSELF), ValueError,
+        "hanning(M: [[...]])",
         "expected values that are nested less deep, and not in themselves.",
     ),
     "concat_of_one": Bad(
