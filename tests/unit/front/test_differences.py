@@ -336,3 +336,14 @@ def test_a_gradient_in_a_gradient_counts_what_parameters_do_to_each_other(mode: 
 
     found = ms.value_and_grad(after_a_step, None, [first, second])()[1]
     assert [round(float(one), 5) for one in found] == [2.63, 1.42]
+
+
+def test_inference_and_experts_run_everywhere() -> None:
+    q = Tensor(np.random.RandomState(0).randn(1, 2, 3, 4).astype(np.float32))
+    found = ops.prompt_flash_attention(q, q, q, num_heads=2, scale_value=0.5, input_layout="BNSD")
+    wanted = ops.flash_attention_score(q, q, q, 2, scalar_value=0.5, input_layout="BNSD")
+    np.testing.assert_allclose(found.asnumpy(), wanted.asnumpy(), rtol=1e-5)
+    rows, places = ops.moe_token_permute(q[0, 0], Tensor([2, 0, 1]))
+    assert np.array_equal(ops.moe_token_unpermute(rows, places).asnumpy(), q[0, 0].asnumpy())
+    with pytest.raises(ValueError, match=r"quant_scale2=\.\.\.\): expected None"):
+        ops.prompt_flash_attention(q, q, q, quant_scale2=Tensor([1.0]), num_heads=2, input_layout="BNSD")
