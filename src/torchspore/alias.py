@@ -29,6 +29,8 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """Says how `fullname` is loaded. Raises ModuleNotOffered for a MindSpore module that is missing here."""
+        if isinstance(target, lookup.MovedModule):       # `importlib.reload`, which asks by the module's own name
+            return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         if fullname != ROOT and not fullname.startswith(ROOT + "."):
             return None
         if lookup.has_file(fullname) or lookup.is_moved_module(fullname):
@@ -43,6 +45,8 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Puts the front end's module object where Python looks for the alias's."""
+        if isinstance(module, lookup.MovedModule):       # one that is loaded again: there is nothing to run
+            return
         name = module.__name__
         sys.modules[name] = front_end_module(name)
         parent, _, child = name.rpartition(".")

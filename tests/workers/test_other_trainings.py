@@ -79,6 +79,59 @@ def test_one_training_is_trained_in_all(workers: Any) -> None:
         assert workers(2, _train, "nothing", mode) == [True, True]
 
 
+def _train_in_groups(mode: int) -> Any:
+    """Each group trains something of its own, by a schedule that knows its rank; all sum a number of theirs."""
+    import numpy as np
+    from mindspore import communication, nn, ops
+
+    ms, rank = _start(mode)
+    for one in range(2):
+        communication.create_group(f"group {one}", [one])
+    ms.set_auto_parallel_context(parallel_mode="data_parallel", gradients_mean=True)
+    net = nn.WithLossCell(nn.Dense(3, 2), nn.MSELoss())
+    optimizer = nn.Momentum(net.trainable_params(), 0.5 if rank else 0.1, 0.9)
+    step = nn.TrainOneStepCell(net, optimizer)
+    step.grad_reducer = nn.DistributedGradReducer(optimizer.parameters, True, 1, group=f"group {rank}")
+    x, y = ms.Tensor(np.ones((4, 3)), ms.float32), ms.Tensor(np.ones((4, 2)), ms.float32)
+    total = ops.AllReduce()
+    for _ in range(2):
+        step(x, y)
+        found = total(ms.Tensor([float(rank + 1)]))
+    return found.asnumpy().tolist()
+
+
+@pytest.mark.slow
+def test_groups_that_train_other_things_may_meet(workers: Any) -> None:
+    assert workers(2, _train_in_groups, 1) == [[3.0], [3.0]]
+
+
+def test_what_is_a_processs_alone_is_not_said() -> None:
+    """A false alarm ends a training: neither addresses of objects are said nor what a schedule of the program's knows of its process."""
+    import numpy as np
+    from mindspore import Tensor, nn
+
+    from torchspore.mindspore.nn.wrap import stating
+
+    class Schedule(nn.LearningRateSchedule):
+        def __init__(self, rate: float, rank: int) -> None:
+            super().__init__()
+            self.rate, self.rank, self.prints, self.file, self.members = rate, rank, rank == 0, f"rates_{rank}.txt", [rank]
+
+    class Plain:
+        pass
+
+    assert [stating._told(Schedule(0.1, rank)) for rank in range(2)] == ["Schedule(rate=0.1)"] * 2
+    assert stating._told(Schedule(0.2, 0)) == "Schedule(rate=0.2)"
+    assert [stating._told(value) for value in (Plain(), {"a": Plain()}, np.float32(0.5), None, True, 3)] == [
+        "Plain", "dict", "0.5", "None", "True", "3",
+    ]
+    several = [[nn.ExponentialDecayLR(0.1 * rate, 0.9, 4) for _ in range(5)] for rate in (1, 1, 2)]
+    first, again, other = map(stating._told, several)
+    assert first == again != other
+    assert stating._told([Plain()] * 5) == stating._told([Plain() for _ in range(5)])
+    assert stating._told([Tensor([1.0])] * 5) != stating._told([Tensor([2.0])] * 5)
+
+
 def test_what_is_said_is_another_text_for_another_value() -> None:
     import numpy as np
     from mindspore import nn

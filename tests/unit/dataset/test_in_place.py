@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mindspore import dataset as ds
+from mindspore.dataset import transforms, vision
 
 
 def add(value: np.ndarray) -> np.ndarray:
@@ -88,3 +89,48 @@ def test_what_is_written_into_a_dict_stays_in_its_row() -> None:
     rows = ds.GeneratorDataset([{"n": np.array([1, 2])}], ["n"], shuffle=False).map(written, ["n"])
     epochs = rows.create_dict_iterator(num_epochs=3, output_numpy=True)
     assert [[row["n"]["n"].tolist() for row in epochs] for _ in range(3)] == [[[2, 3]]] * 3
+
+
+class Own(transforms.PyTensorOperation):
+    """A transform of the user's, which writes into what it is given."""
+
+    def __call__(self, value: np.ndarray) -> np.ndarray:
+        return add(value)
+
+
+class Counted(vision.Normalize):
+    """A transform of MindSpore's to which a user added something."""
+
+    def __call__(self, value: np.ndarray) -> np.ndarray:
+        return super().__call__(value) * 2
+
+
+@pytest.mark.parametrize("side", [4, 80])
+@pytest.mark.parametrize("workers", [None, 1, 2])
+def test_transforms_of_the_users_are_functions_of_the_users(workers: int | None, side: int) -> None:
+    """A class that is derived from a transform inherits neither that it writes into nothing nor how stacks of rows are computed."""
+    pictures = np.full((24, side, side, 3), 7, np.uint8)
+    rows = ds.GeneratorDataset(Rows(pictures), ["x"], shuffle=False).map(Own(), "x", num_parallel_workers=workers).batch(8)
+    for _ in range(2):
+        assert all((batch == 8).all() for batch, in rows.create_tuple_iterator(output_numpy=True))
+    assert (pictures == 7).all()
+    twice = ds.NumpySlicesDataset({"x": pictures}, shuffle=False)
+    twice = twice.map([Counted([1.0] * 3, [2.0] * 3), vision.HWC2CHW()], "x", num_parallel_workers=workers).batch(8)
+    assert all((batch == 6).all() for batch, in twice.create_tuple_iterator(output_numpy=True))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_a_users_transform_keeps_stays_as_it_was(workers: int) -> None:
+    kept: list[np.ndarray] = []
+
+    class Keeps(transforms.PyTensorOperation):
+        def __call__(self, value: np.ndarray) -> np.ndarray:
+            kept.append(value)
+            return value
+
+    steps = [vision.ToTensor(), Keeps(), vision.Normalize([0.5] * 3, [0.25] * 3, is_hwc=False)]
+    pictures = np.full((24, 80, 80, 3), 255, np.uint8)
+    dataset = ds.NumpySlicesDataset({"x": pictures}, shuffle=False).map(steps, "x", num_parallel_workers=workers).batch(4)
+    for _ in range(2):
+        assert all(np.allclose(batch, 2) for batch, in dataset.create_tuple_iterator(output_numpy=True))
+    assert len(kept) == 48 and all(np.array_equal(one, kept[0]) for one in kept)

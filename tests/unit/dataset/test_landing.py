@@ -139,3 +139,10 @@ def test_transforms_make_rows_where_they_land(
     assert len(made) >= 70 and (sum(made) >= 60 if lands else not any(made))
     for (batch,), start in zip(found, [*range(0, 40, 8)] * 2, strict=True):
         assert np.array_equal(batch, np.stack([by_hand(one) for one in pictures[start : start + 8]]))
+
+
+@WORKERS
+def test_a_batch_size_that_means_all_rows(workers: int) -> None:
+    """No array has room for as many rows: there are not so many."""
+    found = batches(numbered(20).map(large, "number", num_parallel_workers=workers).batch(2**31 - 1), 2)
+    assert [column.shape for column, in found] == [(20, *LARGE)] * 2

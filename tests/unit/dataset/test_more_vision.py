@@ -273,3 +273,17 @@ def test_gamma_of_numbers_has_mindspores_pixels() -> None:
         found = vision.AdjustGamma(2.0, 1.5)(picture.astype(dtype))
         assert found.dtype == np.float32
         np.testing.assert_allclose(found.ravel()[:5], [0.678, 1.0, 0.817, 0.668, 0.404], atol=1e-3)
+
+
+def test_a_picture_with_damage_that_looks_like_a_frame_of_four_colours() -> None:
+    """Where a mark is damaged, readers look for the next one: what follows by the damaged one's length is not the picture's frame."""
+    from mindspore.dataset.vision import pictures
+
+    file = io.BytesIO()
+    Image.fromarray(np.random.RandomState(1).randint(0, 256, (16, 24, 3)).astype(np.uint8)).save(file, "JPEG")
+    whole = file.getvalue()
+    frame = b"\xff\xc0" + (20).to_bytes(2, "big") + b"\x08\x00\x10\x00\x18\x04" + bytes(12)
+    damaged = whole[:2] + b"\xff\x00" + len(whole).to_bytes(2, "big") + whole[2:] + frame
+    assert pictures._frame(damaged) is None and pictures._frame(whole) == (16 * 24, 3)
+    found = vision.Decode()(np.frombuffer(damaged, np.uint8))
+    assert found.tolist() == vision.Decode()(np.frombuffer(whole, np.uint8)).tolist()

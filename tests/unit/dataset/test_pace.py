@@ -19,7 +19,7 @@ def _play(pace: Pace, here: float, workers: float, rows: int, slower: int = 0) -
         count, by = turn.rows, turn.by_workers
         had[by] += count
         speed = 2.0 if slower and turns // slower % 2 else 1.0
-        pace.took(count, count, count * (workers if by else here) * speed)
+        pace.took(turn, count, count, count * (workers if by else here) * speed)
     return had
 
 
@@ -57,7 +57,7 @@ def test_turns_go_on_over_short_epochs() -> None:
             turn = pace.turn()
             count = min(turn.rows, left)
             left -= count
-            pace.took(count, count, count * (2e-3 if turn.by_workers else 4e-3))
+            pace.took(turn, count, count, count * (2e-3 if turn.by_workers else 4e-3))
     assert pace.pays and pace.had_workers
 
 
@@ -104,3 +104,25 @@ def test_an_error_comes_out_where_its_row_would_have() -> None:
     finally:
         workers.close()
     assert seen == list(range(100))
+
+
+def test_two_ways_through_one_step() -> None:
+    """As both inputs of a `zip` may have the same `map` below them: who ends a turn that the other one has ended ends no further one."""
+    pace = Pace(2)
+    pace.each = 4e-3
+    for _ in range(40):
+        first, second = pace.turn(), pace.turn()
+        pace.took(first, first.rows, first.rows, 1.0)
+        following = pace.turn()
+        assert second is first and following is not first
+        pace.took(second, max(second.rows, 64), 64, 1.0)
+        assert pace.turn() is following
+
+
+def test_rows_of_two_ways_through_one_step() -> None:
+    workers, pace = Workers(2, "tested", is_helped=True), Pace(2, light=0.0)
+    try:
+        found = list(zip(*[paced_map(lambda item: item * 2, range(2_000), workers, pace) for _ in range(2)]))
+    finally:
+        workers.close()
+    assert found == [(item * 2, item * 2) for item in range(2_000)]

@@ -81,3 +81,34 @@ def test_primitives() -> None:
         found = primitive(*given)
         for one, wanted in zip(found if isinstance(found, tuple) else (found,), function(*given), strict=True):
             np.testing.assert_array_equal(one.asnumpy(), wanted.asnumpy())
+
+
+def test_no_tokens_at_all() -> None:
+    """An expert, or a process, may get none."""
+    nothing, of_none = Tensor(np.zeros((0, 4), np.float32)), Tensor(np.zeros((0, 2), np.int32))
+    rows, places = ops.moe_token_permute(nothing, of_none)
+    assert rows.shape == (0, 4) and places.shape == (0,)
+    assert ops.moe_token_unpermute(rows, places, Tensor(np.zeros((0, 2), np.float32))).shape == (0, 4)
+    found = ops.moe_token_unpermute(rows, Tensor([0, 1, 2, 3], ms.int32), Tensor(np.ones((2, 2), np.float32)))
+    assert found.asnumpy().tolist() == [[0.0] * 4] * 2
+    for mode in (0, 1):
+        rows, places, _, before = ops.moe_init_routing_v2(nothing, of_none, 0, 2, 3, mode, 0, True)
+        assert rows.shape == ((3, 2, 4) if mode else (0, 4)) and places.shape == (0,)
+    assert before.asnumpy().tolist() == [0, 0, 0]
+    assert ops.moe_init_routing_v2(ROUTED, EXPERTS, 0, 0, 3, 1, 0, True)[0].shape == (3, 0, 3)
+
+
+def test_rows_at_minus_one_count_as_zeros() -> None:
+    """That is where `moe_init_routing_v2` says that a token was dropped."""
+    rows = Tensor(np.array([[1.0], [10.0], [100.0]], np.float32))
+    found = ops.moe_token_unpermute(rows, Tensor([-1, 1, 0, -1], ms.int32), Tensor(np.ones((2, 2), np.float32)))
+    assert found.asnumpy().tolist() == [[10.0], [1.0]]
+
+
+@pytest.mark.parametrize("name, told", [("active_num", 0), ("expert_capacity", 0), ("expert_num", 1)])
+def test_routing_takes_no_numbers_below(name: str, told: int) -> None:
+    given = {"active_num": 0, "expert_capacity": 2, "expert_num": 3, name: told - 1}
+    with pytest.raises(ValueError, match=rf"moe_init_routing_v2\({name}={told - 1}\): expected an int from {told}"):
+        ops.moe_init_routing_v2(
+            ROUTED, EXPERTS, **given, drop_pad_mode=1, expert_tokens_count_or_cumsum_flag=0, expert_tokens_before_capacity_flag=True,
+        )

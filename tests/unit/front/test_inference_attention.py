@@ -38,7 +38,7 @@ def expected(query: np.ndarray, hidden: np.ndarray, shift: Any = 0.0) -> tuple[n
 def laid(x: np.ndarray, layout: str) -> Tensor:
     if layout != "BNSD":
         x = x.transpose(0, 2, 1, 3)
-    return Tensor(np.ascontiguousarray(x.reshape(*x.shape[:2], -1) if layout == "BSH" else x))
+    return Tensor(np.ascontiguousarray(x.reshape(*x.shape[:2], x.shape[2] * x.shape[3]) if layout == "BSH" else x))
 
 
 def close(found: Tensor, wanted: np.ndarray | Tensor) -> None:
@@ -213,3 +213,53 @@ def test_what_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=told):
             call()
+
+
+@pytest.mark.parametrize("layout", ["BSH", "BNSD", "BSND"])
+def test_where_there_is_nothing(layout: str) -> None:
+    """No sequences, no queries; and no keys, over which a query finds zeros."""
+    given = {"num_heads": N, "num_key_value_heads": KV, "input_layout": layout}
+    for q, k in ((QUERY[:0], KEY[:0]), (QUERY[:, :, :0], KEY), (QUERY, KEY[:, :, :0])):
+        query, key = laid(q, layout), laid(k, layout)
+        found = [ops.prompt_flash_attention(query, key, key, **given), ops.fused_infer_attention_score(query, key, key, **given)[0]]
+        if layout == "BNSD":
+            found.append(ops.flash_attention_score(query, key, key, N, input_layout=layout))
+        assert all(one.shape == query.shape and not one.asnumpy().any() for one in found)
+    one, key = laid(QUERY[:0, :, :1], layout), laid(KEY[:0], layout)
+    assert ops.incre_flash_attention(one, key, key, **given).shape == one.shape
+
+
+def test_no_tokens_for_a_cache() -> None:
+    cache = Parameter(Tensor(np.ones((2, 3, KV, D), np.float32)), name="cache")
+    nothing = Tensor(np.zeros((0, KV, D), np.float32))
+    ops.reshape_and_cache(nothing, nothing, cache, cache, Tensor(np.zeros(0, np.int32)))
+    assert (cache.asnumpy() == 1).all()
+    query, table, lengths = (Tensor(np.zeros(shape, kind)) for shape, kind in (((0, N, D), np.float32), ((0, 2), np.int32), (0, np.int32)))
+    assert ops.PagedAttention(N, 1.0, KV)(query, cache, cache, table, lengths).shape == (0, N, D)
+
+
+def test_a_part_in_which_a_query_sees_nothing() -> None:
+    """It adds nothing: neither its output nor its sums are NaN, and what it is joined with stays as it is."""
+    from mindspore.ops.auto_generate import FlashAttentionScore
+
+    query, key = Tensor(CHANCE.randn(2, 1, 6).astype(np.float32)), Tensor(CHANCE.randn(3, 1, 6).astype(np.float32))
+    attention = FlashAttentionScore(head_num=1, input_layout="SBH")
+    hidden = np.array([[True] * 3, [False] * 3])
+    given = []
+    for mask in (hidden, hidden & False):
+        most, sums, _, out = attention(query, key, key, attn_mask=Tensor(mask))
+        given.append([out, most, sums])
+    of_first, of_second = given[0][2].asnumpy()[0, 0]
+    assert of_first.tolist() == [0.0] * 8 and of_second.all()
+    out, _, sums = ops.ring_attention_update(*given[0], *given[1])
+    close(out[0], given[1][0].asnumpy()[0])
+    close(sums[0, 0, 0], given[1][2].asnumpy()[0, 0, 0])
+    twice, _, sums = ops.ring_attention_update(*given[0], *given[0])
+    assert twice.asnumpy()[0].tolist() == [[0.0] * 6] and not sums.asnumpy()[0, 0, 0].any()
+
+
+def test_one_token_is_one_token() -> None:
+    q, k = laid(QUERY[:, :, :2], "BNSD"), laid(KEY, "BNSD")
+    told = r"incre_flash_attention\(query: \[2, 4, 2, 6\]\) in BNSD: expected one query of each sequence"
+    with pytest.raises(ValueError, match=told):
+        ops.incre_flash_attention(q, k, k, num_heads=N, num_key_value_heads=KV, input_layout="BNSD")

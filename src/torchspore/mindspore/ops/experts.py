@@ -38,17 +38,18 @@ def moe_token_unpermute(
 ) -> T:
     """The way back of `moe_token_permute`: the sum of each token's k rows, weighed by `probs` (n, k) where they are given; (n, H).
 
-    Rows that `num_out_tokens` had left out count as zeros. Raises ValueError for `padded_mode`.
+    Rows that `num_out_tokens` had left out, and those at -1, count as zeros. Raises ValueError for `padded_mode`.
     """
     if padded_mode or restore_shape is not None:
         name = "padded_mode=True" if padded_mode else "restore_shape=..."
         raise ValueError(message(f"moe_token_unpermute({name})", "padded_mode=False without a restore_shape"))
     places = sorted_indices.reshape(-1).long()
-    is_there = places < len(permuted_tokens)
-    rows = torch.where(is_there.unsqueeze(-1), permuted_tokens[torch.where(is_there, places, 0)], 0)
+    is_there = (places >= 0) & (places < len(permuted_tokens))
+    kept = permuted_tokens if len(permuted_tokens) else permuted_tokens.new_zeros(1, permuted_tokens.shape[1])
+    rows = torch.where(is_there.unsqueeze(-1), kept[torch.where(is_there, places, 0)], 0)
     if probs is None:
         return rows
-    return (rows.reshape(*probs.shape, -1) * probs.unsqueeze(-1)).sum(1).to(permuted_tokens.dtype)
+    return (rows.reshape(*probs.shape, permuted_tokens.shape[1]) * probs.unsqueeze(-1)).sum(1).to(permuted_tokens.dtype)
 
 
 @op(primitive="MoeInitRoutingV2")
@@ -70,6 +71,11 @@ def moe_init_routing_v2(
     if x.dim() != 2 or expert_idx.dim() != 2 or len(x) != len(expert_idx):
         given = f"moe_init_routing_v2 of x {list(x.shape)} and expert_idx {list(expert_idx.shape)}"
         raise ValueError(message(given, "x (n, H) and expert_idx (n, k)"))
+    for name, value, lowest in (
+        ("active_num", active_num, 0), ("expert_capacity", expert_capacity, 0), ("expert_num", expert_num, min(drop_pad_mode, 1)),
+    ):
+        if value < lowest:
+            raise ValueError(message(f"moe_init_routing_v2({name}={value!r})", f"an int from {lowest}"))
     order, places = _order(expert_idx)
     counts = _counts(expert_idx, expert_num)
     nothing = torch.zeros_like(counts)
@@ -85,12 +91,12 @@ def moe_init_routing_v2(
     kept = sorted_slots >= 0
     full = x.new_zeros(expert_num * expert_capacity, x.shape[1]).index_put((sorted_slots[kept],), rows[kept])
     before = counts if expert_tokens_before_capacity_flag else nothing
-    return full.reshape(expert_num, expert_capacity, -1), slots.int(), nothing, before
+    return full.reshape(expert_num, expert_capacity, x.shape[1]), slots.int(), nothing, before
 
 
 def _counts(experts: T, number: int) -> T:
     """How often each expert is named, int32. Raises ValueError for numbers that are no expert's."""
-    if number <= 0:
+    if not number:
         return experts.new_zeros(0, dtype=torch.int32)
     if experts.numel() and not bool(((experts >= 0) & (experts < number)).all()):
         raise ValueError(message("moe_init_routing_v2(expert_idx=...)", f"numbers from 0 to {number - 1}, as expert_num={number}"))

@@ -35,7 +35,8 @@ def heads_apart(t: T, layout: str, heads: int) -> T:
     if layout == "BSND":
         return t.transpose(1, 2)
     t = t.transpose(0, 1) if layout == "SBH" else t
-    return t.reshape(*t.shape[:2], heads, -1).transpose(1, 2)
+    width = -1 if t.dim() != 3 or heads < 1 or t.shape[2] % heads else t.shape[2] // heads      # told, as there may be no elements
+    return t.reshape(*t.shape[:2], heads, width).transpose(1, 2)
 
 
 def heads_together(t: T, layout: str) -> T:
@@ -45,13 +46,18 @@ def heads_together(t: T, layout: str) -> T:
     t = t.transpose(1, 2)
     if layout == "BSND":
         return t
-    t = t.reshape(*t.shape[:2], -1)
+    t = t.flatten(2)
     return t.transpose(0, 1) if layout == "SBH" else t
 
 
 def for_each_query(t: T, query: T) -> T:
     """Keys or values (B, kvN, S, D) with as many heads as the queries have; each serves a group of them."""
     return t if t.shape[1] == query.shape[1] else t.repeat_interleave(query.shape[1] // t.shape[1], 1)
+
+
+def finite(largest: T) -> T:
+    """The largest product of each query, to be taken away before exponentials; 0 where it sees nothing, which sums up to 0."""
+    return largest.masked_fill(largest == -torch.inf, 0)
 
 
 @op()
@@ -122,8 +128,9 @@ def _flash(
             raise ValueError(f"keep_prob={keep_prob}: expected a drop_mask, whose ones are kept.")
         weights = weights * drop_mask.reshape(weights.shape) / keep_prob
     out = heads_together((weights @ v.float()).to(value.dtype), input_layout)
-    largest = scores.detach().amax(-1, keepdim=True)
-    total = torch.exp(scores.detach() - largest).sum(-1, keepdim=True)
+    scores = scores.detach()
+    largest = scores.amax(-1, keepdim=True) if scores.shape[-1] else scores.new_full((*scores.shape[:-1], 1), -torch.inf)
+    total = torch.exp(scores - finite(largest)).sum(-1, keepdim=True)
     return largest.expand(*largest.shape[:-1], 8), total.expand(*total.shape[:-1], 8), query.new_empty(0), out
 
 

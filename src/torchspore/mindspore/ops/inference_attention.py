@@ -11,7 +11,7 @@ from torch.nn.functional import grid_sample
 
 from torchspore.base.text import message
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.flash_attention import for_each_query, heads_apart, heads_together
+from torchspore.mindspore.ops.flash_attention import finite, for_each_query, heads_apart, heads_together
 
 T = torch.Tensor
 Lengths = Any
@@ -72,6 +72,9 @@ def incre_flash_attention(
     if block_table is not None:
         key, value = (_from_blocks(call, t, block_table, input_layout, block_size) for t in (key, value))
     q, k, v = _apart(call, query, key, value, input_layout, num_heads, num_key_value_heads)
+    if q.shape[2] != 1:
+        hint = "use prompt_flash_attention or fused_infer_attention_score"
+        raise ValueError(message(f"{call}(query: {list(query.shape)}) in {input_layout}", "one query of each sequence", hint=hint))
     hidden = _beyond(k, _lengths(call, "actual_seq_lengths", actual_seq_lengths, k), kv_padding_size)
     if attn_mask is not None:
         hidden = hidden | attn_mask.to(torch.bool).reshape(attn_mask.shape[0], 1, 1, -1)
@@ -142,8 +145,8 @@ def reshape_and_cache(
     written = wanted >= 0
     for new, cache in ((key, key_cache), (value, value_cache)):
         if new is not None and cache is not None:
-            slots = cache.view(cache.shape[0] * cache.shape[1], -1)
-            slots[wanted[written]] = new.detach().reshape(len(wanted), -1)[written].to(cache.dtype)
+            slots = cache.view(cache.shape[0] * cache.shape[1], cache.flatten(2).shape[2])
+            slots[wanted[written]] = new.detach().reshape(len(wanted), slots.shape[1])[written].to(cache.dtype)
     return key
 
 
@@ -167,8 +170,8 @@ def _paged_attention(
         raise ValueError(message(call, "a value_cache, block_tables and context_lens"))
     _check(call, mask_mode, ("MASK_DEFAULT", "TRAPEZOIDAL"), "mask_mode")
     _check(call, kv_cache_quant_mode, ("DEFAULT",), "kv_cache_quant_mode")
-    q = query.reshape(len(query), head_num, 1, -1)
-    caches = [_from_blocks(call, t.reshape(*t.shape[:2], -1), block_tables, "BSH", 0) for t in (key_cache, value_cache)]
+    q = query.reshape(len(query), head_num, 1, query.flatten(1).shape[1] // max(head_num, 1))
+    caches = [_from_blocks(call, t.flatten(2), block_tables, "BSH", 0) for t in (key_cache, value_cache)]
     k, v = (for_each_query(heads_apart(t, "BSH", kv_head_num), q) for t in caches)
     shift = None if alibi_mask is None else alibi_mask.reshape(len(query), -1, 1, alibi_mask.shape[-1])[..., : k.shape[2]]
     hidden = _beyond(k, context_lens.reshape(-1).long())
@@ -188,10 +191,12 @@ def ring_attention_update(
     if layout == "TND" and actual_seq_qlen is None:
         raise ValueError(message("ring_attention_update(layout='TND')", "an actual_seq_qlen"))
     largest = torch.maximum(prev_softmax_max, cur_softmax_max)
-    before, now = prev_softmax_sum * torch.exp(prev_softmax_max - largest), cur_softmax_sum * torch.exp(cur_softmax_max - largest)
+    most = finite(largest)
+    before, now = prev_softmax_sum * torch.exp(prev_softmax_max - most), cur_softmax_sum * torch.exp(cur_softmax_max - most)
     total = before + now
-    out = prev_attn_out.float() * _per_feature(before / total, prev_attn_out, layout)
-    out = out + cur_attn_out.float() * _per_feature(now / total, cur_attn_out, layout)
+    divisor = total.masked_fill(total == 0, 1)             # of a query that sees nothing in both parts
+    out = prev_attn_out.float() * _per_feature(before / divisor, prev_attn_out, layout)
+    out = out + cur_attn_out.float() * _per_feature(now / divisor, cur_attn_out, layout)
     return out.to(prev_attn_out.dtype), largest, total
 
 

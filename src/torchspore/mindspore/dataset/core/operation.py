@@ -16,12 +16,18 @@ class TensorOperation:
     """
 
     runs_in_any_order = True
-    """Whether rows may be shared by threads: random numbers come from a stream for each row, not from the order of calls."""
+    """Whether rows may be shared by threads: random numbers come from a stream for each row, not from the order of calls.
+
+    It also says that the transform writes into nothing that it is given and keeps none of it. A class of the user's is a function of the
+    user's, whatever it is derived from: it may do both, and what it makes of `__call__` is what counts.
+    """
 
     _takes_pictures = False
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
+        if not cls.__module__.startswith("torchspore.") and "runs_in_any_order" not in vars(cls):
+            cls.runs_in_any_order = False
         record(cls)
 
     def __call__(self, *values: Any) -> Any:

@@ -36,7 +36,10 @@ class Landing:
             arrays = self._arrays.setdefault(batch, {})
             array = arrays.get(column)
             if array is None:
-                array = arrays[column] = np.empty((self._size, *shape), dtype)
+                try:
+                    array = arrays[column] = np.empty((self._size, *shape), dtype)
+                except MemoryError:                # a size that only means "all rows": what there are of them is joined afterwards
+                    return None
         return array[place] if array.shape[1:] == shape and array.dtype == dtype else None
 
     def place(self, column: Hashable, number: int, value: Any) -> Any:

@@ -82,20 +82,24 @@ class Pace:
             self._turns += [_Turn(True, rows, True), _Turn(False, rows, True)]
         return self._turns[0]
 
-    def took(self, rows: int, timed: int, seconds: float) -> None:
+    def took(self, turn: _Turn, rows: int, timed: int, seconds: float) -> None:
         """Tells how many rows of the turn were worked on, and how long `timed` of them took. What is too short says nothing."""
-        turn = self._turns[0]
         if not turn.is_timed:
             self.had_workers = turn.by_workers
             turn.rows -= rows
             if turn.rows <= 0:
-                self._turns.popleft()
+                self._end(turn)
         elif timed >= _WORKER_ROWS * self.workers // 2:
-            self._turns.popleft()
+            self._end(turn)
             self._pair[turn.by_workers] = seconds / timed
             if len(self._pair) == 2:
                 self._gains.append(self._pair[False] / max(self._pair[True], 1e-9))
                 self._pair.clear()
+
+    def _end(self, turn: _Turn) -> None:
+        """Goes on to the next turn, unless another way through the step has: both inputs of a `zip` may have it below them."""
+        if self._turns and self._turns[0] is turn:
+            self._turns.popleft()
 
 
 def paced_map(
@@ -125,7 +129,7 @@ def paced_map(
                 start = time.perf_counter()
             count += 1
             yield row
-        pace.took(count, count - first, time.perf_counter() - start)
+        pace.took(turn, count, count - first, time.perf_counter() - start)
 
 
 def _by_workers(function: Callable[[Any], Any], rows: Iterator[Any], workers: Workers, pace: Pace) -> Iterator[Any]:

@@ -159,10 +159,10 @@ def _jpeg(flat: np.ndarray) -> np.ndarray | None:
 def _inks(flat: np.ndarray) -> bool:
     """Whether a JPEG has the four colours of print. Raises ValueError for what is no JPEG."""
     frame = _frame(flat[:_HEAD].tobytes())
-    if frame is not None:
-        return frame[1] == 4
+    if frame is not None and frame[1] != 4:
+        return False
 
-    import simplejpeg
+    import simplejpeg  # which reads past damage that can look like a frame of four colours
 
     return simplejpeg.decode_jpeg_header(flat)[2] in ("CMYK", "YCCK")
 
@@ -226,6 +226,8 @@ def _frame(head: bytes) -> tuple[int, int] | None:
         if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):
             height, width = head[place + 5 : place + 7], head[place + 7 : place + 9]
             return int.from_bytes(height, "big") * int.from_bytes(width, "big"), head[place + 9]
+        if kind == 0:                              # no mark, but damage: where the next one is can't be told from here
+            return None
         place += 1 if kind == 0xFF else 2 if kind == 1 or 0xD0 <= kind <= 0xD9 else 2 + int.from_bytes(head[place + 2 : place + 4], "big")
     return None
 

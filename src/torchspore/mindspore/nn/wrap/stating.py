@@ -4,10 +4,13 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
+import numpy as np
+
 from torchspore.engine.parallel import setting
 from torchspore.engine.parallel.gradients import is_traced
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
 
 
 def say(step: Any) -> None:
@@ -15,17 +18,21 @@ def say(step: Any) -> None:
     step.__dict__["_has_said"] = True
     if setting.mode() != "data_parallel" or setting.processes() == 1 or is_traced():
         return                                            # processes of `hybrid_parallel` may train different things
+    reducer = step.grad_reducer
+    if not isinstance(reducer, DistributedGradReducer):   # one of the program's own: with whom it exchanges is not known
+        return
+    group = reducer._plan.group                           # other groups may train other things, and meet in the world later
     from torchspore.engine.comm import groups
 
     name, optimizer = type(step.optimizer).__name__, step.optimizer
-    groups.say(None, f"an update by {name}", "at every step" if step.accumulation == 1 else f"at one step of {step.accumulation}")
+    groups.say(group, f"an update by {name}", "at every step" if step.accumulation == 1 else f"at one step of {step.accumulation}")
     for subject, value in (
         ("the learning rate", getattr(optimizer, "learning_rate", None)), ("the weight decay", getattr(optimizer, "weight_decay", None)),
         ("the scale of the loss", getattr(step, "scale_sense", step.sens)),
         ("the optimizer's scale of the loss", getattr(optimizer, "loss_scale", None)),
     ):
         if value is not None:
-            groups.say(None, f"{subject} of {name}", _told(value))
+            groups.say(group, f"{subject} of {name}", _told(value))
 
 
 def _told(value: Any) -> str:
@@ -37,14 +44,21 @@ def _told(value: Any) -> str:
         ends = f"from {float(numbers.flat[0]):g} to {float(numbers.flat[-1]):g} " if numbers.size else ""
         return f"{numbers.size} values {ends}({zlib.crc32(numbers.tobytes()):08x})"
     if isinstance(value, Cell):
+        # A schedule of the program's may hold what is its process's alone: its rank, a file, whether it prints.
+        kinds = _ALL_KINDS if type(value).__module__.startswith("torchspore.") else _NUMBERS
         own = [*(_told(parameter) for parameter in value.get_parameters()), *(
             f"{name}={_told(item)}" for name, item in vars(value).items()
-            if name not in _of_any_cell and not name.startswith("_") and isinstance(item, (bool, int, float, str, tuple, list, Tensor))
+            if name not in _of_any_cell and not name.startswith("_") and isinstance(item, kinds)
         )]
         return f"{type(value).__name__}({', '.join(own)})"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_told, value))}]" if len(value) <= 4 else f"{len(value)} values ({zlib.crc32(repr(value).encode()):08x})"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+        whole = ", ".join(map(_told, value))
+        return f"[{whole}]" if len(value) <= 4 else f"{len(value)} values ({zlib.crc32(whole.encode()):08x})"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value) if value is None or isinstance(value, (bool, int, str, np.generic)) else type(value).__name__
 
 
+_NUMBERS = (float, Tensor)
+_ALL_KINDS = (*_NUMBERS, bool, int, str, tuple, list)
 _of_any_cell = frozenset(vars(Cell()))
