@@ -39,6 +39,14 @@ def _keeps_itself(cls: type, name: str) -> bool:
     return False
 
 
+def _is_taken(cls: type, name: str) -> bool:
+    """Whether a class has something of this name already: which of the two would go on reading. Parts of layers give way."""
+    for base in cls.__mro__:
+        if name in base.__dict__:
+            return not getattr(base.__dict__[name], "gives_way", False)
+    return False
+
+
 def _is_number_for(parameter: Any, value: Any) -> bool:
     """Whether `value` is a Python number that a Parameter of one element can hold."""
     return parameter.size == 1 and (type(value) is int or (type(value) is float and parameter.is_floating_point()))
@@ -147,7 +155,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         own = self._owner(name)
         if name in own["_params"]:
             raise ValueError(f"{type(self).__name__}.{name} is a Parameter already.\n\nhint: give the Cell another name.")
-        if name not in own["_cells"] and (hasattr(type(self), name) or _keeps_itself(type(self), name)):   # which one would go on reading
+        if name not in own["_cells"] and _is_taken(type(self), name):
             raise NameRefused(f"{type(self).__name__}.{name} exists already.\n\nhint: give the Cell another name.")
         own.pop(name, None)
         if own["_auto_prefix"]:
@@ -188,8 +196,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
             raise ValueError("insert_param_to_cell(''): expected a name.")
         if check_name_contain_dot and "." in param_name:
             raise NameRefused(f"insert_param_to_cell({param_name!r}): expected a name without a dot.")
-        is_taken = hasattr(type(self), param_name) or _keeps_itself(type(self), param_name)
-        if param_name in own.get("_cells", ()) or (param_name not in own["_params"] and is_taken):
+        if param_name in own.get("_cells", ()) or (param_name not in own["_params"] and _is_taken(type(self), param_name)):
             raise NameRefused(f"{type(self).__name__}.{param_name} exists already.\n\nhint: give the Parameter another name.")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(f"insert_param_to_cell({param_name!r}): expected a Parameter, got {type(param).__name__}.")

@@ -154,7 +154,7 @@ def reshape_and_cache(
 def _paged_attention(
     query: T, key_cache: T, value_cache: T | None = None, block_tables: T | None = None, context_lens: T | None = None,
     antiquant_scale: T | None = None, antiquant_offset: T | None = None, attn_mask: T | None = None, q_seq_lens: T | None = None,
-    alibi_mask: T | None = None, head_num: int = 1, scale_value: float = 1.0, kv_head_num: int = 1, kv_cache_quant_mode: str = "DEFAULT",
+    alibi_mask: T | None = None, *, head_num: int, scale_value: float, kv_head_num: int, kv_cache_quant_mode: str = "DEFAULT",
     mask_mode: str = "MASK_DEFAULT", mla_v_dim: int = 0,
 ) -> T:
     """Attention of one token each, (n, N, D) or (n, N * D), over the first `context_lens` keys of its blocks (`block_tables`, (n, most)).

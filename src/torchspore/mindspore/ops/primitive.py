@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.base.text import one_of
+from torchspore.base.text import one_of, short
 from torchspore.engine.streams import Stream
 from torchspore.mindspore.ops import strategy_checks
 
@@ -167,11 +167,12 @@ _WORDS = {
     **dict.fromkeys((("Loss", "reduction"), ("Entropy", "reduction")), ("mean", "sum", "none")),
     ("KLDivLoss", "reduction"): ("mean", "sum", "none", "batchmean"),
     ("Pool", "pad_mode"): ("same", "valid", "pad"),
+    ("MaxPoolWithArgmax", "pad_mode"): ("same", "valid"),
     ("GridSampler", "padding_mode"): ("zeros", "border", "reflection"),
     ("GridSampler", "interpolation_mode"): ("bilinear", "nearest", "bicubic"),
     ("Matrix", "align"): ("left_right", "right_left", "left_left", "right_right"),
 }
-"""By a part of a primitive's name and an argument: the words of which it takes some, in small letters."""
+"""By a part of a primitive's name and an argument: the words of which it takes some, in small letters. The last one that fits counts."""
 
 
 def check_kinds(name: str, kind: str, **given: Any) -> None:
@@ -182,12 +183,12 @@ def check_kinds(name: str, kind: str, **given: Any) -> None:
 
 
 def _refuse(name: str, key: str, value: Any, kind: str) -> None:
-    raise TypeError(f"{name}({key}={value!r:.40}): expected {'an' if kind == 'int' else 'a'} {kind}, got {type(value).__name__}.")
+    raise TypeError(f"{name}({key}={short(value)}): expected {'an' if kind == 'int' else 'a'} {kind}, got {type(value).__name__}.")
 
 
 def _refuse_seed(name: str, value: Any) -> None:
-    kind = ValueError if value.__class__ is int else TypeError
-    raise kind(f"{name}(seed={value!r:.40}): expected an int from 0 on, got {value if kind is ValueError else type(value).__name__}.")
+    kind, got = (ValueError, short(value)) if value.__class__ is int else (TypeError, type(value).__name__)
+    raise kind(f"{name}(seed={short(value)}): expected an int from 0 on, got {got}.")
 
 
 def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ...]) -> type[Primitive]:
@@ -215,7 +216,7 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
             if key in kinds and value.__class__ in _REFUSED[kinds[key]]:
                 _refuse(name, key, value, kinds[key])
             if key in words and value.lower() not in words[key]:
-                raise ValueError(f"{name}({key}={value!r:.40}): expected {one_of(words[key])}.")
+                raise ValueError(f"{name}({key}={short(value)}): expected {one_of(words[key])}.")
             if key == "seed" and value is not None and (value.__class__ in _REFUSED["int"] or (value.__class__ is int and value < 0)):
                 _refuse_seed(name, value)
         bound.apply_defaults()

@@ -14,6 +14,8 @@ from torchspore.mindspore.ops.primitive import Primitive
 class Part:
     """An attribute that is made when it is first asked for, and kept; what a subclass assigns goes before it."""
 
+    gives_way = True
+
     def __init__(self, make: Callable[[Any], Any]) -> None:
         self.make = make
 
