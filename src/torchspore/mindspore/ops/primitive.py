@@ -215,6 +215,8 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
         for key, value in bound.arguments.items():
             if key in kinds and value.__class__ in _REFUSED[kinds[key]]:
                 _refuse(name, key, value, kinds[key])
+            if key in words and not isinstance(value, str):
+                _refuse(name, key, value, "str")
             if key in words and value.lower() not in words[key]:
                 raise ValueError(f"{name}({key}={short(value)}): expected {one_of(words[key])}.")
             if key == "seed" and value is not None and (value.__class__ in _REFUSED["int"] or (value.__class__ is int and value < 0)):
