@@ -150,7 +150,7 @@ def signature_of(function: Callable[..., Any]) -> str:
     signature = inspect.signature(function)
     bare = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
     text = str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)).replace("=torch.", "=mindspore.")
-    return re.sub(r"<function (?:\S*\.)?(<lambda>|\w+)>", r"\1", without_addresses(text))
+    return re.sub(r"<function (?:\S*\.)?(\w+)>", r"\1", re.sub(r"<function \S*<lambda>>", "...", without_addresses(text)))
 
 
 def _given(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
