@@ -6,20 +6,7 @@ import numpy as np
 from mindspore import Parameter
 from mindspore.ops.operations import array_ops, image_ops, linalg_ops, math_ops, nn_ops
 from parity.case import case
-
-
-def t(values, dtype=np.float32):
-    return ms.Tensor(np.array(values, dtype))
-
-
-def of(*shape, start=0.5):
-    count = int(np.prod(shape))
-    return t((np.sin(np.arange(count) * 1.7 + start) * 3).reshape(shape))
-
-
-def numbered(*found):
-    return {str(at): one.asnumpy() for at, one in enumerate(found)}
-
+from parity.waves import numbered, of, t
 
 VAR = [[1.0, 2], [3, 4], [5, 6]]
 GRADIENT, ROWS = [[0.1, 0.2], [0.3, 0.4]], [0, 2]

@@ -1,7 +1,6 @@
 """Primitives of MindSpore's own modules: embedding caches, joins, gradients of pools and sparse sums."""
 from __future__ import annotations
 
-import mindspore as ms
 import numpy as np
 from mindspore import Parameter
 from mindspore.ops import operations as P
@@ -10,19 +9,7 @@ from mindspore.ops.operations import _grad_ops as G
 from mindspore.ops.operations import _inner_ops as inner
 from mindspore.ops.operations import array_ops, math_ops, nn_ops
 from parity.case import case
-
-
-def t(values, dtype=np.float32):
-    return ms.Tensor(np.array(values, dtype))
-
-
-def of(*shape, start=0.5):
-    count = int(np.prod(shape))
-    return t((np.sin(np.arange(count) * 1.7 + start) * 3).reshape(shape))
-
-
-def numbered(*found):
-    return {str(at): one.asnumpy() for at, one in enumerate(found)}
+from parity.waves import numbered, of, t
 
 
 @case()

@@ -7,20 +7,7 @@ from mindspore.ops.operations import _grad_ops as G
 from mindspore.ops.operations import _rl_inner_ops as inner
 from mindspore.ops.operations import image_ops, nn_ops
 from parity.case import case
-
-
-def t(values, dtype=np.float32):
-    return ms.Tensor(np.array(values, dtype))
-
-
-def of(*shape, start=0.5):
-    count = int(np.prod(shape))
-    return t((np.sin(np.arange(count) * 1.7 + start) * 3).reshape(shape))
-
-
-def numbered(*found):
-    return {str(at): one.asnumpy() for at, one in enumerate(found)}
-
+from parity.waves import numbered, of, t
 
 OFFSETS = {"inside": [[0.9, 1.4], [2, 3]], "over": [[-1, -1], [5, 5]], "far": [[-2.5, 2], [0, 9]]}
 

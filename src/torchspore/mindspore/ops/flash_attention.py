@@ -120,9 +120,7 @@ def _flash(
     hidden = _hidden(scores, pre_tokens, next_tokens, sparse_mode)
     if attn_mask is not None and sparse_mode == 0:
         hidden = hidden | attn_mask.to(torch.bool)
-    scores = scores.masked_fill(hidden, -torch.inf)
-    weights = torch.softmax(scores, -1)
-    weights = torch.where(hidden.all(-1, keepdim=True), 0, weights)
+    scores, weights = weighed(scores, hidden)
     if keep_prob < 1.0:
         if drop_mask is None:
             raise ValueError(f"keep_prob={keep_prob}: expected a drop_mask, whose ones are kept.")
@@ -132,6 +130,12 @@ def _flash(
     largest = scores.amax(-1, keepdim=True) if scores.shape[-1] else scores.new_full((*scores.shape[:-1], 1), -torch.inf)
     total = torch.exp(scores - finite(largest)).sum(-1, keepdim=True)
     return largest.expand(*largest.shape[:-1], 8), total.expand(*total.shape[:-1], 8), query.new_empty(0), out
+
+
+def weighed(scores: T, hidden: T) -> tuple[T, T]:
+    """The products without what is hidden, and their softmax; zeros where nothing is seen."""
+    scores = scores.masked_fill(hidden, -torch.inf)
+    return scores, torch.where(hidden.all(-1, keepdim=True), 0, torch.softmax(scores, -1))
 
 
 def _hidden(scores: T, before: int, behind: int, mode: int) -> T:

@@ -11,7 +11,7 @@ from torch.nn.functional import grid_sample
 
 from torchspore.base.text import message
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.flash_attention import finite, for_each_query, heads_apart, heads_together
+from torchspore.mindspore.ops.flash_attention import finite, for_each_query, heads_apart, heads_together, weighed
 
 T = torch.Tensor
 Lengths = Any
@@ -231,8 +231,7 @@ def _attention(q: T, k: T, v: T, scale: float, shift: T | None, hidden: T) -> tu
     scores = (q.float() @ k.float().mT) * scale
     if shift is not None:
         scores = scores + shift[..., : scores.shape[-2], : scores.shape[-1]]
-    scores = scores.masked_fill(hidden, -torch.inf)
-    weights = torch.where(hidden.all(-1, keepdim=True), 0, torch.softmax(scores, -1))
+    scores, weights = weighed(scores, hidden)
     return weights @ v.float(), torch.logsumexp(scores, -1, keepdim=True)
 
 

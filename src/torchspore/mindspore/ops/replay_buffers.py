@@ -179,6 +179,13 @@ def _of(handle: int, kind: type[_Buffer]) -> Any:
     return found
 
 
+def _let_go(handle: int, kind: type[_Buffer]) -> Any:
+    """Forgets a buffer of this kind."""
+    _of(handle, kind)
+    del _buffers[handle]
+    return _handle(handle)
+
+
 def _check_capacity(capacity: int) -> None:
     if capacity < 1:
         raise ValueError(f"capacity={capacity}: expected an int above 0.")
@@ -221,9 +228,7 @@ def _priorities_update(indices: Any, priorities: Any, handle: int) -> Any:
 @explaining
 def _priorities_destroy(handle: int) -> Any:
     """Lets the buffer go."""
-    _of(handle, _Priorities)
-    del _buffers[handle]
-    return _handle(handle)
+    return _let_go(handle, _Priorities)
 
 
 @op(primitive="ReservoirReplayBufferCreate", init=("capacity", "shapes", "dtypes", "seed0", "seed1"), raw_arguments=True)
@@ -253,6 +258,4 @@ def _reservoir_sample(handle: int, batch_size: int, shapes: Any, dtypes: Any) ->
 @explaining
 def _reservoir_destroy(handle: int) -> Any:
     """Lets the buffer go."""
-    _of(handle, _Reservoir)
-    del _buffers[handle]
-    return _handle(handle)
+    return _let_go(handle, _Reservoir)
