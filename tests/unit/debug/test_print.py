@@ -157,7 +157,7 @@ def test_prints_keep_the_programs_order_in_loops_branches_and_the_backward_pass(
         shown = words(capfd.readouterr().out)
         assert shown[:-2] == ORDER and shown[-2] == "gradient" and "1.00000000e+00" in shown[-1]
     if mode == ms.GRAPH_MODE:
-        assert len(dispatch.graphs(net)) == 1 and not net.__dict__["_graphs"].refused_in
+        assert len(dispatch.graphs(net)) == 1 and not net.__dict__["_graphs_"].refused_in
 
 
 def test_forward_differentiation_prints(capfd: pytest.CaptureFixture[str]) -> None:

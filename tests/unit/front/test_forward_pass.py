@@ -221,7 +221,7 @@ def test_copies_and_pickles_have_no_record() -> None:
     net, x = nn.Dense(2, 2).set_grad(), ms.Tensor([[1.0, 2.0]])
     net(x)
     for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
-        assert "_forward" not in other.__dict__
+        assert "_forward_" not in other.__dict__
 
 
 def test_an_error_writes_what_was_written_before_it() -> None:

@@ -52,7 +52,7 @@ def test_a_function_with_open_axes_has_one_graph() -> None:
         return x * y
 
     assert [double(_ones(rows, 3), 2).shape for rows in (2, 4, 7)] == [(2, 3), (4, 3), (7, 3)]
-    assert [len(entry.graphs) for entry in double._graphs.values()] == [1]
+    assert [len(entry.graphs) for entry in double._graphs_.values()] == [1]
     for arguments, kind, text in (
         ({}, ValueError, "expected arguments by name"), ({"x": 3}, TypeError, "a Tensor, or a tuple or list of them"),
         ({"x": _ones(2)}, TypeError, "a Tensor with an axis that is None"),

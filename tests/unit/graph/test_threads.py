@@ -100,6 +100,6 @@ def test_a_scope_of_one_thread_reaches_its_own_compilation() -> None:
                 net(x)
 
     in_threads([scoped, lambda: [net(x) for _ in range(3)]])
-    kept = [dict(entry.form[2])["check_bprop"] for entry in net._graphs.values()]
+    kept = [dict(entry.form[2])["check_bprop"] for entry in net._graphs_.values()]
     assert sorted(kept) == [False, True]
     assert store.STORE.get("check_bprop") is False

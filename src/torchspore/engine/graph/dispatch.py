@@ -100,5 +100,5 @@ def is_recorded() -> bool:
 
 def graphs(owner: Any) -> list[Graph]:
     """All graphs captured of a Cell or function; `str` shows one."""
-    own = getattr(owner, "__dict__", {}).get("_graphs", {})
+    own = getattr(owner, "__dict__", {}).get("_graphs_", {})
     return [graph for entry in own.values() for graph in entry.graphs]

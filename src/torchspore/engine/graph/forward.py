@@ -26,18 +26,18 @@ from torchspore.engine.memory import offload
 from torchspore.engine.second_pass import Beginning
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
 
-KEPT = "_forward"
+KEPT = "_forward_"
 """The attribute of a Cell in which its last recorded calls wait for a gradient; copies of the Cell leave it out."""
 
 MOST = 2
 """So many calls of one Cell wait at most: each holds all that its backward pass needs."""
 
-_COVERED = "_covered"
+_COVERED = "_covered_"
 """The attribute of a Cell that counts the gradients which its records held; -1 once one did not."""
 _SURE = 3
 """After so many a Cell's calls are no longer kept from their beginning on, which costs a hundredth of a small step."""
 
-CHANGED_AT = "_changed_at"
+CHANGED_AT = "_changed_at_"
 """The attribute of a Cell that says at which of all changes of Cells it was changed last."""
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), Type)
@@ -193,7 +193,7 @@ class Forward(GradFrame):
 
     def takes_gradients(self) -> None:
         """Is told that the Cell takes a gradient itself: it is a training step, whose own gradient nobody asks for."""
-        self._home["_is_step"] = True
+        self._home["_is_step_"] = True
 
 
 def gradients(
@@ -269,7 +269,7 @@ def recorder(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callab
     waiting = own.pop(KEPT, [])
     if not own["requires_grad"] or _local.in_step or (thread_state.is_graph_mode() and not thread_state.local.breaks):
         return None
-    if "_is_step" in own or _has_transform(own):
+    if "_is_step_" in own or _has_transform(own):
         return lambda call: _step(call, args, kwargs)
 
     def run(call: Callable[..., Any]) -> Any:

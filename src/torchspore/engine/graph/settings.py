@@ -198,9 +198,9 @@ _of_context: dict[tuple[int, int], Settings] = {}
 
 def settings_of(owner: Any, function: Any = None) -> Settings:
     """The settings for a call of `owner` (a Cell or jit function); `function` is what runs, a method under `jit` has options of its own."""
-    own = getattr(owner, "__dict__", {}).get("_jit_config")
+    own = getattr(owner, "__dict__", {}).get("_jit_config_")
     if not own and not isinstance(owner, FunctionType):
-        own = getattr(function, "_jit_config", None)
+        own = getattr(function, "_jit_config_", None)
     if own:
         return _with(own)
     version = STORE.version, counters.processes

@@ -26,7 +26,7 @@ from torchspore.names import missing
 class _Methods:
     """What both training steps do with gradients that they have."""
 
-    def _begin_methods(self: Any) -> None:
+    def _begin_methods_(self: Any) -> None:
         self.auto_boost = AutoBoost()
         self.freeze = isinstance(self.optimizer, FreezeOpt)
         steps = self.auto_boost.grad_accumulation_step if self.parallel_mode in ("stand_alone", "data_parallel") else 1
@@ -34,9 +34,9 @@ class _Methods:
         self.max_accumulation_step = steps if self.use_grad_accumulation else 1
         self.enable_dim_reduce, self.enable_adasum = self.check_dim_reduce_enable(), self.check_adasum_enable()
         if self.enable_dim_reduce:
-            self._begin_dim_reduce()
+            self._begin_dim_reduce_()
         if self.enable_adasum:
-            self._begin_adasum()
+            self._begin_adasum_()
         if self.use_grad_accumulation and not self.freeze:
             self.grad_accumulation = self.weights.clone(prefix="grad_accumulation", init="zeros")
             self.accumulation_step = Parameter(Tensor(0, mstype.int32), name="accumulation_step")
@@ -52,7 +52,7 @@ class _Methods:
         """Whether steps go along few directions: the optimizer is marked."""
         return bool(getattr(self.optimizer, "dim_reduce", False))
 
-    def _begin_dim_reduce(self: Any) -> None:
+    def _begin_dim_reduce_(self: Any) -> None:
         boost = self.auto_boost
         processes = 1 if self.parallel_mode == "stand_alone" else get_group_size()
         components = load_components(boost.local_pca_mat_path, boost.timeout)
@@ -62,7 +62,7 @@ class _Methods:
             get_rank(), processes,
         )
 
-    def _begin_adasum(self: Any) -> None:
+    def _begin_adasum_(self: Any) -> None:
         devices, rank, processes = self.auto_boost.device_number, get_rank(), get_group_size()
         servers = processes // devices
         self.device_number, self.server_rank = devices, rank % devices
@@ -111,9 +111,9 @@ class _Methods:
     def _apply(self: Any, loss: Any, grads: Any, sens: Any, inputs: Any) -> Any:
         if self.use_grad_accumulation:
             return self.gradient_accumulation_process(loss, grads, sens, *inputs)
-        return self._take_step(loss, grads, sens, inputs)
+        return self._take_step_(loss, grads, sens, inputs)
 
-    def _take_step(self: Any, loss: Any, grads: Any, sens: Any, inputs: Any) -> Any:
+    def _take_step_(self: Any, loss: Any, grads: Any, sens: Any, inputs: Any) -> Any:
         if self.enable_dim_reduce:
             return self.dim_reduce(loss, grads, sens, self.weights, self.weights_clone, *inputs)
         if self.enable_adasum:
@@ -125,7 +125,7 @@ class _Methods:
 def _update_when_due(cell: Any, loss: Any, sens: Any, inputs: Any) -> None:
     """Takes a step by the gradients that were added up, and begins again, where there are enough of them."""
     if cell.accumulation_step >= cell.max_accumulation_step:
-        cell._take_step(loss, cell.grad_accumulation, sens, inputs)
+        cell._take_step_(loss, cell.grad_accumulation, sens, inputs)
         ops.assign(cell.accumulation_step, 0)
         for total in cell.grad_accumulation:
             ops.assign(total, ops.zeros_like(total))
@@ -143,7 +143,7 @@ class BoostTrainOneStepCell(_Methods, TrainOneStepCell):
     def __init__(self, network: Cell, optimizer: Any, sens: Any = None) -> None:
         super().__init__(network, optimizer, sens)
         _check_accumulation(self)
-        self._begin_methods()
+        self._begin_methods_()
         self.step = Parameter(Tensor(0, mstype.int32), name="step")
         self._turn = 0
         if self.freeze:
@@ -164,10 +164,10 @@ class BoostTrainOneStepCell(_Methods, TrainOneStepCell):
 
     def construct(self, *inputs: Any) -> Any:
         """One step; gives the loss."""
-        self._begin()
+        self._begin_()
         if self.freeze:
             return self.gradient_freeze_process(*inputs)
-        loss, grads = self._loss_and_gradients(*inputs)
+        loss, grads = self._loss_and_gradients_(*inputs)
         return self._apply(loss, self.grad_reducer(grads), ops.full_like(loss, self.sens), inputs)
 
     def gradient_freeze_process(self, *inputs: Any) -> Any:
@@ -200,7 +200,7 @@ class BoostTrainOneStepWithLossScaleCell(_Methods, TrainOneStepWithLossScaleCell
             raise ValueError(message(wrote, "boost's 'loss_scale_group'", hint="write Model(boost_level='O1', boost_config_dict={'boost': "
                                      "{'mode': 'manual', 'loss_scale_group': True}})"))
         super().__init__(network, optimizer, Tensor(1.0, mstype.float32) if self.enable_enhanced_amp else scale_sense)
-        self._begin_methods()
+        self._begin_methods_()
         if self.enable_enhanced_amp:
             self.loss_scaling_manager = scale_sense
             self._group_of = groups_of(self.weights, scale_sense)
@@ -210,28 +210,28 @@ class BoostTrainOneStepWithLossScaleCell(_Methods, TrainOneStepWithLossScaleCell
         """One step: (loss, whether or in how many groups it overflowed, the scale of the next step, of the first group)."""
         if not self.enable_enhanced_amp:
             return super().construct(*inputs)
-        self._begin()
+        self._begin_()
         loss, grads = ops.value_and_grad(self.network, None, self.weights)(*inputs)
         grads = self.grad_reducer(grads)
         count, scales = ops.zeros((), mstype.int32), []
         for group in range(self.loss_scaling_manager.loss_scale_number):
             own = [grad for grad, place in zip(grads, self._group_of) if place == group]
-            overflow = self._of_all(self.get_overflow_status(None, own)).reshape(())
+            overflow = self._of_all_(self.get_overflow_status(None, own)).reshape(())
             count = count + overflow.astype(mstype.int32)
             ratio = ops.select(overflow, Tensor(LOWER, mstype.float32), Tensor(HIGHER, mstype.float32))
             scales.append(self.loss_scaling_manager.update_loss_scale_status(group, ratio))
         scaled = tuple(grad / scales[place].astype(grad.dtype) for grad, place in zip(grads, self._group_of))
-        converted(_update)(count > 0, self._step, loss, scaled, inputs)
+        converted(_update)(count > 0, self._step_, loss, scaled, inputs)
         return loss, count, scales[0]
 
-    def _step(self, loss: Any, grads: Any, inputs: Any) -> Any:
+    def _step_(self, loss: Any, grads: Any, inputs: Any) -> Any:
         return self._apply(loss, grads, ops.ones_like(loss), inputs)
 
 
 def _check_accumulation(cell: Any) -> None:
-    if cell.accumulation > 1:
+    if cell._accumulation_ > 1:
         raise RuntimeError(message(
-            f"BoostTrainOneStepCell with grad_accumulation_step={cell.accumulation}", "grad_accumulation_step=1",
+            f"BoostTrainOneStepCell with grad_accumulation_step={cell._accumulation_}", "grad_accumulation_step=1",
             hint="write AutoBoost('O0', {'boost': {'mode': 'manual', 'grad_accumulation': True}, 'common': {'grad_accumulation_step': n}})",
         ))
 

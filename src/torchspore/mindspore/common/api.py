@@ -124,9 +124,9 @@ def jit(
     compiled._owner = weakref.ref(compiled)  # type: ignore[attr-defined]       # what its graphs hang on
     if inspect.isfunction(function):
         function._compiled = weakref.ref(compiled)  # type: ignore[attr-defined]
-    compiled._jit_config = _options(jit_level, options, fullgraph)  # type: ignore[attr-defined]
-    if inspect.isfunction(function) and compiled._jit_config:  # type: ignore[attr-defined]
-        function._jit_config = compiled._jit_config  # type: ignore[attr-defined]    # of a method: the graph belongs to the Cell
+    compiled._jit_config_ = _options(jit_level, options, fullgraph)  # type: ignore[attr-defined]
+    if inspect.isfunction(function) and compiled._jit_config_:  # type: ignore[attr-defined]
+        function._jit_config_ = compiled._jit_config_  # type: ignore[attr-defined]    # of a method: the graph belongs to the Cell
     return compiled
 
 

@@ -24,18 +24,18 @@ class Initializer:
         raise NotImplementedError(f"{type(self).__name__}: expected a method _initialize(self, arr).")
 
     def __call__(self, arr: np.ndarray[Any, Any]) -> None:
-        self._random = _stream()
+        self._random_ = _stream()
         self._initialize(arr)
 
-    def values(self, shape: Sequence[int]) -> np.ndarray[Any, Any]:
+    def _values_(self, shape: Sequence[int]) -> np.ndarray[Any, Any]:
         """The initial values for `shape`, drawn from a stream of their own that `set_seed` starts."""
         arr = np.zeros(tuple(shape), np.float32)
         self(arr)
         return arr
 
-    def tensor(self, shape: Sequence[int], dtype: Any) -> Any:
+    def _tensor_(self, shape: Sequence[int], dtype: Any) -> Any:
         """The initial values for `shape` as a torch tensor."""
-        return create.from_data(self.values(shape), dtype)
+        return create.from_data(self._values_(shape), dtype)
 
 
 fills = True
@@ -101,7 +101,7 @@ def _init_random_uniform(a: float, b: float, shape: Sequence[int]) -> np.ndarray
 
 def _init_truncated_normal(a: float, b: float, mean: float, sigma: float, shape: Sequence[int]) -> np.ndarray[Any, Any]:
     """Normal numbers with deviation `sigma`, none outside of `a` to `b` deviations from the mean, float32."""
-    return TruncatedNormal(sigma, mean, mean + a * sigma, mean + b * sigma).values(shape)
+    return TruncatedNormal(sigma, mean, mean + a * sigma, mean + b * sigma)._values_(shape)
 
 
 def _init_random_normal_inplace(mean: float, sigma: float, arr: np.ndarray[Any, Any]) -> None:
@@ -136,7 +136,7 @@ class Zero(Initializer):
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
         arr[...] = 0
 
-    def tensor(self, shape: Sequence[int], dtype: Any) -> Any:
+    def _tensor_(self, shape: Sequence[int], dtype: Any) -> Any:
         """Zeros in the tensor's own memory alone: states of optimizers begin so."""
         self(np.empty(0, np.float32))                      # which is one use of the stream, as every Initializer's is
         return create.filled(shape, 0, dtype)
@@ -168,7 +168,7 @@ class Uniform(Initializer):
         self.scale = scale
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
-        arr[...] = self._random.uniform(-self.scale, self.scale, arr.shape)
+        arr[...] = self._random_.uniform(-self.scale, self.scale, arr.shape)
 
 
 class Normal(Initializer):
@@ -179,7 +179,7 @@ class Normal(Initializer):
         self.sigma, self.mean = sigma, mean
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
-        arr[...] = self._random.normal(self.mean, self.sigma, arr.shape)
+        arr[...] = self._random_.normal(self.mean, self.sigma, arr.shape)
 
 
 class TruncatedNormal(Initializer):
@@ -191,9 +191,9 @@ class TruncatedNormal(Initializer):
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
         low, high = (self.a - self.mean) / self.sigma, (self.b - self.mean) / self.sigma
-        drawn = self._random.standard_normal(arr.shape)
+        drawn = self._random_.standard_normal(arr.shape)
         while (outside := (drawn < low) | (drawn > high)).any():
-            drawn[outside] = self._random.standard_normal(int(outside.sum()))
+            drawn[outside] = self._random_.standard_normal(int(outside.sum()))
         arr[...] = drawn * self.sigma + self.mean
 
 
@@ -206,7 +206,7 @@ class XavierUniform(Initializer):
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
         bound = self.gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(arr.shape)))
-        arr[...] = self._random.uniform(-bound, bound, arr.shape)
+        arr[...] = self._random_.uniform(-bound, bound, arr.shape)
 
 
 class XavierNormal(Initializer):
@@ -217,7 +217,7 @@ class XavierNormal(Initializer):
         self.gain = gain
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
-        arr[...] = self._random.normal(0, self.gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(arr.shape))), arr.shape)
+        arr[...] = self._random_.normal(0, self.gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(arr.shape))), arr.shape)
 
 
 class _He(Initializer):
@@ -229,7 +229,7 @@ class _He(Initializer):
             raise ValueError(f"{type(self).__name__}(mode={mode!r}): expected 'fan_in' or 'fan_out'.")
         self.negative_slope, self.mode, self.nonlinearity = negative_slope, mode, nonlinearity
 
-    def _deviation(self, shape: Sequence[int]) -> float:
+    def _deviation_(self, shape: Sequence[int]) -> float:
         fan = _calculate_fan_in_and_fan_out(shape)[0 if self.mode == "fan_in" else 1]
         return _calculate_gain(self.nonlinearity, self.negative_slope) / math.sqrt(fan)
 
@@ -238,15 +238,15 @@ class HeUniform(_He):
     """Uniform within sqrt(3) * gain / sqrt(fan)."""
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
-        bound = math.sqrt(3.0) * self._deviation(arr.shape)
-        arr[...] = self._random.uniform(-bound, bound, arr.shape)
+        bound = math.sqrt(3.0) * self._deviation_(arr.shape)
+        arr[...] = self._random_.uniform(-bound, bound, arr.shape)
 
 
 class HeNormal(_He):
     """Normal with deviation gain / sqrt(fan)."""
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
-        arr[...] = self._random.normal(0, self._deviation(arr.shape), arr.shape)
+        arr[...] = self._random_.normal(0, self._deviation_(arr.shape), arr.shape)
 
 
 class VarianceScaling(Initializer):
@@ -269,14 +269,14 @@ class VarianceScaling(Initializer):
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         deviation = math.sqrt(self.scale / max(1.0, fan))
         if self.distribution == "uniform":
-            arr[...] = self._random.uniform(-math.sqrt(3) * deviation, math.sqrt(3) * deviation, arr.shape)
+            arr[...] = self._random_.uniform(-math.sqrt(3) * deviation, math.sqrt(3) * deviation, arr.shape)
         elif self.distribution == "untruncated_normal":
-            arr[...] = self._random.normal(0, deviation, arr.shape)
+            arr[...] = self._random_.normal(0, deviation, arr.shape)
         else:
             # Cutting at two deviations shrinks the variance; 0.87962566 is what is left of the deviation.
             wide = deviation / 0.87962566103423978
             cut = TruncatedNormal(wide, 0.0, -2 * wide, 2 * wide)
-            cut._random = self._random
+            cut._random_ = self._random_
             cut._initialize(arr)
 
 
@@ -291,7 +291,7 @@ class Orthogonal(Initializer):
         if arr.ndim < 2:
             raise ValueError(f"Orthogonal for shape {arr.shape}: expected at least two axes.")
         rows, columns = arr.shape[0], math.prod(arr.shape[1:])
-        drawn = self._random.standard_normal((max(rows, columns), min(rows, columns)))
+        drawn = self._random_.standard_normal((max(rows, columns), min(rows, columns)))
         q, r = np.linalg.qr(drawn)
         q = q * np.sign(np.diag(r))
         arr[...] = self.gain * (q if rows >= columns else q.T).reshape(arr.shape)
@@ -307,10 +307,10 @@ class Sparse(Initializer):
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
         if arr.ndim != 2:
             raise ValueError(f"Sparse for shape {arr.shape}: expected two axes.")
-        arr[...] = self._random.normal(0, self.sigma, arr.shape)
+        arr[...] = self._random_.normal(0, self.sigma, arr.shape)
         zeros = math.ceil(self.sparsity * arr.shape[0])
         for column in range(arr.shape[1]):
-            arr[self._random.permutation(arr.shape[0])[:zeros], column] = 0
+            arr[self._random_.permutation(arr.shape[0])[:zeros], column] = 0
 
 
 class Dirac(Initializer):

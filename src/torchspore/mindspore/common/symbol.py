@@ -69,7 +69,7 @@ def enable_dynamic(**kwargs: Any) -> Callable[..., Any]:
         for name in kwargs:
             if name not in names:
                 raise ValueError(message(f"enable_dynamic({name}=...)", one_of(names)))
-        function._open_inputs = tuple(kwargs.get(name) for name in names)  # type: ignore[union-attr]
+        function._open_inputs_ = tuple(kwargs.get(name) for name in names)  # type: ignore[union-attr]
         return function
 
     return decorated

@@ -71,7 +71,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
                     "\n\nhint: write Tensor(shape=(2, 3), dtype=mindspore.float32, init=One())."
                 )
             sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-            self._t = init.tensor(sizes, dtype)
+            self._t = init._tensor_(sizes, dtype)
             self.init = init
         elif input_data is None:
             if dtype is None:

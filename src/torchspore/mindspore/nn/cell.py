@@ -66,9 +66,9 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         _set(self, "_params", Held())
         _set(self, "_cells", Held())
         self.__dict__.update(
-            _auto_prefix=auto_prefix, training=False, requires_grad=False, _hooks=None, _bprop=getattr(type(self), "bprop", None),
-            _flags=dict(flags or {}), _lower=None, _recompute=None, _param_prefix="", _scope=None,
-            _jit_config={}, cell_type=None, instance_name="",
+            _auto_prefix=auto_prefix, training=False, requires_grad=False, _hooks_=None, _bprop_=getattr(type(self), "bprop", None),
+            _flags_=dict(flags or {}), _lower_=None, _recompute_=None, _param_prefix="", _scope=None,
+            _jit_config_={}, cell_type=None, instance_name="",
         )
 
     # ---- attributes
@@ -79,7 +79,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
             found = own.get(kept)
             if found is not None and name in found:
                 return found[name]
-        if "_params" not in own and name in ("_params", "_cells", "training", "_hooks"):
+        if "_params" not in own and name in ("_params", "_cells", "training", "_hooks_"):
             raise AttributeError(
                 f"{type(self).__name__}: attributes are read before super().__init__() was called.\n\nhint: call super().__init__() first."
             )
@@ -88,11 +88,11 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
 
     def __setattr__(self, name: str, value: Any) -> None:
         try:
-            self._set_attribute(name, value)
+            self._set_attribute_(name, value)
         finally:
-            self._changed()
+            self._changed_()
 
-    def _set_attribute(self, name: str, value: Any) -> None:
+    def _set_attribute_(self, name: str, value: Any) -> None:
         around = frame()
         if around is not None:
             around.attribute_set(self, name, value)
@@ -100,11 +100,11 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         if isinstance(value, Parameter):
             self.insert_param_to_cell(name, value)
         elif isinstance(value, Cell):
-            self._insert_cell(name, value)
+            self._insert_cell_(name, value)
         elif isinstance(value, ParameterTuple):
-            self._insert_tuple(name, value)
+            self._insert_tuple_(name, value)
         elif "_params" in own and name in own["_params"]:
-            self._assign_parameter(name, value)
+            self._assign_parameter_(name, value)
         elif "_cells" in own and name in own["_cells"]:
             if value is not None:
                 raise TypeError(
@@ -118,7 +118,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         else:
             own[name] = value
             if isinstance(value, Primitive) and hasattr(type(self), name):
-                self._part_assigned(name)
+                self._part_assigned_(name)
 
     def __delattr__(self, name: str) -> None:
         around = frame()
@@ -127,15 +127,15 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         for kept in (self._params, self._cells, self.__dict__):
             if name in kept:
                 del kept[name]
-                self._changed()
+                self._changed_()
                 return
         if _keeps_itself(type(self), name):
             object.__delattr__(self, name)
-            self._changed()
+            self._changed_()
             return
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.")
 
-    def _changed(self) -> None:
+    def _changed_(self) -> None:
         """Counts a change of this Cell, after it was made, so that who sees the new count sees the new value too."""
         counters.cell_changed()
         self.__dict__[forward.CHANGED_AT] = counters.cells
@@ -143,7 +143,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._params, *self._cells})
 
-    def _owner(self, name: str) -> dict[str, Any]:
+    def _owner_(self, name: str) -> dict[str, Any]:
         if "_params" not in self.__dict__:
             raise AttributeError(
                 f"{type(self).__name__}.{name} is set before super().__init__() was called."
@@ -151,8 +151,8 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
             )
         return self.__dict__
 
-    def _insert_cell(self, name: str, cell: Cell) -> None:
-        own = self._owner(name)
+    def _insert_cell_(self, name: str, cell: Cell) -> None:
+        own = self._owner_(name)
         if name in own["_params"]:
             raise ValueError(f"{type(self).__name__}.{name} is a Parameter already.\n\nhint: give the Cell another name.")
         if name not in own["_cells"] and _is_taken(type(self), name):
@@ -162,17 +162,17 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
             cell.update_parameters_name(name + ".")
         own["_cells"][name] = cell
 
-    def _insert_tuple(self, name: str, parameters: ParameterTuple) -> None:
-        own = self._owner(name)
+    def _insert_tuple_(self, name: str, parameters: ParameterTuple) -> None:
+        own = self._owner_(name)
         for parameter in parameters:
             key = parameter.name
             if parameter.is_unnamed:     # named as MindSpore counts them, which is what stands in checkpoints
-                own["_unnamed"] = own.get("_unnamed", 0) + 1
-                key = f"Parameter${own['_unnamed']}"
+                own["_unnamed_"] = own.get("_unnamed_", 0) + 1
+                key = f"Parameter${own['_unnamed_']}"
             self.insert_param_to_cell(key, parameter, check_name_contain_dot=False)
         own[name] = parameters
 
-    def _assign_parameter(self, name: str, value: Any) -> None:
+    def _assign_parameter_(self, name: str, value: Any) -> None:
         own = self.__dict__["_params"]
         if isinstance(value, TensorBase):
             own[name].set_data(value)
@@ -191,7 +191,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
 
         Raises TypeError for what is no Parameter, KeyError for a name that is taken or has a dot, ValueError for an empty name.
         """
-        own = self._owner(param_name)
+        own = self._owner_(param_name)
         if not param_name:
             raise ValueError("insert_param_to_cell(''): expected a name.")
         if check_name_contain_dot and "." in param_name:
@@ -219,7 +219,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         if child_name not in self._cells and hasattr(self, child_name):
             raise NameRefused(f"{type(self).__name__}.{child_name} exists already.\n\nhint: give the Cell another name.")
         self._cells[child_name] = child_cell
-        self._changed()
+        self._changed_()
 
     # ---- the call
 
@@ -233,18 +233,18 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         if engine.active or self.requires_grad:
             run = forward.recorder(self, args, kwargs)
             if run is not None:
-                return run(self._entered if STORE.graph_mode else self._run)
+                return run(self._entered_ if STORE.graph_mode else self._run_)
         if STORE.graph_mode:
-            return dispatch.enter(self, self._run, args, kwargs)
-        return self._run(*args, **kwargs)
+            return dispatch.enter(self, self._run_, args, kwargs)
+        return self._run_(*args, **kwargs)
 
-    def _entered(self, *args: Any, **kwargs: Any) -> Any:
-        return dispatch.enter(self, self._run, args, kwargs)
+    def _entered_(self, *args: Any, **kwargs: Any) -> Any:
+        return dispatch.enter(self, self._run_, args, kwargs)
 
-    def _run(self, *args: Any, **kwargs: Any) -> Any:
+    def _run_(self, *args: Any, **kwargs: Any) -> Any:
         own = self.__dict__
-        if own["_hooks"] is not None or own["_lower"] is not None or own["_bprop"] is not None or own["_recompute"] is not None:
-            return self._run_whole(*args, **kwargs)
+        if own["_hooks_"] is not None or own["_lower_"] is not None or own["_bprop_"] is not None or own["_recompute_"] is not None:
+            return self._run_whole_(*args, **kwargs)
         try:
             if thread_state.breaking:
                 return breaks.construct_of(self)(*args, **kwargs)
@@ -260,29 +260,29 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
             finally:
                 del shown_as               # else it would hold its frame, and that all values of the call, until Python looks for garbage
 
-    def _run_whole(self, *args: Any, **kwargs: Any) -> Any:
+    def _run_whole_(self, *args: Any, **kwargs: Any) -> Any:
         """The call with everything that a plain Cell lacks: hooks, a dtype to compute in, a gradient of its own, values computed again."""
-        is_whole = not thread_state.breaking or (self._recompute is not None and is_recording())
+        is_whole = not thread_state.breaking or (self._recompute_ is not None and is_recording())
         call: Callable[..., Any] = self.construct if is_whole else breaks.construct_of(self)
-        if self._bprop is not None:
+        if self._bprop_ is not None:
             from torchspore.engine.bprop import with_gradient
 
             call = with_gradient(self.construct, self.bprop, type(self).__name__)
-        if self._lower is not None:
-            call = changed(call, self._lower, Parameter)
-        if self._recompute is not None:
+        if self._lower_ is not None:
+            call = changed(call, self._lower_, Parameter)
+        if self._recompute_ is not None:
             from torchspore.mindspore.common.recompute import with_kept_values
 
-            call = with_kept_values(call, type(self).__name__, **self._recompute)
-        return call(*args, **kwargs) if self._hooks is None else self._call_with_hooks(call, args, kwargs)
+            call = with_kept_values(call, type(self).__name__, **self._recompute_)
+        return call(*args, **kwargs) if self._hooks_ is None else self._call_with_hooks_(call, args, kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Captures the graph for these arguments without running it."""
-        dispatch.compile(self, self._run, args, kwargs)
+        dispatch.compile(self, self._run_, args, kwargs)
 
     def compile_and_run(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the Cell as a captured graph, whatever the mode."""
-        return dispatch.call(self, self._run, args, kwargs)
+        return dispatch.call(self, self._run_, args, kwargs)
 
     def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
         """Says what this Cell will be called with: `Tensor(shape=[None, 3], dtype=...)` leaves the first axis open.
@@ -300,12 +300,12 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
             if name not in names:
                 raise TypeError(f"{type(self).__name__}.set_inputs({name}=...): expected one of {', '.join(names)}.")
         declared = [*inputs, *[kwargs.get(name) for name in names[len(inputs):]]]
-        self.__dict__["_inputs"] = self.__dict__["_open_inputs"] = tuple(declared)
+        self.__dict__["_inputs_"] = self.__dict__["_open_inputs_"] = tuple(declared)
         counters.calls_changed()
 
     def get_inputs(self) -> tuple[Any, ...] | None:
         """What `set_inputs` said, or None."""
-        return self.__dict__.get("_inputs")
+        return self.__dict__.get("_inputs_")
 
     # ---- flags
 
@@ -326,7 +326,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
 
     def add_flags(self, **flags: Any) -> Cell:
         """Adds named flags to this Cell; gives itself back."""
-        self._flags.update(flags)
+        self._flags_.update(flags)
         for name, value in flags.items():
             setattr(self, name, value)
         return self
@@ -345,7 +345,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
 
     def get_flags(self) -> dict[str, Any]:
         """The flags of this Cell."""
-        return self._flags  # type: ignore[no-any-return]
+        return self._flags_  # type: ignore[no-any-return]
 
     def to_float(self, dst_type: Any) -> Cell:
         """Makes this Cell and all inside it compute in `dst_type` (float16, float32 or bfloat16): inputs and Parameters are cast at use.
@@ -357,7 +357,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         if dst_type not in (dtypes.float16, dtypes.float32, dtypes.bfloat16):
             raise ValueError(f"to_float({dst_type!r}): expected mindspore.float16, float32 or bfloat16.")
         for _, cell in self.cells_and_names():
-            cell.__dict__["_lower"] = lowered_to(dst_type)
+            cell.__dict__["_lower_"] = lowered_to(dst_type)
         counters.calls_changed()
         return self
 
@@ -365,15 +365,15 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
     def amp_strategy(self) -> Any:
         """The strategy of mixed precision (`mindspore._c_expression.amp`) that was set; AttributeError where there is none."""
         try:
-            return self.__dict__["_amp_strategy"]
+            return self.__dict__["_amp_strategy_"]
         except KeyError:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute 'amp_strategy'.") from None
 
     @amp_strategy.setter
     def amp_strategy(self, strategy: Any) -> None:
-        self.__dict__["_amp_strategy"] = strategy
-        if not isinstance(self._lower, Lowered):
-            self.__dict__["_lower"] = strategy.rules()
+        self.__dict__["_amp_strategy_"] = strategy
+        if not isinstance(self._lower_, Lowered):
+            self.__dict__["_lower_"] = strategy.rules()
             counters.calls_changed()
 
     def recompute(
@@ -385,7 +385,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         are about how MindSpore does it, or about several devices, and change nothing here. Raises TypeError and ValueError for wrong ones.
         """
         check_options(use_reentrant, output_recompute, early_stop, context_fn, kwargs)
-        self.__dict__["_recompute"] = {**(self._recompute or {}), "contexts": context_fn}
+        self.__dict__["_recompute_"] = {**(self._recompute_ or {}), "contexts": context_fn}
         counters.calls_changed()
 
     def offload(self, backward_prefetch: str | int = "Auto") -> None:
@@ -403,7 +403,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         if (backward_prefetch != "Auto") if isinstance(backward_prefetch, str) else backward_prefetch < 0:
             raise ValueError(f"{wrote}: expected 'Auto' or an int, 0 or more.")
         ahead = None if isinstance(backward_prefetch, str) else backward_prefetch
-        self.__dict__["_recompute"] = {**(self._recompute or {}), cells.RULE: ahead}
+        self.__dict__["_recompute_"] = {**(self._recompute_ or {}), cells.RULE: ahead}
         offload.asked_by_cell()              # graphs remember from now on which Cells their values come from
         counters.calls_changed()
 
@@ -415,17 +415,17 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         from torchspore.mindspore.common.saved_tensors import check_hooks
 
         check_hooks("Cell.register_saved_tensors_hooks", pack_hook, unpack_hook)
-        self.__dict__["_recompute"] = {**(self._recompute or {}), "hooks": (pack_hook, unpack_hook)}
+        self.__dict__["_recompute_"] = {**(self._recompute_ or {}), "hooks": (pack_hook, unpack_hook)}
         counters.calls_changed()
 
     def set_jit_config(self, jit_config: Any) -> None:
         """Keeps compile options for this Cell, which win over the context's."""
-        self._jit_config = dict(getattr(jit_config, "jit_config_dict", jit_config))
+        self._jit_config_ = dict(getattr(jit_config, "jit_config_dict", jit_config))
 
     @property
     def jit_config_dict(self) -> dict[str, Any]:
         """This Cell's own compile options; empty where the context decides."""
-        return self._jit_config
+        return self._jit_config_
 
     @property
     def bprop_debug(self) -> bool:
@@ -451,7 +451,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         return head + "\n  " + "\n  ".join([extra, *lines] if extra else lines) + "\n)"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key not in ("_graphs", forward.KEPT)}
+        return {key: value for key, value in self.__dict__.items() if key not in ("_graphs_", forward.KEPT)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -464,6 +464,6 @@ def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-FRONT.cell, FRONT.cell_call = Cell, Cell._run.__code__
+FRONT.cell, FRONT.cell_call = Cell, Cell._run_.__code__
 steps.watch_cells()
 FRONT.settled += (Cell, Primitive)

@@ -80,7 +80,7 @@ class CellFacts:
     @property
     def compiled(self) -> bool:
         """Whether a graph of this Cell was captured."""
-        return bool(self.__dict__.get("_graphs"))
+        return bool(self.__dict__.get("_graphs_"))
 
     @property
     def is_top_cell(self) -> bool:
@@ -134,7 +134,7 @@ class CellFacts:
                 raise TypeError(f"{wrote}({name}={value!r:.40}): expected a tuple, got {type(value).__name__}.")
         check_strategies(wrote, in_strategy, out_strategy)
         if parameter_plan is not None:
-            self._plan_parameters(f"{wrote}(parameter_plan={parameter_plan!r:.40})", parameter_plan)
+            self._plan_parameters_(f"{wrote}(parameter_plan={parameter_plan!r:.40})", parameter_plan)
         for handle in self.__dict__.get("_shard_hooks", ()):
             handle.remove()
 
@@ -155,7 +155,7 @@ class CellFacts:
         self.__dict__["_strategies"] = (in_strategy, out_strategy, parameter_plan)
         return self
 
-    def _plan_parameters(self, wrote: str, plan: Any) -> None:
+    def _plan_parameters_(self, wrote: str, plan: Any) -> None:
         """Notes how Parameters shall lie. Raises TypeError and KeyError for what is no plan of Parameters."""
         if not isinstance(plan, dict):
             raise TypeError(f"{wrote}: expected a dict, got {type(plan).__name__}.")
@@ -174,27 +174,27 @@ class CellFacts:
         for parameter, strategy in found:
             parameter.__dict__.setdefault("_planned", strategy)
 
-    def _compute_by_parts(self, primitive: str) -> None:
+    def _compute_by_parts_(self, primitive: str) -> None:
         """Has this layer computed of its parts where a graph is split: one of them, a primitive of this name, has a strategy."""
         from torchspore.mindspore.nn.layer import by_parts
 
         own = by_parts.composed(self) is not None
         if own:
             by_parts.make_parts(self)
-            self.construct = self._by_parts
+            self.construct = self._by_parts_
         if not by_parts.composes_loss(self) and not own:
             effects.note("distribution", f"{type(self).__name__}: a strategy of its {primitive} does not act: the layer does not call it")
 
-    def _part_assigned(self, name: str) -> None:
+    def _part_assigned_(self, name: str) -> None:
         """Has this layer computed of its parts from now on where the primitive just assigned is one of them."""
         from torchspore.mindspore.nn.layer import by_parts
 
         if by_parts.is_part(self, name) and by_parts.composed(self) is not None:
             self.__dict__["_replaced"] = True
             by_parts.make_parts(self)
-            self.construct = self._by_parts
+            self.construct = self._by_parts_
 
-    def _by_parts(self, *args: Any, **kwargs: Any) -> Any:
+    def _by_parts_(self, *args: Any, **kwargs: Any) -> Any:
         """The layer's result, computed of its parts where they may act."""
         from torchspore.mindspore.nn.layer import by_parts
 
@@ -226,7 +226,7 @@ class CellFacts:
 
     def run_construct(self, cast_inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What `construct` gives for these inputs, with hooks."""
-        return self._run(*cast_inputs, **kwargs)  # type: ignore[attr-defined]
+        return self._run_(*cast_inputs, **kwargs)  # type: ignore[attr-defined]
 
 
 def check_strategies(wrote: str, *strategies: Any) -> None:

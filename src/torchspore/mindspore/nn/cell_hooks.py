@@ -17,25 +17,25 @@ class HookHandle:
     """Takes a hook away again."""
 
     def __init__(self, hooks: OrderedDict[int, Any], number: int) -> None:
-        self._hooks, self._number = hooks, number
+        self._hooks_, self._number = hooks, number
 
     def remove(self) -> None:
         """Takes the hook away; a second time does nothing."""
-        self._hooks.pop(self._number, None)
+        self._hooks_.pop(self._number, None)
         counters.calls_changed()
 
 
 class CellHooks:
     """What a Cell offers of hooks."""
 
-    _hooks: dict[str, OrderedDict[int, Any]] | None
+    _hooks_: dict[str, OrderedDict[int, Any]] | None
 
     def register_forward_pre_hook(self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> HookHandle:
         """Calls `hook_fn(cell, inputs)` before `construct`; what it gives back, if not None, replaces the inputs.
 
         With `prepend` before the hooks that are there.
         """
-        return self._register("pre", hook_fn, with_kwargs, prepend=prepend)
+        return self._register_("pre", hook_fn, with_kwargs, prepend=prepend)
 
     def register_forward_hook(
         self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False,
@@ -45,36 +45,36 @@ class CellHooks:
         With `prepend` before the hooks that are there, with `always_call` also where the call fails, with what output there is (None);
         an error of the hook itself is then passed over.
         """
-        return self._register("forward", hook_fn, with_kwargs, always_call, prepend)
+        return self._register_("forward", hook_fn, with_kwargs, always_call, prepend)
 
     def register_backward_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
         """Calls `hook_fn(cell, grad_input, grad_output)` in the backward pass; what it gives back, if not None, replaces grad_input."""
-        return self._register("backward", hook_fn, False)
+        return self._register_("backward", hook_fn, False)
 
     def register_backward_pre_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
         """Calls `hook_fn(cell, grad_output)` before the backward pass of this Cell; what it gives back, if not None, replaces
         grad_output.
         """
-        return self._register("backward_pre", hook_fn, False)
+        return self._register_("backward_pre", hook_fn, False)
 
-    def _register(
+    def _register_(
         self, kind: str, hook: Callable[..., Any], with_kwargs: bool, always_call: bool = False, prepend: bool = False,
     ) -> HookHandle:
         if not callable(hook):
             raise TypeError(f"hook {hook!r}: expected a function.")
         counters.calls_changed()
-        if self._hooks is None:
-            self.__dict__["_hooks"] = {}
-        assert self._hooks is not None
-        hooks = self._hooks.setdefault(kind, OrderedDict())
+        if self._hooks_ is None:
+            self.__dict__["_hooks_"] = {}
+        assert self._hooks_ is not None
+        hooks = self._hooks_.setdefault(kind, OrderedDict())
         number = next(_numbers)
         hooks[number] = (hook, with_kwargs, always_call)
         if prepend:
             hooks.move_to_end(number, last=False)
         return HookHandle(hooks, number)
 
-    def _call_with_hooks(self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        hooks = {kind: list(found.values()) for kind, found in (self._hooks or {}).items()}
+    def _call_with_hooks_(self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        hooks = {kind: list(found.values()) for kind, found in (self._hooks_ or {}).items()}
         waiting, output, given = list(hooks.get("forward", [])), None, (args, kwargs)
 
         def hooked(*args: Any, **kwargs: Any) -> Any:

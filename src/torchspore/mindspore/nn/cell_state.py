@@ -47,7 +47,7 @@ class CellState:
         known[name] = bool(persistent)
         setattr(self, name, tensor)
 
-    def _own_buffers(self, persistent_only: bool = False) -> Iterator[tuple[str, Any]]:
+    def _own_buffers_(self, persistent_only: bool = False) -> Iterator[tuple[str, Any]]:
         for name, persistent in self.__dict__.get("_buffers", {}).items():
             value = self.__dict__.get(name)
             if value is not None and (persistent or not persistent_only):
@@ -60,7 +60,7 @@ class CellState:
         """
         seen: set[int] = set()
         for cell_name, cell in self.cells_and_names(name_prefix=prefix) if recurse else [(prefix, self)]:
-            for name, value in cell._own_buffers():
+            for name, value in cell._own_buffers_():
                 if not remove_duplicate or id(value) not in seen:
                     seen.add(id(value))
                     yield f"{cell_name}.{name}" if cell_name else name, value
@@ -92,19 +92,19 @@ class CellState:
                 value if name == "keep_vars" else keep_vars,
             )
         found = OrderedDict() if destination is None else destination
-        for hook in self._state_hooks("state_dict_pre"):
+        for hook in self._state_hooks_("state_dict_pre"):
             hook(self, prefix, keep_vars)
         for name, parameter in self._params.items():
             if parameter is not None:
                 found[prefix + name] = parameter
-        for name, value in self._own_buffers(persistent_only=True):
+        for name, value in self._own_buffers_(persistent_only=True):
             found[prefix + name] = value
         if type(self).get_extra_state is not CellState.get_extra_state:
             found[prefix + _EXTRA] = self.get_extra_state()
         for name, cell in self._cells.items():
             if cell is not None:
                 cell.state_dict(destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        for hook in self._state_hooks("state_dict_post"):
+        for hook in self._state_hooks_("state_dict_post"):
             hook(self, found, prefix, {})
         return found
 
@@ -129,22 +129,22 @@ class CellState:
         given = OrderedDict(state_dict)
         missing: list[str] = []
         errors: list[str] = []
-        known = self._load(given, "", strict, missing, errors)
+        known = self._load_(given, "", strict, missing, errors)
         unexpected = [name for name in given if name not in known]
         if strict:
             errors += [f"{name!r} is missing in it" for name in missing] + [f"{name!r} has no place here" for name in unexpected]
         if errors:
             raise RuntimeError(f"load_state_dict into {type(self).__name__}: " + "; ".join(errors[:8]) + ".")
         found = _IncompatibleKeys(missing, unexpected)
-        for hook in self._state_hooks("load_state_dict_post"):
+        for hook in self._state_hooks_("load_state_dict_post"):
             hook(self, found)
         return found
 
-    def _load(self, given: Any, prefix: str, strict: bool, missing: list[str], errors: list[str]) -> set[str]:
-        for hook in self._state_hooks("load_state_dict_pre"):
+    def _load_(self, given: Any, prefix: str, strict: bool, missing: list[str], errors: list[str]) -> set[str]:
+        for hook in self._state_hooks_("load_state_dict_pre"):
             hook(self, given, prefix, {}, strict, missing, [], errors)
         known: set[str] = set()
-        own = [(name, one) for name, one in self._params.items() if one is not None] + list(self._own_buffers(persistent_only=True))
+        own = [(name, one) for name, one in self._params.items() if one is not None] + list(self._own_buffers_(persistent_only=True))
         for name, target in own:
             key = prefix + name
             known.add(key)
@@ -166,16 +166,16 @@ class CellState:
                 missing.append(key)
         for name, cell in self._cells.items():
             if cell is not None:
-                known |= cell._load(given, f"{prefix}{name}.", strict, missing, errors)
+                known |= cell._load_(given, f"{prefix}{name}.", strict, missing, errors)
         counters.cell_changed()
         return known
 
     # ---- hooks of both
 
-    def _state_hooks(self, kind: str) -> list[Any]:
+    def _state_hooks_(self, kind: str) -> list[Any]:
         return list(self.__dict__.get("_hooks_of_state", {}).get(kind, {}).values())
 
-    def _register_state_hook(self, kind: str, hook: Callable[..., Any]) -> HookHandle:
+    def _register_state_hook_(self, kind: str, hook: Callable[..., Any]) -> HookHandle:
         if not callable(hook):
             raise TypeError(f"register_{kind}_hook({hook!r:.40}): expected a function, got {type(hook).__name__}.")
         hooks = self.__dict__.setdefault("_hooks_of_state", {}).setdefault(kind, OrderedDict())
@@ -185,26 +185,26 @@ class CellState:
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Calls `hook(cell, prefix, keep_vars)` before state_dict."""
-        return self._register_state_hook("state_dict_pre", hook)
+        return self._register_state_hook_("state_dict_pre", hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Calls `hook(cell, state_dict, prefix, local_metadata)` after state_dict; it may change the dictionary."""
-        return self._register_state_hook("state_dict_post", hook)
+        return self._register_state_hook_("state_dict_post", hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Calls `hook(cell, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)` before loading."""
-        return self._register_state_hook("load_state_dict_pre", hook)
+        return self._register_state_hook_("load_state_dict_pre", hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Calls `hook(cell, incompatible_keys)` after load_state_dict; it may empty the lists."""
-        return self._register_state_hook("load_state_dict_post", hook)
+        return self._register_state_hook_("load_state_dict_post", hook)
 
     # ---- another dtype or device
 
-    def _tensors(self, recurse: bool = True) -> Iterator[Any]:
+    def _tensors_(self, recurse: bool = True) -> Iterator[Any]:
         for _, cell in self.cells_and_names() if recurse else [("", self)]:
             yield from (one for one in cell._params.values() if one is not None)
-            yield from (value for _, value in cell._own_buffers())
+            yield from (value for _, value in cell._own_buffers_())
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """Casts Parameters and buffers that hold floating numbers: `to(dtype)`, `to(tensor)` or `to(device, dtype)`; gives itself back.
@@ -219,7 +219,7 @@ class CellState:
             return self
         if not dtypes.to_torch(dtype).is_floating_point and not dtypes.to_torch(dtype).is_complex:
             raise TypeError(f"Cell.to({dtype}): expected a dtype of floating or complex numbers.")
-        for tensor in self._tensors():
+        for tensor in self._tensors_():
             own = raw(tensor)
             if own.is_floating_point() or own.is_complex():
                 rebind(tensor, own.to(dtypes.to_torch(dtype)))
@@ -230,7 +230,7 @@ class CellState:
         """Gives Parameters and buffers new memory with no values of any meaning; gives itself back."""
         if device is not None:
             check_device("Cell.to_empty", device)
-        for tensor in self._tensors(recurse):
+        for tensor in self._tensors_(recurse):
             rebind(tensor, raw(tensor).new_empty(raw(tensor).shape))
         counters.cell_changed()
         return self

@@ -26,7 +26,7 @@ class GraphCell(Cell):
             raise TypeError(message(f"GraphCell({short(graph)})", f"what load gives, got {type(graph).__name__}", hint=hint))
         if obf_random_seed is not None:
             raise ValueError(message(f"GraphCell(obf_random_seed={short(obf_random_seed)})", "None: obfuscated files can't be read"))
-        own = self._given(params_init, graph.model)
+        own = self._given_(params_init, graph.model)
         for name, t in graph.model.parameters.items():
             value = own[name] if name in own else Parameter(running.tensor(t), name=name)
             self.insert_param_to_cell(name, value, check_name_contain_dot=False)
@@ -34,7 +34,7 @@ class GraphCell(Cell):
         self._order = tuple(graph.model.parameters)
 
     @staticmethod
-    def _given(params_init: Any, model: Any) -> dict[str, Parameter]:
+    def _given_(params_init: Any, model: Any) -> dict[str, Parameter]:
         if params_init is None:
             return {}
         if not isinstance(params_init, dict):

@@ -37,7 +37,7 @@ class _Decay(LearningRateSchedule):
         positive(type(self).__name__, learning_rate=learning_rate, decay_rate=decay_rate, decay_steps=decay_steps)
         self.learning_rate, self.decay_rate, self.decay_steps, self.is_stair = learning_rate, decay_rate, decay_steps, is_stair
 
-    def fraction(self, global_step: Any) -> Any:
+    def _fraction_(self, global_step: Any) -> Any:
         """step / decay_steps."""
         part = ops.cast(global_step, dtypes.float32) / self.decay_steps
         return ops.floor(part) if self.is_stair else part
@@ -48,7 +48,7 @@ class ExponentialDecayLR(_Decay):
 
     def construct(self, global_step: Any) -> Any:
         """The rate of `global_step`."""
-        return self.learning_rate * ops.pow(self.decay_rate, self.fraction(global_step))
+        return self.learning_rate * ops.pow(self.decay_rate, self._fraction_(global_step))
 
 
 class NaturalExpDecayLR(_Decay):
@@ -67,7 +67,7 @@ class InverseDecayLR(_Decay):
 
     def construct(self, global_step: Any) -> Any:
         """The rate of `global_step`."""
-        return self.learning_rate / (1 + self.decay_rate * self.fraction(global_step))
+        return self.learning_rate / (1 + self.decay_rate * self._fraction_(global_step))
 
 
 class CosineDecayLR(LearningRateSchedule):

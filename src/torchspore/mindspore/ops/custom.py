@@ -300,15 +300,15 @@ class Custom(Primitive):
         self.add_prim_attr("reg_info", reg_info)
 
     def __call__(self, *inputs: Any) -> Any:
-        return with_gradient(self._computed, self._gradient, "Custom")(*inputs)
+        return with_gradient(self._computed_, self._gradient_, "Custom")(*inputs)
 
-    def _computed(self, *inputs: Any) -> Any:
+    def _computed_(self, *inputs: Any) -> Any:
         watching.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
         function = marks.marked(self.func, f"Custom {getattr(self.func, '__name__', 'function')}") if marks.wanted else self.func
         found = function(*[create.to_numpy(one) if isinstance(one, TensorBase) else one for one in inputs])
         parts = found if isinstance(found, tuple) else (found,)
-        shapes = self._said(self.out_shape, [tuple(one._t.shape) for one in inputs if isinstance(one, TensorBase)], len(parts))
-        kinds = self._said(self.out_dtype, [dtypes.FROM_TORCH[one._t.dtype] for one in inputs if isinstance(one, TensorBase)], len(parts))
+        shapes = self._said_(self.out_shape, [tuple(one._t.shape) for one in inputs if isinstance(one, TensorBase)], len(parts))
+        kinds = self._said_(self.out_dtype, [dtypes.FROM_TORCH[one._t.dtype] for one in inputs if isinstance(one, TensorBase)], len(parts))
         made = []
         for part, shape, kind in zip(parts, shapes, kinds):
             array = np.asarray(part)
@@ -317,7 +317,7 @@ class Custom(Primitive):
             made.append(wrap(create.from_array(np.ascontiguousarray(array), None if kind is None else dtypes.to_torch(kind))))
         return tuple(made) if isinstance(found, tuple) else made[0]
 
-    def _said(self, what: Any, of_inputs: list[Any], count: int) -> list[Any]:
+    def _said_(self, what: Any, of_inputs: list[Any], count: int) -> list[Any]:
         """What `out_shape` or `out_dtype` says of each of `count` results; None where it says nothing."""
         if what is None:
             return [None] * count
@@ -325,7 +325,7 @@ class Custom(Primitive):
         many = isinstance(said, (tuple, list)) and count > 1
         return list(said) if many else [said] * count
 
-    def _gradient(self, *arguments: Any) -> Any:
+    def _gradient_(self, *arguments: Any) -> Any:
         if self.bprop is None:
             raise RuntimeError("Custom: expected a bprop, since a gradient is asked for.\n\nhint: write Custom(..., bprop=function).")
         return self.bprop(*arguments)

@@ -70,7 +70,7 @@ class Primitive:
             self.__class__ = _laying_out(type(self))
             layer = self.__dict__.pop("_part_of", None)
             if layer is not None:
-                layer._compute_by_parts(self.name)
+                layer._compute_by_parts_(self.name)
         for key, strategy in (("in_layout", in_strategy), ("out_layout", out_strategy)):
             if strategy and strategy_checks.is_layout(strategy[0]):
                 self.add_prim_attr(key, strategy_checks.as_attributes(strategy))

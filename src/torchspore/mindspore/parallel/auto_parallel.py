@@ -45,7 +45,7 @@ class AutoParallel(Cell):
         self.network = network
         self._parallel_mode = parallel_mode
         self._settings: dict[str, Any] = {}
-        self._keep("AutoParallel", parallel_mode=parallel_mode)
+        self._keep_("AutoParallel", parallel_mode=parallel_mode)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with self._acting():
@@ -105,7 +105,7 @@ class AutoParallel(Cell):
         """What the network gives."""
         return self.network(*args, **kwargs)
 
-    def _keep(self, call: str, **values: Any) -> None:
+    def _keep_(self, call: str, **values: Any) -> None:
         self._settings.update({call: True, **{f"{call}.{name}": value for name, value in values.items()}})
         shown = ", ".join(f"{name}={short(value)}" for name, value in values.items())
         if devices.devices()[0] == 1:
@@ -116,7 +116,7 @@ class AutoParallel(Cell):
             raise TypeError(message(f"{call}({short(file_path)})", f"a path, got {type(file_path).__name__}"))
         if is_absolute and not os.path.isabs(file_path):
             raise KeyError(message(f"{call}({file_path!r})", "an absolute path"))
-        self._keep(call, file_path=file_path)
+        self._keep_(call, file_path=file_path)
 
     def load_param_strategy_file(self, file_path: str) -> None:
         """Names the file that strategies of Parameters are read from."""
@@ -148,7 +148,7 @@ class AutoParallel(Cell):
             raise TypeError(message(f"dataset_strategy({short(config)})", f"a str or a tuple, got {type(config).__name__}"))
         if isinstance(config, str) and config not in ("full_batch", "data_parallel"):
             raise ValueError(message(f"dataset_strategy({config!r})", "'full_batch' or 'data_parallel'"))
-        self._keep("dataset_strategy", config=config)
+        self._keep_("dataset_strategy", config=config)
 
     def hsdp(self, shard_size: int = -1, threshold: int = 64, optimizer_level: str = "level1") -> None:
         """Says how the optimizer's state is shared: by so many processes (-1: all), for Parameters from `threshold` KB on."""
@@ -161,7 +161,7 @@ class AutoParallel(Cell):
             raise ValueError(message(f"hsdp(threshold={threshold})", "an int from 0 on"))
         if optimizer_level not in ("level1", "level2", "level3"):
             raise ValueError(message(f"hsdp(optimizer_level={short(optimizer_level)})", one_of(("level1", "level2", "level3"))))
-        self._keep("hsdp", shard_size=shard_size, threshold=threshold, optimizer_level=optimizer_level)
+        self._keep_("hsdp", shard_size=shard_size, threshold=threshold, optimizer_level=optimizer_level)
 
     def pipeline(self, stages: int = 1, output_broadcast: bool = False, interleave: bool = False, scheduler: str = "1f1b") -> None:
         """Says over how many stages the network is spread."""
@@ -175,7 +175,7 @@ class AutoParallel(Cell):
         schedulers = ("1f1b", "gpipe", "seqpipe", "seqvpp", "seqsmartvpp", "zero_bubble_v")
         if scheduler not in schedulers:
             raise ValueError(message(f"pipeline(scheduler={short(scheduler)})", one_of(schedulers)))
-        self._keep("pipeline", stages=stages, output_broadcast=output_broadcast, interleave=interleave, scheduler=scheduler)
+        self._keep_("pipeline", stages=stages, output_broadcast=output_broadcast, interleave=interleave, scheduler=scheduler)
 
     def get_pipeline_stages(self) -> int:
         """How many stages `pipeline` named; 1 where it was not called."""
@@ -189,7 +189,7 @@ class AutoParallel(Cell):
         for name in config:
             if name not in kinds:
                 raise KeyError(message(f"comm_fusion({{{short(name)}: ...}})", one_of(kinds)))
-        self._keep("comm_fusion", config=config)
+        self._keep_("comm_fusion", config=config)
 
     def transformer_opt(self, file_path: str | None) -> None:
         """Names a file of speed-up switches; None or '' names none."""
@@ -209,7 +209,7 @@ def settings_of(network: Any) -> Iterator[None]:
 
 def _switch(name: str, doc: str) -> Callable[[AutoParallel], None]:
     def switch(self: AutoParallel) -> None:
-        self._keep(name)
+        self._keep_(name)
 
     switch.__name__ = name
     switch.__qualname__ = f"AutoParallel.{name}"

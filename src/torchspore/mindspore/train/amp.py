@@ -156,8 +156,8 @@ def choose_by_operator(network: Any, dtype: Any) -> Any:
 def _compute(cell: Cell, how: Any) -> None:
     """Lets a Cell compute as `how` says, but where `to_float` has said it already."""
     own = cell.__dict__
-    if not isinstance(own["_lower"], Lowered):
-        own["_lower"] = how
+    if not isinstance(own["_lower_"], Lowered):
+        own["_lower_"] = how
         counters.calls_changed()
 
 

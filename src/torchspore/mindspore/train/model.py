@@ -43,7 +43,7 @@ class Model:
     Further arguments: `loss_scale_manager`, `keep_batchnorm_fp32`. Raises TypeError and ValueError for arguments that do not fit.
     """
 
-    _boost_level = "O0"
+    _boost_level_ = "O0"
 
     def __init__(
         self, network: Cell, loss_fn: Any = None, optimizer: Any = None, metrics: Any = None, eval_network: Cell | None = None,
@@ -54,11 +54,11 @@ class Model:
             _check_optimizer(optimizer)
         if eval_network is not None:
             check_type("Model", "eval_network", eval_network, Cell, "a Cell")
-        self._amp_level, self._boost_level = amp_level, kwargs.get("acc_level", boost_level)
+        self._amp_level, self._boost_level_ = amp_level, kwargs.get("acc_level", boost_level)
         self._check_kwargs(kwargs)
         self._process_amp_args(kwargs)
         network, optimizer, eval_network = amp.boosted(
-            network, optimizer, eval_network, metrics is not None, self._boost_level, kwargs.get("boost_config_dict", ""),
+            network, optimizer, eval_network, metrics is not None, self._boost_level_, kwargs.get("boost_config_dict", ""),
         )
         self._network, self._loss_fn, self._optimizer = network, loss_fn, optimizer
         self._train_network = self._build_train_network()
@@ -72,7 +72,7 @@ class Model:
 
     def _check_kwargs(self, kwargs: dict[str, Any]) -> None:
         amp.check_level("Model", self._amp_level)
-        amp.check_boost("Model", self._boost_level)
+        amp.check_boost("Model", self._boost_level_)
         for name in kwargs:
             if name not in _KEYWORDS:
                 raise ValueError(message(f"Model({name}=...)", f"an argument that Model has, such as {one_of(_KEYWORDS)}"))
@@ -82,7 +82,7 @@ class Model:
             check_bool("Model", "keep_batchnorm_fp32", kwargs["keep_batchnorm_fp32"])
 
     def _process_amp_args(self, kwargs: dict[str, Any]) -> None:
-        self._keywords = {name: kwargs[name] for name in ("loss_scale_manager", "keep_batchnorm_fp32") if name in kwargs}
+        self._keywords_ = {name: kwargs[name] for name in ("loss_scale_manager", "keep_batchnorm_fp32") if name in kwargs}
 
     @property
     def train_network(self) -> Cell:
@@ -102,21 +102,21 @@ class Model:
     def _build_train_network(self) -> Cell:
         if self._optimizer is not None:
             return amp.build_train_network(
-                self._network, self._optimizer, self._loss_fn, self._amp_level, self._boost_level, **self._keywords
+                self._network, self._optimizer, self._loss_fn, self._amp_level, self._boost_level_, **self._keywords_
             )
-        amp.lower_precision(self._network, self._amp_level, self._keywords.get("keep_batchnorm_fp32"))
+        amp.lower_precision(self._network, self._amp_level, self._keywords_.get("keep_batchnorm_fp32"))
         return self._network if self._loss_fn is None else WithLossCell(self._network, self._loss_fn)
 
     def _build_eval_network(self, metrics: Any, eval_network: Cell | None, eval_indexes: Any) -> None:
         self._metric_fns = get_metrics(metrics)
-        self._eval_indexes = _eval_indexes(eval_indexes)
+        self._eval_indexes_ = _eval_indexes(eval_indexes)
         self._eval_network = eval_network
         if eval_network is not None or not self._metric_fns:
             return
         if self._loss_fn is None:
             hint = "write Model(network, loss_fn, metrics=...)"
             raise ValueError(message("Model(metrics=...) without eval_network or loss_fn", "one of the two, to evaluate with", hint=hint))
-        self._eval_indexes = [0, 1, 2]
+        self._eval_indexes_ = [0, 1, 2]
         self._eval_network = WithEvalCell(self._network, self._loss_fn, self._amp_level in ("O2", "O3"))
 
     def _build_predict_network(self) -> None:
@@ -139,8 +139,8 @@ class Model:
         Raises TypeError and ValueError for arguments that do not fit, ValueError for a dataset without rows or with more columns than
         data and label.
         """
-        self._check_train("Model.train", epoch, train_dataset, dataset_sink_mode, sink_size, initial_epoch)
-        self._fit(epoch, train_dataset, None, set(), callbacks, dataset_sink_mode, sink_size, initial_epoch)
+        self._check_train_("Model.train", epoch, train_dataset, dataset_sink_mode, sink_size, initial_epoch)
+        self._fit_(epoch, train_dataset, None, set(), callbacks, dataset_sink_mode, sink_size, initial_epoch)
 
     @_as_its_network_says
     def fit(
@@ -148,7 +148,7 @@ class Model:
         dataset_sink_mode: bool = False, valid_dataset_sink_mode: bool = False, sink_size: int = -1, initial_epoch: int = 0,
     ) -> None:
         """Trains like `train` and evaluates on `valid_dataset` after every `valid_frequency` epochs, or after those in that list."""
-        self._check_train("Model.fit", epoch, train_dataset, dataset_sink_mode, sink_size, initial_epoch)
+        self._check_train_("Model.fit", epoch, train_dataset, dataset_sink_mode, sink_size, initial_epoch)
         check_bool("Model.fit", "valid_dataset_sink_mode", valid_dataset_sink_mode)
         evaluated: set[int] = set()
         if valid_dataset is not None:
@@ -160,9 +160,9 @@ class Model:
                     )
                 )
             evaluated = _valid_epochs(valid_frequency, epoch, initial_epoch)
-        self._fit(epoch, train_dataset, valid_dataset, evaluated, callbacks, dataset_sink_mode, sink_size, initial_epoch)
+        self._fit_(epoch, train_dataset, valid_dataset, evaluated, callbacks, dataset_sink_mode, sink_size, initial_epoch)
 
-    def _check_train(self, call: str, epoch: Any, dataset: Any, sink: Any, sink_size: Any, initial_epoch: Any) -> None:
+    def _check_train_(self, call: str, epoch: Any, dataset: Any, sink: Any, sink_size: Any, initial_epoch: Any) -> None:
         check_int(call, "epoch", epoch, 1)
         check_bool(call, "dataset_sink_mode", sink)
         check_int(call, "initial_epoch", initial_epoch, 0)
@@ -171,7 +171,7 @@ class Model:
         _check_sink_size(call, sink_size)
         _check_dataset(call, "train_dataset", dataset)
 
-    def _fit(
+    def _fit_(
         self,
         epoch: int,
         dataset: Any,
@@ -191,7 +191,7 @@ class Model:
             mode="train",
             loss_fn=self._loss_fn,
             optimizer=self._optimizer,
-            loss_scale_mananger=self._keywords.get("loss_scale_manager"),
+            loss_scale_mananger=self._keywords_.get("loss_scale_manager"),
             parallel_mode=setting.mode(),
             device_number=setting.device_num(),
             network=self._network,
@@ -216,7 +216,7 @@ class Model:
             with CallbackManager(callbacks) as called, bar or contextlib.nullcontext():
                 called.on_train_begin(run)
                 for number in range(initial_epoch + 1, epoch + 1):
-                    self._train_epoch(number, batches, called, run, state, bar)
+                    self._train_epoch_(number, batches, called, run, state, bar)
                     if number in evaluated and not run.get_stop_requested():
                         self._eval_in_fit(valid_dataset, callbacks, state)
                     called.on_train_epoch_end(run)
@@ -228,13 +228,13 @@ class Model:
         finally:
             batches.stop()
 
-    def _train_epoch(self, number: int, batches: Any, called: CallbackManager, run: RunContext, state: Any, bar: Any) -> None:
+    def _train_epoch_(self, number: int, batches: Any, called: CallbackManager, run: RunContext, state: Any, bar: Any) -> None:
         state.cur_epoch_num = number
         set_cur_net(self._train_network)
         self._train_network.set_train()
         called.on_train_epoch_begin(run)
         for batch in batches:
-            self._check_batch("train_dataset", batch)
+            self._check_batch_("train_dataset", batch)
             state.cur_step_num += 1
             state.train_dataset_element = batch
             called.on_train_step_begin(run)
@@ -245,13 +245,13 @@ class Model:
             if run.get_stop_requested():
                 break
 
-    def _check_batch(self, name: str, batch: list[Any]) -> None:
+    def _check_batch_(self, name: str, batch: list[Any]) -> None:
         if self._loss_fn is not None and len(batch) != 2:
             hint = "join the columns in a map, or leave loss_fn out and let the network compute the loss"
             raise ValueError(message(f"Model with loss_fn: {name} has {len(batch)} columns", "two, data and label", hint=hint))
 
     def _eval_in_fit(self, dataset: Any, callbacks: Any, state: Any) -> None:
-        results, last_loss = self._evaluate(dataset, callbacks, False, InternalCallbackParam(state))
+        results, last_loss = self._evaluate_(dataset, callbacks, False, InternalCallbackParam(state))
         state.metrics = results
         # EarlyStopping and ReduceLROnPlateau follow 'eval_loss', which is there whatever the metrics are.
         state.eval_results = {**results, "eval_loss": last_loss}
@@ -265,9 +265,11 @@ class Model:
         _check_dataset("Model.eval", "valid_dataset", valid_dataset)
         if not self._metric_fns:
             raise ValueError(message("Model.eval of a Model without metrics", "metrics", hint="write Model(..., metrics={'accuracy'})"))
-        return self._evaluate(valid_dataset, callbacks, dataset_sink_mode)[0]
+        return self._evaluate_(valid_dataset, callbacks, dataset_sink_mode)[0]
 
-    def _evaluate(self, dataset: Any, callbacks: Any, sink: bool, state: InternalCallbackParam | None = None) -> tuple[dict[str, Any], Any]:
+    def _evaluate_(
+        self, dataset: Any, callbacks: Any, sink: bool, state: InternalCallbackParam | None = None,
+    ) -> tuple[dict[str, Any], Any]:
         """The metrics and the last batch's loss; `state` is a copy of the training's in `fit`."""
         assert self._eval_network is not None
         state = InternalCallbackParam() if state is None else state
@@ -286,7 +288,7 @@ class Model:
                 called.on_eval_epoch_begin(run)
                 for batch in batches:
                     if self._loss_fn is not None and isinstance(self._eval_network, WithEvalCell):
-                        self._check_batch("valid_dataset", batch)
+                        self._check_batch_("valid_dataset", batch)
                     state.cur_step_num += 1
                     state.eval_dataset_element = batch
                     called.on_eval_step_begin(run)
@@ -305,8 +307,8 @@ class Model:
     def _update_metrics(self, outputs: Any) -> None:
         values = tree.listed(outputs)
         for metric in self._metric_fns.values():
-            if self._eval_indexes:
-                loss, predicted, label = self._eval_indexes
+            if self._eval_indexes_:
+                loss, predicted, label = self._eval_indexes_
                 metric.update(values[loss]) if isinstance(metric, Loss) else metric.update(values[predicted], values[label])
             else:
                 metric.update(*values)
@@ -341,17 +343,17 @@ class Model:
             raise ValueError(message("Model.build(valid_dataset=...) of a Model without metrics", "metrics",
                                      hint="write Model(..., metrics={'accuracy'})"))
         if train_dataset is not None:
-            self._compile("Model.build", "train_dataset", train_dataset, self._train_network, True)
+            self._compile_("Model.build", "train_dataset", train_dataset, self._train_network, True)
         if valid_dataset is not None and self._eval_network is not None:
-            self._compile("Model.build", "valid_dataset", valid_dataset, self._eval_network, False)
+            self._compile_("Model.build", "valid_dataset", valid_dataset, self._eval_network, False)
 
-    def _compile(self, call: str, name: str, dataset: Any, network: Cell, is_training: bool) -> None:
+    def _compile_(self, call: str, name: str, dataset: Any, network: Cell, is_training: bool) -> None:
         _check_dataset(call, name, dataset)
         if dataset.get_dataset_size() == 0:
             raise ValueError(message(f"{call}({name}=...)", "a dataset with rows; this one has none"))
         batch = _first_batch(dataset)
         if is_training or isinstance(network, WithEvalCell):
-            self._check_batch(name, batch)
+            self._check_batch_(name, batch)
         if _is_graph_mode():
             network.set_train(is_training)
             network.compile(*batch)
@@ -384,7 +386,7 @@ class Model:
         if not dataset_sink_mode:
             raise ValueError(message(f"{call}(dataset_sink_mode=False)", "True: what is found holds for both"))
         _check_sink_size(call, sink_size)
-        self._compile(call, "train_dataset", train_dataset, self._train_network, True)
+        self._compile_(call, "train_dataset", train_dataset, self._train_network, True)
         return self._train_network.parameter_layout_dict
 
 

@@ -61,7 +61,7 @@ def test_an_option_that_stays_costs_no_capture() -> None:
     compiled = ms.jit(lambda x: x * ms.get_context("max_call_depth") + len(context.get_offload_context()))
     for _ in range(4):
         compiled(Tensor(1.0))
-    assert len(compiled._graphs) == 1 and len(next(iter(compiled._graphs.values())).graphs) == 1
+    assert len(compiled._graphs_) == 1 and len(next(iter(compiled._graphs_.values())).graphs) == 1
 
 
 def test_other_managers_are_no_scope() -> None:
@@ -78,7 +78,7 @@ def test_other_managers_are_no_scope() -> None:
 
     compiled = ms.jit(calls)
     assert [float(compiled(Tensor(1.0))) for _ in range(2)] == [3.0, 3.0]
-    assert next(iter(compiled._graphs.values())).graphs
+    assert next(iter(compiled._graphs_.values())).graphs
 
 
 @pytest.mark.parametrize("filters", ["always", "error", "default", "ignore", "ignore always ignore error"])

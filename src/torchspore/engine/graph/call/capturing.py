@@ -79,7 +79,7 @@ def capture(
     wasted = _wasted(owner, own, entry.settings.is_split)
     if wasted is not None:
         return wasted
-    if entry.is_open and len(entry.graphs) >= dynamic_shapes.SPLITS and "_open_inputs" not in owner.__dict__:
+    if entry.is_open and len(entry.graphs) >= dynamic_shapes.SPLITS and "_open_inputs_" not in owner.__dict__:
         return Refusal("needs another graph for each length")
     why = reason_again(entry, own)
     if entry.graphs:

@@ -78,13 +78,13 @@ class Table(OrderedDict[Any, Entry]):
 
 def table_of(owner: Any) -> Table:
     """The table that hangs on a Cell or function."""
-    found = owner.__dict__.get("_graphs")
-    return owner.__dict__.setdefault("_graphs", Table()) if found is None else found
+    found = owner.__dict__.get("_graphs_")
+    return owner.__dict__.setdefault("_graphs_", Table()) if found is None else found
 
 
 def facts_of(owner: Any, function: Any) -> tuple[list[int], int]:
     """How often each graph of a function ran, and how many kinds of calls of it could not be one graph."""
-    entries = [entry for entry in owner.__dict__.get("_graphs", {}).values() if entry.form is not None and entry.form[0] is function]
+    entries = [entry for entry in owner.__dict__.get("_graphs_", {}).values() if entry.form is not None and entry.form[0] is function]
     return [graph.runs for entry in entries for graph in entry.graphs], sum(1 for entry in entries if entry.refusal is not None)
 
 
@@ -92,7 +92,7 @@ def open_axes(owner: Any, args: tuple[Any, ...]) -> dict[int, dynamic_shapes.Axe
     """By id of the Tensor, the axes of a call that may have any length: `set_inputs` says so, or many lengths were seen."""
     if engine.frame() is not None:
         return NO_AXES
-    if "_open_inputs" in owner.__dict__:
+    if "_open_inputs_" in owner.__dict__:
         return dynamic_shapes.declared(owner, args)
     lengths = table_of(owner).lengths
     return lengths.axes(args) if lengths.open else NO_AXES

@@ -81,9 +81,9 @@ class _Closed(tuple[Any, ...]):
 
 def close(owner: Any) -> None:
     """Is told that open lengths do not do for a Cell or function."""
-    kept = owner.__dict__.pop("_open_inputs", ())
+    kept = owner.__dict__.pop("_open_inputs_", ())
     if any(hasattr(size, "fits") for like in kept for size in getattr(like, "symbolic", ())):
-        owner.__dict__["_open_inputs"] = _Closed(kept)
+        owner.__dict__["_open_inputs_"] = _Closed(kept)
 
 
 def declared(owner: Any, args: Sequence[Any]) -> dict[int, Axes]:
@@ -91,7 +91,7 @@ def declared(owner: Any, args: Sequence[Any]) -> dict[int, Axes]:
 
     torch knows 0 and 1 by themselves: such lengths have graphs of their own.
     """
-    kept = owner.__dict__.get("_open_inputs")
+    kept = owner.__dict__.get("_open_inputs_")
     if not kept:
         return {}
     found: dict[int, Axes] = {}

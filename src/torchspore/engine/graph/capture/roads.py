@@ -190,7 +190,7 @@ class Roads:
                     self.meet(content)
         else:
             own = vars(function)
-            if any(name not in ("_graphs", "_jit_config", "source", "__wrapped__") for name in own):
+            if any(name not in ("_graphs_", "_jit_config_", "source", "__wrapped__") for name in own):
                 self._add(Space(own))
         self.meet(getattr(function, "__wrapped__", None))
         if hasattr(function, "registry") and hasattr(function, "dispatch"):          # functools.singledispatch

@@ -15,9 +15,9 @@ from torchspore.engine.tree import entries
 
 _LARGEST = 64 << 20
 """Bytes of an array that are compared at each call, at most."""
-CELLS_OWN = ("_graphs", "_hooks", "_forward", "_changed_at", "_is_step", "_covered")
+CELLS_OWN = ("_graphs_", "_hooks_", "_forward_", "_changed_at_", "_is_step_", "_covered_")
 """Attributes of a Cell that are no business of the program's."""
-_OURS = ("_graphs",)
+_OURS = ("_graphs_",)
 """Attributes in which torchspore keeps something of its own."""
 
 

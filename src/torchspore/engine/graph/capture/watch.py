@@ -389,8 +389,8 @@ class Watch:
 
 
 def _change_themselves(changed: list[Any]) -> bool:
-    """Whether all of `changed` are objects of a class with `changes_itself`, or their attributes."""
-    owners = [value for value in changed if getattr(type(value), "changes_itself", False)]
+    """Whether all of `changed` are objects of a class with `_changes_itself_`, or their attributes."""
+    owners = [value for value in changed if getattr(type(value), "_changes_itself_", False)]
     kept = {id(value) for value in owners} | {id(value.__dict__) for value in owners}
     return all(id(value) in kept for value in changed)
 

@@ -102,9 +102,9 @@ def _noting(self: Any, name: str) -> Any:
         key = (id(own), name)
         if key in watch.numbers and key not in watch.written:
             return watch.numbers[key]
-        if name == "_hooks":
+        if name == "_hooks_":
             watch.taken(own[name], name)
-        elif name != "_graphs":
+        elif name != "_graphs_":
             watch.read(own, name, own[name], True)
         return object.__getattribute__(self, name)
     for kept in ("_params", "_cells"):

@@ -45,7 +45,7 @@ class DSCallback:
     def ds_step_end(self, ds_run_context: DSRunContext) -> None:
         """Is called after a step."""
 
-    def _wants(self, event: str) -> bool:
+    def _wants_(self, event: str) -> bool:
         """Whether a subclass has overwritten this method."""
         return getattr(type(self), event) is not getattr(DSCallback, event)
 
@@ -71,43 +71,43 @@ class WaitedDSCallback(Callback, DSCallback):
         """Is called before a step of the map, once the training has ended the one `step_size` before."""
 
     def ds_epoch_begin(self, ds_run_context: DSRunContext) -> None:
-        if ds_run_context.cur_epoch_num > 1 and self._overwrites("sync_epoch_begin"):
-            self._wait(lambda: self._epochs >= ds_run_context.cur_epoch_num - 1, "epoch")
+        if ds_run_context.cur_epoch_num > 1 and self._overwrites_("sync_epoch_begin"):
+            self._wait_(lambda: self._epochs >= ds_run_context.cur_epoch_num - 1, "epoch")
             self.sync_epoch_begin(self.train_run_context, ds_run_context)
 
     def ds_step_begin(self, ds_run_context: DSRunContext) -> None:
-        if ds_run_context.cur_step_num > self.step_size and self._overwrites("sync_step_begin"):
-            self._wait(lambda: self._steps >= ds_run_context.cur_step_num - self.step_size, "step")
+        if ds_run_context.cur_step_num > self.step_size and self._overwrites_("sync_step_begin"):
+            self._wait_(lambda: self._steps >= ds_run_context.cur_step_num - self.step_size, "step")
             self.sync_step_begin(self.train_run_context, ds_run_context)
 
     def step_end(self, run_context: Any) -> None:
         """Tells the map that a step of the training has ended; a subclass that overwrites it calls it."""
-        self._tell(run_context, steps=1)
+        self._tell_(run_context, steps=1)
 
     def epoch_end(self, run_context: Any) -> None:
         """Tells the map that an epoch of the training has ended; a subclass that overwrites it calls it."""
-        self._tell(run_context, epochs=1)
+        self._tell_(run_context, epochs=1)
 
     def end(self, run_context: Any) -> None:
         """Lets a map that waits go on: no step comes any more."""
         self._has_ended = True
-        self._tell(run_context)
+        self._tell_(run_context)
 
-    def _overwrites(self, name: str) -> bool:
+    def _overwrites_(self, name: str) -> bool:
         return getattr(type(self), name) is not getattr(WaitedDSCallback, name)
 
-    def _wants(self, event: str) -> bool:
+    def _wants_(self, event: str) -> bool:
         waits = {"ds_epoch_begin": "sync_epoch_begin", "ds_step_begin": "sync_step_begin"}
         own = getattr(type(self), event) is not getattr(WaitedDSCallback, event)
-        return own or (event in waits and self._overwrites(waits[event]))
+        return own or (event in waits and self._overwrites_(waits[event]))
 
-    def _tell(self, run_context: Any, steps: int = 0, epochs: int = 0) -> None:
+    def _tell_(self, run_context: Any, steps: int = 0, epochs: int = 0) -> None:
         with self._changed:
             self.train_run_context = run_context
             self._steps, self._epochs = self._steps + steps, self._epochs + epochs
             self._changed.notify_all()
 
-    def _wait(self, is_reached: Any, what: str) -> None:
+    def _wait_(self, is_reached: Any, what: str) -> None:
         seconds = config.get_callback_timeout()
         end = time.monotonic() + seconds
         with self._changed:
@@ -123,7 +123,7 @@ class Caller:
 
     def __init__(self, callbacks: list[DSCallback]) -> None:
         self._context = DSRunContext()
-        self._wanted = {event: [one for one in callbacks if one._wants(event)] for event in _EVENTS}
+        self._wanted = {event: [one for one in callbacks if one._wants_(event)] for event in _EVENTS}
         self._call("ds_begin")
 
     def epoch_begin(self) -> None:

@@ -92,13 +92,13 @@ class _Order(FilesOrder):
         self._rows = sum(lengths)
         self._shares, self._share = num_shards or 1, shard_id or 0
 
-    def _positions(self, count: int, state: dict[str, Any]) -> list[int]:
+    def _positions_(self, count: int, state: dict[str, Any]) -> list[int]:
         order = self._shuffled(state["seed"] + state["epoch"] + 1, state)
         order += range(self._rows, count)
         if self._is_sharded:
             share = -(-count // self._shares)
             order = [order[(self._share + n * self._shares) % count] for n in range(share)] if count else []
-        return order[: self._limited(len(order))]
+        return order[: self._limited_(len(order))]
 
     def _shuffled(self, seed: int, state: dict[str, Any]) -> list[int]:
         if self.shuffle in (Shuffle.FILES, Shuffle.INFILE):
@@ -120,5 +120,5 @@ class _Order(FilesOrder):
                 engine.shuffle(rows)
         return [row for rows in files for row in rows]
 
-    def length(self, count: int) -> int:
-        return self._limited(-(-count // self._shares))
+    def _length_(self, count: int) -> int:
+        return self._limited_(-(-count // self._shares))

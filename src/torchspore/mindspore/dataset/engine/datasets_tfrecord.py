@@ -154,7 +154,7 @@ class _Order(FilesOrder):
         super().__init__(shuffle, lengths, shares is not None, most)
         self._shares = shares
 
-    def _positions(self, count: int, state: dict[str, Any]) -> list[int]:
+    def _positions_(self, count: int, state: dict[str, Any]) -> list[int]:
         engine = Twister32(state["seed"] + state["epoch"])
         files = list(self._files)
         if self.shuffle is Shuffle.FILES:
@@ -162,7 +162,7 @@ class _Order(FilesOrder):
         rows = self._share(files, count)
         if self.shuffle is Shuffle.GLOBAL:
             engine.shuffle(rows)
-        return rows[: self._limited(len(rows))]
+        return rows[: self._limited_(len(rows))]
 
     def _share(self, files: list[list[int]], count: int) -> list[int]:
         if self._shares is None:
@@ -174,5 +174,5 @@ class _Order(FilesOrder):
         share = -(-count // number)
         return [rows[(own * share + n) % count] for n in range(share)] if count else []
 
-    def length(self, count: int) -> int:
-        return self._limited(len(self._share(self._files, count)))
+    def _length_(self, count: int) -> int:
+        return self._limited_(len(self._share(self._files, count)))

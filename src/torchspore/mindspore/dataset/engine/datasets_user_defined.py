@@ -310,7 +310,7 @@ class NumpySlicesDataset(GeneratorDataset):
         return self.source.row(index) if self.source.is_plain else super()._read(index)
 
     def _gathers(self) -> bool:
-        return self.cache is None and self.source.is_light and self.sampler.reads_ahead()
+        return self.cache is None and self.source.is_light and self.sampler._reads_ahead_()
 
     def _gather(self, indices: list[int]) -> list[np.ndarray]:
         return self.source.columns(indices)

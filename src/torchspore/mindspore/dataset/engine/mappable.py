@@ -92,7 +92,7 @@ class MappableDataset(SourceDataset):
         self._use(choose_sampler(call, num_samples, sampler, shuffle, num_shards, shard_id))
 
     def _use(self, sampler: BuiltinSampler) -> None:
-        self.sampler: BuiltinSampler = sampler.reading(self._class_labels)
+        self.sampler: BuiltinSampler = sampler._reading_(self._class_labels)
 
     def _class_labels(self, column: str) -> list[Any]:
         """The label of each row, for a sampler that chooses by class. Raises ValueError where rows have none."""
@@ -133,7 +133,7 @@ class MappableDataset(SourceDataset):
         samplers: list[BuiltinSampler] = [SequentialSampler(start, count), SequentialSampler()]
         if seed is not None:
             order = RandomSampler()
-            order.reshuffle_each_epoch, order._shared_seed = False, seed
+            order.reshuffle_each_epoch, order._shared_seed_ = False, seed
             samplers.insert(0, order)
         for sampler in samplers:                          # the last one is there for `use_sampler` to replace
             part.add_sampler(sampler)
@@ -165,7 +165,7 @@ class MappableDataset(SourceDataset):
         return self._gathered(run, size) if self._gathers() else None
 
     def _gathered(self, run: Run, size: int) -> Iterator[list[Any]]:
-        indices = self.sampler.indices(self._count(), run.keep(self, self.sampler.open))
+        indices = self.sampler._indices_(self._count(), run.keep(self, self.sampler._open_))
         while part := list(islice(indices, size)):
             yield self._gather(part)
 
@@ -173,11 +173,11 @@ class MappableDataset(SourceDataset):
         return self._gathers()
 
     def _size(self) -> int | None:
-        return self.sampler.length(self._count())
+        return self.sampler._length_(self._count())
 
     def _epoch(self, run: Run) -> Iterator[Row]:
-        state = run.keep(self, self.sampler.open)
-        indices = self.sampler.indices(self._count(), state)
+        state = run.keep(self, self.sampler._open_)
+        indices = self.sampler._indices_(self._count(), state)
         read = self._read if self.cache is None else self._read_once
         if self._gathers():
             while part := list(islice(indices, _GATHERED)):

@@ -223,7 +223,7 @@ class ConcatDataset(UnionBaseDataset):
         if None in sizes:
             return None
         total = sum(size for size in sizes if size is not None)
-        return total if self._sampler is None else self._sampler.length(total)
+        return total if self._sampler is None else self._sampler._length_(total)
 
     def _epoch(self, run: Run) -> Iterator[Row]:
         self._columns()

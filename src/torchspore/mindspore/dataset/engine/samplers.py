@@ -65,49 +65,49 @@ class BuiltinSampler:
         """Whether a child takes a share."""
         return self.child_sampler is not None and self.child_sampler.is_sharded()
 
-    def set_num_rows(self, num_rows: int) -> None:
+    def _set_num_rows_(self, num_rows: int) -> None:
         """Tells the sampler how many rows the source has."""
         self.dataset_size = num_rows
 
-    def reading(self, labels: Callable[[str], list[Any]]) -> BuiltinSampler:
+    def _reading_(self, labels: Callable[[str], list[Any]]) -> BuiltinSampler:
         """The sampler for a source with these labels: itself, but for one that chooses by class."""
         if self.child_sampler is not None:
-            self.child_sampler = self.child_sampler.reading(labels)
+            self.child_sampler = self.child_sampler._reading_(labels)
         return self
 
-    def reads_ahead(self) -> bool:
+    def _reads_ahead_(self) -> bool:
         """Whether its indexes may be asked for before they are needed: no code of users runs for one, and none is refused."""
         return type(self) in (SequentialSampler, RandomSampler, DistributedSampler) and (
-            self.child_sampler is None or self.child_sampler.reads_ahead())
+            self.child_sampler is None or self.child_sampler._reads_ahead_())
 
     # What a pipeline calls -----------------------------------------------------------------------------------------------------------
 
-    def open(self) -> dict[str, Any]:
+    def _open_(self) -> dict[str, Any]:
         """A fresh state, carried from epoch to epoch."""
         state: dict[str, Any] = {"seed": config.fresh_seed(), "epoch": 0}
         if self.child_sampler is not None:
-            state["child"] = self.child_sampler.open()
+            state["child"] = self.child_sampler._open_()
         return state
 
-    def indices(self, count: int, state: dict[str, Any]) -> Iterator[int]:
+    def _indices_(self, count: int, state: dict[str, Any]) -> Iterator[int]:
         """The indexes of one epoch over a source of `count` rows; `state` comes from `open` and goes on."""
         if self.child_sampler is not None:
-            chosen = list(self.child_sampler.indices(count, state["child"]))
-            positions = self._positions(len(chosen), state)
+            chosen = list(self.child_sampler._indices_(count, state["child"]))
+            positions = self._positions_(len(chosen), state)
             found: Iterator[int] = (chosen[position] for position in positions)
         else:
-            found = iter(self._positions(count, state))
+            found = iter(self._positions_(count, state))
         state["epoch"] += 1
         return found
 
-    def length(self, count: int) -> int:
+    def _length_(self, count: int) -> int:
         """How many indexes one epoch over `count` rows has."""
-        return len(list(self.indices(count, self.open())))
+        return len(list(self._indices_(count, self._open_())))
 
-    def _positions(self, count: int, state: dict[str, Any]) -> Any:
+    def _positions_(self, count: int, state: dict[str, Any]) -> Any:
         raise NotImplementedError
 
-    def _limited(self, count: int) -> int:
+    def _limited_(self, count: int) -> int:
         return min(self.num_samples, count) if self.num_samples else count
 
 
@@ -120,12 +120,12 @@ class SequentialSampler(BuiltinSampler):
         super().__init__(num_samples)
         self.start_index = start_index
 
-    def _positions(self, count: int, state: dict[str, Any]) -> Any:
+    def _positions_(self, count: int, state: dict[str, Any]) -> Any:
         start = self.start_index or 0
-        return range(start, min(count, start + self._limited(count)))
+        return range(start, min(count, start + self._limited_(count)))
 
-    def length(self, count: int) -> int:
-        return len(self._positions(count, {})) if self.child_sampler is None else super().length(count)
+    def _length_(self, count: int) -> int:
+        return len(self._positions_(count, {})) if self.child_sampler is None else super()._length_(count)
 
 
 class RandomSampler(BuiltinSampler):
@@ -137,34 +137,34 @@ class RandomSampler(BuiltinSampler):
         self.replacement = replacement
         self.deterministic = False
         self.reshuffle_each_epoch = True
-        self._shared_seed: int | None = None
+        self._shared_seed_: int | None = None
         """What several samplers start from where the program sets no seed, to have one order."""
         self.shuffle = shuffle
 
     def is_shuffled(self) -> bool:
         return True
 
-    def open(self) -> dict[str, Any]:
-        state = super().open()
-        if self._shared_seed is not None and config.chosen_seed() is None:
-            state["seed"] = self._shared_seed
+    def _open_(self) -> dict[str, Any]:
+        state = super()._open_()
+        if self._shared_seed_ is not None and config.chosen_seed() is None:
+            state["seed"] = self._shared_seed_
         return state
 
-    def _positions(self, count: int, state: dict[str, Any]) -> Any:
+    def _positions_(self, count: int, state: dict[str, Any]) -> Any:
         seed = state["seed"] + (state["epoch"] if self.reshuffle_each_epoch else 0)
         twister = Twister32(seed)
         if self.replacement:
-            return [twister.below(count) for _ in range(self._limited(count))]
+            return [twister.below(count) for _ in range(self._limited_(count))]
         order = state.get("order")
         if order is None or len(order) != count:
             order = state["order"] = list(range(count))
             twister.shuffle(order)
         elif self.reshuffle_each_epoch:
             twister.shuffle(order)  # on top of the last epoch's order, as MindSpore does
-        return order[: self._limited(count)]
+        return order[: self._limited_(count)]
 
-    def length(self, count: int) -> int:
-        return self._limited(count) if self.child_sampler is None else super().length(count)
+    def _length_(self, count: int) -> int:
+        return self._limited_(count) if self.child_sampler is None else super()._length_(count)
 
 
 class PKSampler(BuiltinSampler):
@@ -190,7 +190,7 @@ class PKSampler(BuiltinSampler):
     def is_shuffled(self) -> bool:
         return self.shuffle or super().is_shuffled()
 
-    def reading(self, labels: Callable[[str], list[Any]]) -> BuiltinSampler:
+    def _reading_(self, labels: Callable[[str], list[Any]]) -> BuiltinSampler:
         made = copy.copy(self)          # one sampler may be given to several sources
         made._labels = lambda: labels(self.class_column)
         return made
@@ -200,24 +200,24 @@ class PKSampler(BuiltinSampler):
         made.child_sampler = copy.deepcopy(self.child_sampler, memory)
         return made
 
-    def _rows(self) -> list[list[int]]:
+    def _rows_(self) -> list[list[int]]:
         rows: dict[Any, list[int]] = {}
         for number, label in enumerate(self._labels() if self._labels is not None else []):
             rows.setdefault(label, []).append(number)
         return [rows[label] for label in sorted(rows)]
 
-    def _positions(self, count: int, state: dict[str, Any]) -> Any:
+    def _positions_(self, count: int, state: dict[str, Any]) -> Any:
         twister = Twister32(state["seed"] + state["epoch"])
         if "classes" not in state:
-            state["classes"] = self._rows()
+            state["classes"] = self._rows_()
             if self.shuffle:                # once, as MindSpore does
                 twister.shuffle(state["classes"])
         classes = state["classes"]
         chosen = [rows[twister.below(len(rows))] for rows in classes for _ in range(self.num_val)]
-        return chosen[: self._limited(len(chosen))]
+        return chosen[: self._limited_(len(chosen))]
 
-    def length(self, count: int) -> int:
-        return self._limited(len(self._rows()) * self.num_val)
+    def _length_(self, count: int) -> int:
+        return self._limited_(len(self._rows_()) * self.num_val)
 
 
 class SubsetSampler(BuiltinSampler):
@@ -237,12 +237,12 @@ class SubsetSampler(BuiltinSampler):
         self._indices = [int(index) for index in kept]
 
     @property
-    def subset_indices(self) -> list[int]:
+    def _subset_indices_(self) -> list[int]:
         """The indexes that were given."""
         return list(self._indices)
 
-    def _positions(self, count: int, state: dict[str, Any]) -> Any:
-        chosen = self._indices[: self._limited(len(self._indices))]
+    def _positions_(self, count: int, state: dict[str, Any]) -> Any:
+        chosen = self._indices[: self._limited_(len(self._indices))]
         for index in chosen:
             if not 0 <= index < count:
                 raise RuntimeError(message(f"{type(self).__name__}: index {index}", f"one from 0 to {count - 1}, the rows of the source"))
@@ -252,8 +252,8 @@ class SubsetSampler(BuiltinSampler):
         given = super().get_num_samples()
         return min(given, len(self._indices)) if given else len(self._indices)
 
-    def length(self, count: int) -> int:
-        return self._limited(len(self._indices)) if self.child_sampler is None else super().length(count)
+    def _length_(self, count: int) -> int:
+        return self._limited_(len(self._indices)) if self.child_sampler is None else super()._length_(count)
 
 
 class SubsetRandomSampler(SubsetSampler):
@@ -262,8 +262,8 @@ class SubsetRandomSampler(SubsetSampler):
     def is_shuffled(self) -> bool:
         return True
 
-    def _positions(self, count: int, state: dict[str, Any]) -> Any:
-        order = state.setdefault("order", self._indices[: self._limited(len(self._indices))])
+    def _positions_(self, count: int, state: dict[str, Any]) -> Any:
+        order = state.setdefault("order", self._indices[: self._limited_(len(self._indices))])
         for index in order:
             if not 0 <= index < count:
                 raise RuntimeError(message(f"{type(self).__name__}: index {index}", f"one from 0 to {count - 1}, the rows of the source"))
@@ -302,25 +302,25 @@ class DistributedSampler(BuiltinSampler):
         self.offset = offset
         return self
 
-    def _share(self, count: int) -> range:
+    def _share_(self, count: int) -> range:
         if self.offset < 0:
             share = range(self.shard_id, self.shard_id + -(-count // self.num_shards) * self.num_shards, self.num_shards)
         else:
             share = range((self.shard_id - self.offset) % self.num_shards, count, self.num_shards)
         return share[: self.num_samples] if self.num_samples else share
 
-    def _positions(self, count: int, state: dict[str, Any]) -> Any:
+    def _positions_(self, count: int, state: dict[str, Any]) -> Any:
         if not count:
             return []
-        share = self._share(count)
+        share = self._share_(count)
         if not self.shuffle:
             return [position % count for position in share]
         order = state.setdefault("order", list(range(count)))
         Twister32(state["seed"] + 1 + state["epoch"]).shuffle(order)
         return [order[position % count] for position in share]
 
-    def length(self, count: int) -> int:
-        return len(self._share(count)) if self.child_sampler is None else super().length(count)
+    def _length_(self, count: int) -> int:
+        return len(self._share_(count)) if self.child_sampler is None else super()._length_(count)
 
 
 class WeightedRandomSampler(BuiltinSampler):
@@ -343,13 +343,13 @@ class WeightedRandomSampler(BuiltinSampler):
     def is_shuffled(self) -> bool:
         return True
 
-    def _positions(self, count: int, state: dict[str, Any]) -> Any:
+    def _positions_(self, count: int, state: dict[str, Any]) -> Any:
         weights = np.asarray(self.weights, np.float64)
         if not len(weights) or not weights.sum():
             raise RuntimeError(message("WeightedRandomSampler", "at least one weight above 0"))
         if len(weights) > count:
             raise RuntimeError(message(f"WeightedRandomSampler: {len(weights)} weights", f"at most one for each of the {count} rows"))
-        number = self._limited(count)
+        number = self._limited_(count)
         twister = Twister32(state["seed"])
         if self.replacement:
             steps = np.cumsum(weights / weights.sum())
@@ -364,8 +364,8 @@ class WeightedRandomSampler(BuiltinSampler):
             waits = -np.log1p(-np.array([_fraction(twister) for _ in weights])) / weights
         return np.argsort(waits, kind="stable")[:number].tolist()
 
-    def length(self, count: int) -> int:
-        return self._limited(count) if self.child_sampler is None else super().length(count)
+    def _length_(self, count: int) -> int:
+        return self._limited_(count) if self.child_sampler is None else super()._length_(count)
 
 
 def _fraction(twister: Twister32) -> float:
@@ -385,7 +385,7 @@ class Sampler(BuiltinSampler):
     def reset(self) -> None:
         """Is called before each epoch; a user's sampler may overwrite it."""
 
-    def _positions(self, count: int, state: dict[str, Any]) -> Any:
+    def _positions_(self, count: int, state: dict[str, Any]) -> Any:
         if not hasattr(self, "num_samples"):  # a subclass that did not call its base's constructor
             self.num_samples = None
         self.dataset_size = count

@@ -123,7 +123,7 @@ def _sampler(sampler: BuiltinSampler) -> dict[str, Any]:
     name = type(sampler).__name__
     node: dict[str, Any] = {"sampler_name": name}
     for key in _SAMPLERS[name]:
-        value = sampler.subset_indices if key == "indices" else getattr(sampler, key)  # type: ignore[attr-defined]
+        value = sampler._subset_indices_ if key == "indices" else getattr(sampler, key)  # type: ignore[attr-defined]
         node[key] = _plain(value)
     if sampler.child_sampler is not None:
         node["child_sampler"] = [_sampler(sampler.child_sampler)]

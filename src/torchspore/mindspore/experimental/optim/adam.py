@@ -17,7 +17,7 @@ class Adam(Optimizer):
     The state is named `exp_avg.*`, `exp_avg_sq.*`, `max_exp_avg_sq.*` and `state_step`.
     """
 
-    decoupled = False
+    _decoupled_ = False
 
     def __init__(
         self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False,
@@ -30,27 +30,27 @@ class Adam(Optimizer):
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
         })
-        self.exp_avg, self.exp_avg_sq = self.moments("exp_avg"), self.moments("exp_avg_sq")
-        self.max_exp_avg_sq = self.moments("max_exp_avg_sq")
-        self.state_step = self.counter("state_step")
+        self.exp_avg, self.exp_avg_sq = self._moments_("exp_avg"), self._moments_("exp_avg_sq")
+        self.max_exp_avg_sq = self._moments_("max_exp_avg_sq")
+        self.state_step = self._counter_("state_step")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         raw(self.state_step).add_(1)
         step = raw(self.state_step).float()
-        for p, g, rate, group, place in self.updates(gradients, not self.decoupled):
-            if self.decoupled and group["weight_decay"]:
+        for p, g, rate, group, place in self._updates_(gradients, not self._decoupled_):
+            if self._decoupled_ and group["weight_decay"]:
                 p.mul_((1 - rate * group["weight_decay"]).to(p.dtype))
             largest = raw(self.max_exp_avg_sq[place]) if group["amsgrad"] else None
             state = raw(self.exp_avg[place]), raw(self.exp_avg_sq[place]), largest
-            formulas.adam(p, g, *state, step, rate, *group["betas"], group["eps"], not self.decoupled)
+            formulas.adam(p, g, *state, step, rate, *group["betas"], group["eps"], not self._decoupled_)
         return True
 
 
 class AdamW(Adam):
     """Adam with decoupled weight decay (Loshchilov and Hutter, 2017): p -= lr * weight_decay * p before the step."""
 
-    decoupled = True
+    _decoupled_ = True
 
     def __init__(
         self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0.01,
@@ -69,8 +69,8 @@ class NAdam(Optimizer):
         check_betas("NAdam", betas)
         check("NAdam", eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay})
-        self.step_t = self.counter("step_t")
-        self.exp_avg, self.exp_avg_sq = self.moments("exp_avg"), self.moments("exp_avg_sq")
+        self.step_t = self._counter_("step_t")
+        self.exp_avg, self.exp_avg_sq = self._moments_("exp_avg"), self._moments_("exp_avg_sq")
         self.mu_product = Parameter(Tensor(1.0, dtypes.float32), name="mu_product")
 
     def construct(self, gradients: Any) -> bool:
@@ -79,7 +79,7 @@ class NAdam(Optimizer):
         step = raw(self.step_t).float()
         before = raw(self.mu_product)
         product = before
-        for p, g, rate, group, place in self.updates(gradients):
+        for p, g, rate, group, place in self._updates_(gradients):
             beta1, beta2 = group["betas"]
             now, later = (beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1))
             product = before * now
@@ -96,14 +96,14 @@ class RAdam(Optimizer):
         check_betas("RAdam", betas)
         check("RAdam", eps=eps, weight_decay=weight_decay)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
-        self.step_t = self.counter("step_t")
-        self.exp_avg, self.exp_avg_sq = self.moments("exp_avg"), self.moments("exp_avg_sq")
+        self.step_t = self._counter_("step_t")
+        self.exp_avg, self.exp_avg_sq = self._moments_("exp_avg"), self._moments_("exp_avg_sq")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         raw(self.step_t).add_(1)
         step = raw(self.step_t).float()
-        for p, g, rate, group, place in self.updates(gradients):
+        for p, g, rate, group, place in self._updates_(gradients):
             state = raw(self.exp_avg[place]), raw(self.exp_avg_sq[place])
             formulas.rectified_adam(p, g, *state, step, rate, *group["betas"], group["eps"])
         return True

@@ -24,14 +24,14 @@ class Adagrad(Optimizer):
             "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
             "initial_accumulator_value": initial_accumulator_value, "maximize": maximize,
         })
-        self.accum = self.moments("accum", initial_accumulator_value)
-        self.step_t = self.counter("step_t")
+        self.accum = self._moments_("accum", initial_accumulator_value)
+        self.step_t = self._counter_("step_t")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         raw(self.step_t).add_(1)
         step = raw(self.step_t).float()
-        for p, g, rate, group, place in self.updates(gradients):
+        for p, g, rate, group, place in self._updates_(gradients):
             optim_experimental.adagrad(p, g, raw(self.accum[place]), step, rate, group["lr_decay"], group["eps"])
         return True
 
@@ -47,11 +47,11 @@ class Adadelta(Optimizer):
         if rho > 1:
             raise ValueError(f"Adadelta(rho={rho}): expected a number from 0 to 1.")
         super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
-        self.accum, self.accum_update = self.moments("accum"), self.moments("accum_update")
+        self.accum, self.accum_update = self._moments_("accum"), self._moments_("accum_update")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
-        for p, g, rate, group, place in self.updates(gradients):
+        for p, g, rate, group, place in self._updates_(gradients):
             state = raw(self.accum[place]), raw(self.accum_update[place])
             optim_adaptive.adadelta(p, g, *state, rate, group["rho"], group["eps"])
         return True
@@ -71,14 +71,14 @@ class Adamax(Optimizer):
         check("Adamax", eps=eps, weight_decay=weight_decay)
         check_flags("Adamax", maximize=maximize)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
-        self.step_t = self.counter("step_t")
-        self.exp_avg, self.exp_inf = self.moments("exp_avg"), self.moments("exp_inf")
+        self.step_t = self._counter_("step_t")
+        self.exp_avg, self.exp_inf = self._moments_("exp_avg"), self._moments_("exp_inf")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         raw(self.step_t).add_(1)
         step = raw(self.step_t).float()
-        for p, g, rate, group, place in self.updates(gradients):
+        for p, g, rate, group, place in self._updates_(gradients):
             state = raw(self.exp_avg[place]), raw(self.exp_inf[place])
             optim_experimental.ada_max(p, g, *state, step, rate, *group["betas"], group["eps"])
         return True
@@ -100,11 +100,11 @@ class RMSprop(Optimizer):
             "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
             "maximize": maximize,
         })
-        self.mean_grad, self.mean_square, self.moment = (self.moments(name) for name in ("mean_grad", "mean_square", "moment"))
+        self.mean_grad, self.mean_square, self.moment = (self._moments_(name) for name in ("mean_grad", "mean_square", "moment"))
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
-        for p, g, rate, group, place in self.updates(gradients):
+        for p, g, rate, group, place in self._updates_(gradients):
             mean = raw(self.mean_grad[place]) if group["centered"] else None
             moment = raw(self.moment[place]) if group["momentum"] else None
             square = raw(self.mean_square[place])
@@ -127,13 +127,13 @@ class ASGD(Optimizer):
         super().__init__(params, {
             "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "maximize": maximize,
         })
-        self.ax, self.step_t = self.moments("ax"), self.counter("step_t")
+        self.ax, self.step_t = self._moments_("ax"), self._counter_("step_t")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         raw(self.step_t).add_(1)
         step = raw(self.step_t).float()
-        for p, g, rate, group, place in self.updates(gradients):
+        for p, g, rate, group, place in self._updates_(gradients):
             # The mean counts from the step before, as MindSpore's does.
             optim_experimental.averaged_descent(p, g, raw(self.ax[place]), step, rate, group["lambd"], group["alpha"], group["t0"] + 1)
         return True
@@ -156,13 +156,13 @@ class Rprop(Optimizer):
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(f"Rprop(etas={etas}): expected a number between 0 and 1, and one above 1.")
         super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize, "weight_decay": 0.0})
-        self.prev, self.step_size = self.moments("prev"), self.moments("step_size")
-        self.step_t = self.counter("step_t")
+        self.prev, self.step_size = self._moments_("prev"), self._moments_("step_size")
+        self.step_t = self._counter_("step_t")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         raw(self.step_t).add_(1)
-        for p, g, rate, group, place in self.updates(gradients):
+        for p, g, rate, group, place in self._updates_(gradients):
             state = raw(self.prev[place]), raw(self.step_size[place])
             optim_adaptive.resilient(p, g, *state, raw(self.step_t), rate, *group["etas"], *group["step_sizes"])
         return True

@@ -20,7 +20,7 @@ class LRScheduler:
     `last_epoch` goes on from there. Raises TypeError for what is no optimizer of `mindspore.experimental.optim`.
     """
 
-    changes_itself = True          # `step` in a graph is one of MindSpore's idioms, at each syntax level
+    _changes_itself_ = True          # `step` in a graph is one of MindSpore's idioms, at each syntax level
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         name = type(self).__name__
@@ -41,10 +41,10 @@ class LRScheduler:
         self.optimizer, self.last_epoch = optimizer, last_epoch
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.groups_num = len(optimizer.param_groups)
-        self._last_lr = self._rates()
+        self._last_lr = self._rates_()
         self.step()
 
-    def _rates(self) -> list[Tensor]:
+    def _rates_(self) -> list[Tensor]:
         return [group["lr"].value() for group in self.optimizer.param_groups]
 
     def get_lr(self) -> list[Any]:
@@ -59,22 +59,22 @@ class LRScheduler:
         """Goes on to the next epoch, or to `epoch`, and sets the rates."""
         if epoch is None:
             self.last_epoch += 1
-            self._set(self.get_lr())
+            self._set_(self.get_lr())
         else:
             if isinstance(epoch, bool) or not isinstance(epoch, int):
                 raise TypeError(f"{type(self).__name__}.step({epoch!r:.40}): expected an int, got {type(epoch).__name__}.")
             self.last_epoch = epoch
-            self._set(self._at(epoch))
+            self._set_(self._at_(epoch))
 
-    def _at(self, epoch: int) -> list[Any]:
+    def _at_(self, epoch: int) -> list[Any]:
         """The rates of an epoch that was named; subclasses with a closed form need not have gone through those before."""
-        closed = getattr(self, "_closed_form", None)
+        closed = getattr(self, "_closed_form_", None)
         return [closed(base, epoch) for base in self.base_lrs] if closed is not None else self.get_lr()
 
-    def _set(self, rates: list[Any]) -> None:
+    def _set_(self, rates: list[Any]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates):
             ops.assign(group["lr"], rate if isinstance(rate, Tensor) else Tensor(float(rate), group["lr"].dtype))
-        self._last_lr = self._rates()
+        self._last_lr = self._rates_()
 
 
 def _check_factor(name: str, **given: Any) -> None:
@@ -106,7 +106,7 @@ class StepLR(LRScheduler):
             return self._last_lr
         return [rate * self.gamma for rate in self._last_lr]
 
-    def _closed_form(self, base: Any, epoch: int) -> Any:
+    def _closed_form_(self, base: Any, epoch: int) -> Any:
         return base * self.gamma ** (epoch // self.step_size)
 
 
@@ -125,7 +125,7 @@ class MultiStepLR(LRScheduler):
         times = self.milestones.get(self.last_epoch, 0)
         return [rate * self.gamma**times for rate in self._last_lr] if times else self._last_lr
 
-    def _closed_form(self, base: Any, epoch: int) -> Any:
+    def _closed_form_(self, base: Any, epoch: int) -> Any:
         return base * self.gamma ** bisect_right(sorted(self.milestones.elements()), epoch)
 
 
@@ -147,7 +147,7 @@ class ConstantLR(LRScheduler):
             return self._last_lr
         return [rate * (1.0 / self.factor) for rate in self._last_lr]
 
-    def _closed_form(self, base: Any, epoch: int) -> Any:
+    def _closed_form_(self, base: Any, epoch: int) -> Any:
         return base * (self.factor if epoch < self.total_iters else 1.0)
 
 
@@ -175,7 +175,7 @@ class LinearLR(LRScheduler):
         factor = 1 + span / (self.total_iters * self.start_factor + (self.last_epoch - 1) * span)
         return [rate * factor for rate in self._last_lr]
 
-    def _closed_form(self, base: Any, epoch: int) -> Any:
+    def _closed_form_(self, base: Any, epoch: int) -> Any:
         return base * (self.start_factor + (self.end_factor - self.start_factor) * min(self.total_iters, epoch) / self.total_iters)
 
 
@@ -191,7 +191,7 @@ class ExponentialLR(LRScheduler):
         """The rate of each group."""
         return self._last_lr if self.last_epoch == 0 else [rate * self.gamma for rate in self._last_lr]
 
-    def _closed_form(self, base: Any, epoch: int) -> Any:
+    def _closed_form_(self, base: Any, epoch: int) -> Any:
         return base * self.gamma**epoch
 
 
@@ -213,7 +213,7 @@ class PolynomialLR(LRScheduler):
         factor = ((1.0 - self.last_epoch / self.total_iters) / (1.0 - (self.last_epoch - 1) / self.total_iters)) ** self.power
         return [rate * factor for rate in self._last_lr]
 
-    def _closed_form(self, base: Any, epoch: int) -> Any:
+    def _closed_form_(self, base: Any, epoch: int) -> Any:
         return base * (1.0 - min(self.total_iters, epoch) / self.total_iters) ** self.power
 
 
@@ -268,7 +268,7 @@ class CosineAnnealingLR(LRScheduler):
         factor = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / (1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max))
         return [(rate - self.eta_min) * factor + self.eta_min for rate in self._last_lr]
 
-    def _closed_form(self, base: Any, epoch: int) -> Any:
+    def _closed_form_(self, base: Any, epoch: int) -> Any:
         return (base - self.eta_min) * ((1 + math.cos(math.pi * epoch / self.T_max)) / 2) + self.eta_min
 
 
@@ -307,7 +307,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 self.T_cur -= self.T_i
                 self.T_i *= self.T_mult
         self.last_epoch = math.floor(epoch)
-        self._set(self.get_lr())
+        self._set_(self.get_lr())
 
 
 class CyclicLR(LRScheduler):
@@ -329,7 +329,7 @@ class CyclicLR(LRScheduler):
         if scale_fn is not None and not callable(scale_fn):
             raise TypeError(f"CyclicLR(scale_fn={scale_fn!r:.40}): expected a function.")
         count = len(getattr(optimizer, "param_groups", ()))
-        lows, self.max_lrs = (self._each(name, value, count) for name, value in (("base_lr", base_lr), ("max_lr", max_lr)))
+        lows, self.max_lrs = (self._each_(name, value, count) for name, value in (("base_lr", base_lr), ("max_lr", max_lr)))
         down = step_size_up if step_size_down is None else step_size_down
         self.total_size, self.step_ratio = float(step_size_up + down), step_size_up / (step_size_up + down)
         self.gamma, self.scale_mode = gamma, "iterations" if mode == "exp_range" and scale_fn is None else scale_mode
@@ -343,7 +343,7 @@ class CyclicLR(LRScheduler):
         self.base_lrs = lows
 
     @staticmethod
-    def _each(name: str, value: Any, count: int) -> list[float]:
+    def _each_(name: str, value: Any, count: int) -> list[float]:
         given = list(value) if isinstance(value, (list, tuple)) else [value] * count
         if len(given) != count:
             raise ValueError(f"CyclicLR({name} of {len(given)} rates): expected {count}, one for each group.")
@@ -363,7 +363,7 @@ class CyclicLR(LRScheduler):
 class SequentialLR:
     """One scheduler after another: the next takes over at each of the epochs `milestones`."""
 
-    changes_itself = True
+    _changes_itself_ = True
 
     def __init__(self, optimizer: Optimizer, schedulers: Any, milestones: Any, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
@@ -387,7 +387,7 @@ class SequentialLR:
         for one in self._schedulers:
             one.last_epoch -= 1
         first = self._schedulers[0]
-        first._last_lr = first._rates()
+        first._last_lr = first._rates_()
         first.step()
         self._last_lr = first._last_lr
 
@@ -396,7 +396,7 @@ class SequentialLR:
         self.last_epoch += 1
         place = bisect_right(self._milestones, self.last_epoch)
         one = self._schedulers[place]
-        one._last_lr = one._rates()
+        one._last_lr = one._rates_()
         if place > 0 and self._milestones[place - 1] == self.last_epoch:
             one.step(0)
         else:
@@ -415,7 +415,7 @@ class ReduceLROnPlateau:
     as `threshold_mode` says. After a change it rests for `cooldown` epochs. No rate goes below `min_lr`, nor changes by less than `eps`.
     """
 
-    changes_itself = True
+    _changes_itself_ = True
 
     def __init__(
         self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
@@ -449,7 +449,7 @@ class ReduceLROnPlateau:
         """Looks at the metric of an epoch and changes the rates if it is time."""
         current = float(metrics)
         self.last_epoch += 1
-        if self._is_better(current):
+        if self._is_better_(current):
             self.best, self.num_bad_epochs = current, 0
         else:
             self.num_bad_epochs += 1
@@ -465,7 +465,7 @@ class ReduceLROnPlateau:
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
         self._last_lr = [group["lr"].value() for group in self.optimizer.param_groups]
 
-    def _is_better(self, value: float) -> bool:
+    def _is_better_(self, value: float) -> bool:
         sign = 1 if self.mode == "max" else -1
         if self.threshold_mode == "abs":
             return sign * value > sign * self.best + self.threshold

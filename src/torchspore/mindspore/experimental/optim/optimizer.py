@@ -74,15 +74,15 @@ class Optimizer(Cell):
             f"{type(self).__name__}: expected a method construct(self, gradients), called with {len(hyper_params)} arguments."
         )
 
-    def moments(self, prefix: str, init: Any = "zeros") -> ParameterTuple:
+    def _moments_(self, prefix: str, init: Any = "zeros") -> ParameterTuple:
         """One Parameter of state for each Parameter, named `prefix.name`."""
         return self.parameters.clone(prefix, init)
 
-    def counter(self, name: str) -> Parameter:
+    def _counter_(self, name: str) -> Parameter:
         """A Parameter that counts steps."""
         return Parameter(initializer(0, [], dtypes.int32), name=name)
 
-    def updates(self, gradients: Any, coupled: bool = True) -> Iterator[tuple[Any, Any, Any, dict[str, Any], int]]:
+    def _updates_(self, gradients: Any, coupled: bool = True) -> Iterator[tuple[Any, Any, Any, dict[str, Any], int]]:
         """For each Parameter: torch's parameter, its gradient (decayed, if the decay is `coupled`), the rate, the group, its place.
 
         Raises TypeError for what are no gradients, ValueError for another number of them or another shape than the Parameter's.

@@ -26,11 +26,11 @@ class SGD(Optimizer):
             "lr": lr, "momentum": float(momentum), "dampening": float(dampening), "weight_decay": weight_decay, "nesterov": nesterov,
             "maximize": maximize, "grad_centralization": False,
         })
-        self.accum, self.stat = self.moments("accum"), self.moments("stat", "ones")
+        self.accum, self.stat = self._moments_("accum"), self._moments_("stat", "ones")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
-        for p, g, rate, group, place in self.updates(gradients):
+        for p, g, rate, group, place in self._updates_(gradients):
             state = raw(self.accum[place]), raw(self.stat[place])
             formulas.sgd(p, g, *state, rate, group["momentum"], group["dampening"], group["nesterov"])
         return True

@@ -144,7 +144,7 @@ Tanhshrink = _simple("Tanhshrink", ops.tanhshrink)
 class _Checked(Cell):
     """An activation with numbers, each of which is checked."""
 
-    def _numbers(self, **given: Any) -> None:
+    def _numbers_(self, **given: Any) -> None:
         for name, value in given.items():
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise TypeError(f"{type(self).__name__}({name}={value!r:.40}): expected a number, got {type(value).__name__}.")
@@ -158,7 +158,7 @@ class CELU(_Checked):
 
     def __init__(self, alpha: float = 1.0) -> None:
         super().__init__()
-        self._numbers(alpha=alpha)
+        self._numbers_(alpha=alpha)
         if alpha == 0:
             raise ValueError("CELU(alpha=0): expected another number.")
 
@@ -172,7 +172,7 @@ class Hardtanh(_Checked):
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0) -> None:
         super().__init__()
-        self._numbers(min_val=min_val, max_val=max_val)
+        self._numbers_(min_val=min_val, max_val=max_val)
         if max_val < min_val:
             raise ValueError(f"Hardtanh(min_val={min_val}, max_val={max_val}): expected the smaller number first.")
 
@@ -188,7 +188,7 @@ class HShrink(_Checked):
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
-        self._numbers(lambd=lambd)
+        self._numbers_(lambd=lambd)
 
     def construct(self, input: Any) -> Any:
         """The activation of the input."""
@@ -202,7 +202,7 @@ class SoftShrink(_Checked):
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
-        self._numbers(lambd=lambd)
+        self._numbers_(lambd=lambd)
 
     def construct(self, input: Any) -> Any:
         """The activation of the input."""
@@ -214,7 +214,7 @@ class Threshold(_Checked):
 
     def __init__(self, threshold: float, value: float) -> None:
         super().__init__()
-        self._numbers(threshold=threshold, value=value)
+        self._numbers_(threshold=threshold, value=value)
 
     def construct(self, input_x: Any) -> Any:
         """The activation of the input."""
@@ -226,7 +226,7 @@ class RReLU(_Checked):
 
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> None:
         super().__init__()
-        self._numbers(lower=lower, upper=upper)
+        self._numbers_(lower=lower, upper=upper)
         if upper < lower:
             raise ValueError(f"RReLU(lower={lower}, upper={upper}): expected the smaller number first.")
 

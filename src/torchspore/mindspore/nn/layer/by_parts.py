@@ -36,7 +36,7 @@ def composed(cell: Any) -> Callable[..., Any] | None:
 
 def composes_loss(cell: Any) -> bool:
     """Whether it is a loss that weighs and reduces as LossBase does; its parts are those of `get_loss`, which calls them from now on."""
-    own = getattr(cell, "_loss_by_parts", None)
+    own = getattr(cell, "_loss_by_parts_", None)
     if own is None or not type(cell).get_loss.__module__.startswith("torchspore."):
         return False
     make_parts(cell)
@@ -105,11 +105,11 @@ def _conv3d(cell: Any, x: Any) -> Any:
 def _conv2d_transpose(cell: Any, x: Any) -> Any:
     own = (cell.stride, cell.pad_mode, cell.padding, 0, cell.dilation, cell.group)
     out = _laid(cell.conv2d_transpose, lambda x, weight: conv._conv_transposed(x, weight, None, *own), x, cell.weight)
-    return cell.padded(_biased(cell, out))
+    return cell._padded_(_biased(cell, out))
 
 
 def _batch_norm(cell: Any, x: Any) -> Any:
-    if x.ndim not in cell.ndims:
+    if x.ndim not in cell._ndims_:
         return type(cell).construct(cell, x)            # which says so
     batch = cell.training if cell.use_batch_statistics is None else cell.use_batch_statistics
     part = cell.bn_train if batch else cell.bn_infer
@@ -153,7 +153,7 @@ def _cross_entropy(cell: Any, logits: Any, labels: Any) -> Any:
     if cell.sparse:
         on, off = Tensor(1.0, logits.dtype), Tensor(0.0, logits.dtype)
         labels = cell.one_hot(labels, logits.shape[-1], on, off)
-    return cell._loss_by_parts(cell.softmax_cross_entropy(logits, labels)[0])
+    return cell._loss_by_parts_(cell.softmax_cross_entropy(logits, labels)[0])
 
 
 def _norm(cell: Any, x: Any) -> Any:
@@ -170,9 +170,9 @@ def weighed(cell: Any, x: Any, weights: Any) -> Any:
     if weights is not None:
         x = cell.cast(cell.mul(cell.cast(weights, dtypes.float32) if isinstance(weights, Tensor) else Tensor(weights, dtypes.float32),
                                cell.cast(x, dtypes.float32)), dtype)
-    if cell.reduction == "none":
+    if not cell.reduce:
         return x
-    return (cell.reduce_mean if cell.reduction == "mean" else cell.reduce_sum)(x, cell.get_axis(x))
+    return (cell.reduce_mean if cell.average else cell.reduce_sum)(x, cell.get_axis(x))
 
 
 _ALONE = {

@@ -13,7 +13,7 @@ from torchspore.mindspore.nn.layer.normalization import BatchNorm1d, BatchNorm2d
 class _Combined(Cell):
     """What both share: the batch normalisation, if any, and the activation."""
 
-    def _finish(self, norm: Any, has_bn: bool, activation: Any, alpha: float, after_fake: bool) -> None:
+    def _finish_(self, norm: Any, has_bn: bool, activation: Any, alpha: float, after_fake: bool) -> None:
         for name, value in (("has_bn", has_bn), ("after_fake", after_fake)):
             if not isinstance(value, bool):
                 raise TypeError(f"{type(self).__name__}({name}={value!r:.40}): expected a bool, got {type(value).__name__}.")
@@ -28,7 +28,7 @@ class _Combined(Cell):
         elif activation is not None and not isinstance(activation, Cell):
             raise TypeError(f"{type(self).__name__}(activation={activation!r:.40}): expected a name, a Cell or None.")
 
-    def _finished(self, x: Any) -> Any:
+    def _finished_(self, x: Any) -> Any:
         x = self.batchnorm(x) if self.has_bn else x
         return self.activation(x) if self.has_act else x
 
@@ -50,11 +50,11 @@ class Conv2dBnAct(_Combined):
         self.conv = Conv2d(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init,
         )
-        self._finish(BatchNorm2d(out_channels, eps, momentum) if has_bn else None, has_bn, activation, alpha, after_fake)
+        self._finish_(BatchNorm2d(out_channels, eps, momentum) if has_bn else None, has_bn, activation, alpha, after_fake)
 
     def construct(self, x: Any) -> Any:
         """The layer's result for x."""
-        return self._finished(self.conv(x))
+        return self._finished_(self.conv(x))
 
 
 class DenseBnAct(_Combined):
@@ -71,11 +71,11 @@ class DenseBnAct(_Combined):
     ) -> None:
         super().__init__()
         self.dense = Dense(in_channels, out_channels, weight_init, bias_init, has_bias)
-        self._finish(BatchNorm1d(out_channels, eps, momentum) if has_bn else None, has_bn, activation, alpha, after_fake)
+        self._finish_(BatchNorm1d(out_channels, eps, momentum) if has_bn else None, has_bn, activation, alpha, after_fake)
 
     def construct(self, x: Any) -> Any:
         """The layer's result for x."""
-        return self._finished(self.dense(x))
+        return self._finished_(self.dense(x))
 
 
 __all__ = ["Conv2dBnAct", "DenseBnAct"]

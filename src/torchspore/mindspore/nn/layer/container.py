@@ -14,22 +14,22 @@ from torchspore.mindspore.nn.held import Held
 class _Ordered(Cell):
     """What SequentialCell and CellList share: Cells under the names '0', '1', … that can be indexed, replaced and put in."""
 
-    def _check(self, cell: Any) -> Cell:
+    def _check_(self, cell: Any) -> Cell:
         if not isinstance(cell, Cell):
             raise TypeError(f"{type(self).__name__}: expected Cells, got {type(cell).__name__}.")
         return cell
 
-    def _check_all(self, cells: Iterable[Any]) -> None:
+    def _check_all_(self, cells: Iterable[Any]) -> None:
         """Refuses a CellDict among several Cells, as MindSpore does."""
         for cell in cells:
             if isinstance(self, CellList) and isinstance(cell, CellDict):
                 raise TypeError("CellList: expected Cells, got a CellDict.\n\nhint: write list(cells.values()).")
 
-    def _renumber(self, cells: Iterable[Cell]) -> None:
+    def _renumber_(self, cells: Iterable[Cell]) -> None:
         self.__dict__["_cells"] = Held((str(i), cell) for i, cell in enumerate(cells))
-        self._changed()
+        self._changed_()
 
-    def _prefix(self) -> str:
+    def _prefix_(self) -> str:
         """What the names of the Parameters begin with before the place of their Cell, as far as the first Cells show it.
 
         MindSpore looks for the place '0' in the name of the first Parameter, and takes the last one that a second Cell does not speak
@@ -46,14 +46,14 @@ class _Ordered(Cell):
                     break
         return "".join(f"{part}." for part in found)
 
-    def _add(self, cell: Any, prefix: str) -> None:
+    def _add_(self, cell: Any, prefix: str) -> None:
         name = str(len(self._cells))
         if self._auto_prefix:
-            self._check(cell).update_parameters_name(f"{prefix}{name}.")
-        self._cells[name] = self._check(cell)
-        self._changed()
+            self._check_(cell).update_parameters_name(f"{prefix}{name}.")
+        self._cells[name] = self._check_(cell)
+        self._changed_()
 
-    def _name(self, index: Any) -> str:
+    def _name_(self, index: Any) -> str:
         if isinstance(index, bool) or not isinstance(index, int):
             raise TypeError(f"{type(self).__name__}[{index!r}]: expected an int or a slice, got {type(index).__name__}.")
         if not -len(self) <= index < len(self):
@@ -62,27 +62,27 @@ class _Ordered(Cell):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return self._slice(list(self._cells.items())[index])
-        return self._cells[self._name(index)]
+            return self._slice_(list(self._cells.items())[index])
+        return self._cells[self._name_(index)]
 
-    def _slice(self, items: list[tuple[str, Cell]]) -> Any:
+    def _slice_(self, items: list[tuple[str, Cell]]) -> Any:
         made = type(self).__new__(type(self))
         Cell.__init__(made, auto_prefix=False)
-        made._renumber(cell for _, cell in items)
+        made._renumber_(cell for _, cell in items)
         return made
 
     def __setitem__(self, index: int, cell: Cell) -> None:
-        name = self._name(index)
+        name = self._name_(index)
         if self._auto_prefix:
-            self._check(cell).update_parameters_name(f"{self._prefix()}{name}.")
-        self._cells[name] = self._check(cell)
-        self._changed()
+            self._check_(cell).update_parameters_name(f"{self._prefix_()}{name}.")
+        self._cells[name] = self._check_(cell)
+        self._changed_()
 
     def __delitem__(self, index: Any) -> None:
-        gone = set([self._name(index)] if not isinstance(index, slice) else list(self._cells)[index])
-        prefix, first = self._prefix(), next((place for place, name in enumerate(self._cells) if name in gone), len(self._cells))
-        self._renumber([cell for name, cell in self._cells.items() if name not in gone])
-        self._rename(prefix, first)
+        gone = set([self._name_(index)] if not isinstance(index, slice) else list(self._cells)[index])
+        prefix, first = self._prefix_(), next((place for place, name in enumerate(self._cells) if name in gone), len(self._cells))
+        self._renumber_([cell for name, cell in self._cells.items() if name not in gone])
+        self._rename_(prefix, first)
 
     def __len__(self) -> int:
         return len(self._cells)
@@ -92,17 +92,17 @@ class _Ordered(Cell):
 
     def append(self, cell: Cell) -> Any:
         """Puts `cell` at the end; gives itself back."""
-        self._add(cell, self._prefix())
+        self._add_(cell, self._prefix_())
         return self
 
     def extend(self, cells: Iterable[Cell]) -> Any:
         """Puts all `cells` at the end; gives itself back."""
         if not isinstance(cells, (list, tuple, _Ordered)):
             raise TypeError(f"{type(self).__name__}.extend: expected a list of Cells, got {type(cells).__name__}.")
-        self._check_all(cells)
-        prefix = self._prefix()
+        self._check_all_(cells)
+        prefix = self._prefix_()
         for cell in cells:
-            self._add(cell, prefix)
+            self._add_(cell, prefix)
         return self
 
     def insert(self, index: int, cell: Cell) -> None:
@@ -111,12 +111,12 @@ class _Ordered(Cell):
             raise TypeError(f"{type(self).__name__}.insert({index!r:.40}, ...): expected an int, got {type(index).__name__}.")
         if not -len(self) <= index <= len(self):
             raise IndexError(f"{type(self).__name__}.insert({index}, ...): there are {len(self)} Cells.")
-        cells, prefix = list(self._cells.values()), self._prefix()
-        cells.insert(index, self._check(cell))
-        self._renumber(cells)
-        self._rename(prefix, index if index >= 0 else 0)
+        cells, prefix = list(self._cells.values()), self._prefix_()
+        cells.insert(index, self._check_(cell))
+        self._renumber_(cells)
+        self._rename_(prefix, index if index >= 0 else 0)
 
-    def _rename(self, prefix: str, first: int) -> None:
+    def _rename_(self, prefix: str, first: int) -> None:
         """Names the Parameters of the Cells from number `first` on after the places where they are now."""
         if self._auto_prefix:
             for name, held in list(self._cells.items())[first:]:
@@ -132,7 +132,7 @@ class SequentialCell(_Ordered):
         given = args[0] if len(args) == 1 else args
         if isinstance(given, OrderedDict):
             for name, cell in given.items():
-                self.insert_child_to_cell(name, self._check(cell))
+                self.insert_child_to_cell(name, self._check_(cell))
                 cell.update_parameters_name(name + ".")
             return
         if isinstance(given, Cell):
@@ -140,7 +140,7 @@ class SequentialCell(_Ordered):
         if not isinstance(given, (list, tuple)):
             raise TypeError(f"SequentialCell: expected Cells, a list of them or an OrderedDict, got {type(given).__name__}.")
         for cell in given:
-            self._add(cell, "")
+            self._add_(cell, "")
 
     def construct(self, input_data: Any) -> Any:
         """Runs the Cells one after the other."""
@@ -157,9 +157,9 @@ class CellList(_Ordered):
         if len(args) == 1 and not isinstance(args[0], (list, tuple, _Ordered)):
             raise TypeError(f"CellList: expected a list of Cells, got {type(args[0]).__name__}.\n\nhint: write CellList([cell]).")
         cells = args[0] if len(args) == 1 else args
-        self._check_all(cells)
+        self._check_all_(cells)
         for cell in cells:
-            self._add(cell, "")
+            self._add_(cell, "")
 
     def construct(self, *inputs: Any) -> Any:
         """A CellList can't be called."""
@@ -191,14 +191,14 @@ class CellDict(Cell):
         if self._auto_prefix:
             cell.update_parameters_name(name + ".")
         self._cells[name] = cell
-        self._changed()
+        self._changed_()
 
     def __getitem__(self, name: str) -> Cell:
         return self._cells[name]  # type: ignore[no-any-return]
 
     def __delitem__(self, name: str) -> None:
         del self._cells[name]
-        self._changed()
+        self._changed_()
 
     def __len__(self) -> int:
         return len(self._cells)
@@ -224,14 +224,14 @@ class CellDict(Cell):
     def clear(self) -> None:
         """Takes all Cells out."""
         self._cells.clear()
-        self._changed()
+        self._changed_()
 
     def pop(self, key: str) -> Cell:
         """Takes the Cell `key` out and gives it back. Raises KeyError where there is none."""
         if key not in self._cells:
             raise NameRefused(f"CellDict.pop({key!r:.40}): there is no such Cell.")
         cell: Cell = self._cells.pop(key)
-        self._changed()
+        self._changed_()
         return cell
 
 

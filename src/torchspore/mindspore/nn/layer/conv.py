@@ -22,8 +22,8 @@ def _check_input_3d(input_shape: Any, op_name: str) -> None:
 class _Conv(Cell):
     """What convolutions share: arguments, checks, weight (out, in / group, kernel...) and bias."""
 
-    axes = 2
-    transposed = False
+    _axes_ = 2
+    _transposed_ = False
     bias_add = Part(lambda cell: ops.BiasAdd("NHWC") if cell.data_format == "NHWC" else ops.BiasAdd())
 
     def __init__(
@@ -43,21 +43,21 @@ class _Conv(Cell):
             raise ValueError(f"{name}(group={group}): expected a divisor of in_channels={in_channels} and out_channels={out_channels}.")
         if pad_mode not in ("same", "valid", "pad"):
             raise ValueError(f"{name}(pad_mode={pad_mode!r}): expected 'same', 'valid' or 'pad'.")
-        if pad_mode != "pad" and any(conv.pair(padding, 2 * self.axes)):
+        if pad_mode != "pad" and any(conv.pair(padding, 2 * self._axes_)):
             raise ValueError(f"{name}(padding={padding}): it needs pad_mode='pad', not {pad_mode!r}.")
         self.in_channels, self.out_channels, self.group, self.has_bias = in_channels, out_channels, group, has_bias
-        self.kernel_size, self.stride, self.dilation = (conv.pair(v, self.axes) for v in (kernel_size, stride, dilation))
+        self.kernel_size, self.stride, self.dilation = (conv.pair(v, self._axes_) for v in (kernel_size, stride, dilation))
         self.pad_mode, self.padding = pad_mode, padding
         self.data_format, self.weight_init, self.bias_init = data_format, weight_init, bias_init
-        first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
-        shape = [first, second // group, *self.kernel_of_weight()]
+        first, second = (in_channels, out_channels) if self._transposed_ else (out_channels, in_channels)
+        shape = [first, second // group, *self._kernel_of_weight_()]
         self.weight = Parameter(initializer(HeUniform(math.sqrt(5)) if weight_init is None else weight_init, shape, dtype), name="weight")
         self.bias = None
         if has_bias:
             bound = 1 / math.sqrt(math.prod(shape[1:]))
             self.bias = Parameter(initializer(Uniform(bound) if bias_init is None else bias_init, [out_channels], dtype), name="bias")
 
-    def kernel_of_weight(self) -> tuple[int, ...]:
+    def _kernel_of_weight_(self) -> tuple[int, ...]:
         """The lengths of the weight's last axes."""
         return self.kernel_size
 
@@ -79,17 +79,17 @@ class Conv2d(_Conv):
     def construct(self, x: Any) -> Any:
         """The convolution of x."""
         if self.data_format == "NHWC":
-            return ops.transpose(self._convolve(ops.transpose(x, (0, 3, 1, 2))), (0, 2, 3, 1))
-        return self._convolve(x)
+            return ops.transpose(self._convolve_(ops.transpose(x, (0, 3, 1, 2))), (0, 2, 3, 1))
+        return self._convolve_(x)
 
-    def _convolve(self, x: Any) -> Any:
+    def _convolve_(self, x: Any) -> Any:
         return ops.conv2d(x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
 
 
 class Conv1d(_Conv):
     """Convolution of sequences (N, in_channels, L) into (N, out_channels, L'); weight (out_channels, in_channels / group, 1, kernel)."""
 
-    axes = 1
+    _axes_ = 1
     expand_dims, squeeze = Part(lambda _: ops.ExpandDims()), Part(lambda _: ops.Squeeze(2))
     conv2d = Part(lambda cell: ops.Conv2D(
         cell.out_channels, (1, *cell.kernel_size), 1, cell.pad_mode, (0, 0, cell.padding, cell.padding), (1, *cell.stride),
@@ -106,7 +106,7 @@ class Conv1d(_Conv):
             dtype,
         )
 
-    def kernel_of_weight(self) -> tuple[int, ...]:
+    def _kernel_of_weight_(self) -> tuple[int, ...]:
         """MindSpore keeps the weight of a line as that of an image of height 1, and so do its checkpoints."""
         return 1, *self.kernel_size
 
@@ -118,7 +118,7 @@ class Conv1d(_Conv):
 class Conv3d(_Conv):
     """Convolution of volumes (N, in_channels, D, H, W)."""
 
-    axes = 3
+    _axes_ = 3
     conv3d = Part(lambda cell: ops.Conv3D(
         cell.out_channels, cell.kernel_size, 1, cell.pad_mode, cell.padding, cell.stride, cell.dilation, cell.group,
     ))
@@ -142,7 +142,7 @@ class Conv3d(_Conv):
 class Conv2dTranspose(_Conv):
     """Transposed convolution of images (N, in_channels, H, W); weight (in_channels, out_channels / group, kernel...)."""
 
-    transposed = True
+    _transposed_ = True
     conv2d_transpose = Part(lambda cell: ops.Conv2DTranspose(
         cell.in_channels, cell.kernel_size, cell.pad_mode, cell.padding, None, 1, cell.stride, cell.dilation, cell.group,
     ))
@@ -158,8 +158,8 @@ class Conv2dTranspose(_Conv):
             dtype,
         )
         self.output_padding = output_padding
-        self.rows_behind, self.columns_behind = conv.pair(output_padding)
-        if (self.rows_behind or self.columns_behind) and self.pad_mode != "pad":
+        self._rows_behind_, self._columns_behind_ = conv.pair(output_padding)
+        if (self._rows_behind_ or self._columns_behind_) and self.pad_mode != "pad":
             raise ValueError(
                 f"Conv2dTranspose(output_padding={output_padding!r}, pad_mode={pad_mode!r}): expected output_padding=0 or pad_mode='pad'."
             )
@@ -167,19 +167,19 @@ class Conv2dTranspose(_Conv):
     def construct(self, x: Any) -> Any:
         """The transposed convolution of x, with `output_padding` rows and columns of zeros behind it."""
         out = conv._conv_transposed(x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, 0, self.dilation, self.group)
-        return self.padded(out)
+        return self._padded_(out)
 
-    def padded(self, out: Any) -> Any:
+    def _padded_(self, out: Any) -> Any:
         """`out` with the zeros behind it: MindSpore adds them after the bias, where torch goes on convolving."""
-        if not self.rows_behind and not self.columns_behind:
+        if not self._rows_behind_ and not self._columns_behind_:
             return out
-        return ops.pad(out, [0, self.columns_behind, 0, self.rows_behind])
+        return ops.pad(out, [0, self._columns_behind_, 0, self._rows_behind_])
 
 
 class Conv1dTranspose(_Conv):
     """Transposed convolution of sequences (N, in_channels, L); weight (in_channels, out_channels / group, 1, kernel)."""
 
-    axes, transposed = 1, True
+    _axes_, _transposed_ = 1, True
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, pad_mode: str = "same", padding: int = 0,
@@ -194,7 +194,7 @@ class Conv1dTranspose(_Conv):
             dtype,
         )
 
-    def kernel_of_weight(self) -> tuple[int, ...]:
+    def _kernel_of_weight_(self) -> tuple[int, ...]:
         """MindSpore keeps the weight of a line as that of an image of height 1, and so do its checkpoints."""
         return 1, *self.kernel_size
 
@@ -207,7 +207,7 @@ class Conv1dTranspose(_Conv):
 class Conv3dTranspose(_Conv):
     """Transposed convolution of volumes (N, in_channels, D, H, W); weight (in_channels, out_channels / group, kernel...)."""
 
-    axes, transposed = 3, True
+    _axes_, _transposed_ = 3, True
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,

@@ -71,7 +71,7 @@ class _Likeness(Cell):
         self.c1, self.c2 = (k1 * self.max_val) ** 2, (k2 * self.max_val) ** 2
         self.window = Tensor(_window(filter_size, self.filter_sigma).reshape(1, 1, filter_size, filter_size))
 
-    def _parts(self, first: Any, second: Any) -> tuple[Any, Any]:
+    def _parts_(self, first: Any, second: Any) -> tuple[Any, Any]:
         """The means over each picture of likeness (with luminance) and of contrast and structure alone (N,)."""
         channels = first.shape[1]
         window = ops.tile(self.window, (channels, 1, 1, 1))
@@ -82,7 +82,7 @@ class _Likeness(Cell):
         shape = (2 * (mean(first * second) - both) + self.c2) / (mean(first * first + second * second) - squares + self.c2)
         return ops.mean(light * shape, (-3, -2, -1)), ops.mean(shape, (-3, -2, -1))
 
-    def _checked(self, first: Any, second: Any) -> tuple[Any, Any]:
+    def _checked_(self, first: Any, second: Any) -> tuple[Any, Any]:
         name = type(self).__name__
         if first.dtype not in (dtypes.float32, dtypes.float16):
             raise TypeError(f"{place()}{name}: expected float32 or float16 pictures, got {first.dtype}.")
@@ -103,7 +103,7 @@ class SSIM(_Likeness):
 
     def construct(self, img1: Any, img2: Any) -> Any:
         """The likeness (N,)."""
-        return self._parts(*self._checked(img1, img2))[0]
+        return self._parts_(*self._checked_(img1, img2))[0]
 
 
 class MSSSIM(_Likeness):
@@ -120,12 +120,12 @@ class MSSSIM(_Likeness):
 
     def construct(self, img1: Any, img2: Any) -> Any:
         """The likeness (N,)."""
-        first, second = self._checked(img1, img2)
+        first, second = self._checked_(img1, img2)
         total = None
         for level, power in enumerate(self.power_factors):
             if level:
                 first, second = ops.avg_pool2d(first, 2, 2), ops.avg_pool2d(second, 2, 2)
-            alike, structure = self._parts(first, second)
+            alike, structure = self._parts_(first, second)
             part = ops.pow(ops.relu(alike if level == len(self.power_factors) - 1 else structure), power)
             total = part if total is None else total * part
         return total

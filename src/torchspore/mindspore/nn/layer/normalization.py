@@ -22,7 +22,7 @@ class _BatchNorm(Cell):
     ones.
     """
 
-    ndims: tuple[int, ...] = (4,)
+    _ndims_: tuple[int, ...] = (4,)
     bn_train = Part(lambda cell: ops.BatchNorm(True, cell.eps, 1 - cell.momentum, cell.format))
     bn_infer = Part(lambda cell: ops.BatchNorm(False, cell.eps, 1 - cell.momentum, cell.format))
 
@@ -49,9 +49,9 @@ class _BatchNorm(Cell):
 
     def construct(self, x: Any) -> Any:
         """x normalised."""
-        if x.ndim not in self.ndims:
+        if x.ndim not in self._ndims_:
             raise ValueError(
-                f"{place()}{type(self).__name__}: expected an input of {' or '.join(map(str, self.ndims))} axes, got shape {x.shape}."
+                f"{place()}{type(self).__name__}: expected an input of {' or '.join(map(str, self._ndims_))} axes, got shape {x.shape}."
             )
         batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
         if self.format == "NHWC":
@@ -69,7 +69,7 @@ class _BatchNorm(Cell):
 class BatchNorm1d(_BatchNorm):
     """Batch normalisation of (N, C) or (N, C, L)."""
 
-    ndims = (2, 3)
+    _ndims_ = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
@@ -106,7 +106,7 @@ class SyncBatchNorm(_BatchNorm):
     None: all processes. Raises TypeError and ValueError for what is no list of lists of ranks, each rank once.
     """
 
-    ndims = (2, 4)
+    _ndims_ = (2, 4)
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True, gamma_init: Any = "ones",
@@ -133,7 +133,7 @@ class SyncBatchNorm(_BatchNorm):
         """x normalised."""
         batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
         group = synchronized.sharers(self.group_name) if batch and self.group_name else None
-        if group is None or x.ndim not in self.ndims:
+        if group is None or x.ndim not in self._ndims_:
             return super().construct(x)
         return synchronized.synced_batch_norm(
             x, self.moving_mean, self.moving_variance, self.gamma, self.beta, 1 - self.momentum, self.eps, group,
@@ -155,7 +155,7 @@ def _group_of_own(process_groups: list[list[int]] | None) -> str:
 class _InstanceNorm(Cell):
     """Normalises each channel of each sample. `momentum` belongs to running values that, as in MindSpore, nothing reads."""
 
-    ndim = 4
+    _ndim_ = 4
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True, gamma_init: Any = "ones",
@@ -180,8 +180,8 @@ class _InstanceNorm(Cell):
 
     def construct(self, x: Any) -> Any:
         """x normalised."""
-        if x.ndim != self.ndim:
-            raise ValueError(f"{place()}{type(self).__name__}: expected an input of {self.ndim} axes, got shape {x.shape}.")
+        if x.ndim != self._ndim_:
+            raise ValueError(f"{place()}{type(self).__name__}: expected an input of {self._ndim_} axes, got shape {x.shape}.")
         return normalization._instance_norm_layer(x, self.gamma, self.beta, self.eps)
 
     def extend_repr(self) -> str:
@@ -194,7 +194,7 @@ class _InstanceNorm(Cell):
 class InstanceNorm1d(_InstanceNorm):
     """Normalises each channel of each sequence of (N, C, L)."""
 
-    ndim = 3
+    _ndim_ = 3
 
 
 class InstanceNorm2d(_InstanceNorm):
@@ -204,7 +204,7 @@ class InstanceNorm2d(_InstanceNorm):
 class InstanceNorm3d(_InstanceNorm):
     """Normalises each channel of each volume of (N, C, D, H, W)."""
 
-    ndim = 5
+    _ndim_ = 5
 
 
 class LayerNormExt(Cell):

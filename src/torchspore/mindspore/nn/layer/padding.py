@@ -10,21 +10,21 @@ from torchspore.mindspore.ops import pads
 class _Pad(Cell):
     """What the layers share: `padding` is an int, or (before, after) of the last axis first; pairs left out are 0."""
 
-    axes = 1
-    mode = "constant"
-    cuts = False
+    _axes_ = 1
+    _mode_ = "constant"
+    _cuts_ = False
 
     def __init__(self, padding: Any, value: Any = 0) -> None:
         super().__init__()
         name = type(self).__name__
         if isinstance(padding, bool) or not isinstance(padding, (int, tuple)):
             raise TypeError(f"{name}(padding={padding!r:.40}): expected an int or a tuple of ints, got {type(padding).__name__}.")
-        counts = (padding,) * (2 * self.axes) if isinstance(padding, int) else padding
+        counts = (padding,) * (2 * self._axes_) if isinstance(padding, int) else padding
         if any(isinstance(p, bool) or not isinstance(p, int) for p in counts):
             raise TypeError(f"{name}(padding={padding!r:.40}): expected ints.")
-        if len(counts) % 2 or len(counts) > 2 * self.axes:
-            raise ValueError(f"{name}(padding={padding!r:.40}): expected (before, after) for each of {self.axes} axes.")
-        if not self.cuts and min(counts) < 0:
+        if len(counts) % 2 or len(counts) > 2 * self._axes_:
+            raise ValueError(f"{name}(padding={padding!r:.40}): expected (before, after) for each of {self._axes_} axes.")
+        if not self._cuts_ and min(counts) < 0:
             raise ValueError(f"{name}(padding={padding!r:.40}): expected ints from 0 on.")
         if not isinstance(value, (int, float)):
             raise TypeError(f"{name}(value={value!r:.40}): expected a number, got {type(value).__name__}.")
@@ -32,11 +32,11 @@ class _Pad(Cell):
 
     def construct(self, x: Any) -> Any:
         """x with the values added."""
-        return pads._pad_by_layer(x, self.padding, self.mode, self.value)
+        return pads._pad_by_layer(x, self.padding, self._mode_, self.value)
 
 
 class _ConstantPad(_Pad):
-    cuts = True
+    _cuts_ = True
 
     def __init__(self, padding: Any, value: Any) -> None:
         super().__init__(padding, value)
@@ -49,26 +49,26 @@ class ConstantPad1d(_ConstantPad):
 class ConstantPad2d(_ConstantPad):
     """Adds `value` at the ends of the last two axes; a negative count cuts away."""
 
-    axes = 2
+    _axes_ = 2
 
 
 class ConstantPad3d(_ConstantPad):
     """Adds `value` at the ends of the last three axes; a negative count cuts away."""
 
-    axes = 3
+    _axes_ = 3
 
 
 class ZeroPad2d(_Pad):
     """Adds zeros at the ends of the last two axes; a negative count cuts away."""
 
-    axes, cuts = 2, True
+    _axes_, _cuts_ = 2, True
 
     def __init__(self, padding: Any) -> None:
         super().__init__(padding)
 
 
 class _Mirrored(_Pad):
-    mode = "reflect"
+    _mode_ = "reflect"
 
     def __init__(self, padding: Any) -> None:
         super().__init__(padding)
@@ -81,31 +81,31 @@ class ReflectionPad1d(_Mirrored):
 class ReflectionPad2d(_Mirrored):
     """Adds the mirror image at the ends of the last two axes, without the border."""
 
-    axes = 2
+    _axes_ = 2
 
 
 class ReflectionPad3d(_Mirrored):
     """Adds the mirror image at the ends of the last three axes, without the border."""
 
-    axes = 3
+    _axes_ = 3
 
 
 class ReplicationPad1d(_Mirrored):
     """Repeats the border at the ends of the last axis."""
 
-    mode = "replicate"
+    _mode_ = "replicate"
 
 
 class ReplicationPad2d(_Mirrored):
     """Repeats the border at the ends of the last two axes."""
 
-    axes, mode = 2, "replicate"
+    _axes_, _mode_ = 2, "replicate"
 
 
 class ReplicationPad3d(_Mirrored):
     """Repeats the border at the ends of the last three axes."""
 
-    axes, mode = 3, "replicate"
+    _axes_, _mode_ = 3, "replicate"
 
 
 __all__ = [

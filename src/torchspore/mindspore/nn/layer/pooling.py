@@ -14,7 +14,7 @@ from torchspore.mindspore.ops.primitive import check_kinds
 class _Pool(Cell):
     """What pooling layers share."""
 
-    kind, axes = "max", 2
+    _kind_, _axes_ = "max", 2
 
     def __init__(
         self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, ceil_mode: bool = False,
@@ -46,20 +46,20 @@ class _Pool(Cell):
 
     def construct(self, x: Any) -> Any:
         """The pooled x; an input without the axis N is taken as one of a single sample."""
-        if x.ndim not in (self.axes + 1, self.axes + 2):
+        if x.ndim not in (self._axes_ + 1, self._axes_ + 2):
             raise ValueError(
-                f"{place()}{type(self).__name__}: expected an input of {self.axes + 1} or {self.axes + 2} axes, got shape {x.shape}."
+                f"{place()}{type(self).__name__}: expected an input of {self._axes_ + 1} or {self._axes_ + 2} axes, got shape {x.shape}."
             )
-        if x.ndim == self.axes + 2:
-            return self._call(x)
-        out = self._call(ops.expand_dims(x, 0))
+        if x.ndim == self._axes_ + 2:
+            return self._call_(x)
+        out = self._call_(ops.expand_dims(x, 0))
         return tuple(ops.squeeze(one, 0) for one in out) if isinstance(out, tuple) else ops.squeeze(out, 0)
 
-    def _call(self, x: Any) -> Any:
+    def _call_(self, x: Any) -> Any:
         if self.format == "NHWC":
             x = ops.transpose(x, (0, 3, 1, 2))
         out = pooling._pooling(
-            x, self.kind, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad,
+            x, self._kind_, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad,
             self.divisor_override,
         )
         return ops.transpose(out, (0, 2, 3, 1)) if self.format == "NHWC" else out
@@ -82,18 +82,18 @@ class MaxPool2d(_Pool):
         check_kinds(type(self).__name__, "bool", return_indices=return_indices)
         self.dilation, self.return_indices = dilation, return_indices
 
-    def _call(self, x: Any) -> Any:
+    def _call_(self, x: Any) -> Any:
         if self.return_indices or self.dilation not in (1, (1, 1)):
             if self.pad_mode.lower() == "same":
                 raise ValueError(f"{type(self).__name__}(pad_mode='same'): it goes with dilation=1 and return_indices=False alone.")
             return ops.max_pool2d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.return_indices, self.ceil_mode)
-        return super()._call(x)
+        return super()._call_(x)
 
 
 class AvgPool2d(_Pool):
     """The mean of each window of (N, C, H, W)."""
 
-    kind = "avg"
+    _kind_ = "avg"
     avg_pool = Part(lambda cell: ops.AvgPool(cell.kernel_size, cell.stride, cell.pad_mode, cell.format))
 
     def __init__(
@@ -121,7 +121,7 @@ class AdaptiveAvgPool2d(Cell):
 class _PoolOfAxes(_Pool):
     """Pooling over one or three axes."""
 
-    axes = 1
+    _axes_ = 1
 
 
 class _MaxPoolOfAxes(_PoolOfAxes):
@@ -135,9 +135,9 @@ class _MaxPoolOfAxes(_PoolOfAxes):
         check_kinds(type(self).__name__, "bool", return_indices=return_indices)
         self.dilation, self.return_indices = dilation, return_indices
 
-    def _call(self, x: Any) -> Any:
+    def _call_(self, x: Any) -> Any:
         if not self.return_indices and self.dilation == 1:
-            return super()._call(x)
+            return super()._call_(x)
         if self.pad_mode.lower() == "same":
             raise ValueError(f"{type(self).__name__}(pad_mode='same'): it goes with dilation=1 and return_indices=False alone.")
         return pooling._max_pool_with_indices(
@@ -152,13 +152,13 @@ class MaxPool1d(_MaxPoolOfAxes):
 class MaxPool3d(_MaxPoolOfAxes):
     """The largest value in each window of (N, C, D, H, W) or (C, D, H, W), and with `return_indices` where it lay."""
 
-    axes = 3
+    _axes_ = 3
 
 
 class AvgPool1d(_PoolOfAxes):
     """The mean of each window of (N, C, L) or (C, L)."""
 
-    kind = "avg"
+    _kind_ = "avg"
 
     def __init__(
         self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, ceil_mode: bool = False,
@@ -172,7 +172,7 @@ class AvgPool1d(_PoolOfAxes):
 class AvgPool3d(_PoolOfAxes):
     """The mean of each window of (N, C, D, H, W) or (C, D, H, W); `divisor_override` divides in the place of the window's size."""
 
-    axes, kind = 3, "avg"
+    _axes_, _kind_ = 3, "avg"
 
     def __init__(
         self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, ceil_mode: bool = False,
@@ -206,7 +206,7 @@ class AvgPool1dExt(_AvgPoolExt):
 class AvgPool2dExt(_AvgPoolExt):
     """The mean of each window of (N, C, H, W); `divisor_override` divides in the place of the window's size."""
 
-    pool = staticmethod(ops.avg_pool2d)
+    _pool_ = staticmethod(ops.avg_pool2d)
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
@@ -217,7 +217,7 @@ class AvgPool2dExt(_AvgPoolExt):
 
     def construct(self, input: Any) -> Any:
         """The pooled input."""
-        return self.pool(
+        return self._pool_(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override or 0,
         )
 
@@ -225,7 +225,7 @@ class AvgPool2dExt(_AvgPoolExt):
 class AvgPool3dExt(AvgPool2dExt):
     """The mean of each window of (N, C, D, H, W); `divisor_override` divides in the place of the window's size."""
 
-    pool = staticmethod(ops.avg_pool3d)
+    _pool_ = staticmethod(ops.avg_pool3d)
 
 
 class MaxPool2dExt(Cell):

@@ -40,7 +40,7 @@ class _RNNBase(Cell):
     each layer, and again with `_reverse` for the other direction; all start uniform within 1 / sqrt(hidden).
     """
 
-    def _build(
+    def _build_(
         self, kind: str, input_size: int, hidden_size: int, num_layers: int = 1, has_bias: bool = True, batch_first: bool = False,
         dropout: float = 0.0, bidirectional: bool = False, dtype: Any = dtypes.float32,
     ) -> None:
@@ -51,32 +51,32 @@ class _RNNBase(Cell):
             raise TypeError(f"{name}(dropout={dropout!r:.40}): expected a float, got {type(dropout).__name__}.")
         if not 0 <= dropout < 1:
             raise ValueError(f"{name}(dropout={dropout}): expected a number from 0 to below 1.")
-        self.kind, self.input_size, self.hidden_size, self.num_layers = kind, input_size, hidden_size, num_layers
+        self._kind_, self.input_size, self.hidden_size, self.num_layers = kind, input_size, hidden_size, num_layers
         self.has_bias, self.batch_first, self.dropout, self.bidirectional = has_bias, batch_first, dropout, bidirectional
         self.is_lstm = kind == "lstm"
-        self._dtype = dtype
+        self._dtype_ = dtype
         bound, rows = 1 / math.sqrt(hidden_size), _GATES[kind] * hidden_size
         columns = {"weight_hh": (hidden_size,), "bias_ih": (), "bias_hh": ()}
         for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh") if has_bias else ("weight_ih", "weight_hh"):
-            for layer, suffix in self._places():
+            for layer, suffix in self._places_():
                 inner = input_size if layer == 0 else hidden_size * (2 if bidirectional else 1)
                 shape = (rows, *columns.get(part, (inner,)))
                 own = f"{part}_l{layer}{suffix}"
                 setattr(self, own, Parameter(initializer(Uniform(bound), shape, dtype), name=own))
 
-    def _places(self) -> list[tuple[int, str]]:
+    def _places_(self) -> list[tuple[int, str]]:
         return [(layer, suffix) for layer in range(self.num_layers) for suffix in (("", "_reverse") if self.bidirectional else ("",))]
 
-    def _listed(self, part: str) -> ParameterTuple:
-        return ParameterTuple([getattr(self, f"{part}_l{layer}{suffix}") for layer, suffix in self._places()])
+    def _listed_(self, part: str) -> ParameterTuple:
+        return ParameterTuple([getattr(self, f"{part}_l{layer}{suffix}") for layer, suffix in self._places_()])
 
-    w_ih_list, w_hh_list = Part(lambda cell: cell._listed("weight_ih")), Part(lambda cell: cell._listed("weight_hh"))
-    b_ih_list, b_hh_list = Part(lambda cell: cell._listed("bias_ih")), Part(lambda cell: cell._listed("bias_hh"))
+    w_ih_list, w_hh_list = Part(lambda cell: cell._listed_("weight_ih")), Part(lambda cell: cell._listed_("weight_hh"))
+    b_ih_list, b_hh_list = Part(lambda cell: cell._listed_("bias_ih")), Part(lambda cell: cell._listed_("bias_hh"))
 
-    def _weights(self) -> list[Any]:
+    def _weights_(self) -> list[Any]:
         return [
             getattr(self, f"{part}_l{layer}{suffix}") if self.has_bias or part.startswith("weight") else None
-            for layer, suffix in self._places() for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+            for layer, suffix in self._places_() for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         ]
 
     def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> Any:
@@ -95,11 +95,11 @@ class _RNNBase(Cell):
         if self.batch_first:
             x = ops.transpose(x, (1, 0, 2))
         if hx is None:
-            zeros = ops.zeros((len(self._places()), x.shape[1], self.hidden_size), x.dtype)
+            zeros = ops.zeros((len(self._places_()), x.shape[1], self.hidden_size), x.dtype)
             hx = (zeros, zeros) if self.is_lstm else zeros
-        weights = [None if w is None else w.astype(x.dtype) for w in self._weights()]
+        weights = [None if w is None else w.astype(x.dtype) for w in self._weights_()]
         out, last = recurrent._recurrent(
-            x, hx, weights, seq_length, self.kind, self.num_layers, self.bidirectional, self.dropout, self.training,
+            x, hx, weights, seq_length, self._kind_, self.num_layers, self.bidirectional, self.dropout, self.training,
         )
         return (ops.transpose(out, (1, 0, 2)) if self.batch_first else out), last
 
@@ -116,7 +116,7 @@ class LSTM(_RNNBase):
         dropout: float = 0.0, bidirectional: bool = False, dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
-        self._build("lstm", input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
+        self._build_("lstm", input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
 
 
 class GRU(_RNNBase):
@@ -131,7 +131,7 @@ class GRU(_RNNBase):
         dropout: float = 0.0, bidirectional: bool = False, dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
-        self._build("gru", input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
+        self._build_("gru", input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
 
 
 class RNN(_RNNBase):
@@ -147,7 +147,7 @@ class RNN(_RNNBase):
         if kind not in ("tanh", "relu"):
             raise ValueError(f"RNN(nonlinearity={kind!r:.40}): expected 'tanh' or 'relu'.")
         self.nonlinearity = kind
-        self._build(kind, *args, **kwargs)
+        self._build_(kind, *args, **kwargs)
 
 
 class RNNCellBase(Cell):
@@ -168,16 +168,16 @@ class RNNCellBase(Cell):
 class _Step(RNNCellBase):
     """One step of a network of a known kind."""
 
-    kind: str
+    _kind_: str
 
     def construct(self, x: Any, hx: Any) -> Any:
         """The next state (N, hidden); (h, c) of an LSTM."""
         name = type(self).__name__
         if x.ndim != 2 or x.shape[1] != self.input_size:
             raise ValueError(f"{place()}{name}: expected an input (N, {self.input_size}), got shape {x.shape}.")
-        if self.kind == "lstm" and not isinstance(hx, tuple):
+        if self._kind_ == "lstm" and not isinstance(hx, tuple):
             raise TypeError(f"{place()}{name}: hx: expected a tuple (h, c), got {type(hx).__name__}.")
-        return recurrent._recurrent_cell(x, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, self.kind)
+        return recurrent._recurrent_cell(x, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, self._kind_)
 
 
 class LSTMCell(_Step):
@@ -185,7 +185,7 @@ class LSTMCell(_Step):
 
     def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Any = dtypes.float32) -> None:
         super().__init__(input_size, hidden_size, has_bias, 4, dtype)
-        self.kind = "lstm"
+        self._kind_ = "lstm"
 
 
 class GRUCell(_Step):
@@ -193,7 +193,7 @@ class GRUCell(_Step):
 
     def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Any = dtypes.float32) -> None:
         super().__init__(input_size, hidden_size, has_bias, 3, dtype)
-        self.kind = "gru"
+        self._kind_ = "gru"
 
 
 class RNNCell(_Step):
@@ -205,7 +205,7 @@ class RNNCell(_Step):
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"RNNCell(nonlinearity={nonlinearity!r:.40}): expected 'tanh' or 'relu'.")
         super().__init__(input_size, hidden_size, has_bias, 1, dtype)
-        self.kind = self.nonlinearity = nonlinearity
+        self._kind_ = self.nonlinearity = nonlinearity
 
 
 def _lstm_cell(inputs: Any, hidden: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:

@@ -147,7 +147,7 @@ class _DropoutExt(Cell):
         super().__init__()
         self.p, self.inplace = p, inplace
 
-    def _kept(self, x: Any, found: Any) -> Any:
+    def _kept_(self, x: Any, found: Any) -> Any:
         if not self.inplace:
             return found
         ops.assign(x, found)
@@ -159,7 +159,7 @@ class DropoutExt(_DropoutExt):
 
     def construct(self, input: Any) -> Any:
         """The input with elements dropped while training, else the input."""
-        return self._kept(input, ops.dropout(input, self.p)) if self.training and self.p else input
+        return self._kept_(input, ops.dropout(input, self.p)) if self.training and self.p else input
 
 
 class Dropout2dExt(_DropoutExt):
@@ -167,7 +167,7 @@ class Dropout2dExt(_DropoutExt):
 
     def construct(self, input: Any) -> Any:
         """The input with channels dropped while training, else the input."""
-        return self._kept(input, ops.dropout2d(input, float(self.p))) if self.training and self.p else input
+        return self._kept_(input, ops.dropout2d(input, float(self.p))) if self.training and self.p else input
 
 
 class BiDense(Cell):

@@ -23,7 +23,7 @@ class _Kept:
     matrix_g: Parameter
     _watch: Any
 
-    def _keep(self, inputs: list[int], outputs: int) -> None:
+    def _keep_(self, inputs: list[int], outputs: int) -> None:
         self.matrix_a = Parameter(initializer("zeros", inputs), name="matrix_a", requires_grad=False)
         self.matrix_g = Parameter(initializer("zeros", [outputs, outputs]), name="matrix_g", requires_grad=False)
         self.thor = False
@@ -48,7 +48,7 @@ class DenseThor(_Kept, Dense):
         activation: Any = None,
     ) -> None:
         Dense.__init__(self, in_channels, out_channels, weight_init, bias_init, has_bias, activation)
-        self._keep([in_channels, in_channels], out_channels)
+        self._keep_([in_channels, in_channels], out_channels)
 
     def construct(self, x: Any) -> Any:
         """The layer's result for x, in float16."""
@@ -75,7 +75,7 @@ class Conv2dThor(_Kept, Conv2d):
             self, in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init,
         )
         self._pieces = in_channels // group * self.kernel_size[0] * self.kernel_size[1]
-        self._keep([self._pieces, self._pieces], out_channels)
+        self._keep_([self._pieces, self._pieces], out_channels)
 
     def construct(self, x: Any) -> Any:
         """The convolution of x, in float16."""
@@ -98,14 +98,14 @@ class EmbeddingThor(_Kept, Embedding):
         padding_idx: int | None = None,
     ) -> None:
         Embedding.__init__(self, vocab_size, embedding_size, use_one_hot, embedding_table, dtype, padding_idx)
-        self._keep([vocab_size], embedding_size)
+        self._keep_([vocab_size], embedding_size)
 
     def construct(self, ids: Any) -> Any:
         """The rows that `ids` names."""
         out = Embedding.construct(self, ids)
-        return self._counted(ids, self.vocab_size, out) if self.thor else out
+        return self._counted_(ids, self.vocab_size, out) if self.thor else out
 
-    def _counted(self, ids: Any, count: int, out: Any) -> Any:
+    def _counted_(self, ids: Any, count: int, out: Any) -> Any:
         asked = ops.one_hot(ops.reshape(ids, (-1,)), count, 1.0, 0.0)
         ops.assign(self.matrix_a, ops.cast(ops.sum(asked, 0), dtypes.float32))
         return self._watch(out)
@@ -120,9 +120,9 @@ class EmbeddingLookupThor(_Kept, EmbeddingLookup):
     ) -> None:
         EmbeddingLookup.__init__(self, vocab_size, embedding_size, param_init, target, slice_mode, manual_shapes, max_norm, sparse)
         self._count = vocab_size
-        self._keep([vocab_size], embedding_size)
+        self._keep_([vocab_size], embedding_size)
 
     def construct(self, indices: Any) -> Any:
         """The rows that `indices` names."""
         out = EmbeddingLookup.construct(self, indices)
-        return EmbeddingThor._counted(self, indices, self._count, out) if self.thor else out  # type: ignore[arg-type]
+        return EmbeddingThor._counted_(self, indices, self._count, out) if self.thor else out  # type: ignore[arg-type]

@@ -37,9 +37,9 @@ class MultiheadAttention(Cell):
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
         self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
-        self.is_whole = self.kdim == embed_dim and self.vdim == embed_dim
+        self._is_whole_ = self.kdim == embed_dim and self.vdim == embed_dim
         self.in_proj_weight = self.q_proj_weight = self.k_proj_weight = self.v_proj_weight = None
-        if self.is_whole:
+        if self._is_whole_:
             self.in_proj_weight = Parameter(initializer(XavierUniform(), (3 * embed_dim, embed_dim), dtype), name="in_proj_weight")
         else:
             for name, length in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
@@ -68,7 +68,7 @@ class MultiheadAttention(Cell):
                 f"{place()}MultiheadAttention: expected queries of length {self.embed_dim} and as many keys as values, got shapes "
                 f"{query.shape}, {key.shape}, {value.shape}."
             )
-        out, weights = self._attend(*self._projected(query, key, value), self._mask(query, key, key_padding_mask, attn_mask))
+        out, weights = self._attend_(*self._projected_(query, key, value), self._mask_(query, key, key_padding_mask, attn_mask))
         out = self.out_proj(out)
         if average_attn_weights:
             weights = ops.mean(weights, 1)
@@ -78,16 +78,15 @@ class MultiheadAttention(Cell):
             out = ops.swapaxes(out, 0, 1)
         return (out, weights) if need_weights else (out,)
 
-    def _projected(self, query: Any, key: Any, value: Any) -> list[Any]:
+    def _projected_(self, query: Any, key: Any, value: Any) -> list[Any]:
         e = self.embed_dim
         whole = self.in_proj_weight
-        weights = (
-            [whole[i * e:(i + 1) * e] for i in range(3)] if self.is_whole else [self.q_proj_weight, self.k_proj_weight, self.v_proj_weight]
-        )
+        parts = [self.q_proj_weight, self.k_proj_weight, self.v_proj_weight]
+        weights = [whole[i * e:(i + 1) * e] for i in range(3)] if self._is_whole_ else parts
         biases = [None] * 3 if self.in_proj_bias is None else [self.in_proj_bias[i * e:(i + 1) * e] for i in range(3)]
         return [ops.dense(x, w, b) for x, w, b in zip((query, key, value), weights, biases)]
 
-    def _mask(self, query: Any, key: Any, padding: Any, mask: Any) -> Any:
+    def _mask_(self, query: Any, key: Any, padding: Any, mask: Any) -> Any:
         """What is added to the products (N, heads, L, S), or None."""
         length, batch, count = query.shape[0], query.shape[1], key.shape[0]
         total = None
@@ -104,7 +103,7 @@ class MultiheadAttention(Cell):
             total = own if total is None else total + own
         return total
 
-    def _attend(self, q: Any, k: Any, v: Any, mask: Any) -> tuple[Any, Any]:
+    def _attend_(self, q: Any, k: Any, v: Any, mask: Any) -> tuple[Any, Any]:
         length, batch = q.shape[0], q.shape[1]
         more = 0
         if self.bias_k is not None:
@@ -167,15 +166,15 @@ class TransformerEncoderLayer(Cell):
         """The layer's result, of the shape of `src`."""
         x = src
         if self.norm_first:
-            x = x + self._attended(self.norm1(x), src_mask, src_key_padding_mask)
-            return x + self._fed(self.norm2(x))
-        x = self.norm1(x + self._attended(x, src_mask, src_key_padding_mask))
-        return self.norm2(x + self._fed(x))
+            x = x + self._attended_(self.norm1(x), src_mask, src_key_padding_mask)
+            return x + self._fed_(self.norm2(x))
+        x = self.norm1(x + self._attended_(x, src_mask, src_key_padding_mask))
+        return self.norm2(x + self._fed_(x))
 
-    def _attended(self, x: Any, mask: Any, padding: Any) -> Any:
+    def _attended_(self, x: Any, mask: Any, padding: Any) -> Any:
         return self.dropout1(self.self_attn(x, x, x, padding, False, mask)[0])
 
-    def _fed(self, x: Any) -> Any:
+    def _fed_(self, x: Any) -> Any:
         return self.dropout2(self.dense2(self.dropout(self.activation(self.dense1(x)))))
 
 
@@ -204,20 +203,20 @@ class TransformerDecoderLayer(Cell):
         """The layer's result, of the shape of `tgt`."""
         x = tgt
         if self.norm_first:
-            x = x + self._attended(self.norm1(x), tgt_mask, tgt_key_padding_mask)
-            x = x + self._remembered(self.norm2(x), memory, memory_mask, memory_key_padding_mask)
-            return x + self._fed(self.norm3(x))
-        x = self.norm1(x + self._attended(x, tgt_mask, tgt_key_padding_mask))
-        x = self.norm2(x + self._remembered(x, memory, memory_mask, memory_key_padding_mask))
-        return self.norm3(x + self._fed(x))
+            x = x + self._attended_(self.norm1(x), tgt_mask, tgt_key_padding_mask)
+            x = x + self._remembered_(self.norm2(x), memory, memory_mask, memory_key_padding_mask)
+            return x + self._fed_(self.norm3(x))
+        x = self.norm1(x + self._attended_(x, tgt_mask, tgt_key_padding_mask))
+        x = self.norm2(x + self._remembered_(x, memory, memory_mask, memory_key_padding_mask))
+        return self.norm3(x + self._fed_(x))
 
-    def _attended(self, x: Any, mask: Any, padding: Any) -> Any:
+    def _attended_(self, x: Any, mask: Any, padding: Any) -> Any:
         return self.dropout1(self.self_attn(x, x, x, padding, False, mask)[0])
 
-    def _remembered(self, x: Any, memory: Any, mask: Any, padding: Any) -> Any:
+    def _remembered_(self, x: Any, memory: Any, mask: Any, padding: Any) -> Any:
         return self.dropout2(self.multihead_attn(x, memory, memory, padding, False, mask)[0])
 
-    def _fed(self, x: Any) -> Any:
+    def _fed_(self, x: Any) -> Any:
         return self.dropout3(self.dense2(self.dropout(self.activation(self.dense1(x)))))
 
 

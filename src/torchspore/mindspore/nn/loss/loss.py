@@ -30,9 +30,11 @@ class LossBase(Cell):
     def get_loss(self, x: Any, weights: Any = 1.0) -> Any:
         """x times `weights`, reduced."""
         x = (x.astype(dtypes.float32) * weights).astype(x.dtype) if weights is not None else x
-        return ops.mean(x) if self.reduction == "mean" else ops.sum(x, dtype=x.dtype) if self.reduction == "sum" else x
+        if not self.reduce:                    # the two that programs set after MindSpore's constructor, which asks them too
+            return x
+        return ops.mean(x) if self.average else ops.sum(x, dtype=x.dtype)
 
-    def _loss_by_parts(self, x: Any, weights: Any = 1.0) -> Any:
+    def _loss_by_parts_(self, x: Any, weights: Any = 1.0) -> Any:
         from torchspore.mindspore.nn.layer import by_parts
 
         return by_parts.weighed(self, x, weights) if by_parts.is_split() else type(self).get_loss(self, x, weights)

@@ -23,7 +23,7 @@ class AdaFactor(Optimizer):
     `exp_avg_sq_*` and `afactor_step`. Raises ValueError where a rate is given and `relative_step` too.
     """
 
-    updates_by_rows = False
+    _updates_by_rows_ = False
 
     @opt_init_args_register
     def __init__(
@@ -51,11 +51,11 @@ class AdaFactor(Optimizer):
         )
         self.scale_lr = True if learning_rate is None else relative_step
         self.use_first_moment = beta1 > 0
-        self.exp_avg = self.moments("exp_avg") if self.use_first_moment else None
-        self._keep_squares()
+        self.exp_avg = self._moments_("exp_avg") if self.use_first_moment else None
+        self._keep_squares_()
         self.step = Parameter(Tensor([0], dtypes.float32), name="afactor_step")
 
-    def _keep_squares(self) -> None:
+    def _keep_squares_(self) -> None:
         kept: dict[str, list[Parameter]] = {"exp_avg_sq_row": [], "exp_avg_sq_col": [], "exp_avg_sq": []}
         for parameter in self.parameters:
             shape = parameter.shape
@@ -73,15 +73,15 @@ class AdaFactor(Optimizer):
         raw(self.step).add_(1)
         count = raw(self.step).reshape(())
         share = 1 - count ** -self.decay_rate
-        for parameters, own, rate, decay, group in self.updates(gradients, coupled=False):
+        for parameters, own, rate, decay, group in self._updates_(gradients, coupled=False):
             if self.relative_step:
                 rate = count.rsqrt().clamp(max=0.01) if not self.warmup_init else (count * 1e-6).minimum(count.rsqrt())
             for p, g, place in zip(parameters, own, group.places):
-                self._update(p, g.float(), rate, share, decay if group.decays else 0.0, place)
-        self.advance()
+                self._update_(p, g.float(), rate, share, decay if group.decays else 0.0, place)
+        self._advance_()
         return True
 
-    def _update(self, p: Any, g: Any, rate: Any, share: Any, decay: Any, place: int) -> None:
+    def _update_(self, p: Any, g: Any, rate: Any, share: Any, decay: Any, place: int) -> None:
         if self.scale_parameter:
             rate = rate * formulas.root_mean_square(p.float()).clamp(min=self.eps[1])
         squares = tuple(raw(kept[place]) for kept in (self.exp_avg_sq_row, self.exp_avg_sq_col, self.exp_avg_sq))

@@ -38,8 +38,8 @@ class Adam(Optimizer):
     `vhat.*`. `use_offload` is refused.
     """
 
-    takes_rows = True
-    power_shape: tuple[int, ...] = ()
+    _takes_rows_ = True
+    _power_shape_: tuple[int, ...] = ()
     """The shape of `beta1_power` and `beta2_power`, as checkpoints have it."""
 
     @opt_init_args_register
@@ -57,18 +57,18 @@ class Adam(Optimizer):
         if use_amsgrad and use_nesterov:
             raise ValueError("Adam(use_amsgrad=True, use_nesterov=True): expected one of them.")
         self.beta1, self.beta2, self.eps, self.use_nesterov = single(beta1), single(beta2), float(eps), use_nesterov
-        self.is_lazy = self.leaves_rows = bool(kwargs.get("use_lazy", False))
-        self.beta1_power = Parameter(initializer(1, self.power_shape, dtypes.float32), name="beta1_power")
-        self.beta2_power = Parameter(initializer(1, self.power_shape, dtypes.float32), name="beta2_power")
-        self.moment1, self.moment2 = self.moments("moment1"), self.moments("moment2")
-        self.vhat = self.moments("vhat") if use_amsgrad else None
+        self.is_lazy = self._leaves_rows_ = bool(kwargs.get("use_lazy", False))
+        self.beta1_power = Parameter(initializer(1, self._power_shape_, dtypes.float32), name="beta1_power")
+        self.beta2_power = Parameter(initializer(1, self._power_shape_, dtypes.float32), name="beta2_power")
+        self.moment1, self.moment2 = self._moments_("moment1"), self._moments_("moment2")
+        self.vhat = self._moments_("vhat") if use_amsgrad else None
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         assign(self.beta1_power, self.beta1_power * self.beta1)
         assign(self.beta2_power, self.beta2_power * self.beta2)
-        for parameters, own, rate, _, group in self.updates(gradients):
-            rate = self._corrected(rate)
+        for parameters, own, rate, _, group in self._updates_(gradients):
+            rate = self._corrected_(rate)
             first, second = ([raw(m[i]) for i in group.places] for m in (self.moment1, self.moment2))
             if self.vhat is not None:
                 largest = [raw(self.vhat[i]) for i in group.places]
@@ -76,17 +76,17 @@ class Adam(Optimizer):
                 continue
             step = optim.nesterov_adam if self.use_nesterov else optim.adam
             step(parameters, own, first, second, rate, self.beta1, self.beta2, self.eps)
-        self.advance()
+        self._advance_()
         return True
 
-    def _corrected(self, rate: Any) -> Any:
+    def _corrected_(self, rate: Any) -> Any:
         """The rate of this step with the bias correction in it."""
         return optim.corrected(rate, raw(self.beta1_power).reshape(()), raw(self.beta2_power).reshape(()))
 
-    def _update_rows(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
+    def _update_rows_(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
         if self.vhat is not None:
             raise NotImplementedError("Adam(use_amsgrad=True): a sparse gradient.\n\nhint: leave out sparse=True, or use_amsgrad.")
-        rate = self._corrected(rate)
+        rate = self._corrected_(rate)
         step = rows.lazy_adam if self.is_lazy else rows.adam
         tables = [raw(p[place]) for p in (self.parameters, self.moment1, self.moment2)]
         step(*tables, indices, values, rate, self.beta1, self.beta2, self.eps, self.use_nesterov)
@@ -98,7 +98,7 @@ class LazyAdam(Adam):
     For whole gradients it is Adam.
     """
 
-    power_shape = (1,)
+    _power_shape_ = (1,)
 
     @opt_init_args_register
     def __init__(
@@ -111,7 +111,7 @@ class LazyAdam(Adam):
 class AdamOffload(Adam):
     """Adam whose state MindSpore keeps in the host's memory; here it lies where the Parameters are, and the numbers are Adam's."""
 
-    power_shape = (1,)
+    _power_shape_ = (1,)
 
     def __init__(
         self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
@@ -129,11 +129,11 @@ class AdamWeightDecay(Optimizer):
         super().__init__(learning_rate, params, weight_decay)
         _check_betas("AdamWeightDecay", beta1, beta2, eps)
         self.beta1, self.beta2, self.eps = single(beta1), single(beta2), float(eps)
-        self.moments1, self.moments2 = self.moments("adam_m"), self.moments("adam_v")
+        self.moments1, self.moments2 = self._moments_("adam_m"), self._moments_("adam_v")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
-        for parameters, own, rate, decay, group in self.updates(gradients, coupled=False):
+        for parameters, own, rate, decay, group in self._updates_(gradients, coupled=False):
             first, second = ([raw(m[i]) for i in group.places] for m in (self.moments1, self.moments2))
             if not isinstance(decay, float):
                 optim.shrink(parameters, rate * decay)
@@ -141,7 +141,7 @@ class AdamWeightDecay(Optimizer):
             optim.adam(
                 parameters, own, first, second, rate, self.beta1, self.beta2, self.eps, decay if group.decays else 0.0, decoupled=True,
             )
-        self.advance()
+        self._advance_()
         return True
 
 

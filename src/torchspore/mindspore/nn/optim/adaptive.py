@@ -32,17 +32,17 @@ class RMSProp(Optimizer):
             raise ValueError(f"RMSProp(epsilon={epsilon}): expected a number above 0.")
         check_bools("RMSProp", {"use_locking": use_locking, "centered": centered})
         self.decay, self.momentum, self.epsilon, self.centered = single(decay), single(momentum), single(epsilon), centered
-        self.mg = self.moments("mean_grad") if centered else None
-        self.ms, self.moment = self.moments("mean_square", "ones"), self.moments("moment")
+        self.mg = self._moments_("mean_grad") if centered else None
+        self.ms, self.moment = self._moments_("mean_square", "ones"), self._moments_("moment")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
-        for parameters, own, rate, _, group in self.updates(gradients):
+        for parameters, own, rate, _, group in self._updates_(gradients):
             for p, g, place in zip(parameters, own, group.places):
                 mean = raw(self.mg[place]) if self.mg is not None else None
                 square, moment = raw(self.ms[place]), raw(self.moment[place])
                 formulas.rms_prop(p, g.to(p.dtype), square, moment, rate, self.decay, self.momentum, self.epsilon, mean)
-        self.advance()
+        self._advance_()
         return True
 
 
@@ -61,14 +61,14 @@ class Adagrad(Optimizer):
         check_floats("Adagrad", {"accum": accum})
         check_bools("Adagrad", {"update_slots": update_slots})
         self.update_slots = update_slots
-        self.accum = self.moments("accum", accum)
+        self.accum = self._moments_("accum", accum)
 
     def construct(self, grads: Any) -> bool:
         """Updates the Parameters by their gradients."""
-        for parameters, own, rate, _, group in self.updates(grads):
+        for parameters, own, rate, _, group in self._updates_(grads):
             for p, g, place in zip(parameters, own, group.places):
                 formulas.adagrad(p, g.to(p.dtype), raw(self.accum[place]), rate, self.update_slots)
-        self.advance()
+        self._advance_()
         return True
 
 
@@ -89,15 +89,15 @@ class Adadelta(Optimizer):
         if rho > 1:
             raise ValueError(f"Adadelta(rho={rho}): expected a number from 0 to 1.")
         self.rho, self.epsilon = single(rho), single(epsilon)
-        self.accum, self.accum_update = self.moments("accum"), self.moments("accum_update")
+        self.accum, self.accum_update = self._moments_("accum"), self._moments_("accum_update")
 
     def construct(self, grads: Any) -> bool:
         """Updates the Parameters by their gradients."""
-        for parameters, own, rate, _, group in self.updates(grads):
+        for parameters, own, rate, _, group in self._updates_(grads):
             for p, g, place in zip(parameters, own, group.places):
                 state = raw(self.accum[place]), raw(self.accum_update[place])
                 formulas.adadelta(p, g.to(p.dtype), *state, rate, self.rho, self.epsilon)
-        self.advance()
+        self._advance_()
         return True
 
 
@@ -117,15 +117,15 @@ class AdaMax(Optimizer):
         _check_betas("AdaMax", beta1, beta2, eps)
         self.beta1, self.beta2, self.eps = single(beta1), single(beta2), single(eps)
         self.beta1_power = Parameter(Tensor([1], dtypes.float32), name="beta1_power")
-        self.moment1, self.moment2 = self.moments("moment1"), self.moments("moment2")
+        self.moment1, self.moment2 = self._moments_("moment1"), self._moments_("moment2")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         assign(self.beta1_power, self.beta1_power * self.beta1)
-        for parameters, own, rate, _, group in self.updates(gradients):
+        for parameters, own, rate, _, group in self._updates_(gradients):
             rate = rate / (1 - raw(self.beta1_power).reshape(()))
             for p, g, place in zip(parameters, own, group.places):
                 state = raw(self.moment1[place]), raw(self.moment2[place])
                 formulas.ada_max(p, g.to(p.dtype), *state, rate, self.beta1, self.beta2, self.eps)
-        self.advance()
+        self._advance_()
         return True

@@ -32,17 +32,17 @@ class Lamb(Optimizer):
         super().__init__(learning_rate, params, weight_decay)
         _check_betas("Lamb", beta1, beta2, eps)
         self.beta1, self.beta2, self.eps = single(beta1), single(beta2), single(eps)
-        self.moments1, self.moments2 = self.moments("lamb_m"), self.moments("lamb_v")
+        self.moments1, self.moments2 = self._moments_("lamb_m"), self._moments_("lamb_v")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         step = raw(self.global_step).reshape(()) + 1
-        for parameters, own, rate, decay, group in self.updates(gradients, coupled=False):
+        for parameters, own, rate, decay, group in self._updates_(gradients, coupled=False):
             for p, g, place in zip(parameters, own, group.places):
                 state = raw(self.moments1[place]), raw(self.moments2[place])
-                norm = functools.partial(shares.length, share=self._share(place))
+                norm = functools.partial(shares.length, share=self._share_(place))
                 formulas.lamb(p, g, *state, step, rate, self.beta1, self.beta2, self.eps, decay if group.decays else 0.0, norm)
-        self.advance()
+        self._advance_()
         return True
 
 
@@ -74,29 +74,29 @@ class LARS(Optimizer):
         self.parameters = optimizer.parameters
         self._parameters = optimizer.parameters
         self.lars_flag = tuple(bool(lars_filter(parameter)) for parameter in optimizer.parameters)
-        self.groups, self.is_group, self.is_group_lr = optimizer.groups, optimizer.is_group, optimizer.is_group_lr
-        self.__dict__["_weight_decay"] = optimizer.__dict__["_weight_decay"]
-        optimizer.groups = [replace(group, decays=False) for group in optimizer.groups]
+        self._groups_, self.is_group, self.is_group_lr = optimizer._groups_, optimizer.is_group, optimizer.is_group_lr
+        self.__dict__["_weight_decay_"] = optimizer.__dict__["_weight_decay_"]
+        optimizer._groups_ = [replace(group, decays=False) for group in optimizer._groups_]
         optimizer.exec_weight_decay = False
 
     def construct(self, gradients: Any) -> Any:
         """Updates the Parameters by their gradients; what the optimizer gives."""
-        self._check_gradients(gradients)
+        self._check_gradients_(gradients)
         made = list(gradients)
-        self._check_shapes([raw(gradient) for gradient in made])
+        self._check_shapes_([raw(gradient) for gradient in made])
         scale = self.opt.loss_scale
-        for group in self.groups:
-            rate = self.opt._rate_now(group.rate)
-            decay = self._decay_of(group)
+        for group in self._groups_:
+            rate = self.opt._rate_now_(group.rate)
+            decay = self._decay_of_(group)
             for place in group.places:
                 if self.lars_flag[place]:
                     own = raw(made[place]) / scale if scale != 1.0 else raw(made[place])
                     own = formulas.lars(raw(self.parameters[place]), own, rate, self.coefficient, self.epsilon, decay, self.use_clip)
                     made[place] = wrap(own * scale if scale != 1.0 else own)
-        self.advance()
+        self._advance_()
         return self.opt(tuple(made))
 
-    def _decay_of(self, group: Any) -> Any:
+    def _decay_of_(self, group: Any) -> Any:
         if not group.decays:
             return 0.0
         return raw(group.decay(self.opt.global_step)).reshape(()) if callable(group.decay) else float(group.decay)

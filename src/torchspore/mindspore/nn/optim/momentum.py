@@ -24,19 +24,19 @@ class Momentum(Optimizer):
             raise ValueError(f"Momentum(momentum={momentum}): expected a number from 0 on.")
         if not isinstance(use_nesterov, bool):
             raise TypeError(f"Momentum(use_nesterov={use_nesterov!r}): expected a bool, got {type(use_nesterov).__name__}.")
-        self.share, self.use_nesterov = float(momentum), use_nesterov
+        self._factor_, self.use_nesterov = float(momentum), use_nesterov
         self.momentum = Parameter(Tensor(momentum, dtypes.float32), name="momentum")
-        self.moments = super().moments("moments")
+        self.moments = self._moments_("moments")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
-        for parameters, own, rate, _, group in self.updates(gradients):
+        for parameters, own, rate, _, group in self._updates_(gradients):
             moments = [raw(self.moments[i]) for i in group.places]
-            if self.share:
-                optim.momentum(parameters, own, moments, rate, self.share, self.use_nesterov)
+            if self._factor_:
+                optim.momentum(parameters, own, moments, rate, self._factor_, self.use_nesterov)
             else:
                 optim.momentum(parameters, own, [], rate, 0.0, False)
-        self.advance()
+        self._advance_()
         return True
 
 
@@ -62,23 +62,23 @@ class SGD(Optimizer):
             raise ValueError(
                 f"SGD(nesterov=True, momentum={momentum}, dampening={dampening}): expected a momentum above 0 and no dampening."
             )
-        self.share, self.dampening, self.nesterov = float(momentum), float(dampening), nesterov
+        self._factor_, self.dampening, self.nesterov = float(momentum), float(dampening), nesterov
         self.momentum = Parameter(Tensor(momentum, dtypes.float32), name="momentum")
-        self.accum = self.moments("accum")
-        self.stat = self.moments("stat", "ones")
+        self.accum = self._moments_("accum")
+        self.stat = self._moments_("stat", "ones")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
-        for parameters, own, rate, _, group in self.updates(gradients):
-            if not self.share:
+        for parameters, own, rate, _, group in self._updates_(gradients):
+            if not self._factor_:
                 optim.momentum(parameters, own, [], rate, 0.0, False)
                 continue
             accumulated = [raw(self.accum[i]) for i in group.places]
             if self.dampening:
                 firsts = [raw(self.stat[i]) for i in group.places]
                 own, plain = optim.dampened(own, firsts, self.dampening)
-            optim.momentum(parameters, own, accumulated, rate, self.share, self.nesterov)
+            optim.momentum(parameters, own, accumulated, rate, self._factor_, self.nesterov)
             if self.dampening:
                 optim.clear(plain)
-        self.advance()
+        self._advance_()
         return True

@@ -81,33 +81,33 @@ class Optimizer(Cell):
         self.learning_rate = kept_rate(rate, "learning_rate", self.dynamic_lr)
         self.parameters = ParameterTuple(ordered)
         self._parameters = self.parameters
-        self._shares = shares.of(name, ordered, self._refuses_rows())
-        self.use_parallel = bool(self._shares)
-        shares.cut_weights(ordered, self._shares)
+        self._shares_ = shares.of(name, ordered, self._refuses_rows_())
+        self.use_parallel = bool(self._shares_)
+        shares.cut_weights(ordered, self._shares_)
         freed.give_back()
-        self.groups = [self._group(name, g, places, own, weight_decay) for g, places, own in zip(given, placed, rates) if places]
+        self._groups_ = [self._group_(name, g, places, own, weight_decay) for g, places, own in zip(given, placed, rates) if places]
         if groups is None:
-            self._split_decay(weight_decay)
+            self._split_decay_(weight_decay)
         self.param_length = len(ordered)
-        self.dynamic_weight_decay = any(isinstance(g.decay, Cell) for g in self.groups)
+        self.dynamic_weight_decay = any(isinstance(g.decay, Cell) for g in self._groups_)
         self.exec_weight_decay = self.dynamic_weight_decay or any(self.decay_flags)
         self.need_scale, self.reciprocal_scale = self.loss_scale != 1.0, Tensor(1.0 / self.loss_scale, dtypes.float32)
         own = [g.get("weight_decay", weight_decay) for g in given]
         shown = [one if isinstance(one, Cell) else Tensor(one * self.loss_scale, dtypes.float32) for one in own]
         # As MindSpore shows it: of gradients that are yet to be divided by the loss scale, one for each Parameter where there are groups.
         of_place = {place: one for one, places in zip(shown, placed) for place in places}
-        self.__dict__["_weight_decay"] = tuple(of_place[i] for i in range(len(ordered))) if self.is_group else shown[0]
+        self.__dict__["_weight_decay_"] = tuple(of_place[i] for i in range(len(ordered))) if self.is_group else shown[0]
         self.is_group_lr = self.is_group and any("lr" in g for g in given)
         self.is_group_params_ordered = any("order_params" in g for g in given)
 
-    def _insert_tuple(self, name: str, parameters: ParameterTuple) -> None:
+    def _insert_tuple_(self, name: str, parameters: ParameterTuple) -> None:
         # The second name of the same tuple adds no Parameters; the network's own are kept under their names, as checkpoints have them.
         if name == "_parameters":
             self.__dict__[name] = parameters
         else:
-            super()._insert_tuple(name, parameters)
+            super()._insert_tuple_(name, parameters)
 
-    def _group(self, name: str, given: dict[str, Any], places: list[int], rate: Any, decay: Any) -> Group:
+    def _group_(self, name: str, given: dict[str, Any], places: list[int], rate: Any, decay: Any) -> Group:
         own_decay = given.get("weight_decay", decay)
         check_decay(name, own_decay)
         own_rate = self.learning_rate if rate is None else rate
@@ -116,62 +116,62 @@ class Optimizer(Cell):
             bool(given.get("grad_centralization", False)),
         )
 
-    def _split_decay(self, decay: Any) -> None:
+    def _split_decay_(self, decay: Any) -> None:
         """Without groups: the Parameters named beta or gamma go into a group of their own, which does not decay."""
-        group = self.groups[0]
+        group = self._groups_[0]
         if not group.decays:
             return
         kept = [i for i in group.places if "beta" not in self.parameters[i].name and "gamma" not in self.parameters[i].name]
         free = [i for i in group.places if i not in set(kept)]
-        self.groups = [Group(kept, group.rate, decay, True, False), Group(free, group.rate, 0.0, False, False)]
-        self.groups = [g for g in self.groups if g.places]
+        self._groups_ = [Group(kept, group.rate, decay, True, False), Group(free, group.rate, 0.0, False, False)]
+        self._groups_ = [g for g in self._groups_ if g.places]
 
     # ---- what the formulas need
 
-    def moments(self, prefix: str, init: Any = "zeros") -> ParameterTuple:
+    def _moments_(self, prefix: str, init: Any = "zeros") -> ParameterTuple:
         """One Parameter of state for each Parameter, named `prefix.name`; of one that processes share, the own rows."""
-        if not self._shares:
+        if not self._shares_:
             return self.parameters.clone(prefix, init)
         made = []
-        for parameter, share in zip(self.parameters, self._shares):
+        for parameter, share in zip(self.parameters, self._shares_):
             state = shares.cut_moment(parameter.clone(init), share)
             state.name = f"{prefix}.{parameter.name}"
             made.append(state)
         return ParameterTuple(made)
 
-    updates_by_rows = True
+    _updates_by_rows_ = True
     """Whether the formula is the same for some rows of a Parameter as for all."""
 
-    def _refuses_rows(self) -> str:
+    def _refuses_rows_(self) -> str:
         """Why processes can't share the state of this optimizer; empty where they can."""
-        if not self.updates_by_rows:
+        if not self._updates_by_rows_:
             return f"{type(self).__name__} needs whole Parameters for its formula"
         if not type(self).construct.__module__.startswith("torchspore."):
             return f"{type(self).__name__} is the program's own, and its state is its own affair"
         return ""
 
-    def _share(self, place: int) -> Any:
+    def _share_(self, place: int) -> Any:
         """The share that this process has of a Parameter; None where it has all of it."""
-        return self._shares[place] if self._shares else None
+        return self._shares_[place] if self._shares_ else None
 
-    def updates(self, gradients: Any, coupled: bool = True) -> Iterator[tuple[list[Any], list[Any], Any, Any, Group]]:
+    def _updates_(self, gradients: Any, coupled: bool = True) -> Iterator[tuple[list[Any], list[Any], Any, Any, Group]]:
         """For each group: torch's parameters, gradients, rate (0-d tensor), decay (a float or 0-d tensor), the group.
 
         The gradients are divided by the loss scale, decayed if the decay is `coupled`, then centralized, in MindSpore's order.
         """
-        self._check_gradients(gradients)
+        self._check_gradients_(gradients)
         with casts.marked():
-            yield from self._updates(gradients, coupled)
+            yield from self._by_group_(gradients, coupled)
 
-    def _updates(self, gradients: Any, coupled: bool) -> Iterator[tuple[list[Any], list[Any], Any, Any, Group]]:
-        found = [_rows(g) if self.takes_rows and self._share(i) is None else None for i, g in enumerate(gradients)]
-        self._check_rows(gradients)
+    def _by_group_(self, gradients: Any, coupled: bool) -> Iterator[tuple[list[Any], list[Any], Any, Any, Group]]:
+        found = [_rows(g) if self._takes_rows_ and self._share_(i) is None else None for i, g in enumerate(gradients)]
+        self._check_rows_(gradients)
         found = [raw(g) if rows is None else rows for g, rows in zip(gradients, found)]
-        self._check_shapes(found)
-        groups = [part for whole in self.groups for part in self._parted(whole, found)]
+        self._check_shapes_(found)
+        groups = [part for whole in self._groups_ for part in self._parted_(whole, found)]
         for group in [part for whole in groups for part in states.parted(self, whole)]:
             whole, own = [self.parameters[i] for i in group.places], [found[i] for i in group.places]
-            cut = shares.Update(whole, own, [self._shares[i] for i in group.places]) if self._shares else None
+            cut = shares.Update(whole, own, [self._shares_[i] for i in group.places]) if self._shares_ else None
             if cut is not None:
                 own = cut.gradients
             parameters = [raw(p) for p in whole] if cut is None else cut.parameters
@@ -181,12 +181,12 @@ class Optimizer(Cell):
                 own = optim.decayed(parameters, own, decay)
             if group.centralize:
                 own = [optim.centralized(g) for g in own]
-            with shares.at_hand(states.of(self, group.places) if self._shares else ()), states.at_hand(self, group.places):
-                yield parameters, own, self._rate_now(group.rate), decay, group
+            with shares.at_hand(states.of(self, group.places) if self._shares_ else ()), states.at_hand(self, group.places):
+                yield parameters, own, self._rate_now_(group.rate), decay, group
             if cut is not None:
                 cut.gather()
 
-    def _check_gradients(self, gradients: Any) -> None:
+    def _check_gradients_(self, gradients: Any) -> None:
         """Raises TypeError for what are no gradients, ValueError for another number of them."""
         name, expected = type(self).__name__, "a tuple of gradients, one for each Parameter"
         if not isinstance(gradients, (list, tuple)):
@@ -197,80 +197,80 @@ class Optimizer(Cell):
         if len(gradients) != len(self.parameters):
             raise ValueError(f"{name}: expected {len(self.parameters)} gradients, one for each Parameter, got {len(gradients)}.")
 
-    def _check_shapes(self, found: list[Any]) -> None:
+    def _check_shapes_(self, found: list[Any]) -> None:
         """Raises ValueError for a gradient of another shape than its Parameter's: kernels of whole lists look at one of the two alone."""
         for place, (parameter, gradient) in enumerate(zip(self.parameters, found)):
-            if self._share(place) is not None:
+            if self._share_(place) is not None:
                 continue
             own, shape = raw(parameter).shape, gradient.fixed() if isinstance(gradient, RowsBase) else gradient.shape
             if tuple(shape) != tuple(own):
                 what = f"{type(self).__name__}(gradients): the gradient of {parameter.name!r} with shape {list(shape)}"
                 raise ValueError(message(what, f"the Parameter's shape, {list(own)}"))
 
-    def _check_rows(self, gradients: Any) -> None:
+    def _check_rows_(self, gradients: Any) -> None:
         """Raises RuntimeError for a sparse gradient of a Parameter that is cut, where the formula leaves the other rows alone."""
-        if not (self._shares and self.takes_rows and self.leaves_rows):
+        if not (self._shares_ and self._takes_rows_ and self._leaves_rows_):
             return
         for place, gradient in enumerate(gradients):
-            if self._shares[place] is not None and _rows(gradient) is not None:
+            if self._shares_[place] is not None and _rows(gradient) is not None:
                 name = self.parameters[place].name
                 raise RuntimeError(message(
                     f"{type(self).__name__}: a sparse gradient of {name!r}, which processes share", "a whole gradient",
                     hint=f"give Parameter {name!r} parallel_optimizer=False",
                 ))
 
-    leaves_rows = True
+    _leaves_rows_ = True
     """Whether a sparse gradient leaves the rows that it has not as they are."""
 
-    def _parted(self, group: Group, found: list[Any]) -> Iterator[Group]:
+    def _parted_(self, group: Group, found: list[Any]) -> Iterator[Group]:
         """The group without the places of sparse gradients, which are dealt with here."""
         sparse = [place for place in group.places if isinstance(found[place], RowsBase)]
         if not sparse:
             yield group
             return
-        rate = self._rate_now(group.rate)
+        rate = self._rate_now_(group.rate)
         decay = raw(group.decay(self.global_step)).reshape(()) if isinstance(group.decay, Cell) else float(group.decay)
         for place in sparse:
             indices, values = (raw(part) for part in found[place].parts())
-            values = self._prepared(raw(self.parameters[place]), indices, values, decay, group)
-            self._update_rows(place, indices, values, rate, group)
+            values = self._prepared_(raw(self.parameters[place]), indices, values, decay, group)
+            self._update_rows_(place, indices, values, rate, group)
         rest = [place for place in group.places if place not in sparse]
         if rest:
             yield replace(group, places=rest)
 
-    def _prepared(self, table: Any, indices: Any, values: Any, decay: Any, group: Group) -> Any:
+    def _prepared_(self, table: Any, indices: Any, values: Any, decay: Any, group: Group) -> Any:
         """The rows of a gradient, divided by the loss scale, decayed and centralized; each occurrence of a row decays by itself."""
         values = optim.scaled([values.to(table.dtype)], self.loss_scale)[0]
         if group.decays:
             values = values + table.index_select(0, indices.long()) * decay
         return optim.centralized(values) if group.centralize else values
 
-    takes_rows = False
+    _takes_rows_ = False
     """Whether `_update_rows` deals with sparse gradients; otherwise they come as whole ones."""
 
-    def _update_rows(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
+    def _update_rows_(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
         """Updates the Parameter number `place` by rows of its gradient."""
         raise NotImplementedError
 
-    def _decay_all(self, decay: Any) -> None:
+    def _decay_all_(self, decay: Any) -> None:
         """Lets weight decay act on Parameters named beta or gamma too."""
         if not self.is_group:
-            self.groups = [Group(list(range(len(self.parameters))), self.learning_rate, decay, _decays(decay), False)]
+            self._groups_ = [Group(list(range(len(self.parameters))), self.learning_rate, decay, _decays(decay), False)]
 
-    def _rate_now(self, rate: Any) -> Any:
+    def _rate_now_(self, rate: Any) -> Any:
         return raw(rate(self.global_step)).reshape(()) if isinstance(rate, Cell) else raw(rate)
 
-    def advance(self) -> None:
+    def _advance_(self) -> None:
         """Counts the step; called after the rates are read."""
         assign_add(self.global_step, 1)
 
     def get_lr(self) -> Any:
         """The rate of the next step; a tuple of them, one for each Parameter, where groups have their own."""
-        rates = {place: self._shown(group.rate) for group in self.groups for place in group.places}
+        rates = {place: self._shown_(group.rate) for group in self._groups_ for place in group.places}
         return tuple(rates[i] for i in range(len(self.parameters))) if self.is_group_lr else rates[0]
 
-    def _shown(self, rate: Any) -> Any:
-        return rate if isinstance(rate, Parameter) else wrap(self._rate_now(rate).clone())
+    def _shown_(self, rate: Any) -> Any:
+        return rate if isinstance(rate, Parameter) else wrap(self._rate_now_(rate).clone())
 
     def get_lr_parameter(self, param: Any) -> Any:
         """The rate of one Parameter, or a list of them."""
@@ -279,33 +279,33 @@ class Optimizer(Cell):
         place = next((i for i, p in enumerate(self.parameters) if p is param), None)
         if place is None:
             raise ValueError(f"get_lr_parameter: {getattr(param, 'name', param)!r} is none of this optimizer's Parameters.")
-        group = next(g for g in self.groups if place in g.places)
+        group = next(g for g in self._groups_ if place in g.places)
         return group.rate
 
     @property
     def weight_decay(self) -> Any:
         """The weight decay times the loss scale as a Tensor, or its schedule; a tuple, one for each Parameter, where there are groups."""
-        return self.__dict__["_weight_decay"]
+        return self.__dict__["_weight_decay_"]
 
     @weight_decay.setter
     def weight_decay(self, value: Any) -> None:
-        if isinstance(self.__dict__["_weight_decay"], tuple):
+        if isinstance(self.__dict__["_weight_decay_"], tuple):
             if type(self).__module__.startswith("torchspore."):
                 raise TypeError(f"{type(self).__name__}.weight_decay = {value!r:.40}: the groups of Parameters have their own.")
-            self.__dict__["_weight_decay"] = value               # a program's optimizer, which may do with it what it likes
+            self.__dict__["_weight_decay_"] = value               # a program's optimizer, which may do with it what it likes
             return
         decay = float(value) if isinstance(value, Tensor) else value
         check_decay(type(self).__name__, decay)
         own = decay if isinstance(decay, Cell) else decay / self.loss_scale
-        self.groups = [replace(group, decay=own) if group.decays else group for group in self.groups]
-        self.__dict__["_weight_decay"] = value
+        self._groups_ = [replace(group, decay=own) if group.decays else group for group in self._groups_]
+        self.__dict__["_weight_decay_"] = value
 
     def get_weight_decay(self) -> Any:
         """The weight decay of the next step as a Tensor; a tuple of them, one for each Parameter, where there are groups."""
         kept = self.weight_decay
-        return tuple(map(self._decay_now, kept)) if isinstance(kept, tuple) else self._decay_now(kept)
+        return tuple(map(self._decay_now_, kept)) if isinstance(kept, tuple) else self._decay_now_(kept)
 
-    def _decay_now(self, decay: Any) -> Any:
+    def _decay_now_(self, decay: Any) -> Any:
         return decay(self.global_step) * self.loss_scale if isinstance(decay, Cell) else decay
 
     # ---- steps of an update, for optimizers that programs write
@@ -316,19 +316,19 @@ class Optimizer(Cell):
 
     def decay_weight(self, gradients: Any) -> Any:
         """The gradients, not yet divided by the loss scale, with weight decay for the Parameters that it acts on."""
-        decays = {place: group.decay for group in self.groups if group.decays for place in group.places}
-        now = {i: self._decay_now(decay) if isinstance(decay, Cell) else decay * self.loss_scale for i, decay in decays.items()}
+        decays = {place: group.decay for group in self._groups_ if group.decays for place in group.places}
+        now = {i: self._decay_now_(decay) if isinstance(decay, Cell) else decay * self.loss_scale for i, decay in decays.items()}
         return tuple(g + self.parameters[i].astype(g.dtype) * now[i] if i in now else g for i, g in enumerate(gradients))
 
     @property
     def grad_centralization_flags(self) -> tuple[bool, ...]:
         """For each Parameter, whether its gradient is centralized."""
-        wanted = {place for group in self.groups if group.centralize for place in group.places}
+        wanted = {place for group in self._groups_ if group.centralize for place in group.places}
         return tuple(place in wanted for place in range(len(self.parameters)))
 
     def gradients_centralization(self, gradients: Any) -> Any:
         """The gradients, of groups that ask for it less their mean over all axes but the first."""
-        wanted = {place for group in self.groups if group.centralize for place in group.places}
+        wanted = {place for group in self._groups_ if group.centralize for place in group.places}
         return tuple(wrap(optim.centralized(raw(g))) if i in wanted else g for i, g in enumerate(gradients))
 
     def flatten_gradients(self, gradients: Any) -> Any:
@@ -338,13 +338,13 @@ class Optimizer(Cell):
     @property
     def decay_flags(self) -> tuple[bool, ...]:
         """Whether weight decay acts on each Parameter."""
-        flags = {place: group.decays for group in self.groups for place in group.places}
+        flags = {place: group.decays for group in self._groups_ for place in group.places}
         return tuple(flags[i] for i in range(len(self.parameters)))
 
     @property
     def dynamic_decay_flags(self) -> Any:
         """Whether the weight decay is a schedule; for each Parameter where there are groups."""
-        flags = {place: isinstance(group.decay, Cell) for group in self.groups for place in group.places}
+        flags = {place: isinstance(group.decay, Cell) for group in self._groups_ for place in group.places}
         return tuple(flags[i] for i in range(len(self.parameters))) if self.is_group else self.dynamic_weight_decay
 
     @property

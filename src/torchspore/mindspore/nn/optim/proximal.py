@@ -17,7 +17,7 @@ class FTRL(Optimizer):
     rows alone. Weight decay acts on all Parameters. Raises TypeError and ValueError for arguments that do not fit.
     """
 
-    takes_rows = True
+    _takes_rows_ = True
 
     @opt_init_args_register
     def __init__(
@@ -32,22 +32,22 @@ class FTRL(Optimizer):
         check_floats("FTRL", {"lr_power": lr_power}, None)
         if lr_power > 0:
             raise ValueError(f"FTRL(lr_power={lr_power}): expected a number up to 0.")
-        self._decay_all(weight_decay)
+        self._decay_all_(weight_decay)
         self.l1, self.l2, self.lr, self.lr_power = l1, l2, learning_rate, lr_power
-        self.moments_, self.linear = self.moments("moments", initial_accum), self.moments("linear")
+        self.moments_, self.linear = self._moments_("moments", initial_accum), self._moments_("linear")
 
     def construct(self, grads: Any) -> bool:
         """Updates the Parameters by their gradients."""
-        for parameters, own, rate, _, group in self.updates(grads):
+        for parameters, own, rate, _, group in self._updates_(grads):
             for w, g, place in zip(parameters, own, group.places):
                 n, z = raw(self.moments_[place]), raw(self.linear[place])
                 new = formulas.ftrl(w, n, z, g.to(w.dtype), rate, self.l1, self.l2, self.lr_power)
                 for old, value in zip((w, n, z), new):
                     old.copy_(value)
-        self.advance()
+        self._advance_()
         return True
 
-    def _update_rows(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
+    def _update_rows_(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
         at, g, _ = formulas.summed(indices, values)
         tables = [raw(p[place]) for p in (self.parameters, self.moments_, self.linear)]
         w, n, z = (formulas.rows_of(table, at) for table in tables)
@@ -62,7 +62,7 @@ class ProximalAdagrad(Optimizer):
     begins at `accum`). Of a sparse gradient it touches the rows alone. Raises TypeError and ValueError for arguments that do not fit.
     """
 
-    takes_rows = True
+    _takes_rows_ = True
 
     @opt_init_args_register
     def __init__(
@@ -73,19 +73,19 @@ class ProximalAdagrad(Optimizer):
         check_floats("ProximalAdagrad", {"accum": accum, "l1": l1, "l2": l2})
         check_bools("ProximalAdagrad", {"use_locking": use_locking})
         self.l1, self.l2 = number("ProximalAdagrad", "l1", l1), number("ProximalAdagrad", "l2", l2)
-        self.accum = self.moments("accum", accum)
+        self.accum = self._moments_("accum", accum)
 
     def construct(self, grads: Any) -> bool:
         """Updates the Parameters by their gradients."""
-        for parameters, own, rate, _, group in self.updates(grads):
+        for parameters, own, rate, _, group in self._updates_(grads):
             for w, g, place in zip(parameters, own, group.places):
                 n = raw(self.accum[place])
                 for old, value in zip((w, n), formulas.proximal_adagrad(w, n, g.to(w.dtype), rate, self.l1, self.l2)):
                     old.copy_(value)
-        self.advance()
+        self._advance_()
         return True
 
-    def _update_rows(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
+    def _update_rows_(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
         at, g, _ = formulas.summed(indices, values)
         tables = [raw(p[place]) for p in (self.parameters, self.accum)]
         w, n = (formulas.rows_of(table, at) for table in tables)

@@ -28,16 +28,16 @@ class ASGD(Optimizer):
         self.lambd, self.alpha, self.t0 = lambd, alpha, t0
         self.mu = ParameterTuple([Parameter(Tensor(1.0, dtypes.float32), name=f"mu_{p.name}") for p in self.parameters])
         self.eta = ParameterTuple([Parameter(Tensor(0.0, dtypes.float32), name=f"eta_{p.name}") for p in self.parameters])
-        self.ax = self.moments("ax_")
+        self.ax = self._moments_("ax_")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         step = (raw(self.global_step).reshape(()) + 1).float()
-        for parameters, own, rate, _, group in self.updates(gradients):
+        for parameters, own, rate, _, group in self._updates_(gradients):
             for p, g, place in zip(parameters, own, group.places):
                 state = raw(self.ax[place]), raw(self.mu[place]), raw(self.eta[place])
                 formulas.averaged_descent(p, g.to(p.dtype), *state, step, rate, self.lambd, self.alpha, self.t0)
-        self.advance()
+        self._advance_()
         return True
 
 
@@ -65,15 +65,15 @@ class Rprop(Optimizer):
             raise ValueError(f"Rprop(etas={etas}): expected a number between 0 and 1, and one above 1.")
         self.etaminus, self.etaplus = etas
         self.step_size_min, self.step_size_max = step_sizes
-        self.prev, self.step_size = self.moments("prev"), self.moments("step_size")
+        self.prev, self.step_size = self._moments_("prev"), self._moments_("step_size")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         step = raw(self.global_step).reshape(()) + 1
-        for parameters, own, rate, _, group in self.updates(gradients):
+        for parameters, own, rate, _, group in self._updates_(gradients):
             for p, g, place in zip(parameters, own, group.places):
                 state = raw(self.prev[place]), raw(self.step_size[place])
                 limits = self.etaminus, self.etaplus, self.step_size_min, self.step_size_max
                 formulas.resilient(p, g.to(p.dtype), *state, step, rate, *limits)
-        self.advance()
+        self._advance_()
         return True

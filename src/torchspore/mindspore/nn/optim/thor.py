@@ -23,7 +23,7 @@ class Thor(Optimizer):
     While its flag `thor` is set the matrices are inverted anew; else the last ones serve.
     """
 
-    updates_by_rows = False
+    _updates_by_rows_ = False
 
     def __init__(self, net: Cell, learning_rate: Tensor, damping: Tensor, momentum: float, given: dict[str, Any]) -> None:
         params = [p for p in net.get_parameters() if p.requires_grad]

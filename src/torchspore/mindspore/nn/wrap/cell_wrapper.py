@@ -126,47 +126,47 @@ class TrainOneStepCell(Cell):
         if self.reducer_flag:
             self.mean, self.degree = setting.takes_means(), setting.device_num()
             self.grad_reducer = DistributedGradReducer(self.weights, self.mean, self.degree)
-        self.accumulation = setting.accumulation()
-        if self.accumulation > 1:
-            self._begin_sums()
+        self._accumulation_ = setting.accumulation()
+        if self._accumulation_ > 1:
+            self._begin_sums_()
 
-    def _begin_sums(self) -> None:
+    def _begin_sums_(self) -> None:
         """Makes the stores of gradients that are added up over several steps."""
-        cut = getattr(self.optimizer, "_shares", ()) if self._scatters() else ()
+        cut = getattr(self.optimizer, "_shares_", ()) if self._scatters_() else ()
         sums = self.weights.clone("accu_grads", "zeros")
         self.accu_grads = ParameterTuple(map(shares.cut_state, sums, cut)) if cut else sums
-        self._is_last, self._steps = False, 0
-        parallel.tell("grad_accumulation_step", Outcome.applied(f"nn.TrainOneStepCell updates at each {self.accumulation}th step"))
+        self._is_last_, self._steps_ = False, 0
+        parallel.tell("grad_accumulation_step", Outcome.applied(f"nn.TrainOneStepCell updates at each {self._accumulation_}th step"))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.reducer_flag and "_has_said" not in self.__dict__:
+        if self.reducer_flag and "_has_said_" not in self.__dict__:
             stating.say(self)
-        if self.accumulation > 1:
-            self.__dict__["_steps"] += 1
-            is_last = self._steps % self.accumulation == 0
-            if is_last is not self._is_last:
-                self._is_last = is_last
+        if self._accumulation_ > 1:
+            self.__dict__["_steps_"] += 1
+            is_last = self._steps_ % self._accumulation_ == 0
+            if is_last is not self._is_last_:
+                self._is_last_ = is_last
         return super().__call__(*args, **kwargs)
 
     def construct(self, *inputs: Any) -> Any:
         """One step; gives the loss."""
-        self._begin()
-        loss, grads = self.loss_and_gradients(*inputs)
-        if self.accumulation > 1:
+        self._begin_()
+        loss, grads = self._loss_with_gradients_(*inputs)
+        if self._accumulation_ > 1:
             sums = tuple(ops.assign_add(kept, grad) for kept, grad in zip(self.accu_grads, grads))
-            if not self._is_last:
+            if not self._is_last_:
                 return loss
-            grads = tuple(one * (1.0 / self.accumulation) for one in sums)
+            grads = tuple(one * (1.0 / self._accumulation_) for one in sums)
         grads = self.grad_reducer(grads)
         self.optimizer(grads)
-        if self.accumulation > 1:
+        if self._accumulation_ > 1:
             for kept in self.accu_grads:
                 ops.assign(kept, ops.zeros_like(kept))
         if self.return_grad:
             return loss, dict(zip(self.weights_name, grads))
         return loss
 
-    def _begin(self) -> None:
+    def _begin_(self) -> None:
         """Before the first step in PYNATIVE_MODE, has the Parameters of process 0 sent to all, where the context says so."""
         setting.check_mode()
         if self.reducer_flag:
@@ -178,25 +178,25 @@ class TrainOneStepCell(Cell):
         self.optimizer(self.grad_reducer(grads))
         return loss
 
-    def loss_and_gradients(self, *inputs: Any) -> tuple[Any, Any]:
+    def _loss_with_gradients_(self, *inputs: Any) -> tuple[Any, Any]:
         """The loss, and the gradients times `sens`, from one forward pass.
 
         Where processes share the optimizer, and this class's own `construct` runs, those of cut Parameters are the own rows of the sums.
         """
-        with self._scattering():
-            return self._loss_and_gradients(*inputs)
+        with self._scattering_():
+            return self._loss_and_gradients_(*inputs)
 
-    def _scattering(self) -> Any:
+    def _scattering_(self) -> Any:
         """A block in which gradients are summed for the own rows alone, where nobody looks at them but the optimizer."""
-        if not self._scatters():
+        if not self._scatters_():
             return nullcontext()
-        return shares.scattering(self.weights, self.optimizer._shares, 1.0 / self.degree if self.mean else None)
+        return shares.scattering(self.weights, self.optimizer._shares_, 1.0 / self.degree if self.mean else None)
 
-    def _scatters(self) -> bool:
+    def _scatters_(self) -> bool:
         own = type(self).construct.__module__.startswith("torchspore.")
-        return own and not self.return_grad and bool(getattr(self.optimizer, "_shares", ()))
+        return own and not self.return_grad and bool(getattr(self.optimizer, "_shares_", ()))
 
-    def _loss_and_gradients(self, *inputs: Any) -> tuple[Any, Any]:
+    def _loss_and_gradients_(self, *inputs: Any) -> tuple[Any, Any]:
         sens = self.sens
         if not isinstance(sens, Tensor) and sens == 1:
             return ops.value_and_grad(self.network, None, self.weights)(*inputs)

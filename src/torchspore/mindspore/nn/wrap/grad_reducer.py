@@ -66,15 +66,15 @@ class DistributedGradReducer(Cell):
         setting.check()
         if self._is_several:
             groups.say(self._plan.group, "gradients over processes", self._made)
-            return self._summed(tuple(grads))
+            return self._summed_(tuple(grads))
         if not self.mean or self._is_alone:
             return grads
-        return tuple(self._mean(grad) if shared else grad for grad, shared in zip(grads, self.allreduce_filter))
+        return tuple(self._mean_(grad) if shared else grad for grad, shared in zip(grads, self.allreduce_filter))
 
-    def _mean(self, grad: Any) -> Any:
+    def _mean_(self, grad: Any) -> Any:
         return grad * self.degree.astype(grad.values.dtype if isinstance(grad, RowTensorInner) else grad.dtype)
 
-    def _summed(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _summed_(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         if len(grads) != len(self.allreduce_filter):
             raise ValueError(message(
                 f"DistributedGradReducer of {len(self.allreduce_filter)} Parameters, called with {len(grads)} gradients",
@@ -82,7 +82,7 @@ class DistributedGradReducer(Cell):
             ))
         sparse = [place for place, grad in enumerate(grads) if isinstance(grad, (RowTensorInner, COOTensor))]
         if sparse:
-            return self._with_rows(grads, sparse)
+            return self._with_rows_(grads, sparse)
         found = [raw(grad) for grad in grads]
         done = [place for place, t in enumerate(found) if tuple(t.shape) != self._shapes[place]]
         if done:                                          # rows of a Parameter that processes share, which are sums already
@@ -93,17 +93,17 @@ class DistributedGradReducer(Cell):
         summed = gradients.reduced(found, self._plan) if is_plain else self._ahead.reduced(found)
         return tuple(wrap(t) for t in summed)
 
-    def _with_rows(self, grads: tuple[Any, ...], sparse: list[int]) -> tuple[Any, ...]:
+    def _with_rows_(self, grads: tuple[Any, ...], sparse: list[int]) -> tuple[Any, ...]:
         """The sums where some gradients are rows: of those all processes' rows, one after the other."""
         whole = [[place for place in bucket if place not in sparse] for bucket in self._plan.buckets]
         plan = Plan([bucket for bucket in whole if bucket], self._plan.group, self._plan.factor)
         dense = gradients.reduced([raw(grad.values if place in sparse else grad) for place, grad in enumerate(grads)], plan)
         return tuple(
-            self._rows(grad) if place in sparse and self.allreduce_filter[place] else grad if place in sparse else wrap(dense[place])
+            self._rows_(grad) if place in sparse and self.allreduce_filter[place] else grad if place in sparse else wrap(dense[place])
             for place, grad in enumerate(grads)
         )
 
-    def _rows(self, grad: Any) -> Any:
+    def _rows_(self, grad: Any) -> Any:
         from torchspore.engine.comm import collectives
 
         rows = grad.rows() if isinstance(grad, COOTensor) else grad

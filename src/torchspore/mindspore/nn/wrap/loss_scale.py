@@ -138,9 +138,9 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
 
     def __init__(self, network: Cell, optimizer: Any, scale_sense: Any) -> None:
         super().__init__(network, optimizer, sens=None)
-        if self.accumulation > 1:
+        if self._accumulation_ > 1:
             raise RuntimeError(message(
-                f"TrainOneStepWithLossScaleCell with grad_accumulation_step={self.accumulation}", "grad_accumulation_step=1",
+                f"TrainOneStepWithLossScaleCell with grad_accumulation_step={self._accumulation_}", "grad_accumulation_step=1",
                 hint="write nn.GradAccumulationCell(network, micro_size) around the network",
             ))
         self.loss_scaling_manager = None
@@ -166,20 +166,20 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
 
     def construct(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """One step: (loss, whether it overflowed, the scale of the next step)."""
-        self._begin()
+        self._begin_()
         scale = self.scale_sense * 1.0  # the value of this step: the manager changes the Parameter below
-        with self._scattering():
+        with self._scattering_():
             (_, loss), grads = ops.value_and_grad(
                 lambda *batch: _scaled(self.network(*batch), scale.astype(mstype.float32)), None, self.weights, has_aux=True
             )(*inputs)
         grads = self.grad_reducer(tuple(grad / scale.astype(grad.dtype) for grad in grads))
-        overflow = self._of_all(self.get_overflow_status(None, grads))
+        overflow = self._of_all_(self.get_overflow_status(None, grads))
         if self.loss_scaling_manager is not None:
             overflow = self.loss_scaling_manager(self.scale_sense, overflow)
-        converted(_update)(overflow, self._step, loss, grads, inputs)
+        converted(_update)(overflow, self._step_, loss, grads, inputs)
         return loss, overflow, self.scale_sense * 1.0
 
-    def _step(self, loss: Any, grads: Any, inputs: Any) -> Any:
+    def _step_(self, loss: Any, grads: Any, inputs: Any) -> Any:
         """What is done with gradients that are finite."""
         return self.optimizer(grads)
 
@@ -191,10 +191,10 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             finite = here if finite is None else ops.logical_and(finite, here)
         return ops.logical_not(finite)
 
-    def _of_all(self, overflow: Tensor) -> Tensor:
+    def _of_all_(self, overflow: Tensor) -> Tensor:
         """Whether the gradients overflowed on any process: where each has its own, all must do the same."""
         if not self.is_distributed or not (
-            getattr(self.optimizer, "_shares", ()) or not all(self.grad_reducer.allreduce_filter)
+            getattr(self.optimizer, "_shares_", ()) or not all(self.grad_reducer.allreduce_filter)
         ):
             return overflow
         return ops.AllReduce("sum")(overflow.astype(mstype.float32)) > 0

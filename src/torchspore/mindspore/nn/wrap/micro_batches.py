@@ -47,7 +47,7 @@ class _MicroBatch(Cell):
 class _Parts(Cell):
     """What the Cells below share: the network's results for all parts, added."""
 
-    def _add_up(self, parts: Any, inputs: tuple[Any, ...]) -> Any:
+    def _add_up_(self, parts: Any, inputs: tuple[Any, ...]) -> Any:
         total = None
         for i, part in enumerate(parts):
             grad.begin_part()
@@ -70,9 +70,9 @@ class PipelineCell(_Parts):
         self.network, self.micro_size = network, micro_size
         self.micro_inputs = CellList([_MicroBatch(micro_size) for _ in range(micro_size)])
         for key, config in (("pipeline_stage", stage_config), ("pipeline_segment", segment_config)):
-            self._configure(key, config)
+            self._configure_(key, config)
 
-    def _configure(self, key: str, config: Any) -> None:
+    def _configure_(self, key: str, config: Any) -> None:
         cells = dict(self.network.cells_and_names())
         for name, number in (config or {}).items():
             if name not in cells and name != "self":
@@ -81,7 +81,7 @@ class PipelineCell(_Parts):
 
     def construct(self, *inputs: Any) -> Any:
         """The sum of the results for all parts."""
-        return self._add_up(self.micro_inputs, inputs)
+        return self._add_up_(self.micro_inputs, inputs)
 
 
 class GradAccumulationCell(_Parts):
@@ -95,7 +95,7 @@ class GradAccumulationCell(_Parts):
 
     def construct(self, *inputs: Any) -> Any:
         """The sum of the results for all parts."""
-        return self._add_up(self.micro_inputs, inputs)
+        return self._add_up_(self.micro_inputs, inputs)
 
 
 class MicroBatchInterleaved(_Parts):
@@ -109,4 +109,4 @@ class MicroBatchInterleaved(_Parts):
 
     def construct(self, *inputs: Any) -> Any:
         """The sum of the results for all parts."""
-        return self._add_up(self.interleave_inputs, inputs)
+        return self._add_up_(self.interleave_inputs, inputs)

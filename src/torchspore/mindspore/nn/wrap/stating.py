@@ -15,7 +15,7 @@ from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
 
 def say(step: Any) -> None:
     """Says at the first call of a training step what it is made with; in a step that is captured inside of another one, nothing."""
-    step.__dict__["_has_said"] = True
+    step.__dict__["_has_said_"] = True
     if setting.mode() != "data_parallel" or setting.processes() == 1 or is_traced():
         return                                            # processes of `hybrid_parallel` may train different things
     reducer = step.grad_reducer

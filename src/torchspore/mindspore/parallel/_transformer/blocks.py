@@ -80,7 +80,7 @@ class AttentionMask(Cell):
 class _Layer(Cell):
     """What the layers of encoder and decoder share: norms before attention and net, and what is kept of tokens before."""
 
-    def _build(self, hidden: int, inner: int, heads: int, batch: int, source: int, target: int, options: dict[str, Any]) -> None:
+    def _build_(self, hidden: int, inner: int, heads: int, batch: int, source: int, target: int, options: dict[str, Any]) -> None:
         types, rates = options["types"], options["rates"]
         config = options["parallel_config"]
         config = getattr(config, "dp_mp_config", config)
@@ -115,7 +115,7 @@ class _Layer(Cell):
             self.key_past = Parameter(initializer("zeros", (batch, heads, size, source), dtypes.float16), name="key_past")
             self.value_past = Parameter(initializer("zeros", (batch, heads, source, size), dtypes.float16), name="value_past")
 
-    def _attended(self, x: Any, mask: Any, init_reset: Any, valid: Any) -> tuple[Any, Any]:
+    def _attended_(self, x: Any, mask: Any, init_reset: Any, valid: Any) -> tuple[Any, Any]:
         """x (rows, hidden) with what it saw of itself, and keys and values."""
         normed = self.layernorm1(x)
         if self.use_past:
@@ -128,13 +128,13 @@ class _Layer(Cell):
             seen, present = self.attention(normed, normed, normed, mask)
         return (normed if self.post_layernorm_residual else x) + seen, present
 
-    def _ended(self, x: Any) -> tuple[Any, Any]:
+    def _ended_(self, x: Any) -> tuple[Any, Any]:
         """x with the net's answer, and the loss of experts, which is 0 without them."""
         normed = self.layernorm2(x)
         out, loss = self.output(normed) if self.use_moe else (self.output(normed), None)
         return (normed if self.post_layernorm_residual else x) + out, loss
 
-    def _given(self, out: Any, shape: Any, present: Any, loss: Any) -> Any:
+    def _given_(self, out: Any, shape: Any, present: Any, loss: Any) -> Any:
         out = ops.reshape(out, shape)
         return (out, present, loss) if self.use_moe else (out, present)
 
@@ -170,13 +170,13 @@ class TransformerEncoderLayer(_Layer):
         super().__init__()
         options = _options(locals())
         self.seq_length = seq_length
-        self._build(hidden_size, ffn_hidden_size, num_heads, batch_size, seq_length, 0, options)
+        self._build_(hidden_size, ffn_hidden_size, num_heads, batch_size, seq_length, 0, options)
 
     def construct(self, x: Any, input_mask: Any = None, init_reset: Any = True, batch_valid_length: Any = None) -> Any:
         """(x, (keys, values))."""
-        out, present = self._attended(ops.reshape(x, (-1, self.hidden_size)), input_mask, init_reset, batch_valid_length)
-        out, loss = self._ended(out)
-        return self._given(out, x.shape, present, loss)
+        out, present = self._attended_(ops.reshape(x, (-1, self.hidden_size)), input_mask, init_reset, batch_valid_length)
+        out, loss = self._ended_(out)
+        return self._given_(out, x.shape, present, loss)
 
 
 class TransformerDecoderLayer(_Layer):
@@ -197,27 +197,27 @@ class TransformerDecoderLayer(_Layer):
         if use_past:
             raise ValueError(message("TransformerDecoderLayer(use_past=True)", "False: MindSpore's decoder keeps no tokens either"))
         self.src_seq_length, self.tgt_seq_length = src_seq_length, tgt_seq_length
-        self._build(hidden_size, ffn_hidden_size, num_heads, batch_size, tgt_seq_length, src_seq_length, options)
+        self._build_(hidden_size, ffn_hidden_size, num_heads, batch_size, tgt_seq_length, src_seq_length, options)
 
     def construct(
         self, hidden_stats: Any, decoder_mask: Any, encoder_output: Any = None, memory_mask: Any = None, init_reset: Any = True,
         batch_valid_length: Any = None,
     ) -> Any:
         """(x, (keys, values, ...))."""
-        out, present = self._attended(ops.reshape(hidden_stats, (-1, self.hidden_size)), decoder_mask, init_reset, batch_valid_length)
+        out, present = self._attended_(ops.reshape(hidden_stats, (-1, self.hidden_size)), decoder_mask, init_reset, batch_valid_length)
         if encoder_output is not None:
             normed = self.cross_attention_layernorm(out)
             memory = ops.reshape(encoder_output, (-1, self.hidden_size))
             seen, other = self.cross_attention(normed, memory, memory, memory_mask)
             out, present = (normed if self.post_layernorm_residual else out) + seen, (*present, *other)
-        out, loss = self._ended(out)
-        return self._given(out, hidden_stats.shape, present, loss)
+        out, loss = self._ended_(out)
+        return self._given_(out, hidden_stats.shape, present, loss)
 
 
 class _Stack(Cell):
     """Layers one behind the other."""
 
-    def _stack(self, layers: list[Cell], lambda_func: Any, offset: int, parallel_config: Any) -> None:
+    def _stack_(self, layers: list[Cell], lambda_func: Any, offset: int, parallel_config: Any) -> None:
         place = lambda_func or _get_lambda_func()
         for number, layer in enumerate(layers):
             if hasattr(parallel_config, "pipeline_stage"):
@@ -225,7 +225,7 @@ class _Stack(Cell):
         self.num_layers, self.use_moe = len(layers), bool(layers) and layers[0].use_moe
         self.blocks = CellList(layers)
 
-    def _run(self, x: Any, *others: Any) -> Any:
+    def _through_(self, x: Any, *others: Any) -> Any:
         presents, total = [], None
         for block in self.blocks:
             out = block(x, *others)
@@ -247,7 +247,7 @@ class TransformerEncoder(_Stack):
         moe_config: Any = default_moe_config, parallel_config: Any = default_transformer_config,
     ) -> None:
         super().__init__()
-        self._stack([TransformerEncoderLayer(
+        self._stack_([TransformerEncoderLayer(
             batch_size, hidden_size, ffn_hidden_size, num_heads, seq_length, attention_dropout_rate, hidden_dropout_rate,
             post_layernorm_residual, layernorm_compute_type, softmax_compute_type, param_init_type, hidden_act, use_past, moe_config,
             parallel_config,
@@ -255,7 +255,7 @@ class TransformerEncoder(_Stack):
 
     def construct(self, hidden_states: Any, attention_mask: Any, init_reset: Any = True, batch_valid_length: Any = None) -> Any:
         """(x, keys and values)."""
-        return self._run(hidden_states, attention_mask, init_reset, batch_valid_length)
+        return self._through_(hidden_states, attention_mask, init_reset, batch_valid_length)
 
 
 class TransformerDecoder(_Stack):
@@ -269,7 +269,7 @@ class TransformerDecoder(_Stack):
         parallel_config: Any = default_transformer_config,
     ) -> None:
         super().__init__()
-        self._stack([TransformerDecoderLayer(
+        self._stack_([TransformerDecoderLayer(
             hidden_size, ffn_hidden_size, num_heads, batch_size, src_seq_length, tgt_seq_length, attention_dropout_rate,
             hidden_dropout_rate, post_layernorm_residual, use_past, layernorm_compute_type, softmax_compute_type, param_init_type,
             hidden_act, moe_config, parallel_config,
@@ -280,7 +280,7 @@ class TransformerDecoder(_Stack):
         batch_valid_length: Any = None,
     ) -> Any:
         """(x, keys and values)."""
-        return self._run(hidden_states, attention_mask, encoder_output, memory_mask, init_reset, batch_valid_length)
+        return self._through_(hidden_states, attention_mask, encoder_output, memory_mask, init_reset, batch_valid_length)
 
 
 class Transformer(Cell):

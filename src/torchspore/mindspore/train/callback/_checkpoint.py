@@ -112,18 +112,18 @@ class ModelCheckpoint(Callback):
             check_type("ModelCheckpoint", "directory", directory, (str, os.PathLike), "a path or a function of cb_params")
         if config is not None:
             check_type("ModelCheckpoint", "config", config, CheckpointConfig, "a CheckpointConfig")
-        self._given_prefix, self._given_directory = prefix, directory
+        self._given_prefix_, self._given_directory_ = prefix, directory
         self._config = config or CheckpointConfig()
         self._prefix = prefix
         self._directory = None if callable(directory) else Path(directory or os.getcwd()).expanduser().absolute()
         self._latest_ckpt_file_name = ""
         self._last_triggered_step = 0
         self._last_time = self._last_time_for_keep = time.time()
-        self._kept: list[Path] = []
-        self._append = dict(self._config.append_dict)
-        self._offsets = {name: self._append.get(name, 0) for name in ("epoch_num", "step_num") if name in self._append}
-        self._is_named = False
-        self._state: Any = None
+        self._kept_: list[Path] = []
+        self._append_ = dict(self._config.append_dict)
+        self._offsets_ = {name: self._append_.get(name, 0) for name in ("epoch_num", "step_num") if name in self._append_}
+        self._is_named_ = False
+        self._state_: Any = None
 
     @property
     def latest_ckpt_file_name(self) -> str:
@@ -138,10 +138,10 @@ class ModelCheckpoint(Callback):
         """Takes the time and settles where files go, so that a folder that can't be made is known before the first step."""
         self._last_time = self._last_time_for_keep = time.time()
         self._last_triggered_step = 0
-        self._state = state_of(self, run_context)
-        self._settle_names(self._state)
+        self._state_ = state_of(self, run_context)
+        self._settle_names_(self._state_)
         if self._config.save_checkpoint_seconds and not self._config.save_checkpoint_steps:
-            network = self._config.saved_network or self._state.train_network
+            network = self._config.saved_network or self._state_.train_network
             if any(shares.MARK in parameter.__dict__ for parameter in network.get_parameters()):
                 raise ValueError(message(
                     f"CheckpointConfig(save_checkpoint_seconds={self._config.save_checkpoint_seconds}) with enable_parallel_optimizer",
@@ -156,23 +156,23 @@ class ModelCheckpoint(Callback):
 
     def step_end(self, run_context: RunContext) -> None:
         """Saves where it is time to."""
-        self._state = state_of(self, run_context)
-        self._save_if(self._state, self._is_due(self._state))
+        self._state_ = state_of(self, run_context)
+        self._save_if_(self._state_, self._is_due_(self._state_))
 
     def end(self, run_context: RunContext) -> None:
         """Saves the last step, and waits until all files are written."""
-        self._state = state_of(self, run_context)
-        self._save_if(self._state, True)
+        self._state_ = state_of(self, run_context)
+        self._save_if_(self._state_, True)
         from torchspore.mindspore.train.serialization import wait_for_writers
 
         wait_for_writers()
 
     def __exit__(self, error_type: Any, error: Any, trace: Any) -> None:
-        if error is None or not self._config.exception_save or not self._is_named or not self._state:
+        if error is None or not self._config.exception_save or not self._is_named_ or not self._state_:
             return
         prefix, self._prefix = self._prefix, f"{self._prefix}_breakpoint"
         try:
-            self._save_if(self._state, True)
+            self._save_if_(self._state_, True)
         except Exception as second:                       # what ended the training is the program's own error, and stays it
             from torchspore.mindspore import log
 
@@ -180,19 +180,19 @@ class ModelCheckpoint(Callback):
         finally:
             self._prefix = prefix
 
-    def _settle_names(self, state: Any) -> None:
-        if self._is_named:
+    def _settle_names_(self, state: Any) -> None:
+        if self._is_named_:
             return
-        self._is_named = True
-        if callable(self._given_directory):
-            self._directory = Path(self._given_directory(state)).expanduser().absolute()
-        if callable(self._given_prefix):
-            self._prefix = self._given_prefix(state)
+        self._is_named_ = True
+        if callable(self._given_directory_):
+            self._directory = Path(self._given_directory_(state)).expanduser().absolute()
+        if callable(self._given_prefix_):
+            self._prefix = self._given_prefix_(state)
         assert self._directory is not None
         self._directory.mkdir(parents=True, exist_ok=True)
         self._prefix = free_prefix(self._directory, self._prefix, self._config.format)
 
-    def _is_due(self, state: Any) -> bool:
+    def _is_due_(self, state: Any) -> bool:
         steps, seconds = self._config.save_checkpoint_steps, self._config.save_checkpoint_seconds
         if steps and steps > 0:
             return state.cur_step_num >= self._last_triggered_step + steps
@@ -200,51 +200,51 @@ class ModelCheckpoint(Callback):
             return time.time() - self._last_time > seconds
         return False
 
-    def _save_if(self, state: Any, wanted: bool) -> None:
+    def _save_if_(self, state: Any, wanted: bool) -> None:
         if not wanted or state.cur_step_num == self._last_triggered_step or not state.cur_step_num:
             return
-        self._settle_names(state)
+        self._settle_names_(state)
         step = (state.cur_step_num - 1) % state.batch_num + 1
         assert self._directory is not None
         path = self._directory / f"{self._prefix}-{state.cur_epoch_num}_{step}.{self._config.format}"
         for name, value in (("epoch_num", state.cur_epoch_num), ("step_num", state.cur_step_num)):
-            if name in self._offsets:
-                self._append[name] = self._offsets[name] + value
+            if name in self._offsets_:
+                self._append_[name] = self._offsets_[name] + value
         network = self._config.saved_network or state.train_network
         config = self._config
-        old = self._no_longer_kept(path)
+        old = self._no_longer_kept_(path)
         secret = (config.enc_key, config.enc_mode)
-        save_and_then(network, str(path), config.async_save, self._append or None, secret, config.format,
-                      lambda: [_remove(one) for one in old], config.integrated_save, self._kept_here(network))
+        save_and_then(network, str(path), config.async_save, self._append_ or None, secret, config.format,
+                      lambda: [_remove(one) for one in old], config.integrated_save, self._kept_here_(network))
         self._last_triggered_step = state.cur_step_num
         self._latest_ckpt_file_name = str(path)
         state.latest_ckpt_file, state.last_save_ckpt_step = str(path), state.cur_step_num
         self._last_time = time.time()
 
-    def _kept_here(self, network: Cell) -> frozenset[str] | None:
+    def _kept_here_(self, network: Cell) -> frozenset[str] | None:
         """The names that this process saves of what several hold alike, and of `append_info`; None where it saves all."""
         if not self._config.remove_redundancy or setting.processes() == 1:
             return None
         from torchspore.engine.shard import devices, redundancy
 
         keepers = redundancy.keepers(network.get_parameters())
-        return frozenset(name for name, rank in keepers.items() if rank == devices.rank()) | frozenset(self._append)
+        return frozenset(name for name, rank in keepers.items() if rank == devices.rank()) | frozenset(self._append_)
 
-    def _no_longer_kept(self, path: Path) -> list[Path]:
+    def _no_longer_kept_(self, path: Path) -> list[Path]:
         """What is to be removed when the new file is whole."""
         most, minutes = self._config.keep_checkpoint_max, self._config.keep_checkpoint_per_n_minutes
-        if path in self._kept:
-            self._kept.remove(path)
-        self._kept.append(path)
+        if path in self._kept_:
+            self._kept_.remove(path)
+        self._kept_.append(path)
         if most and most > 0:
-            old, self._kept = self._kept[:-most], self._kept[-most:]
+            old, self._kept_ = self._kept_[:-most], self._kept_[-most:]
             return old
         if minutes and minutes > 0:
             if time.time() - self._last_time_for_keep < minutes * 60:
-                old, self._kept = self._kept[:-1], self._kept[-1:]
+                old, self._kept_ = self._kept_[:-1], self._kept_[-1:]
                 return old
             self._last_time_for_keep = time.time()
-            self._kept = []
+            self._kept_ = []
         return []
 
 

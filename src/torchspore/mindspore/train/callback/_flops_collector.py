@@ -50,19 +50,19 @@ class FlopsUtilizationCollector(Callback):
         self._steps += 1
         if self._steps == 2:
             self._flops = self._counter.stop()
-            self._tell(", ".join(f"{kind} flops is {float(self._flops)}" for kind in (
+            self._tell_(", ".join(f"{kind} flops is {float(self._flops)}" for kind in (
                 "Full model", "Full hardware", "Shard model", "Shard hardware",
             )) + ".")
         if self._steps % self.step_size == 0 and self._steps > 1:
             seconds = (time.time() - self._since) / self.step_size
             share = self._flops / max(seconds, 1e-12) / self.computility
-            self._tell(f"Train per step time: {seconds * 1000:.3f} ms mfu:{share:.2%} hfu:{share:.2%}")
+            self._tell_(f"Train per step time: {seconds * 1000:.3f} ms mfu:{share:.2%} hfu:{share:.2%}")
 
     def end(self, run_context: RunContext) -> None:
         """Ends a count that a training of one step began."""
         self._counter.stop()
 
-    def _tell(self, line: str) -> None:
+    def _tell_(self, line: str) -> None:
         print(line, flush=True)
         if self.enable_ma_collector:
             log.info(line)

@@ -86,17 +86,17 @@ class OnRequestExit(Callback):
     def on_train_begin(self, run_context: RunContext) -> None:
         """Listens to the signal from here on."""
         self.stop = self._is_done = False
-        self._before = signal.signal(self.sig, self._asked)
+        self._before = signal.signal(self.sig, self._asked_)
 
     on_eval_begin = on_train_begin
 
     def on_train_step_end(self, run_context: RunContext) -> None:
         """Ends the training where that was asked for."""
-        self._end_where_asked(run_context, "train_network", "train")
+        self._end_where_asked_(run_context, "train_network", "train")
 
     def on_eval_step_end(self, run_context: RunContext) -> None:
         """Ends the evaluation where that was asked for."""
-        self._end_where_asked(run_context, "eval_network", "eval")
+        self._end_where_asked_(run_context, "eval_network", "eval")
 
     def on_train_end(self, run_context: RunContext) -> None:
         """Gives the signal back to whom it belonged."""
@@ -106,11 +106,11 @@ class OnRequestExit(Callback):
 
     on_eval_end = on_train_end
 
-    def _asked(self, number: int, _frame: Any) -> None:
+    def _asked_(self, number: int, _frame: Any) -> None:
         self.stop = self.stop or number == self.sig
 
-    def _end_where_asked(self, run_context: RunContext, network: str, kind: str) -> None:
-        if self._is_done or not (self.stop or self._is_written()):
+    def _end_where_asked_(self, run_context: RunContext, network: str, kind: str) -> None:
+        if self._is_done or not (self.stop or self._is_written_()):
             return
         self._is_done = True
         state = state_of(self, run_context)
@@ -125,7 +125,7 @@ class OnRequestExit(Callback):
                 export(state[network], *inputs, file_name=base, file_format="MINDIR")
         run_context.request_stop()
 
-    def _is_written(self) -> bool:
+    def _is_written_(self) -> bool:
         """Whether the file asks for the end; one that is being written is read again after the next step."""
         if self.config_file is None or not os.path.exists(self.config_file):
             return False

@@ -61,13 +61,13 @@ class _Monitor(Callback):
             raise ValueError(message(f"{name}(mode={short(mode)})", one_of(["auto", "min", "max"])))
         self.monitor, self.mode, self.verbose = monitor, mode, verbose
         larger = mode == "max" or (mode == "auto" and "acc" in monitor.lower())
-        self._sign = 1.0 if larger else -1.0
-        self.best = -np.inf * self._sign
+        self._sign_ = 1.0 if larger else -1.0
+        self.best = -np.inf * self._sign_
 
-    def _improves(self, value: float, on: float, by: float) -> bool:
-        return (value - on) * self._sign > by
+    def _improves_(self, value: float, on: float, by: float) -> bool:
+        return (value - on) * self._sign_ > by
 
-    def _current(self, run_context: RunContext) -> float | None:
+    def _current_(self, run_context: RunContext) -> float | None:
         """The value that is followed, None after an epoch without an evaluation. Says so once where it is not there at all."""
         results = state_of(self, run_context).get("eval_results")
         if not results:
@@ -104,27 +104,27 @@ class EarlyStopping(_Monitor):
         self.min_delta, self.patience, self.baseline = abs(min_delta), patience, baseline
         self.restore_best_weights = restore_best_weights
         self.wait = self.stopped_epoch = 0
-        self._best_weights: dict[str, Any] = {}
+        self._best_weights_: dict[str, Any] = {}
 
     def on_train_begin(self, run_context: RunContext) -> None:
         """Starts anew."""
         self.wait = self.stopped_epoch = 0
-        self.best = -np.inf * self._sign
-        self._best_weights = {}
+        self.best = -np.inf * self._sign_
+        self._best_weights_ = {}
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:
         """Looks at the value and asks for the end where it has stood still too long."""
-        current = self._current(run_context)
+        current = self._current_(run_context)
         if current is None:
             return
         state = state_of(self, run_context)
-        if self._improves(current, self.best, self.min_delta):
+        if self._improves_(current, self.best, self.min_delta):
             self.best = current
             if self.restore_best_weights:
-                self._best_weights = {
+                self._best_weights_ = {
                     parameter.name: copy.deepcopy(parameter) for _, parameter in state.train_network.parameters_and_names()
                 }
-            if self.baseline is None or self._improves(current, self.baseline, self.min_delta):
+            if self.baseline is None or self._improves_(current, self.baseline, self.min_delta):
                 self.wait = 0
         else:
             self.wait += 1
@@ -134,10 +134,10 @@ class EarlyStopping(_Monitor):
             return
         self.stopped_epoch = state.cur_epoch_num
         run_context.request_stop()
-        if self._best_weights:
+        if self._best_weights_:
             if self.verbose:
                 print("Restoring model weights from the end of the best epoch.", flush=True)
-            load_param_into_net(state.train_network, self._best_weights)
+            load_param_into_net(state.train_network, self._best_weights_)
 
     def on_train_end(self, run_context: RunContext) -> None:
         """Says when the training was ended."""
@@ -170,38 +170,38 @@ class ReduceLROnPlateau(_Monitor):
     def on_train_begin(self, run_context: RunContext) -> None:
         """Starts anew."""
         self.wait = self.cooldown_counter = 0
-        self.best = -np.inf * self._sign
+        self.best = -np.inf * self._sign_
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:
         """Looks at the value and lowers the rate where it has stood still too long."""
-        current = self._current(run_context)
+        current = self._current_(run_context)
         if current is None:
             return
         if self.cooldown_counter > 0:
             self.cooldown_counter -= 1
             self.wait = 0
-        if self._improves(current, self.best, self.min_delta):
+        if self._improves_(current, self.best, self.min_delta):
             self.best, self.wait = current, 0
         elif self.cooldown_counter <= 0:
             self.wait += 1
             if self.wait >= self.patience:
-                self._lower(state_of(self, run_context))
+                self._lower_(state_of(self, run_context))
                 return
-        self._decided(state_of(self, run_context), None)
+        self._decided_(state_of(self, run_context), None)
 
-    def _lower(self, state: Any) -> None:
+    def _lower_(self, state: Any) -> None:
         rate = rate_of(state.optimizer, "ReduceLROnPlateau")
         old = shortest(rate)
         if old <= self.min_lr:
-            self._decided(state, None)
+            self._decided_(state, None)
             return
         new = max(old * self.factor, self.min_lr)
-        self._decided(state, new)
+        self._decided_(state, new)
         rate.set_data(Tensor(new, mstype.float32))
         if self.verbose:
             print(f"Epoch {state.cur_epoch_num:05d}: ReduceLROnPlateau reducing learning rate to {shortest(rate)}.", flush=True)
         self.cooldown_counter, self.wait = self.cooldown, 0
 
-    def _decided(self, state: Any, rate: float | None) -> None:
+    def _decided_(self, state: Any, rate: float | None) -> None:
         what = "leaves the learning rate" if rate is None else f"sets the learning rate to {rate:g}"
         deciding.alike("ReduceLROnPlateau", f"{what} after epoch {state.cur_epoch_num}")

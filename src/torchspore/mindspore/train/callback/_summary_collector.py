@@ -79,11 +79,11 @@ class SummaryCollector(Callback):
         if record is None or state.get("mode", "train") != "train" or (step % self._every and step != 1):
             return
         if self._wanted["collect_metric"]:
-            self._metric(record, state)
+            self._metric_(record, state)
         if self._wanted["collect_input_data"]:
-            self._input(record, state)
+            self._input_(record, state)
         if self._wanted["histogram_regular"] is not False:
-            self._parameters(record, state)
+            self._parameters_(record, state)
         with_tensors = not step % self._tensors_every or step == 1
         network = state.get("train_network") if self._wanted["collect_graph"] else None
         record.record(step, network, plugin_filter=None if with_tensors else lambda plugin: plugin != "tensor")
@@ -93,20 +93,20 @@ class SummaryCollector(Callback):
         state, record = state_of(self, run_context), self._record
         if state.get("mode", "train") != "train":
             if record is not None and self._wanted["collect_eval_lineage"]:
-                record._add_text("eval_lineage", {"metrics": state.get("metrics"), "batches": state.get("batch_num")})
+                record._add_text_("eval_lineage", {"metrics": state.get("metrics"), "batches": state.get("batch_num")})
             return
         if record is not None:
             if self._wanted["collect_train_lineage"]:
-                record._add_text("train_lineage", {**_lineage(state), **self._lineage})
+                record._add_text_("train_lineage", {**_lineage(state), **self._lineage})
             if self._wanted["collect_dataset_graph"]:
                 from torchspore.mindspore.dataset.engine import described  # datasets import callbacks
 
                 data = state.get("train_dataset")
-                record._add_text("dataset_graph", {"steps": described.chain(data)} if data is not None else {})
+                record._add_text_("dataset_graph", {"steps": described.chain(data)} if data is not None else {})
         self.__exit__()
 
     @staticmethod
-    def _metric(record: SummaryRecord, state: Any) -> None:
+    def _metric_(record: SummaryRecord, state: Any) -> None:
         output = _loss(state)
         if output is not None:
             record.add_value("scalar", "loss/auto", output.mean() if output.ndim else output)
@@ -116,13 +116,13 @@ class SummaryCollector(Callback):
             record.add_value("scalar", "learning_rate/auto", rate)
 
     @staticmethod
-    def _input(record: SummaryRecord, state: Any) -> None:
+    def _input_(record: SummaryRecord, state: Any) -> None:
         data = state.get("train_dataset_element")
         first = data[0] if isinstance(data, (tuple, list)) and data else data
         if isinstance(first, Tensor) and first.ndim == 4 and first.shape[1] in (1, 3):
             record.add_value("image", "input_data/auto", first)
 
-    def _parameters(self, record: SummaryRecord, state: Any) -> None:
+    def _parameters_(self, record: SummaryRecord, state: Any) -> None:
         network, pattern = state.get("train_network"), self._wanted["histogram_regular"]
         own = list(network.trainable_params()) if network is not None else []
         chosen = [p for p in own if re.match(pattern, p.name)] if isinstance(pattern, str) else [p for p in own if p.size > 1][:FIRST]

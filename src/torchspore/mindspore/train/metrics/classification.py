@@ -22,7 +22,7 @@ class Accuracy(EvaluationBase):
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
-        predicted, label = self._check(*self._take(inputs))
+        predicted, label = self._check_(*self._take_(inputs))
         if self._type == "classification":
             right = predicted.argmax(axis=1) == label
         else:
@@ -34,7 +34,7 @@ class Accuracy(EvaluationBase):
         self._total_num += int(right.size)
 
     def eval(self) -> float:
-        self._need(self._total_num)
+        self._need_(self._total_num)
         return self._correct_num / self._total_num
 
 
@@ -52,7 +52,7 @@ class _PerClass(EvaluationBase):
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
-        predicted, label = self._check(*self._take(inputs))
+        predicted, label = self._check_(*self._take_(inputs))
         if self._type == "classification":
             classes = predicted.shape[1]
             if label.size and int(label.max()) + 1 > classes:
@@ -63,7 +63,7 @@ class _PerClass(EvaluationBase):
         else:
             known, chosen, axis = rows_by_class(label).T.astype(np.int64), rows_by_class(predicted).T.astype(np.int64), 1
         hits = (known * chosen).sum(axis=axis).astype(np.float64)
-        divisor = self._base(known, chosen).sum(axis=axis).astype(np.float64)
+        divisor = self._base_(known, chosen).sum(axis=axis).astype(np.float64)
         if self._type == "classification" and self._has_data:
             self._true_positives, self._divisor = self._true_positives + hits, self._divisor + divisor
         elif self._type == "classification":
@@ -73,12 +73,12 @@ class _PerClass(EvaluationBase):
             self._divisor = np.concatenate([self._divisor, divisor])
         self._has_data = True
 
-    def _base(self, known: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    def _base_(self, known: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
     def eval(self, average: bool = False) -> Any:
         """The value of each class as an array (C,), for multilabel of each sample; their mean with `average`."""
-        self._need(self._has_data)
+        self._need_(self._has_data)
         values = self._true_positives / (self._divisor + 1e-20)
         return float(values.mean()) if average else values
 
@@ -86,14 +86,14 @@ class _PerClass(EvaluationBase):
 class Precision(_PerClass):
     """For each class, the share of right ones among the answers of that class."""
 
-    def _base(self, known: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    def _base_(self, known: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         return chosen
 
 
 class Recall(_PerClass):
     """For each class, the share of its samples that were found."""
 
-    def _base(self, known: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    def _base_(self, known: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         return known
 
 
@@ -109,13 +109,13 @@ class Fbeta(Metric):
 
     def clear(self) -> None:
         self._true_positives: Any = 0
-        self._actual: Any = 0
-        self._predicted: Any = 0
+        self._actual_: Any = 0
+        self._predicted_: Any = 0
         self._class_num = 0
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
-        predicted, label = self._take(inputs)
+        predicted, label = self._take_(inputs)
         if predicted.ndim == label.ndim and predicted.shape == label.shape:
             label = label.argmax(axis=1)
         classes = predicted.shape[1]
@@ -127,15 +127,15 @@ class Fbeta(Metric):
         known = np.eye(classes)[label.astype(np.int64).reshape(-1)]
         chosen = np.eye(classes)[predicted.argmax(axis=1).reshape(-1)]
         self._true_positives = self._true_positives + (known * chosen).sum(0)
-        self._actual, self._predicted = self._actual + known.sum(0), self._predicted + chosen.sum(0)
+        self._actual_, self._predicted_ = self._actual_ + known.sum(0), self._predicted_ + chosen.sum(0)
 
     def eval(self, average: bool = False) -> Any:
         """The score of each class as an array (C,); their mean with `average`."""
         if not isinstance(average, bool):
             raise TypeError(message(f"{type(self).__name__}.eval(average={short(average)})", "True or False"))
-        self._need(self._class_num)
+        self._need_(self._class_num)
         square = self.beta**2
-        score = (1 + square) * self._true_positives / (square * self._actual + self._predicted + 1e-20)
+        score = (1 + square) * self._true_positives / (square * self._actual_ + self._predicted_ + 1e-20)
         return float(score.mean()) if average else score
 
 
@@ -164,7 +164,7 @@ class TopKCategoricalAccuracy(Metric):
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
-        predicted, label = self._take(inputs)
+        predicted, label = self._take_(inputs)
         if predicted.ndim == label.ndim and predicted.shape == label.shape:
             label = label.argmax(axis=1)
         best = predicted.argsort(axis=1)[:, -self.k :]
@@ -172,7 +172,7 @@ class TopKCategoricalAccuracy(Metric):
         self._samples_num += int(label.shape[0])
 
     def eval(self) -> float:
-        self._need(self._samples_num)
+        self._need_(self._samples_num)
         return self._correct_num / self._samples_num
 
 
@@ -198,13 +198,13 @@ class ConfusionMatrix(Metric):
     `threshold` where they come as one number a sample.
     """
 
-    _KINDS = ("no_norm", "target", "label", "prediction", "all", None)
+    _KINDS_ = ("no_norm", "target", "label", "prediction", "all", None)
 
     def __init__(self, num_classes: int, normalize: str | None = "no_norm", threshold: float = 0.5) -> None:
         super().__init__()
         if not isinstance(num_classes, int) or num_classes < 1:
             raise ValueError(message(f"ConfusionMatrix(num_classes={short(num_classes)})", "an int from 1"))
-        if normalize not in self._KINDS:
+        if normalize not in self._KINDS_:
             raise ValueError(message(f"ConfusionMatrix(normalize={short(normalize)})", "'no_norm', 'target', 'prediction' or 'all'"))
         self.num_classes, self.normalize, self.threshold = num_classes, normalize, threshold
         self.clear()
@@ -215,7 +215,7 @@ class ConfusionMatrix(Metric):
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
-        predicted, label = self._take(inputs)
+        predicted, label = self._take_(inputs)
         if predicted.ndim not in (label.ndim, label.ndim + 1):
             raise ValueError(
                 message(f"ConfusionMatrix.update of shapes {list(predicted.shape)} and {list(label.shape)}", "(N, ...) or (N, C, ...)")
@@ -232,7 +232,7 @@ class ConfusionMatrix(Metric):
         self._is_update = True
 
     def eval(self) -> np.ndarray:
-        self._need(self._is_update)
+        self._need_(self._is_update)
         matrix = self.confusion_matrix
         if self.normalize in ("no_norm", None):
             return matrix

@@ -95,7 +95,7 @@ class ConfusionMatrixMetric(Metric):
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
         """Adds one batch. Raises ValueError for shapes that differ or have fewer than two axes."""
-        predicted, label = self._take(inputs)
+        predicted, label = self._take_(inputs)
         if predicted.shape != label.shape or predicted.ndim < 2:
             shapes = f"{list(predicted.shape)} and {list(label.shape)}"
             raise ValueError(message(f"ConfusionMatrixMetric.update of shapes {shapes}", "two of the same shape (N, C, ...)"))
@@ -107,28 +107,28 @@ class ConfusionMatrixMetric(Metric):
         positive = label.sum(2)
         counts = np.stack([hit, size - positive - missed, missed, positive - hit], -1).astype(np.float64)
         if self.calculation_method:
-            self._add(self._rate(counts))
+            self._add_(self._rate_(counts))
         else:
             self._counts = self._counts + counts.sum((0, 1))
 
     def eval(self) -> Any:
         """The rate. Raises RuntimeError where no sample has one, NotImplementedError for a name that is none."""
         if not self.calculation_method:
-            return np.atleast_1d(self._rate(self._counts))
+            return np.atleast_1d(self._rate_(self._counts))
         if not np.any(self._weight):
             raise RuntimeError(message("ConfusionMatrixMetric.eval", "samples of which the rate can be computed"))
         with np.errstate(invalid="ignore", divide="ignore"):
             found = self._values / self._weight
         return float(found) if np.ndim(found) == 0 else found
 
-    def _rate(self, counts: Array) -> Array:
+    def _rate_(self, counts: Array) -> Array:
         name = _NAMES.get(self.metric_name.lower().replace(" ", "_"))
         if name is None:
             raise NotImplementedError(message(f"ConfusionMatrixMetric(metric_name={short(self.metric_name)})", one_of(tuple(_RATES))))
         with np.errstate(invalid="ignore", divide="ignore"):
             return _RATES[name][0](_Counts(counts))
 
-    def _add(self, rates: Array) -> None:
+    def _add_(self, rates: Array) -> None:
         """Adds the rates (N, C) of a batch, reduced as `decrease` says, with how many there are of them as weight."""
         found, weight = _reduced(rates, self.decrease)
         self._values = self._values + found * weight

@@ -24,33 +24,33 @@ class _MeanError(Metric):
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
-        predicted, label = self._take(inputs)
+        predicted, label = self._take_(inputs)
         if label.size != predicted.size:
             raise ValueError(
                 message(f"{type(self).__name__}.update of shapes {list(predicted.shape)} and {list(label.shape)}", "two of one size")
             )
-        self._error_sum += float(self._errors(predicted, label.reshape(predicted.shape)).sum())
+        self._error_sum += float(self._errors_(predicted, label.reshape(predicted.shape)).sum())
         self._samples_num += int(label.shape[0])
 
-    def _errors(self, predicted: np.ndarray, label: np.ndarray) -> np.ndarray:
+    def _errors_(self, predicted: np.ndarray, label: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
     def eval(self) -> float:
-        self._need(self._samples_num)
+        self._need_(self._samples_num)
         return self._error_sum / self._samples_num
 
 
 class MAE(_MeanError):
     """The mean over samples of the sum of absolute errors."""
 
-    def _errors(self, predicted: np.ndarray, label: np.ndarray) -> np.ndarray:
+    def _errors_(self, predicted: np.ndarray, label: np.ndarray) -> np.ndarray:
         return np.abs(label - predicted)
 
 
 class MSE(_MeanError):
     """The mean over samples of the sum of squared errors."""
 
-    def _errors(self, predicted: np.ndarray, label: np.ndarray) -> np.ndarray:
+    def _errors_(self, predicted: np.ndarray, label: np.ndarray) -> np.ndarray:
         return np.power(label - predicted, 2)
 
 
@@ -67,7 +67,7 @@ class Loss(Metric):
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
-        (loss,) = self._take(inputs, 1)
+        (loss,) = self._take_(inputs, 1)
         if loss.ndim == 0:
             loss = loss.reshape(1)
         if loss.ndim != 1:
@@ -76,7 +76,7 @@ class Loss(Metric):
         self._total_num += 1
 
     def eval(self) -> float:
-        self._need(self._total_num)
+        self._need_(self._total_num)
         return self._sum_loss / self._total_num
 
 
@@ -117,7 +117,7 @@ class Perplexity(Metric):
             self._num_inst += count
 
     def eval(self) -> float:
-        self._need(self._num_inst)
+        self._need_(self._num_inst)
         return math.exp(self._sum_metric / self._num_inst)
 
 
@@ -140,7 +140,7 @@ class CosineSimilarity(Metric):
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
-        (rows,) = self._take(inputs, 1)
+        (rows,) = self._take_(inputs, 1)
         if self.similarity == "cosine":
             rows = rows / np.linalg.norm(rows, ord=2, axis=1, keepdims=True)
         found = rows @ rows.T
@@ -149,7 +149,7 @@ class CosineSimilarity(Metric):
         self.sqr_mtx_res = found
 
     def eval(self) -> Any:
-        self._need(self.sqr_mtx_res is not None)
+        self._need_(self.sqr_mtx_res is not None)
         assert self.sqr_mtx_res is not None
         if self.reduction == "mean":
             return self.sqr_mtx_res.mean(axis=-1)
@@ -175,7 +175,7 @@ class Dice(Metric):
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
-        predicted, label = self._take(inputs)
+        predicted, label = self._take_(inputs)
         if predicted.shape != label.shape:
             raise ValueError(message(f"Dice.update of shapes {list(predicted.shape)} and {list(label.shape)}", "two of one shape"))
         overlap = float(np.dot(predicted.reshape(-1), label.reshape(-1)))
@@ -184,7 +184,7 @@ class Dice(Metric):
         self._samples_num += int(label.shape[0])
 
     def eval(self) -> float:
-        self._need(self._samples_num)
+        self._need_(self._samples_num)
         return self._dice_coeff_sum / self._samples_num
 
 

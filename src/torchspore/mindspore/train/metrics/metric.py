@@ -54,13 +54,13 @@ class Metric(metaclass=ABCMeta):
     def eval(self) -> Any:
         """The result over all batches."""
 
-    def _take(self, inputs: tuple[Any, ...], count: int = 2) -> list[np.ndarray]:
+    def _take_(self, inputs: tuple[Any, ...], count: int = 2) -> list[np.ndarray]:
         if len(inputs) != count:
             expected = {1: "one value, the loss or output", 2: "two values, output and label", 3: "three values"}[count]
             raise ValueError(message(f"{type(self).__name__}.update of {len(inputs)} values", expected))
         return [self._convert_data(one) for one in inputs]
 
-    def _need(self, count: Any) -> None:
+    def _need_(self, count: Any) -> None:
         if not count:
             raise RuntimeError(message(f"{type(self).__name__}.eval before any sample", "update(...) first"))
 
@@ -84,7 +84,7 @@ class EvaluationBase(Metric):
             raise TypeError(message(f"{type(self).__name__}(eval_type={short(eval_type)})", "'classification' or 'multilabel'"))
         self._type = eval_type
 
-    def _check(self, predicted: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _check_(self, predicted: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Checks shapes and values; a one-hot label becomes class numbers."""
         name = type(self).__name__
         what = f"{name}.update of shapes {list(predicted.shape)} and {list(label.shape)}"

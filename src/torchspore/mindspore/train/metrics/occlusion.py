@@ -48,12 +48,12 @@ class OcclusionSensitivity(Metric):
             raise RuntimeError(message(f"OcclusionSensitivity.update of shape {list(image.shape)}", "one image, (1, ...)"))
         if label.size != 1:
             raise RuntimeError(message(f"OcclusionSensitivity.update with {label.size} labels", "one label"))
-        place, corners = int(label.reshape(-1)[0]), self._corners(image.shape[1:])
+        place, corners = int(label.reshape(-1)[0]), self._corners_(image.shape[1:])
         places = list(product(*[range(low, high + 1) for low, high in corners]))
-        whole = self._answers(network, [image[0]], place)[0]
+        whole = self._answers_(network, [image[0]], place)[0]
         found, step = [], max(self.n_batch, 1)
         for start in range(0, len(places), step):
-            found.append(whole - self._answers(network, [self._covered(image[0], at) for at in places[start : start + step]], place))
+            found.append(whole - self._answers_(network, [self._covered_(image[0], at) for at in places[start : start + step]], place))
         self._sensitivity = np.concatenate(found).reshape([high - low + 1 for low, high in corners]).squeeze()
 
     def eval(self) -> np.ndarray:
@@ -62,7 +62,7 @@ class OcclusionSensitivity(Metric):
             raise RuntimeError(message("OcclusionSensitivity.eval before any image", "update(...) first"))
         return self._sensitivity
 
-    def _corners(self, shape: tuple[int, ...]) -> list[tuple[int, int]]:
+    def _corners_(self, shape: tuple[int, ...]) -> list[tuple[int, int]]:
         if self.b_box is None:
             return [(0, size - 1) for size in shape]
         if len(self.b_box) != 2 * len(shape):
@@ -70,7 +70,7 @@ class OcclusionSensitivity(Metric):
         pairs = zip(self.b_box[::2], self.b_box[1::2])
         return [(max(low, 0), size - 1 if high == -1 else high) for (low, high), size in zip(pairs, shape)]
 
-    def _covered(self, image: np.ndarray, place: tuple[int, ...]) -> np.ndarray:
+    def _covered_(self, image: np.ndarray, place: tuple[int, ...]) -> np.ndarray:
         margins = [self.margin] * image.ndim if isinstance(self.margin, int) else list(self.margin)
         if len(margins) != image.ndim:
             raise ValueError(message(f"OcclusionSensitivity(margin={short(self.margin)})", f"{image.ndim} numbers, one for each axis"))
@@ -79,5 +79,5 @@ class OcclusionSensitivity(Metric):
         return covered
 
     @staticmethod
-    def _answers(network: Any, images: list[np.ndarray], place: int) -> np.ndarray:
+    def _answers_(network: Any, images: list[np.ndarray], place: int) -> np.ndarray:
         return network(Tensor(np.stack(images))).asnumpy()[:, place]  # type: ignore[no-any-return]

@@ -34,7 +34,7 @@ class ROC(Metric):
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
-        scores, labels = self._take(inputs)
+        scores, labels = self._take_(inputs)
         classes = 1 if scores.ndim == labels.ndim else scores.shape[1] if scores.ndim == labels.ndim + 1 else 0
         if classes != (1 if scores.ndim == labels.ndim else self.class_num):
             raise ValueError(message(f"ROC.update of shapes {list(scores.shape)} and {list(labels.shape)}",
@@ -46,7 +46,7 @@ class ROC(Metric):
 
     def eval(self) -> tuple[Any, Any, Any]:
         """(false positive rates, true positive rates, thresholds), arrays, or for several classes lists of arrays."""
-        self._need(bool(self._scores))
+        self._need_(bool(self._scores))
         scores, labels = np.concatenate(self._scores), np.concatenate(self._labels)
         if scores.ndim == 1:
             return _curve(scores, labels == (1 if self.pos_label is None else self.pos_label))
@@ -107,7 +107,7 @@ class BleuScore(Metric):
 
     def eval(self) -> np.ndarray:
         """The score over all translations, from 0 to 1."""
-        self._need(self._length > 0)
+        self._need_(self._length > 0)
         if not self._found.all():
             return np.array(0.0)
         shares = (self._found + 1) / (self._given + 1) if self.smooth else self._found / self._given

@@ -69,9 +69,9 @@ class _Surfaces(Metric):
             raise ValueError(message(f"{call}(..., {inputs[2]})", "a label that is among the predicted or the true ones"))
         self._places = _edges(masks[0]), _edges(masks[1])
 
-    def _apart(self, back: bool = False) -> np.ndarray:
+    def _apart_(self, back: bool = False) -> np.ndarray:
         """From the predicted surface to the true one, or back."""
-        self._need(self._places is not None)
+        self._need_(self._places is not None)
         assert self._places is not None
         one, other = self._places[::-1] if back else self._places
         return _distances(self.distance_metric, one, other)
@@ -97,10 +97,10 @@ class HausdorffDistance(_Surfaces):
 
     def eval(self) -> float:
         """The distance, in steps of the array."""
-        found = self._largest(self._apart())
-        return found if self.directed else max(found, self._largest(self._apart(back=True)))
+        found = self._largest_(self._apart_())
+        return found if self.directed else max(found, self._largest_(self._apart_(back=True)))
 
-    def _largest(self, distances: np.ndarray) -> float:
+    def _largest_(self, distances: np.ndarray) -> float:
         if not len(distances):
             return float("inf")
         if self.percentile is None or not np.isfinite(distances).all():
@@ -116,9 +116,9 @@ class _Mean(_Surfaces):
         check_bool(type(self).__name__, "symmetric", symmetric)
         self.symmetric = symmetric
 
-    def _all(self) -> np.ndarray:
-        there = self._apart()
-        return np.concatenate([there, self._apart(back=True)]) if self.symmetric else there
+    def _all_(self) -> np.ndarray:
+        there = self._apart_()
+        return np.concatenate([there, self._apart_(back=True)]) if self.symmetric else there
 
 
 class MeanSurfaceDistance(_Mean):
@@ -126,7 +126,7 @@ class MeanSurfaceDistance(_Mean):
 
     def eval(self) -> float:
         """The mean, in steps of the array; infinite where one surface is not there."""
-        found = self._all()
+        found = self._all_()
         return float(found.mean()) if len(found) else float("inf")
 
 
@@ -135,5 +135,5 @@ class RootMeanSquareDistance(_Mean):
 
     def eval(self) -> float:
         """The root mean square, in steps of the array; infinite where one surface is not there."""
-        found = self._all()
+        found = self._all_()
         return float(np.sqrt((found * found).mean())) if len(found) else float("inf")

@@ -126,21 +126,21 @@ class SummaryRecord:
             raise RuntimeError(message("record(...) of a SummaryRecord that is closed", "an open one"))
         kept = [(plugin, name, value.asnumpy()) for plugin, name, value in summaries.taken()]
         values, self._added = [*(kept if self._mode == "train" else []), *self._added], []
-        if self._grown():
+        if self._grown_():
             return False
         try:
             for plugin, name, array in values:
                 if plugin_filter is None or plugin_filter(plugin):
-                    self._write(plugin, name, array, step)
-            self._record_network(train_network if train_network is not None else self._network)
+                    self._write_(plugin, name, array, step)
+            self._record_network_(train_network if train_network is not None else self._network)
             if time.monotonic() - self._written > _EVERY:
-                self._write_page()
+                self._write_page_()
         except OSError as error:
-            self._give_up(error)
+            self._give_up_(error)
             return False
         return True
 
-    def _give_up(self, error: OSError) -> None:
+    def _give_up_(self, error: OSError) -> None:
         """What is in the file stays readable; nothing more comes into it. Raises the error where that is asked for."""
         if self._events is not None:
             with contextlib.suppress(OSError):
@@ -150,7 +150,7 @@ class SummaryRecord:
             raise error
         log.warning(f"{self._file} can't be written any more ({error.strerror}); the training goes on without it")
 
-    def _grown(self) -> bool:
+    def _grown_(self) -> bool:
         if self._limit is None or self._is_full or self._events is None:
             return self._is_full
         self._events.flush()
@@ -159,7 +159,7 @@ class SummaryRecord:
             effects.note("summaries", f"max_file_size={self._limit} is reached: nothing more is written to {self._file}")
         return self._is_full
 
-    def _write(self, plugin: str, name: str, array: np.ndarray, step: int) -> None:
+    def _write_(self, plugin: str, name: str, array: np.ndarray, step: int) -> None:
         if plugin == "scalar":
             self._curves.scalar(name, step, float(array.reshape(-1)[0]))
         elif plugin == "image":
@@ -167,13 +167,13 @@ class SummaryRecord:
         else:
             self._curves.histogram(name, step, array)
         if self._events is not None:
-            self._write_event(self._events, plugin, name, array, step)
+            self._write_event_(self._events, plugin, name, array, step)
         if plugin == "tensor" and self._exports:
             folder = self._folder / "export" / "tensor"
             folder.mkdir(parents=True, exist_ok=True)
             np.save(folder / f"{re.sub(r'[^0-9A-Za-z_.-]', '_', name)}_{step}.npy", array)
 
-    def _write_event(self, events: EventFile, plugin: str, name: str, array: np.ndarray, step: int) -> None:
+    def _write_event_(self, events: EventFile, plugin: str, name: str, array: np.ndarray, step: int) -> None:
         if plugin == "scalar":
             events.scalar(name, step, float(array.reshape(-1)[0]))
         elif plugin == "image":
@@ -181,7 +181,7 @@ class SummaryRecord:
         elif np.size(array) and np.isfinite(array).all():
             events.histogram(name, step, array)
 
-    def _record_network(self, network: Cell | None) -> None:
+    def _record_network_(self, network: Cell | None) -> None:
         """Records the network, once: after the first step, when its graph is there."""
         if network is None or self._has_graph:
             return
@@ -191,14 +191,14 @@ class SummaryRecord:
         if self._events is not None:
             self._events.graph([(_plain(node.name), node.kind, list(map(_plain, node.reads)), node.about) for node in nodes])
 
-    def _add_text(self, name: str, content: dict[str, Any]) -> None:
+    def _add_text_(self, name: str, content: dict[str, Any]) -> None:
         """Records facts as a text."""
         text = json.dumps(content, indent=2, default=str)
         self._curves.text(name, text)
         if self._events is not None:
             self._events.text(name, f"```\n{text}\n```")
 
-    def _write_page(self) -> None:
+    def _write_page_(self) -> None:
         self._written = time.monotonic()
         self._curves.write(self._page)
         if self._events is not None:
@@ -207,7 +207,7 @@ class SummaryRecord:
     def flush(self) -> None:
         """Writes what waits to the disk."""
         if not self._is_closed:
-            self._write_page()
+            self._write_page_()
 
     def close(self) -> None:
         """Writes what waits and closes the file; once more does nothing."""
@@ -215,12 +215,12 @@ class SummaryRecord:
             return
         self._is_closed = True
         try:
-            self._record_network(self._network)
-            self._write_page()
+            self._record_network_(self._network)
+            self._write_page_()
             if self._events is not None:
                 self._events.close()
         except OSError as error:
-            self._give_up(error)
+            self._give_up_(error)
         finally:
             with contextlib.suppress(ValueError):
                 _open.remove(self)

@@ -38,12 +38,12 @@ def _turned(layer: Cell, name: str) -> Any:
     made.__dict__.update(layer.__dict__)
     if isinstance(made, Conv2dThor):
         made._pieces = made.in_channels // made.group * made.kernel_size[0] * made.kernel_size[1]
-        made._keep([made._pieces, made._pieces], made.out_channels)
+        made._keep_([made._pieces, made._pieces], made.out_channels)
     elif isinstance(made, DenseThor):
-        made._keep([made.in_channels, made.in_channels], made.out_channels)
+        made._keep_([made.in_channels, made.in_channels], made.out_channels)
     else:
         made._count, size = made.embedding_table.shape
-        made._keep([made._count], size)
+        made._keep_([made._count], size)
     for kept in (made.matrix_a, made.matrix_g):
         kept.name = f"{name}.{kept.name}"
     return made

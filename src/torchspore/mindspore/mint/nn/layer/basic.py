@@ -99,7 +99,7 @@ class Embedding(Cell):
 class Dropout(Cell):
     """Elements set to 0 with probability `p` while training, the others divided by 1 - p."""
 
-    drop = staticmethod(F.dropout)
+    _drop_ = staticmethod(F.dropout)
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
@@ -109,10 +109,10 @@ class Dropout(Cell):
 
     def construct(self, input: Any) -> Any:
         """What is left of the input."""
-        return self.drop(input, self.p, self.training, self.inplace)
+        return self._drop_(input, self.p, self.training, self.inplace)
 
 
 class Dropout2d(Dropout):
     """Channels of (N, C, H, W) set to 0 with probability `p` while training, the others divided by 1 - p."""
 
-    drop = staticmethod(F.dropout2d)
+    _drop_ = staticmethod(F.dropout2d)

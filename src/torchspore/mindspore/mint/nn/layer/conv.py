@@ -17,11 +17,11 @@ _MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "replicate", "
 class _Conv(Cell):
     """What convolutions share: `weight` (out, in / groups, kernel...), He-uniform, and `bias`, uniform within 1 / sqrt(fan in)."""
 
-    axes = 2
-    call = staticmethod(F.conv2d)
-    transposed = False
+    _axes_ = 2
+    _call_ = staticmethod(F.conv2d)
+    _transposed_ = False
 
-    def _prepare(
+    def _prepare_(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, groups: int, bias: bool,
         padding_mode: str, dtype: Any,
     ) -> None:
@@ -29,17 +29,17 @@ class _Conv(Cell):
         expect_counts(name, in_channels=in_channels, out_channels=out_channels, groups=groups)
         if in_channels % groups or out_channels % groups:
             raise ValueError(f"{name}(groups={groups}): expected a divisor of in_channels={in_channels} and out_channels={out_channels}.")
-        if padding_mode not in _MODES or (self.transposed and padding_mode != "zeros"):
-            raise ValueError(f"{name}(padding_mode={padding_mode!r}): expected {'zeros' if self.transposed else ', '.join(_MODES)}.")
-        if isinstance(padding, str) and (padding not in ("same", "valid") or self.transposed):
+        if padding_mode not in _MODES or (self._transposed_ and padding_mode != "zeros"):
+            raise ValueError(f"{name}(padding_mode={padding_mode!r}): expected {'zeros' if self._transposed_ else ', '.join(_MODES)}.")
+        if isinstance(padding, str) and (padding not in ("same", "valid") or self._transposed_):
             raise ValueError(f"{name}(padding={padding!r}): expected ints, 'same' or 'valid' ('same' and 'valid' not when transposed).")
         self.in_channels, self.out_channels, self.groups, self.has_bias = in_channels, out_channels, groups, bias
-        self.kernel_size, self.stride, self.dilation = (self._each(value) for value in (kernel_size, stride, dilation))
-        self.padding = padding if isinstance(padding, str) else self._each(padding)
+        self.kernel_size, self.stride, self.dilation = (self._each_(value) for value in (kernel_size, stride, dilation))
+        self.padding = padding if isinstance(padding, str) else self._each_(padding)
         if self.padding == "same" and any(step != 1 for step in self.stride):
             raise ValueError(f"{name}(padding='same', stride={stride}): expected a stride of 1.")
         self.padding_mode = padding_mode
-        first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        first, second = (in_channels, out_channels) if self._transposed_ else (out_channels, in_channels)
         shape = [first, second // groups, *self.kernel_size]
         kind = dtype or dtypes.float32
         self.weight = Parameter(initializer(HeUniform(math.sqrt(5)), shape, kind), name="weight")
@@ -47,27 +47,27 @@ class _Conv(Cell):
         if bias:
             self.bias = Parameter(initializer(Uniform(1 / math.sqrt(math.prod(shape[1:]))), [out_channels], kind), name="bias")
 
-    def _each(self, value: Any) -> tuple[int, ...]:
-        listed = tuple(value) if isinstance(value, (tuple, list)) else (value,) * self.axes
-        return listed * self.axes if len(listed) == 1 else listed
+    def _each_(self, value: Any) -> tuple[int, ...]:
+        listed = tuple(value) if isinstance(value, (tuple, list)) else (value,) * self._axes_
+        return listed * self._axes_ if len(listed) == 1 else listed
 
-    def _around(self) -> tuple[int, ...]:
+    def _around_(self) -> tuple[int, ...]:
         """How many elements are added before and after each axis, the last axis first."""
         if self.padding == "valid":
-            return (0,) * (2 * self.axes)
+            return (0,) * (2 * self._axes_)
         if self.padding == "same":
             totals = [step * (length - 1) for step, length in zip(self.dilation, self.kernel_size)]
             pairs = [(total // 2, total - total // 2) for total in totals]
         else:
-            pairs = [(each, each) for each in self._each(self.padding)]
+            pairs = [(each, each) for each in self._each_(self.padding)]
         return tuple(number for two in reversed(pairs) for number in two)
 
     def construct(self, input: Any) -> Any:
         """The convolved input."""
         if self.padding_mode == "zeros":
-            return self.call(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
-        input = F.pad(input, self._around(), _MODES[self.padding_mode])
-        return self.call(input, self.weight, self.bias, self.stride, 0, self.dilation, self.groups)
+            return self._call_(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        input = F.pad(input, self._around_(), _MODES[self.padding_mode])
+        return self._call_(input, self.weight, self.bias, self.stride, 0, self.dilation, self.groups)
 
     def extend_repr(self) -> str:
         return (
@@ -84,14 +84,14 @@ class _Straight(_Conv):
         bias: bool = True, padding_mode: str = "zeros", dtype: Any = None,
     ) -> None:
         super().__init__()
-        self._prepare(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype)
+        self._prepare_(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype)
 
 
 class Conv1d(_Straight):
     """Convolution of sequences (N, in_channels, L)."""
 
-    axes = 1
-    call = staticmethod(F.conv1d)
+    _axes_ = 1
+    _call_ = staticmethod(F.conv1d)
 
 
 class Conv2d(_Straight):
@@ -101,30 +101,30 @@ class Conv2d(_Straight):
 class Conv3d(_Straight):
     """Convolution of volumes (N, in_channels, D, H, W)."""
 
-    axes = 3
-    call = staticmethod(F.conv3d)
+    _axes_ = 3
+    _call_ = staticmethod(F.conv3d)
 
 
 class ConvTranspose2d(_Conv):
     """Transposed convolution of images (N, in_channels, H, W); `weight` is (in, out / groups, kernel...)."""
 
-    transposed = True
+    _transposed_ = True
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
         groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", dtype: Any = None,
     ) -> None:
         super().__init__()
-        self._prepare(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype)
-        self.output_padding = self._each(output_padding)
+        self._prepare_(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype)
+        self.output_padding = self._each_(output_padding)
 
     def construct(self, input: Any, output_size: Any = None) -> Any:
         """The input convolved; `output_size` (H, W) chooses among the sizes that the stride leaves open."""
-        extra = self.output_padding if output_size is None else self._extra(input, tuple(output_size)[-2:])
+        extra = self.output_padding if output_size is None else self._extra_(input, tuple(output_size)[-2:])
         return F.conv_transpose2d(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
 
-    def _extra(self, input: Any, wanted: Any) -> tuple[int, ...]:
-        sizes = zip(input.shape[-2:], self.stride, self._each(self.padding), self.dilation, self.kernel_size)
+    def _extra_(self, input: Any, wanted: Any) -> tuple[int, ...]:
+        sizes = zip(input.shape[-2:], self.stride, self._each_(self.padding), self.dilation, self.kernel_size)
         least = [(length - 1) * step - 2 * pad + spread * (kernel - 1) + 1 for length, step, pad, spread, kernel in sizes]
         extra = tuple(each - smallest for each, smallest in zip(wanted, least))
         if any(not 0 <= each < step for each, step in zip(extra, self.stride)):

@@ -25,7 +25,7 @@ class _BatchNorm(Cell):
     `momentum` is the share by which the running values move to the batch's; None makes them the mean of all batches.
     """
 
-    ndims: tuple[int, ...] = (4,)
+    _ndims_: tuple[int, ...] = (4,)
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True,
@@ -45,8 +45,8 @@ class _BatchNorm(Cell):
 
     def construct(self, input: Any) -> Any:
         """The input normalised."""
-        if input.ndim not in self.ndims:
-            wanted = " or ".join(map(str, self.ndims))
+        if input.ndim not in self._ndims_:
+            wanted = " or ".join(map(str, self._ndims_))
             raise ValueError(f"{type(self).__name__}: expected an input of {wanted} axes, got shape {input.shape}.")
         share = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats:
@@ -54,9 +54,9 @@ class _BatchNorm(Cell):
             if self.momentum is None:
                 share = 1.0 / ops.cast(self.num_batches_tracked, dtypes.float32)
         by_batch = self.training or not self.track_running_stats
-        return self._normalized(input, by_batch, share)
+        return self._normalized_(input, by_batch, share)
 
-    def _normalized(self, input: Any, by_batch: bool, share: Any) -> Any:
+    def _normalized_(self, input: Any, by_batch: bool, share: Any) -> Any:
         return F.batch_norm(input, self.running_mean, self.running_var, self.weight, self.bias, by_batch, share, self.eps)
 
     def extend_repr(self) -> str:
@@ -69,7 +69,7 @@ class _BatchNorm(Cell):
 class BatchNorm1d(_BatchNorm):
     """Batch normalisation of (N, C) or (N, C, L)."""
 
-    ndims = (2, 3)
+    _ndims_ = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
@@ -79,13 +79,13 @@ class BatchNorm2d(_BatchNorm):
 class BatchNorm3d(_BatchNorm):
     """Batch normalisation of volumes (N, C, D, H, W)."""
 
-    ndims = (5,)
+    _ndims_ = (5,)
 
 
 class SyncBatchNorm(_BatchNorm):
     """Batch normalisation by the batches of all processes of `process_group` (None: all there are), in training."""
 
-    ndims = (2, 3, 4, 5)
+    _ndims_ = (2, 3, 4, 5)
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True,
@@ -95,10 +95,10 @@ class SyncBatchNorm(_BatchNorm):
         self.process_group = process_group or GlobalComm.WORLD_COMM_GROUP
         self.world_size = get_group_size(self.process_group)
 
-    def _normalized(self, input: Any, by_batch: bool, share: Any) -> Any:
+    def _normalized_(self, input: Any, by_batch: bool, share: Any) -> Any:
         group = synchronized.sharers(self.process_group) if self.training else None
         if group is None:
-            return super()._normalized(input, by_batch, share)
+            return super()._normalized_(input, by_batch, share)
         return synchronized.synced_batch_norm(
             input, self.running_mean, self.running_var, self.weight, self.bias, share, self.eps, group,
         )

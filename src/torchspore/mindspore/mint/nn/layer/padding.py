@@ -10,23 +10,23 @@ from torchspore.mindspore.nn.cell import Cell
 class _Pad(Cell):
     """(N, C, ...) with more elements before and after its last axes: one number, or a pair an axis, the last axis first."""
 
-    axes = 1
-    mode = "constant"
+    _axes_ = 1
+    _mode_ = "constant"
 
     def __init__(self, padding: Any) -> None:
         super().__init__()
         name = type(self).__name__
         if not isinstance(padding, (int, tuple, list)) or isinstance(padding, bool):
             raise TypeError(f"{name}(padding={padding!r}): expected an int or a tuple of ints, got {type(padding).__name__}.")
-        listed = (padding,) * (2 * self.axes) if isinstance(padding, int) else tuple(padding)
-        if len(listed) % 2 or not 2 <= len(listed) <= 2 * self.axes:
-            raise ValueError(f"{name}(padding={padding!r}): expected an int or {2 * self.axes} of them.")
+        listed = (padding,) * (2 * self._axes_) if isinstance(padding, int) else tuple(padding)
+        if len(listed) % 2 or not 2 <= len(listed) <= 2 * self._axes_:
+            raise ValueError(f"{name}(padding={padding!r}): expected an int or {2 * self._axes_} of them.")
         self.padding: tuple[int, ...] = listed
         self.value: float | None = None
 
     def construct(self, input: Any) -> Any:
         """The padded input."""
-        return F.pad(input, self.padding, self.mode, self.value)
+        return F.pad(input, self.padding, self._mode_, self.value)
 
 
 class _ConstantPad(_Pad):
@@ -46,9 +46,8 @@ class _ZeroPad(_Pad):
 
 
 def _family(base: type[_Pad], stem: str, mode: str) -> tuple[type[_Pad], ...]:
-    return tuple(
-        type(f"{stem}{axes}d", (base,), {"axes": axes, "mode": mode, "__doc__": base.__doc__, "__module__": __name__}) for axes in (1, 2, 3)
-    )
+    alike = {"_mode_": mode, "__doc__": base.__doc__, "__module__": __name__}
+    return tuple(type(f"{stem}{axes}d", (base,), {"_axes_": axes, **alike}) for axes in (1, 2, 3))
 
 
 ConstantPad1d, ConstantPad2d, ConstantPad3d = _family(_ConstantPad, "ConstantPad", "constant")

@@ -31,16 +31,16 @@ class Bijector(Cell):
                 raise TypeError(message(f"Bijector({key}={short(value)})", f"a bool, got {type(value).__name__}"))
         self.is_constant_jacobian, self.is_injective = is_constant_jacobian, is_injective
         self.name, self.dtype = name or type(self).__name__, dtype
-        self.parameters = {key: self._parameter(key, value) for key, value in (param or {}).items()}
+        self.parameters = {key: self._parameter_(key, value) for key, value in (param or {}).items()}
         self.batch_shape = np.broadcast_shapes(*(each.shape for each in self.parameters.values()))
         self.is_scalar_batch = self.batch_shape == ()
 
-    def _parameter(self, key: str, value: Any) -> Any:
+    def _parameter_(self, key: str, value: Any) -> Any:
         if not isinstance(value, (Tensor, int, float, list, tuple, np.ndarray)) or isinstance(value, bool):
             raise TypeError(message(f"{self.name}({key}={short(value)})", f"a number, a list or a Tensor, got {type(value).__name__}"))
         return value if isinstance(value, Tensor) else Tensor(value, self.dtype or float32)
 
-    def _of(self, name: str, value: Any) -> Any:
+    def _of_(self, name: str, value: Any) -> Any:
         if not isinstance(value, Tensor):
             raise TypeError(message(f"{self.name}.{name}({short(value)})", f"a Tensor, got {type(value).__name__}"))
         formula = getattr(self, f"_{name}", None)
@@ -50,19 +50,19 @@ class Bijector(Cell):
 
     def forward(self, value: Any) -> Any:
         """The function of `value`."""
-        return self._of("forward", value)
+        return self._of_("forward", value)
 
     def inverse(self, value: Any) -> Any:
         """What the function gives `value` for."""
-        return self._of("inverse", value)
+        return self._of_("inverse", value)
 
     def forward_log_jacobian(self, value: Any) -> Any:
         """The logarithm of the function's derivative at `value`."""
-        return self._of("forward_log_jacobian", value)
+        return self._of_("forward_log_jacobian", value)
 
     def inverse_log_jacobian(self, value: Any) -> Any:
         """The logarithm of the inverse function's derivative at `value`."""
-        return self._of("inverse_log_jacobian", value)
+        return self._of_("inverse_log_jacobian", value)
 
     def construct(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """`name` is one of the four functions, called with a Tensor; or a Distribution, which gives the transformed one."""
@@ -84,20 +84,20 @@ class PowerTransform(Bijector):
         if (self.power.asnumpy() < 0).any():
             raise ValueError(message(f"{name}(power={short(power)})", "a power from 0 on"))
 
-    def _either(self, none: Any, some: Any) -> Any:
+    def _either_(self, none: Any, some: Any) -> Any:
         """`none` where the power is 0, else `some` of a power that is never 0."""
         is_zero = self.power == 0
         safe = _O.where(is_zero, _O.ones_like(self.power), self.power)
         return _O.where(is_zero, none, some(safe))
 
     def _forward(self, x: Any) -> Any:
-        return self._either(_O.exp(x), lambda power: _O.exp(_O.log1p(x * power) / power))
+        return self._either_(_O.exp(x), lambda power: _O.exp(_O.log1p(x * power) / power))
 
     def _inverse(self, y: Any) -> Any:
-        return self._either(_O.log(y), lambda power: _O.expm1(_O.log(y) * power) / power)
+        return self._either_(_O.log(y), lambda power: _O.expm1(_O.log(y) * power) / power)
 
     def _forward_log_jacobian(self, x: Any) -> Any:
-        return self._either(x, lambda power: (1 / power - 1) * _O.log1p(x * power))
+        return self._either_(x, lambda power: (1 / power - 1) * _O.log1p(x * power))
 
     def _inverse_log_jacobian(self, y: Any) -> Any:
         return (self.power - 1) * _O.log(y)

@@ -29,7 +29,7 @@ class ConvReparam(Conv2d, Variational):
         for parameter in (self.weight, self.bias):
             if parameter is not None:
                 parameter.requires_grad = False                 # stands in checkpoints, and is not used
-        self.made(tuple(self.weight.shape), out_channels if has_bias else None, functions)
+        self._made_(tuple(self.weight.shape), out_channels if has_bias else None, functions)
 
     def construct(self, x: Any) -> Any:
         """The convolution of x, with weights drawn for this call."""
@@ -40,5 +40,5 @@ class ConvReparam(Conv2d, Variational):
     def extend_repr(self) -> str:
         return (
             f"in_channels={self.in_channels}, out_channels={self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}, "
-            f"pad_mode={self.pad_mode}, padding={self.padding}, dilation={self.dilation}, group={self.group}, {self._shown()}"
+            f"pad_mode={self.pad_mode}, padding={self.padding}, dilation={self.dilation}, group={self.group}, {self._shown_()}"
         )

@@ -34,7 +34,7 @@ class _DenseVariational(Variational):
             raise TypeError(message(f"{name}(has_bias={short(has_bias)})", f"True or False, got {type(has_bias).__name__}"))
         self.in_channels, self.out_channels, self.has_bias = in_channels, out_channels, has_bias
         functions = (weight_prior_fn, weight_posterior_fn, bias_prior_fn, bias_posterior_fn)
-        self.made((out_channels, in_channels), out_channels if has_bias else None, functions)
+        self._made_((out_channels, in_channels), out_channels if has_bias else None, functions)
         self.activation = get_activation(activation) if isinstance(activation, str) else activation
         if self.activation is not None and not isinstance(self.activation, Cell):
             raise ValueError(message(f"{name}(activation={short(activation)})", "a name such as 'relu', or a Cell"))
@@ -42,17 +42,17 @@ class _DenseVariational(Variational):
 
     def construct(self, x: Any) -> Any:
         """The layer's result for x (N, in_channels), with weights drawn for this call."""
-        out = self.products(x)
+        out = self._products_(x)
         if self.has_bias:
             out = ops.bias_add(out, self.bias_posterior("sample"))
         return self.activation(out) if self.activation is not None else out
 
-    def products(self, x: Any) -> Any:
+    def _products_(self, x: Any) -> Any:
         """x times the weights drawn."""
         raise NotImplementedError
 
     def extend_repr(self) -> str:
-        shown = f"in_channels={self.in_channels}, out_channels={self.out_channels}, {self._shown()}"
+        shown = f"in_channels={self.in_channels}, out_channels={self.out_channels}, {self._shown_()}"
         return shown + (f", activation={self.activation}" if self.activation is not None else "")
 
 
@@ -63,7 +63,7 @@ class DenseReparam(_DenseVariational):
     one that is learned, and so for the bias. Raises TypeError and ValueError for what does not fit.
     """
 
-    def products(self, x: Any) -> Any:
+    def _products_(self, x: Any) -> Any:
         """x times one weight for all rows."""
         return ops.matmul(x, ops.swapaxes(self.weight_posterior("sample"), 0, 1))
 
@@ -80,7 +80,7 @@ class DenseLocalReparam(_DenseVariational):
         )
         self.normal = Normal()
 
-    def products(self, x: Any) -> Any:
+    def _products_(self, x: Any) -> Any:
         """Numbers of the distribution that the products have."""
         mean = ops.matmul(x, ops.swapaxes(self.weight_posterior("mean"), 0, 1))
         variance = ops.matmul(ops.square(x), ops.swapaxes(ops.square(self.weight_posterior("sd")), 0, 1))

@@ -52,14 +52,14 @@ class NormalPosterior(Cell):
         self.untransformed_std = Parameter(initializer(started, list(shape), dtype), name=f"{name}_untransformed_std")
         self.normal = Normal()
 
-    def std_trans(self, std_pre: Any) -> Any:
+    def _std_trans_(self, std_pre: Any) -> Any:
         """log(1 + exp(x)) + 1e-6, which is above 0."""
         return ops.log1p(ops.exp(std_pre)) + 1e-6
 
     def construct(self, *inputs: Any) -> Any:
         """The figure that the first input names: 'mean', 'sd', 'sample', and any of `Normal` with its arguments."""
         name, *others = inputs
-        std = self.std_trans(self.untransformed_std)
+        std = self._std_trans_(self.untransformed_std)
         if name == "mean":
             return self.mean.value()
         if name == "sd":
@@ -77,7 +77,7 @@ def normal_post_fn(name: str, shape: Any) -> NormalPosterior:
 class Variational(Cell):
     """What the layers share: distributions of weight and bias, beforehand and learned, and how far they are apart."""
 
-    def made(self, weight: tuple[int, ...], bias: int | None, functions: tuple[Any, Any, Any, Any]) -> None:
+    def _made_(self, weight: tuple[int, ...], bias: int | None, functions: tuple[Any, Any, Any, Any]) -> None:
         """Makes the distributions. Raises TypeError for what is no function that makes one."""
         names = ("weight_prior_fn", "weight_posterior_fn", "bias_prior_fn", "bias_posterior_fn")
         for name, function in zip(names, functions):
@@ -104,7 +104,7 @@ class Variational(Cell):
             total = found if total is None else total + found
         return total
 
-    def _shown(self) -> str:
+    def _shown_(self) -> str:
         parts = []
         for kind in ("weight", "bias"):
             if kind == "weight" or self.has_bias:

@@ -15,14 +15,14 @@ O: Any = ops
 class _Probabilities(Distribution):
     """Distributions whose parameter is called probs."""
 
-    arguments = ("probs",)
-    counts = True
+    _arguments_ = ("probs",)
+    _counts_ = True
 
     def __init__(self, probs: Any = None, seed: int | None = None, dtype: Any = int32, name: str = "") -> None:
         super().__init__(seed, dtype, name or type(self).__name__, {"probs": probs})
         self.probs = self.parameters["probs"]
 
-    def _check(self, key: str, value: Any) -> None:
+    def _check_(self, key: str, value: Any) -> None:
         between(self.name, key, value)
 
 
@@ -53,7 +53,7 @@ class Bernoulli(_Probabilities):
         return p * (O.log(p) - O.log(q)) + (1 - p) * (O.log(1 - p) - O.log(1 - q))
 
     def _sample(self, shape: Any, probs: Any) -> Any:
-        return self._uniform(shape) < probs
+        return self._uniform_(shape) < probs
 
 
 class Geometric(_Probabilities):
@@ -84,13 +84,13 @@ class Geometric(_Probabilities):
         return O.log(p / q) + (1 - p) / p * (O.log(1 - p) - O.log(1 - q))
 
     def _sample(self, shape: Any, probs: Any) -> Any:
-        return O.floor(O.log(O.clamp(self._uniform(shape), 1e-7, 1.0)) / O.log(1 - probs))
+        return O.floor(O.log(O.clamp(self._uniform_(shape), 1e-7, 1.0)) / O.log(1 - probs))
 
 
 class Categorical(_Probabilities):
     """One of K classes, with the probabilities `probs` (..., K)."""
 
-    def _check(self, key: str, value: Any) -> None:
+    def _check_(self, key: str, value: Any) -> None:
         if value.ndim < 1:
             raise ValueError(f"{self.name}({key}={value.tolist()}): expected a probability for each class.")
         between(self.name, key, value)
@@ -98,29 +98,29 @@ class Categorical(_Probabilities):
             raise ValueError(f"{self.name}({key}={value.tolist()}): expected probabilities with the sum 1.")
 
     @staticmethod
-    def _classes(probs: Any) -> Any:
+    def _classes_(probs: Any) -> Any:
         return O.arange(probs.shape[-1]).astype(probs.dtype)
 
     def _mean(self, probs: Any) -> Any:
-        return (probs * self._classes(probs)).sum(-1, keepdims=True)
+        return (probs * self._classes_(probs)).sum(-1, keepdims=True)
 
     def _mode(self, probs: Any) -> Any:
         return O.cast(O.argmax(probs, -1), self.dtype)
 
     def _var(self, probs: Any) -> Any:
-        classes = self._classes(probs)
+        classes = self._classes_(probs)
         return (probs * O.square(classes)).sum(-1, keepdims=True) - O.square((probs * classes).sum(-1, keepdims=True))
 
     def _entropy(self, probs: Any) -> Any:
         return -(probs * O.log(probs)).sum(-1)
 
     def _log_prob(self, value: Any, probs: Any) -> Any:
-        chosen = O.expand_dims(O.floor(value), -1) == self._classes(probs)
+        chosen = O.expand_dims(O.floor(value), -1) == self._classes_(probs)
         logs = O.log(probs)
         return (O.where(chosen, logs, O.zeros_like(logs))).sum(-1)
 
     def _cdf(self, value: Any, probs: Any) -> Any:
-        counted = self._classes(probs) <= O.expand_dims(value, -1)
+        counted = self._classes_(probs) <= O.expand_dims(value, -1)
         return O.where(counted, probs, O.zeros_like(probs)).sum(-1)
 
     def _kl_loss(self, own: Any, other: Any) -> Any:
@@ -128,9 +128,9 @@ class Categorical(_Probabilities):
 
     def sample(self, shape: Any = (), probs: Any = None) -> Any:
         """Classes drawn, in `shape` before the axes of `probs` but its last."""
-        (own,) = self._given((), {} if probs is None else {"probs": probs})
+        (own,) = self._given_((), {} if probs is None else {"probs": probs})
         whole = tuple(shape) + tuple(own.shape[:-1])
-        share = O.expand_dims(self._uniform(whole or (1,)), -1)
+        share = O.expand_dims(self._uniform_(whole or (1,)), -1)
         passed = O.cast(share >= O.cumsum(own, -1)[..., :-1], int32)
         return O.cast(passed.sum(-1).reshape(whole), self.dtype)
 
@@ -138,14 +138,14 @@ class Categorical(_Probabilities):
 class Poisson(Distribution):
     """How many events there are, with the mean `rate`."""
 
-    arguments = ("rate",)
-    counts = True
+    _arguments_ = ("rate",)
+    _counts_ = True
 
     def __init__(self, rate: Any = None, seed: int | None = None, dtype: Any = float32, name: str = "Poisson") -> None:
         super().__init__(seed, dtype, name, {"rate": rate})
         self.rate = self.parameters["rate"]
 
-    def _check(self, key: str, value: Any) -> None:
+    def _check_(self, key: str, value: Any) -> None:
         above_zero(self.name, key, value)
 
     def _mean(self, rate: Any) -> Any:
@@ -164,4 +164,4 @@ class Poisson(Distribution):
         return O.where(value < 0, O.zeros_like(share), share)
 
     def _sample(self, shape: Any, rate: Any) -> Any:
-        return self._poisson(shape, rate)
+        return self._poisson_(shape, rate)

@@ -20,43 +20,43 @@ class Distribution(Cell):
     Each figure may be asked for with other parameters: `prob(value, mean, sd)`. Those that the constructor got none of must be given.
     """
 
-    arguments: tuple[str, ...] = ()
-    counts = False
+    _arguments_: tuple[str, ...] = ()
+    _counts_ = False
     """Whether its values are integers, so that its dtype may be one of integers."""
 
     def __init__(self, seed: int | None, dtype: Any, name: str, param: dict[str, Any]) -> None:
         super().__init__()
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
             raise TypeError(message(f"{name}(seed={short(seed)})", f"an int or None, got {type(seed).__name__}"))
-        if dtype is not None and not self.counts and "Float" not in str(dtype):
+        if dtype is not None and not self._counts_ and "Float" not in str(dtype):
             raise TypeError(message(f"{name}(dtype={dtype})", "a dtype of floats"))
         self.name, self.dtype, self.seed = name, dtype, seed or 0
-        self._uniform, self._normal = ops.UniformReal(seed or 0), ops.StandardNormal(seed or 0)
-        self._gamma, self._poisson = ops.Gamma(seed or 0), ops.Poisson(seed or 0)
-        given = {key: param.get(key) for key in self.arguments}
-        self.parameters = {key: None if value is None else self._tensor(key, value) for key, value in given.items()}
+        self._uniform_, self._normal_ = ops.UniformReal(seed or 0), ops.StandardNormal(seed or 0)
+        self._gamma_, self._poisson_ = ops.Gamma(seed or 0), ops.Poisson(seed or 0)
+        given = {key: param.get(key) for key in self._arguments_}
+        self.parameters = {key: None if value is None else self._tensor_(key, value) for key, value in given.items()}
         for key, value in self.parameters.items():
             if value is not None:
-                self._check(key, value.asnumpy())
+                self._check_(key, value.asnumpy())
         shapes = [value.shape for value in self.parameters.values() if value is not None]
-        self.broadcast_shape = self.batch_shape = np.broadcast_shapes(*shapes) if len(shapes) == len(self.arguments) else None
+        self.broadcast_shape = self.batch_shape = np.broadcast_shapes(*shapes) if len(shapes) == len(self._arguments_) else None
         self.is_scalar_batch = all(shape == () for shape in shapes)
 
-    def _tensor(self, key: str, value: Any) -> Any:
+    def _tensor_(self, key: str, value: Any) -> Any:
         """A parameter as a Tensor of floats."""
         if not isinstance(value, (Tensor, int, float, list, tuple, np.ndarray)) or isinstance(value, bool):
             raise TypeError(message(f"{self.name}({key}={short(value)})", f"a number, a list or a Tensor, got {type(value).__name__}"))
-        return value if isinstance(value, Tensor) else Tensor(value, self._float())
+        return value if isinstance(value, Tensor) else Tensor(value, self._float_())
 
-    def _float(self) -> Any:
+    def _float_(self) -> Any:
         return self.dtype if "Float" in str(self.dtype) else float32
 
-    def _check(self, key: str, value: Any) -> None:
+    def _check_(self, key: str, value: Any) -> None:
         """Raises ValueError where the values of a parameter can be none."""
 
-    def _given(self, values: tuple[Any, ...], named: dict[str, Any], taken: tuple[str, ...] | None = None) -> list[Any]:
+    def _given_(self, values: tuple[Any, ...], named: dict[str, Any], taken: tuple[str, ...] | None = None) -> list[Any]:
         """The parameters of one call: by place, by name, else the constructor's."""
-        names = self.arguments if taken is None else taken
+        names = self._arguments_ if taken is None else taken
         found = {**dict(zip(names, values)), **named}
         if len(values) > len(names) or set(found) - set(names):
             raise TypeError(message(f"{self.name}: parameters {', '.join(found)}", one_of(names)))
@@ -66,15 +66,15 @@ class Distribution(Cell):
             value = self.parameters.get(key) if value is None else value
             if value is None:
                 raise TypeError(message(f"{self.name} without {key}", f"{key}, to the constructor or to the call"))
-            out.append(ops.cast(self._tensor(key, value), self._float()))
+            out.append(ops.cast(self._tensor_(key, value), self._float_()))
         return out
 
-    def _value(self, value: Any) -> Any:
+    def _value_(self, value: Any) -> Any:
         if not isinstance(value, Tensor):
             raise TypeError(message(f"{self.name}: value={short(value)}", f"a Tensor, got {type(value).__name__}"))
-        return ops.cast(value, self._float())
+        return ops.cast(value, self._float_())
 
-    def _formula(self, *names: str) -> Callable[..., Any]:
+    def _formula_(self, *names: str) -> Callable[..., Any]:
         """The first of the figures that the class has a formula of."""
         for name in names:
             found = getattr(type(self), name, None)
@@ -82,7 +82,7 @@ class Distribution(Cell):
                 return getattr(self, name)
         raise NotImplementedError(message(f"{type(self).__name__}.{names[0].strip('_')}", "a figure that this distribution has"))
 
-    def _has(self, name: str) -> bool:
+    def _has_(self, name: str) -> bool:
         return getattr(type(self), name, None) is not None
 
     def get_dist_type(self) -> str:
@@ -91,21 +91,21 @@ class Distribution(Cell):
 
     def get_dist_args(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The parameters, those given here before the constructor's."""
-        return tuple(self._given(args, kwargs))
+        return tuple(self._given_(args, kwargs))
 
     def prob(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The density, or the probability, at `value`."""
-        formula = self._formula("_prob", "_log_prob")(self._value(value), *self._given(args, kwargs))
-        return formula if self._has("_prob") else ops.exp(formula)
+        formula = self._formula_("_prob", "_log_prob")(self._value_(value), *self._given_(args, kwargs))
+        return formula if self._has_("_prob") else ops.exp(formula)
 
     def log_prob(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the density, or of the probability, at `value`."""
-        formula = self._formula("_log_prob", "_prob")(self._value(value), *self._given(args, kwargs))
-        return formula if self._has("_log_prob") else ops.log(formula)
+        formula = self._formula_("_log_prob", "_prob")(self._value_(value), *self._given_(args, kwargs))
+        return formula if self._has_("_log_prob") else ops.log(formula)
 
     def cdf(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The probability of at most `value`."""
-        return self._formula("_cdf")(self._value(value), *self._given(args, kwargs))
+        return self._formula_("_cdf")(self._value_(value), *self._given_(args, kwargs))
 
     def log_cdf(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the probability of at most `value`."""
@@ -121,53 +121,53 @@ class Distribution(Cell):
 
     def mean(self, *args: Any, **kwargs: Any) -> Any:
         """The mean."""
-        return self._formula("_mean")(*self._given(args, kwargs))
+        return self._formula_("_mean")(*self._given_(args, kwargs))
 
     def mode(self, *args: Any, **kwargs: Any) -> Any:
         """The most probable value."""
-        return self._formula("_mode")(*self._given(args, kwargs))
+        return self._formula_("_mode")(*self._given_(args, kwargs))
 
     def var(self, *args: Any, **kwargs: Any) -> Any:
         """The variance."""
-        out = self._formula("_var", "_sd")(*self._given(args, kwargs))
-        return out if self._has("_var") else ops.square(out)
+        out = self._formula_("_var", "_sd")(*self._given_(args, kwargs))
+        return out if self._has_("_var") else ops.square(out)
 
     def sd(self, *args: Any, **kwargs: Any) -> Any:
         """The standard deviation."""
-        out = self._formula("_sd", "_var")(*self._given(args, kwargs))
-        return out if self._has("_sd") else ops.sqrt(out)
+        out = self._formula_("_sd", "_var")(*self._given_(args, kwargs))
+        return out if self._has_("_sd") else ops.sqrt(out)
 
     def entropy(self, *args: Any, **kwargs: Any) -> Any:
         """The entropy, in nats."""
-        return self._formula("_entropy")(*self._given(args, kwargs))
+        return self._formula_("_entropy")(*self._given_(args, kwargs))
 
-    def _two(self, dist: Any, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    def _two_(self, dist: Any, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], list[Any]]:
         if dist != self.get_dist_type():
             raise ValueError(message(f"{self.name}: dist={short(dist)}", repr(self.get_dist_type())))
-        others = tuple(f"{key}_b" for key in self.arguments)
+        others = tuple(f"{key}_b" for key in self._arguments_)
         count = len(others)
         theirs = {key: value for key, value in named.items() if key in others}
         mine = {key.removesuffix("_a"): value for key, value in named.items() if key not in others}
-        return self._given(values[:count], theirs, others), self._given(values[count:], mine)
+        return self._given_(values[:count], theirs, others), self._given_(values[count:], mine)
 
     def kl_loss(self, dist: str, *args: Any, **kwargs: Any) -> Any:
         """The divergence of Kullback and Leibler from the distribution `dist` with the parameters that come first in `args` to this one."""
-        other, own = self._two(dist, args, kwargs)
-        return self._formula("_kl_loss")(own, other)
+        other, own = self._two_(dist, args, kwargs)
+        return self._formula_("_kl_loss")(own, other)
 
     def cross_entropy(self, dist: str, *args: Any, **kwargs: Any) -> Any:
         """The entropy of this distribution and its divergence from the other one, added."""
-        other, own = self._two(dist, args, kwargs)
-        return self._formula("_entropy")(*own) + self._formula("_kl_loss")(own, other)
+        other, own = self._two_(dist, args, kwargs)
+        return self._formula_("_entropy")(*own) + self._formula_("_kl_loss")(own, other)
 
     def sample(self, *args: Any, **kwargs: Any) -> Any:
         """Numbers drawn, in the shape `shape` before that of the parameters; the parameters may follow it."""
         shape = args[0] if args else kwargs.pop("shape", ())
         if not isinstance(shape, (tuple, list)):
             raise TypeError(message(f"{self.name}.sample(shape={short(shape)})", f"a tuple, got {type(shape).__name__}"))
-        own = self._given(args[1:], kwargs)
+        own = self._given_(args[1:], kwargs)
         whole = tuple(shape) + tuple(np.broadcast_shapes(*(each.shape for each in own)))
-        out = self._formula("_sample")(whole or (1,), *own)
+        out = self._formula_("_sample")(whole or (1,), *own)
         return ops.cast(ops.reshape(out, whole), self.dtype)
 
     def construct(self, name: str, *args: Any, **kwargs: Any) -> Any:

@@ -14,12 +14,12 @@ O: Any = ops
 class _MeanAndSpread(Distribution):
     """Distributions whose parameters are called mean and sd."""
 
-    arguments = ("mean", "sd")
+    _arguments_ = ("mean", "sd")
 
     def __init__(self, mean: Any = None, sd: Any = None, seed: int | None = None, dtype: Any = float32, name: str = "") -> None:
         super().__init__(seed, dtype, name or type(self).__name__, {"mean": mean, "sd": sd})
 
-    def _check(self, key: str, value: Any) -> None:
+    def _check_(self, key: str, value: Any) -> None:
         if key == "sd":
             above_zero(self.name, key, value)
 
@@ -49,7 +49,7 @@ class Normal(_MeanAndSpread):
         return O.square((own[0] - other[0]) / other[1]) / 2 + O.expm1(2 * ratio) / 2 - ratio
 
     def _sample(self, shape: Any, mean: Any, sd: Any) -> Any:
-        return mean + sd * self._normal(shape)
+        return mean + sd * self._normal_(shape)
 
 
 class HalfNormal(_MeanAndSpread):
@@ -70,14 +70,14 @@ class Laplace(_MeanAndSpread):
 class StudentT(Distribution):
     """Student's t with `df` degrees of freedom, moved and stretched."""
 
-    arguments = ("df", "mean", "sd")
+    _arguments_ = ("df", "mean", "sd")
 
     def __init__(
         self, df: Any = None, mean: Any = None, sd: Any = None, seed: int | None = None, dtype: Any = float32, name: str = "StudentT",
     ) -> None:
         super().__init__(seed, dtype, name, {"df": df, "mean": mean, "sd": sd})
 
-    def _check(self, key: str, value: Any) -> None:
+    def _check_(self, key: str, value: Any) -> None:
         if key != "mean":
             above_zero(self.name, key, value)
 
@@ -90,12 +90,12 @@ class StudentT(Distribution):
 class _LocationScale(Distribution):
     """Distributions whose parameters are called loc and scale."""
 
-    arguments = ("loc", "scale")
+    _arguments_ = ("loc", "scale")
 
     def __init__(self, loc: Any = None, scale: Any = None, seed: int | None = None, dtype: Any = float32, name: str = "") -> None:
         super().__init__(seed, dtype, name or type(self).__name__, {"loc": loc, "scale": scale})
 
-    def _check(self, key: str, value: Any) -> None:
+    def _check_(self, key: str, value: Any) -> None:
         if key == "scale":
             above_zero(self.name, key, value)
 
@@ -109,9 +109,9 @@ class _LocationScale(Distribution):
         """The width."""
         return self.parameters["scale"]
 
-    def _share(self, shape: Any) -> Any:
+    def _share_(self, shape: Any) -> Any:
         """Uniform in (0, 1), away from both ends."""
-        return O.clamp(self._uniform(shape), 1e-7, 1 - 1e-7)
+        return O.clamp(self._uniform_(shape), 1e-7, 1 - 1e-7)
 
 
 class Cauchy(_LocationScale):
@@ -139,7 +139,7 @@ class Cauchy(_LocationScale):
         return O.log(both) - O.log(4 * own[1] * other[1])
 
     def _sample(self, shape: Any, loc: Any, scale: Any) -> Any:
-        return loc + scale * O.tan(math.pi * (self._share(shape) - 0.5))
+        return loc + scale * O.tan(math.pi * (self._share_(shape) - 0.5))
 
 
 class Logistic(_LocationScale):
@@ -164,7 +164,7 @@ class Logistic(_LocationScale):
         return O.sigmoid((value - loc) / scale)
 
     def _sample(self, shape: Any, loc: Any, scale: Any) -> Any:
-        share = self._share(shape)
+        share = self._share_(shape)
         return loc + scale * (O.log(share) - O.log1p(-share))
 
 
@@ -198,7 +198,7 @@ class Gumbel(_LocationScale):
         return O.log(other[1]) - O.log(own[1]) + EULER * (ratio - 1) + O.expm1(O.lgamma(ratio + 1) - way) + way
 
     def _sample(self, shape: Any, loc: Any, scale: Any) -> Any:
-        return loc - scale * O.log(-O.log(self._share(shape)))
+        return loc - scale * O.log(-O.log(self._share_(shape)))
 
 
 class LogNormal(_LocationScale):
@@ -229,4 +229,4 @@ class LogNormal(_LocationScale):
     _kl_loss = Normal._kl_loss
 
     def _sample(self, shape: Any, loc: Any, scale: Any) -> Any:
-        return O.exp(loc + scale * self._normal(shape))
+        return O.exp(loc + scale * self._normal_(shape))

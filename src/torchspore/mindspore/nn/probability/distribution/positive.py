@@ -14,7 +14,7 @@ O: Any = ops
 class Uniform(Distribution):
     """The same density everywhere from `low` to `high`."""
 
-    arguments = ("low", "high")
+    _arguments_ = ("low", "high")
 
     def __init__(
         self, low: Any = None, high: Any = None, seed: int | None = None, dtype: Any = float32, name: str = "Uniform",
@@ -47,19 +47,19 @@ class Uniform(Distribution):
         return O.where(inside, gap, O.full_like(gap, math.inf))
 
     def _sample(self, shape: Any, low: Any, high: Any) -> Any:
-        return low + (high - low) * self._uniform(shape)
+        return low + (high - low) * self._uniform_(shape)
 
 
 class Exponential(Distribution):
     """Waiting times with `rate` events in a unit of time."""
 
-    arguments = ("rate",)
+    _arguments_ = ("rate",)
 
     def __init__(self, rate: Any = None, seed: int | None = None, dtype: Any = float32, name: str = "Exponential") -> None:
         super().__init__(seed, dtype, name, {"rate": rate})
         self.rate = self.parameters["rate"]
 
-    def _check(self, key: str, value: Any) -> None:
+    def _check_(self, key: str, value: Any) -> None:
         above_zero(self.name, key, value)
 
     def _mean(self, rate: Any) -> Any:
@@ -85,13 +85,13 @@ class Exponential(Distribution):
         return O.log(own[0]) - O.log(other[0]) + other[0] / own[0] - 1
 
     def _sample(self, shape: Any, rate: Any) -> Any:
-        return -O.log(O.clamp(self._uniform(shape), 1e-7, 1.0)) / rate
+        return -O.log(O.clamp(self._uniform_(shape), 1e-7, 1.0)) / rate
 
 
 class Gamma(Distribution):
     """The gamma distribution."""
 
-    arguments = ("concentration", "rate")
+    _arguments_ = ("concentration", "rate")
 
     def __init__(
         self, concentration: Any = None, rate: Any = None, seed: int | None = None, dtype: Any = float32, name: str = "Gamma",
@@ -99,7 +99,7 @@ class Gamma(Distribution):
         super().__init__(seed, dtype, name, {"concentration": concentration, "rate": rate})
         self.concentration, self.rate = self.parameters["concentration"], self.parameters["rate"]
 
-    def _check(self, key: str, value: Any) -> None:
+    def _check_(self, key: str, value: Any) -> None:
         above_zero(self.name, key, value)
 
     def _mean(self, concentration: Any, rate: Any) -> Any:
@@ -126,13 +126,13 @@ class Gamma(Distribution):
         return steps + other[0] * (O.log(own[1]) - O.log(other[1])) + own[0] * (other[1] / own[1] - 1)
 
     def _sample(self, shape: Any, concentration: Any, rate: Any) -> Any:
-        return self._gamma(shape, concentration + 0 * rate, O.ones_like(rate)) / rate
+        return self._gamma_(shape, concentration + 0 * rate, O.ones_like(rate)) / rate
 
 
 class Beta(Distribution):
     """The beta distribution of shares, which `concentration1` pulls to 1 and `concentration0` to 0."""
 
-    arguments = ("concentration1", "concentration0")
+    _arguments_ = ("concentration1", "concentration0")
 
     def __init__(
         self, concentration1: Any = None, concentration0: Any = None, seed: int | None = None, dtype: Any = float32, name: str = "Beta",
@@ -140,11 +140,11 @@ class Beta(Distribution):
         super().__init__(seed, dtype, name, {"concentration1": concentration1, "concentration0": concentration0})
         self.concentration1, self.concentration0 = self.parameters["concentration1"], self.parameters["concentration0"]
 
-    def _check(self, key: str, value: Any) -> None:
+    def _check_(self, key: str, value: Any) -> None:
         above_zero(self.name, key, value)
 
     @staticmethod
-    def _log_beta(one: Any, none: Any) -> Any:
+    def _log_beta_(one: Any, none: Any) -> Any:
         return O.lgamma(one) + O.lgamma(none) - O.lgamma(one + none)
 
     def _mean(self, one: Any, none: Any) -> Any:
@@ -161,16 +161,16 @@ class Beta(Distribution):
     def _entropy(self, one: Any, none: Any) -> Any:
         total = one + none
         pulls = (one - 1) * O.digamma(one) + (none - 1) * O.digamma(none)
-        return self._log_beta(one, none) - pulls + (total - 2) * O.digamma(total)
+        return self._log_beta_(one, none) - pulls + (total - 2) * O.digamma(total)
 
     def _log_prob(self, value: Any, one: Any, none: Any) -> Any:
-        return (one - 1) * O.log(value) + (none - 1) * O.log1p(-value) - self._log_beta(one, none)
+        return (one - 1) * O.log(value) + (none - 1) * O.log1p(-value) - self._log_beta_(one, none)
 
     def _kl_loss(self, own: Any, other: Any) -> Any:
-        gap = self._log_beta(*other) - self._log_beta(*own)
+        gap = self._log_beta_(*other) - self._log_beta_(*own)
         pulls = (own[0] - other[0]) * O.digamma(own[0]) + (own[1] - other[1]) * O.digamma(own[1])
         return gap + pulls + (other[0] + other[1] - own[0] - own[1]) * O.digamma(own[0] + own[1])
 
     def _sample(self, shape: Any, one: Any, none: Any) -> Any:
-        first, second = (self._gamma(shape, each, O.ones_like(each)) for each in (one + 0 * none, none + 0 * one))
+        first, second = (self._gamma_(shape, each, O.ones_like(each)) for each in (one + 0 * none, none + 0 * one))
         return first / (first + second)

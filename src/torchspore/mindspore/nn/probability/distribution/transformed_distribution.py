@@ -11,7 +11,7 @@ from torchspore.mindspore.nn.probability.distribution.distribution import Distri
 class TransformedDistribution(Distribution):
     """The distribution of bijector.forward(x) for x of `distribution`, whose parameters its figures take."""
 
-    counts = True
+    _counts_ = True
 
     def __init__(self, bijector: Any, distribution: Any, seed: int | None = None, name: str = "transformed_distribution") -> None:
         if not isinstance(bijector, Bijector) or not isinstance(distribution, Distribution):
@@ -19,7 +19,7 @@ class TransformedDistribution(Distribution):
         super().__init__(seed, distribution.dtype, name, {})
         self.bijector, self.distribution = bijector, distribution
         self.is_linear_transformation = bijector.is_constant_jacobian
-        self.arguments, self.parameters = distribution.arguments, distribution.parameters
+        self._arguments_, self.parameters = distribution._arguments_, distribution.parameters
         self.batch_shape = self.broadcast_shape = distribution.batch_shape
         self.is_scalar_batch = distribution.is_scalar_batch
 
