@@ -1,22 +1,21 @@
 """`Model`: trains, evaluates and predicts."""
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from torchspore.base.text import message, one_of, short
-from torchspore.engine import tree
-from torchspore.engine.parallel import setting, starting
+from torchspore.engine.parallel import setting
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.optim import Optimizer
 from torchspore.mindspore.nn.wrap.cell_wrapper import WithEvalCell, WithLossCell
-from torchspore.mindspore.train import amp, progress
-from torchspore.mindspore.train.callback._callback import CallbackManager, InternalCallbackParam, RunContext, _handle_loss, set_cur_net
+from torchspore.mindspore.train import amp
+from torchspore.mindspore.train.callback._callback import InternalCallbackParam
 from torchspore.mindspore.train.checks import check_bool, check_int, check_type
-from torchspore.mindspore.train.metrics import Loss, get_metrics
+from torchspore.mindspore.train.metrics import get_metrics
+from torchspore.mindspore.train.model_loops import ModelLoops
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _KEYWORDS = ("loss_scale_manager", "keep_batchnorm_fp32", "boost_config_dict", "acc_level")
@@ -34,7 +33,7 @@ def _as_its_network_says(method: Method) -> Method:
     return run  # type: ignore[return-value]
 
 
-class Model:
+class Model(ModelLoops):
     """A network with its loss, optimizer and metrics.
 
     `metrics` is a set of names or a dict from name to Metric; they are computed from (loss, outputs, label), or from what `eval_network`
@@ -140,7 +139,7 @@ class Model:
         data and label.
         """
         self._check_train_("Model.train", epoch, train_dataset, dataset_sink_mode, sink_size, initial_epoch)
-        self._fit_(epoch, train_dataset, None, set(), callbacks, dataset_sink_mode, sink_size, initial_epoch)
+        self._train(epoch, train_dataset, callbacks, dataset_sink_mode, sink_size, initial_epoch)
 
     @_as_its_network_says
     def fit(
@@ -150,7 +149,6 @@ class Model:
         """Trains like `train` and evaluates on `valid_dataset` after every `valid_frequency` epochs, or after those in that list."""
         self._check_train_("Model.fit", epoch, train_dataset, dataset_sink_mode, sink_size, initial_epoch)
         check_bool("Model.fit", "valid_dataset_sink_mode", valid_dataset_sink_mode)
-        evaluated: set[int] = set()
         if valid_dataset is not None:
             _check_dataset("Model.fit", "valid_dataset", valid_dataset)
             if not self._metric_fns:
@@ -159,8 +157,11 @@ class Model:
                         "Model.fit(valid_dataset=...) of a Model without metrics", "metrics", hint="write Model(..., metrics={'accuracy'})"
                     )
                 )
-            evaluated = _valid_epochs(valid_frequency, epoch, initial_epoch)
-        self._fit_(epoch, train_dataset, valid_dataset, evaluated, callbacks, dataset_sink_mode, sink_size, initial_epoch)
+            _check_frequency(valid_frequency)
+        self._train(
+            epoch, train_dataset, callbacks, dataset_sink_mode, sink_size, initial_epoch, valid_dataset, valid_frequency,
+            valid_dataset_sink_mode,
+        )
 
     def _check_train_(self, call: str, epoch: Any, dataset: Any, sink: Any, sink_size: Any, initial_epoch: Any) -> None:
         check_int(call, "epoch", epoch, 1)
@@ -171,91 +172,6 @@ class Model:
         _check_sink_size(call, sink_size)
         _check_dataset(call, "train_dataset", dataset)
 
-    def _fit_(
-        self,
-        epoch: int,
-        dataset: Any,
-        valid_dataset: Any,
-        evaluated: set[int],
-        callbacks: Any,
-        sink: bool,
-        sink_size: int,
-        initial_epoch: int,
-    ) -> None:
-        steps = dataset.get_dataset_size()
-        if steps == 0:
-            raise ValueError(message("Model.train(train_dataset=...)", "a dataset with rows; this one has none"))
-        state = InternalCallbackParam(
-            train_network=self._train_network,
-            epoch_num=epoch - initial_epoch,
-            mode="train",
-            loss_fn=self._loss_fn,
-            optimizer=self._optimizer,
-            loss_scale_mananger=self._keywords_.get("loss_scale_manager"),
-            parallel_mode=setting.mode(),
-            device_number=setting.device_num(),
-            network=self._network,
-            batch_num=sink_size if sink and sink_size > 0 else steps,
-            train_dataset=dataset,
-            dataset_sink_mode=sink,
-            cur_step_num=0,
-            last_save_ckpt_step=None,
-            latest_ckpt_file=None,
-            initial_step=None,
-            train_dataset_element=None,
-            list_callback=list(CallbackManager(callbacks)._callbacks),
-        )
-        setting.check()
-        starting.begin(self._train_network.get_parameters())
-        # What set_init_step skips are epochs of the data that were trained on before.
-        skipped = getattr(dataset, "get_init_step", int)() // steps
-        batches = dataset.create_tuple_iterator(num_epochs=epoch - initial_epoch + skipped)
-        run = RunContext(state)
-        bar = progress.bar(state, batches)
-        try:
-            with CallbackManager(callbacks) as called, bar or contextlib.nullcontext():
-                called.on_train_begin(run)
-                for number in range(initial_epoch + 1, epoch + 1):
-                    self._train_epoch_(number, batches, called, run, state, bar)
-                    if number in evaluated and not run.get_stop_requested():
-                        self._eval_in_fit(valid_dataset, callbacks, state)
-                    called.on_train_epoch_end(run)
-                    state.pop("eval_results", None)
-                    state.pop("metrics", None)
-                    if run.get_stop_requested():
-                        break
-                called.on_train_end(run)
-        finally:
-            batches.stop()
-
-    def _train_epoch_(self, number: int, batches: Any, called: CallbackManager, run: RunContext, state: Any, bar: Any) -> None:
-        state.cur_epoch_num = number
-        set_cur_net(self._train_network)
-        self._train_network.set_train()
-        called.on_train_epoch_begin(run)
-        for batch in batches:
-            self._check_batch_("train_dataset", batch)
-            state.cur_step_num += 1
-            state.train_dataset_element = batch
-            called.on_train_step_begin(run)
-            state.net_outputs = self._train_network(*batch)
-            called.on_train_step_end(run)
-            if bar is not None:
-                bar.step(state)
-            if run.get_stop_requested():
-                break
-
-    def _check_batch_(self, name: str, batch: list[Any]) -> None:
-        if self._loss_fn is not None and len(batch) != 2:
-            hint = "join the columns in a map, or leave loss_fn out and let the network compute the loss"
-            raise ValueError(message(f"Model with loss_fn: {name} has {len(batch)} columns", "two, data and label", hint=hint))
-
-    def _eval_in_fit(self, dataset: Any, callbacks: Any, state: Any) -> None:
-        results, last_loss = self._evaluate_(dataset, callbacks, False, InternalCallbackParam(state))
-        state.metrics = results
-        # EarlyStopping and ReduceLROnPlateau follow 'eval_loss', which is there whatever the metrics are.
-        state.eval_results = {**results, "eval_loss": last_loss}
-
     # Evaluation --------------------------------------------------------------------------------------------------------------------------
 
     @_as_its_network_says
@@ -265,53 +181,7 @@ class Model:
         _check_dataset("Model.eval", "valid_dataset", valid_dataset)
         if not self._metric_fns:
             raise ValueError(message("Model.eval of a Model without metrics", "metrics", hint="write Model(..., metrics={'accuracy'})"))
-        return self._evaluate_(valid_dataset, callbacks, dataset_sink_mode)[0]
-
-    def _evaluate_(
-        self, dataset: Any, callbacks: Any, sink: bool, state: InternalCallbackParam | None = None,
-    ) -> tuple[dict[str, Any], Any]:
-        """The metrics and the last batch's loss; `state` is a copy of the training's in `fit`."""
-        assert self._eval_network is not None
-        state = InternalCallbackParam() if state is None else state
-        state.update(
-            eval_network=self._eval_network, valid_dataset=dataset, batch_num=dataset.get_dataset_size(), mode="eval", cur_step_num=0,
-            list_callback=list(CallbackManager(callbacks)._callbacks), network=self._network, dataset_sink_mode=sink,
-        )
-        for metric in self._metric_fns.values():
-            metric.clear()
-        run = RunContext(state)
-        batches = dataset.create_tuple_iterator(num_epochs=1)
-        self._eval_network.set_train(False)
-        try:
-            with CallbackManager(callbacks) as called:
-                called.on_eval_begin(run)
-                called.on_eval_epoch_begin(run)
-                for batch in batches:
-                    if self._loss_fn is not None and isinstance(self._eval_network, WithEvalCell):
-                        self._check_batch_("valid_dataset", batch)
-                    state.cur_step_num += 1
-                    state.eval_dataset_element = batch
-                    called.on_eval_step_begin(run)
-                    state.net_outputs = _here(self._eval_network(*batch))
-                    self._update_metrics(state.net_outputs)
-                    called.on_eval_step_end(run)
-                    if run.get_stop_requested():
-                        break
-                called.on_eval_epoch_end(run)
-                state.metrics = {name: metric.eval() for name, metric in self._metric_fns.items()}
-                called.on_eval_end(run)
-        finally:
-            batches.stop()
-        return state.metrics, _handle_loss(state.get("net_outputs"))
-
-    def _update_metrics(self, outputs: Any) -> None:
-        values = tree.listed(outputs)
-        for metric in self._metric_fns.values():
-            if self._eval_indexes_:
-                loss, predicted, label = self._eval_indexes_
-                metric.update(values[loss]) if isinstance(metric, Loss) else metric.update(values[predicted], values[label])
-            else:
-                metric.update(*values)
+        return self._evaluate_(valid_dataset, callbacks, dataset_sink_mode, InternalCallbackParam())
 
     # The rest ----------------------------------------------------------------------------------------------------------------------------
 
@@ -425,13 +295,9 @@ def _check_dataset(call: str, name: str, dataset: Any) -> None:
         )
 
 
-def _valid_epochs(frequency: Any, epoch: int, initial_epoch: int) -> set[int]:
-    if isinstance(frequency, (list, tuple)):
-        for one in frequency:
-            check_int("Model.fit", "valid_frequency", one, 1)
-        return set(frequency)
-    check_int("Model.fit", "valid_frequency", frequency, 1)
-    return {number for number in range(initial_epoch + 1, epoch + 1) if (number - initial_epoch) % frequency == 0}
+def _check_frequency(frequency: Any) -> None:
+    for one in frequency if isinstance(frequency, (list, tuple)) else [frequency]:
+        check_int("Model.fit", "valid_frequency", one, 1)
 
 
 def _check_input(value: Any, call: str = "Model.predict") -> None:
@@ -441,15 +307,6 @@ def _check_input(value: Any, call: str = "Model.predict") -> None:
     for one in inside:
         if one is not None and not isinstance(one, (Tensor, int, float, str)):
             raise TypeError(message(f"{call} of {type(one).__name__}", "Tensors", hint="write mindspore.Tensor(array)"))
-
-
-def _here(outputs: Any) -> Any:
-    """What metrics and callbacks read: results that one stage of a pipeline holds are given to all of them."""
-    if not any(isinstance(leaf, Tensor) and "_cut" in leaf.__dict__ for leaf in tree.listed(outputs)):
-        return outputs
-    from torchspore.engine.shard import gathering
-
-    return tree.mapped(outputs, gathering.from_its_stage)
 
 
 def _is_graph_mode() -> bool:

@@ -64,17 +64,25 @@ class LRScheduler:
             if isinstance(epoch, bool) or not isinstance(epoch, int):
                 raise TypeError(f"{type(self).__name__}.step({epoch!r:.40}): expected an int, got {type(epoch).__name__}.")
             self.last_epoch = epoch
-            self._set_(self._at_(epoch))
-
-    def _at_(self, epoch: int) -> list[Any]:
-        """The rates of an epoch that was named; subclasses with a closed form need not have gone through those before."""
-        closed = getattr(self, "_closed_form_", None)
-        return [closed(base, epoch) for base in self.base_lrs] if closed is not None else self.get_lr()
+            # Those with a closed form need not have gone through the epochs before.
+            self._set_(self._get_closed_form_lr() if hasattr(self, "_get_closed_form_lr") else self.get_lr())
 
     def _set_(self, rates: list[Any]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates):
             ops.assign(group["lr"], rate if isinstance(rate, Tensor) else Tensor(float(rate), group["lr"].dtype))
         self._last_lr = self._rates_()
+
+
+class _ClosedForm(LRScheduler):
+    """A schedule that knows the rate of an epoch by itself."""
+
+    def _closed_form_(self, base: Any, epoch: int) -> Any:
+        """The rate of one group whose first was `base`."""
+        raise NotImplementedError
+
+    def _get_closed_form_lr(self) -> list[Any]:
+        """The rate of each group for `last_epoch`; a program's schedule may have one of its own."""
+        return [self._closed_form_(base, self.last_epoch) for base in self.base_lrs]
 
 
 def _check_factor(name: str, **given: Any) -> None:
@@ -91,7 +99,7 @@ def _check_count(name: str, **given: Any) -> None:
             raise ValueError(f"{name}({key}={value}): expected an int from 1 on.")
 
 
-class StepLR(LRScheduler):
+class StepLR(_ClosedForm):
     """The rate times `gamma` every `step_size` epochs."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
@@ -110,7 +118,7 @@ class StepLR(LRScheduler):
         return base * self.gamma ** (epoch // self.step_size)
 
 
-class MultiStepLR(LRScheduler):
+class MultiStepLR(_ClosedForm):
     """The rate times `gamma` at each of the epochs `milestones`."""
 
     def __init__(self, optimizer: Optimizer, milestones: Any, gamma: float = 0.1, last_epoch: int = -1) -> None:
@@ -129,7 +137,7 @@ class MultiStepLR(LRScheduler):
         return base * self.gamma ** bisect_right(sorted(self.milestones.elements()), epoch)
 
 
-class ConstantLR(LRScheduler):
+class ConstantLR(_ClosedForm):
     """The rate times `factor` for `total_iters` epochs, then the rate itself."""
 
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
@@ -151,7 +159,7 @@ class ConstantLR(LRScheduler):
         return base * (self.factor if epoch < self.total_iters else 1.0)
 
 
-class LinearLR(LRScheduler):
+class LinearLR(_ClosedForm):
     """The rate times a factor that goes in a line from `start_factor` to `end_factor` within `total_iters` epochs."""
 
     def __init__(
@@ -179,7 +187,7 @@ class LinearLR(LRScheduler):
         return base * (self.start_factor + (self.end_factor - self.start_factor) * min(self.total_iters, epoch) / self.total_iters)
 
 
-class ExponentialLR(LRScheduler):
+class ExponentialLR(_ClosedForm):
     """The rate times `gamma` every epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
@@ -195,7 +203,7 @@ class ExponentialLR(LRScheduler):
         return base * self.gamma**epoch
 
 
-class PolynomialLR(LRScheduler):
+class PolynomialLR(_ClosedForm):
     """The rate times (1 - epoch / total_iters)^power, 0 from `total_iters` on."""
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
@@ -249,7 +257,7 @@ class MultiplicativeLR(_ByFunction):
         return [rate * factor(self.last_epoch) for rate, factor in zip(self._last_lr, self.lr_lambdas)]
 
 
-class CosineAnnealingLR(LRScheduler):
+class CosineAnnealingLR(_ClosedForm):
     """Half a cosine from the rate down to `eta_min` over `T_max` epochs, and up again (Loshchilov and Hutter, 2016)."""
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:

@@ -124,8 +124,19 @@ class _Ordered(Cell):
                     parameter.name = f"{prefix}{name}.{attribute}"
 
 
+class _Listed:
+    """The Cells inside as a list; a subclass may keep something else under this name."""
+
+    gives_way = True
+
+    def __get__(self, cell: Any, owner: type) -> Any:
+        return self if cell is None else list(cell._cells.values())
+
+
 class SequentialCell(_Ordered):
     """Cells that run one after the other: given one by one, as a list, or as an OrderedDict of names."""
+
+    cell_list = _Listed()
 
     def __init__(self, *args: Any) -> None:
         super().__init__()

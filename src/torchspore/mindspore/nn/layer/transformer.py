@@ -166,15 +166,15 @@ class TransformerEncoderLayer(Cell):
         """The layer's result, of the shape of `src`."""
         x = src
         if self.norm_first:
-            x = x + self._attended_(self.norm1(x), src_mask, src_key_padding_mask)
-            return x + self._fed_(self.norm2(x))
-        x = self.norm1(x + self._attended_(x, src_mask, src_key_padding_mask))
-        return self.norm2(x + self._fed_(x))
+            x = x + self._sa_block(self.norm1(x), src_mask, src_key_padding_mask)
+            return x + self._ff_block(self.norm2(x))
+        x = self.norm1(x + self._sa_block(x, src_mask, src_key_padding_mask))
+        return self.norm2(x + self._ff_block(x))
 
-    def _attended_(self, x: Any, mask: Any, padding: Any) -> Any:
-        return self.dropout1(self.self_attn(x, x, x, padding, False, mask)[0])
+    def _sa_block(self, x: Any, attn_mask: Any, key_padding_mask: Any) -> Any:
+        return self.dropout1(self.self_attn(x, x, x, key_padding_mask, False, attn_mask)[0])
 
-    def _fed_(self, x: Any) -> Any:
+    def _ff_block(self, x: Any) -> Any:
         return self.dropout2(self.dense2(self.dropout(self.activation(self.dense1(x)))))
 
 
@@ -203,20 +203,20 @@ class TransformerDecoderLayer(Cell):
         """The layer's result, of the shape of `tgt`."""
         x = tgt
         if self.norm_first:
-            x = x + self._attended_(self.norm1(x), tgt_mask, tgt_key_padding_mask)
-            x = x + self._remembered_(self.norm2(x), memory, memory_mask, memory_key_padding_mask)
-            return x + self._fed_(self.norm3(x))
-        x = self.norm1(x + self._attended_(x, tgt_mask, tgt_key_padding_mask))
-        x = self.norm2(x + self._remembered_(x, memory, memory_mask, memory_key_padding_mask))
-        return self.norm3(x + self._fed_(x))
+            x = x + self._sa_block(self.norm1(x), tgt_mask, tgt_key_padding_mask)
+            x = x + self._mha_block(self.norm2(x), memory, memory_mask, memory_key_padding_mask)
+            return x + self._ff_block(self.norm3(x))
+        x = self.norm1(x + self._sa_block(x, tgt_mask, tgt_key_padding_mask))
+        x = self.norm2(x + self._mha_block(x, memory, memory_mask, memory_key_padding_mask))
+        return self.norm3(x + self._ff_block(x))
 
-    def _attended_(self, x: Any, mask: Any, padding: Any) -> Any:
-        return self.dropout1(self.self_attn(x, x, x, padding, False, mask)[0])
+    def _sa_block(self, x: Any, attn_mask: Any, key_padding_mask: Any) -> Any:
+        return self.dropout1(self.self_attn(x, x, x, key_padding_mask, False, attn_mask)[0])
 
-    def _remembered_(self, x: Any, memory: Any, mask: Any, padding: Any) -> Any:
-        return self.dropout2(self.multihead_attn(x, memory, memory, padding, False, mask)[0])
+    def _mha_block(self, x: Any, mem: Any, attn_mask: Any, key_padding_mask: Any) -> Any:
+        return self.dropout2(self.multihead_attn(x, mem, mem, key_padding_mask, False, attn_mask)[0])
 
-    def _fed_(self, x: Any) -> Any:
+    def _ff_block(self, x: Any) -> Any:
         return self.dropout3(self.dense2(self.dropout(self.activation(self.dense1(x)))))
 
 

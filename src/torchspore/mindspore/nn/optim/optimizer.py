@@ -22,6 +22,7 @@ from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.sparse_tensor import COOTensor
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.optim import own_steps
 from torchspore.mindspore.nn.optim.arguments import (
     check_decay,
     groups_of,
@@ -148,6 +149,8 @@ class Optimizer(Cell):
             return f"{type(self).__name__} needs whole Parameters for its formula"
         if not type(self).construct.__module__.startswith("torchspore."):
             return f"{type(self).__name__} is the program's own, and its state is its own affair"
+        if said := own_steps.of(self):
+            return f"{type(self).__name__} has its own {', '.join(said)}, which looks at whole gradients"
         return ""
 
     def _share_(self, place: int) -> Any:
@@ -161,22 +164,24 @@ class Optimizer(Cell):
         """
         self._check_gradients_(gradients)
         with casts.marked():
-            yield from self._by_group_(gradients, coupled)
+            yield from self._by_group_(*own_steps.taken(self, gradients, coupled), coupled)
 
-    def _by_group_(self, gradients: Any, coupled: bool) -> Iterator[tuple[list[Any], list[Any], Any, Any, Group]]:
+    def _by_group_(
+        self, gradients: Any, groups: list[Group], loss_scale: float, coupled: bool,
+    ) -> Iterator[tuple[list[Any], list[Any], Any, Any, Group]]:
         found = [_rows(g) if self._takes_rows_ and self._share_(i) is None else None for i, g in enumerate(gradients)]
         self._check_rows_(gradients)
         found = [raw(g) if rows is None else rows for g, rows in zip(gradients, found)]
         self._check_shapes_(found)
-        groups = [part for whole in self._groups_ for part in self._parted_(whole, found)]
+        groups = [part for whole in groups for part in self._parted_(whole, found, loss_scale)]
         for group in [part for whole in groups for part in states.parted(self, whole)]:
             whole, own = [self.parameters[i] for i in group.places], [found[i] for i in group.places]
             cut = shares.Update(whole, own, [self._shares_[i] for i in group.places]) if self._shares_ else None
             if cut is not None:
                 own = cut.gradients
             parameters = [raw(p) for p in whole] if cut is None else cut.parameters
-            own = optim.scaled(own, self.loss_scale)
-            decay = raw(group.decay(self.global_step)).reshape(()) if isinstance(group.decay, Cell) else float(group.decay)
+            own = optim.scaled(own, loss_scale)
+            decay = own_steps.decay_now(group.decay, self.global_step)
             if coupled and group.decays:
                 own = optim.decayed(parameters, own, decay)
             if group.centralize:
@@ -222,25 +227,25 @@ class Optimizer(Cell):
     _leaves_rows_ = True
     """Whether a sparse gradient leaves the rows that it has not as they are."""
 
-    def _parted_(self, group: Group, found: list[Any]) -> Iterator[Group]:
+    def _parted_(self, group: Group, found: list[Any], loss_scale: float) -> Iterator[Group]:
         """The group without the places of sparse gradients, which are dealt with here."""
         sparse = [place for place in group.places if isinstance(found[place], RowsBase)]
         if not sparse:
             yield group
             return
         rate = self._rate_now_(group.rate)
-        decay = raw(group.decay(self.global_step)).reshape(()) if isinstance(group.decay, Cell) else float(group.decay)
+        decay = own_steps.decay_now(group.decay, self.global_step)
         for place in sparse:
             indices, values = (raw(part) for part in found[place].parts())
-            values = self._prepared_(raw(self.parameters[place]), indices, values, decay, group)
+            values = self._prepared_(raw(self.parameters[place]), indices, values, decay, group, loss_scale)
             self._update_rows_(place, indices, values, rate, group)
         rest = [place for place in group.places if place not in sparse]
         if rest:
             yield replace(group, places=rest)
 
-    def _prepared_(self, table: Any, indices: Any, values: Any, decay: Any, group: Group) -> Any:
+    def _prepared_(self, table: Any, indices: Any, values: Any, decay: Any, group: Group, loss_scale: float) -> Any:
         """The rows of a gradient, divided by the loss scale, decayed and centralized; each occurrence of a row decays by itself."""
-        values = optim.scaled([values.to(table.dtype)], self.loss_scale)[0]
+        values = optim.scaled([values.to(table.dtype)], loss_scale)[0]
         if group.decays:
             values = values + table.index_select(0, indices.long()) * decay
         return optim.centralized(values) if group.centralize else values
@@ -318,6 +323,9 @@ class Optimizer(Cell):
         """The gradients, not yet divided by the loss scale, with weight decay for the Parameters that it acts on."""
         decays = {place: group.decay for group in self._groups_ if group.decays for place in group.places}
         now = {i: self._decay_now_(decay) if isinstance(decay, Cell) else decay * self.loss_scale for i, decay in decays.items()}
+        if "get_weight_decay" in own_steps.of(self):
+            said = self.get_weight_decay()
+            now = {i: said[i] if isinstance(said, (tuple, list)) else said for i in now}
         return tuple(g + self.parameters[i].astype(g.dtype) * now[i] if i in now else g for i, g in enumerate(gradients))
 
     @property

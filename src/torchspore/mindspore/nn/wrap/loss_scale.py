@@ -173,9 +173,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
                 lambda *batch: _scaled(self.network(*batch), scale.astype(mstype.float32)), None, self.weights, has_aux=True
             )(*inputs)
         grads = self.grad_reducer(tuple(grad / scale.astype(grad.dtype) for grad in grads))
-        overflow = self._of_all_(self.get_overflow_status(None, grads))
-        if self.loss_scaling_manager is not None:
-            overflow = self.loss_scaling_manager(self.scale_sense, overflow)
+        overflow = self.process_loss_scale(self._of_all_(self.get_overflow_status(None, grads)))
         converted(_update)(overflow, self._step_, loss, grads, inputs)
         return loss, overflow, self.scale_sense * 1.0
 

@@ -73,8 +73,15 @@ class CallbackManager(Callback):
         return self._stack.__exit__(*error) if self._stack is not None else None
 
 
+def _nothing(_run_context: RunContext) -> None:
+    """Of a callback that prepares nothing."""
+
+
 def _call_all(name: str) -> Any:
     def call(self: CallbackManager, run_context: RunContext) -> None:
+        if name == "on_train_begin":           # what ours do before any event: a program's subclass may say each event anew
+            for callback in self._callbacks:
+                getattr(callback, "_prepare_", _nothing)(run_context)
         for callback in self._callbacks:
             getattr(callback, name)(run_context)
 

@@ -134,7 +134,7 @@ class ModelCheckpoint(Callback):
     def _get_save_checkpoint_steps(self) -> int | None:
         return self._config.save_checkpoint_steps
 
-    def begin(self, run_context: RunContext) -> None:
+    def _prepare_(self, run_context: RunContext) -> None:
         """Takes the time and settles where files go, so that a folder that can't be made is known before the first step."""
         self._last_time = self._last_time_for_keep = time.time()
         self._last_triggered_step = 0
@@ -157,12 +157,12 @@ class ModelCheckpoint(Callback):
     def step_end(self, run_context: RunContext) -> None:
         """Saves where it is time to."""
         self._state_ = state_of(self, run_context)
-        self._save_if_(self._state_, self._is_due_(self._state_))
+        self._save_ckpt(self._state_)
 
     def end(self, run_context: RunContext) -> None:
         """Saves the last step, and waits until all files are written."""
         self._state_ = state_of(self, run_context)
-        self._save_if_(self._state_, True)
+        self._save_ckpt(self._state_, True)
         from torchspore.mindspore.train.serialization import wait_for_writers
 
         wait_for_writers()
@@ -172,7 +172,7 @@ class ModelCheckpoint(Callback):
             return
         prefix, self._prefix = self._prefix, f"{self._prefix}_breakpoint"
         try:
-            self._save_if_(self._state_, True)
+            self._save_ckpt(self._state_, True)
         except Exception as second:                       # what ended the training is the program's own error, and stays it
             from torchspore.mindspore import log
 
@@ -192,16 +192,21 @@ class ModelCheckpoint(Callback):
         self._directory.mkdir(parents=True, exist_ok=True)
         self._prefix = free_prefix(self._directory, self._prefix, self._config.format)
 
-    def _is_due_(self, state: Any) -> bool:
+    def _check_save_ckpt(self, cb_params: Any, force_to_save: bool) -> bool:
+        """Whether it is time to save, or `force_to_save`."""
+        if force_to_save:
+            return True
         steps, seconds = self._config.save_checkpoint_steps, self._config.save_checkpoint_seconds
         if steps and steps > 0:
-            return state.cur_step_num >= self._last_triggered_step + steps
+            return cb_params.cur_step_num >= self._last_triggered_step + steps
         if seconds and seconds > 0:
             return time.time() - self._last_time > seconds
         return False
 
-    def _save_if_(self, state: Any, wanted: bool) -> None:
-        if not wanted or state.cur_step_num == self._last_triggered_step or not state.cur_step_num:
+    def _save_ckpt(self, cb_params: Any, force_to_save: bool = False) -> None:
+        """Saves this step, unless it is saved already, where `_check_save_ckpt` says so."""
+        state = cb_params
+        if state.cur_step_num == self._last_triggered_step or not state.cur_step_num or not self._check_save_ckpt(state, force_to_save):
             return
         self._settle_names_(state)
         step = (state.cur_step_num - 1) % state.batch_num + 1

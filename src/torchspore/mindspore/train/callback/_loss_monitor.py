@@ -3,13 +3,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from torchspore.base.text import message
 from torchspore.mindspore.train.callback._callback import Callback, RunContext, _handle_loss, state_of
 from torchspore.mindspore.train.checks import check_int
 
 
 class LossMonitor(Callback):
-    """Prints the loss every `per_print_times` steps (0: never), and after an evaluation in `Model.fit` its metrics.
+    """Prints the loss every `per_print_times` steps (0: never) of `Model.train` and `Model.eval`, and in `Model.fit` the metrics.
 
     Raises ValueError where the loss is not finite, which ends the training.
     """
@@ -20,10 +22,10 @@ class LossMonitor(Callback):
         self._per_print_times = per_print_times
         self._last_print_time = 0
 
-    def on_train_step_end(self, run_context: RunContext) -> None:
+    def step_end(self, run_context: RunContext) -> None:
         """Prints the loss where it is time to."""
         state = state_of(self, run_context)
-        epoch, step = state.cur_epoch_num, (state.cur_step_num - 1) % state.batch_num + 1
+        epoch, step = state.get("cur_epoch_num", 1), (state.cur_step_num - 1) % state.batch_num + 1
         if state.cur_step_num <= self._last_print_time:  # the same LossMonitor in another training
             self._last_print_time = 0
         due = self._per_print_times != 0 and state.cur_step_num - self._last_print_time >= self._per_print_times
@@ -34,7 +36,8 @@ class LossMonitor(Callback):
             raise ValueError(message(f"epoch: {epoch} step: {step}, loss is {loss}", "a finite loss; the training ends", hint=hint))
         if due:
             self._last_print_time = state.cur_step_num
-            print(f"epoch: {epoch} step: {step}, loss is {loss}", flush=True)
+            shown = np.float32(loss) if isinstance(loss, float) and state.get("mode") == "eval" else loss     # as MindSpore shows it
+            print(f"epoch: {epoch} step: {step}, loss is {shown!s}", flush=True)
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:
         """Prints the metrics of an evaluation that `Model.fit` made after this epoch."""

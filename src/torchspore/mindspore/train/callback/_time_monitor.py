@@ -40,11 +40,11 @@ class TimeMonitor(Callback):
         self.epoch_time = self._waiting_since = time.time()
         self._waited = 0.0
 
-    def step_begin(self, run_context: RunContext) -> None:
+    def on_train_step_begin(self, run_context: RunContext) -> None:
         """Adds the time since the last step's end to what was waited for data."""
         self._waited += time.time() - self._waiting_since
 
-    def step_end(self, run_context: RunContext) -> None:
+    def on_train_step_end(self, run_context: RunContext) -> None:
         """From here on the next step waits for its data."""
         self._waiting_since = time.time()
 
