@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Records what real MindSpore has beside its public names: private names that programs import, and the attributes of its classes.
 
-    .oracle/bin/python tools/record_inside.py        writes src/torchspore/names/mindspore_2_10_{private,classes}.txt
+    .oracle/bin/python tools/record_inside.py        writes src/torchspore/names/mindspore_2_10_{private,classes,imports}.txt
 
 A line of the first is a module and its names, private ones or those of a private module, that were defined there. A line of the second
 is a class, the classes that it is derived from, and the attributes that it adds to theirs: its own, and those that its methods give to
-`self`. Classes that nothing but operators are left out.
+`self`. Classes that nothing but operators are left out. A line of the third is a module and the modules that it has imported, under the
+names that they have there (`np=numpy`): programs import them from there.
 """
 # ruff: noqa: E501
 from __future__ import annotations
@@ -15,6 +16,7 @@ import importlib
 import inspect
 import io
 import pkgutil
+import sys
 import warnings
 from collections.abc import Iterator
 from types import ModuleType
@@ -25,6 +27,7 @@ from walk_names import is_public, own_attributes
 ROOT = "mindspore"
 PRIVATE = TARGET.with_name("mindspore_2_10_private.txt")
 CLASSES = TARGET.with_name("mindspore_2_10_classes.txt")
+IMPORTS = TARGET.with_name("mindspore_2_10_imports.txt")
 HOMES = ("mindspore.nn", "mindspore.train", "mindspore.common", "mindspore.dataset", "mindspore.amp", "mindspore.boost", "mindspore.ops.composite",
          "mindspore.ops.primitive", "mindspore.communication", "mindspore.parallel")
 BASES = ("mindspore.nn.cell.Cell", "mindspore.nn.optim.optimizer.Optimizer", "mindspore.nn.loss.loss.LossBase",
@@ -64,9 +67,20 @@ def compact(attributes: dict[str, set[str]]) -> Iterator[str]:
             yield f"{path}: {' '.join(([base] if base else []) + rest)}"
 
 
+def imported(module: ModuleType) -> Iterator[str]:
+    """The modules of MindSpore, Python and NumPy that a module has under names of its own; its own submodules stand elsewhere."""
+    for name, value in sorted(vars(module).items()):
+        if not inspect.ismodule(value) or name.startswith("__") or value.__name__ == f"{module.__name__}.{name}":
+            continue
+        root = value.__name__.partition(".")[0]
+        if root in (ROOT, "numpy") or root in sys.stdlib_module_names:
+            yield f"{name}={value.__name__}"
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     private: dict[str, list[str]] = {}
+    imports: dict[str, list[str]] = {}
     classes: dict[type, str] = {}
     for module in modules():
         inside = not is_public(module.__name__)
@@ -76,6 +90,8 @@ def main() -> None:
         ]
         if names:
             private[module.__name__] = sorted(names)
+        if others := list(imported(module)):
+            imports[module.__name__] = others
         for value in vars(module).values():
             if isinstance(value, type) and getattr(value, "__module__", None) == module.__name__ and module.__name__.startswith(HOMES):
                 classes[value] = f"{module.__name__}.{value.__name__}"
@@ -84,6 +100,8 @@ def main() -> None:
     PRIVATE.write_text("\n".join([f"# Private names of {header}", *lines]) + "\n", encoding="utf-8")
     lines = list(compact({path: set(own_attributes(cls)) for cls, path in classes.items()}))
     CLASSES.write_text("\n".join([f"# Attributes of the classes of {header}", *lines]) + "\n", encoding="utf-8")
+    lines = [f"{module}: {' '.join(names)}" for module, names in sorted(imports.items())]
+    IMPORTS.write_text("\n".join([f"# Modules that those of {header[:-1]} have imported.", *lines]) + "\n", encoding="utf-8")
     print(f"{PRIVATE.name}: {sum(map(len, private.values()))} names; {CLASSES.name}: {len(lines)} classes")
 
 

@@ -13,6 +13,7 @@ OFFERED = HERE / "offered.txt"
 
 PRIVATE = HERE / "mindspore_2_10_private.txt"
 CLASSES = HERE / "mindspore_2_10_classes.txt"
+IMPORTS = HERE / "mindspore_2_10_imports.txt"
 OFFERED_CLASSES = HERE / "offered_classes.txt"
 OFFERED_PRIVATE = HERE / "offered_private.txt"
 
@@ -73,6 +74,12 @@ _read = cache(read)
 def private() -> Listing:
     """The private names of real MindSpore 2.10, recorded by tools/record_inside.py."""
     return read(PRIVATE)
+
+
+@cache
+def imports() -> Mapping[str, str]:
+    """The modules that those of real MindSpore 2.10 have imported, by the path under which programs find them there."""
+    return {f"{module}.{name}": target for module, names in read(IMPORTS).items() for name, _, target in (n.partition("=") for n in names)}
 
 
 def mindspore_classes() -> Listing:

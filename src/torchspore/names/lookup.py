@@ -172,11 +172,42 @@ def _answer(module: str, name: str) -> Any:
     if path in slips.SLIPS:
         slips.tell(path)
         return _meant(slips.SLIPS[path])
+    if (found := _imported(path)) is not None:
+        return found
     if _asked_by_from():
         if os.environ.get(LENIENT) == "1":
             return Absent(text_for(path), name)
         raise ModuleNotOffered(text_for(path), name=path)
     raise NotOffered(text_for(path), name=name)
+
+
+def _imported(path: str) -> ModuleType | None:
+    """The module that MindSpore's module has imported under this name, as `np` or `nn`; None where it has not, or that one is missing."""
+    target = listing.imports().get(path, "")
+    if not target or not _is_module(path.rpartition(".")[0]) or (_is_ours(target) and not has_file(target) and not is_moved_module(target)):
+        return None
+    return importlib.import_module(_importable(target) if _is_ours(target) else target)
+
+
+def _is_imported(path: str) -> bool:
+    """Whether `path` is a module that another one has imported, or something in one of Python's and NumPy's."""
+    module, rest = path, ""
+    while module:
+        target = listing.imports().get(module)
+        if target and _is_module(module.rpartition(".")[0]) and not (rest and _is_ours(target)):
+            return not _is_ours(target) or is_offered(target)
+        module, _, name = module.rpartition(".")
+        rest = f".{name}{rest}"
+    return False
+
+
+def _is_module(path: str) -> bool:
+    """Whether a module of this path can be imported here, by the lists."""
+    return path in listing.offered() or path in listing.offered_private() or is_moved_module(path)
+
+
+def _is_ours(path: str) -> bool:
+    return path == ROOT or path.startswith(ROOT + ".")
 
 
 def _exported(module: str) -> list[str]:
@@ -217,7 +248,7 @@ def _asked_by_from() -> bool:
 
 def is_offered(path: str) -> bool:
     """Whether the generated list says that `path` can be imported here, under its own or an old name. Imports nothing."""
-    return _is_offered(path, path.rpartition(".")[0] in listing.mindspore(), set())
+    return _is_offered(path, path.rpartition(".")[0] in listing.mindspore(), set()) or _is_imported(path)
 
 
 def _is_offered(path: str, in_module: bool, seen: set[str]) -> bool:
