@@ -59,6 +59,8 @@ class Watch:
         """Where each attribute was first written."""
         self._unmoved: list[tuple[Any, str, Any]] = []
         self.contents, self.randomness = Contents(is_known_by_names), Randomness()
+        self.listen: Callable[[], None] | None = None
+        """Lets `getattr` and `hasattr` tell for which names they ask, from then on."""
         self.refusal: BaseException | None = None
         self.says = False
         """Whether prints of what is known while compiling become part of the graph."""
@@ -135,6 +137,11 @@ class Watch:
             if self.roads.names(name):
                 raise self.refuse(f"reads {name!r}, which {reason}")
 
+    def told(self, name: str) -> None:
+        """Is told that the program asks something for an attribute of this name."""
+        self.roads.told(name)
+        self._check_unwatched()
+
     def narrow(self) -> None:
         """Is told that the trace is over: of plain objects those attributes count whose names stand in what ran."""
         names = self.roads.named()
@@ -144,8 +151,8 @@ class Watch:
     def note_construct(self, owner: Any) -> None:
         """Keeps which `construct` a Cell has: its own, or that of its class."""
         own = object.__getattribute__(owner, "__dict__")
+        self.roads.meet(type(owner))
         if id(owner) not in self.born:
-            self.roads.meet(type(owner))
             self.read(own, "construct", own.get("construct", MISSING), True)
 
     def read_all(self, owner: Any) -> None:
@@ -267,6 +274,8 @@ class Watch:
                 self.codes[code] = None
                 self._check_type(frame, code)
                 self.roads.enter(frame, code)
+                if self.roads.listens and self.listen is not None:
+                    self.listen()
                 self._check_unwatched()
             elif code in ENVIRONMENT and not is_ours(frame.f_back):
                 self._environment(code, frame)
