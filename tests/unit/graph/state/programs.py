@@ -262,6 +262,10 @@ ROADS = [
     Road("method_of_a_cell_that_is_made", "class C(nn.Cell):\n    def k1(self):\n        return 2.0\n    def construct(self, x):\n        return getattr(self, 'k' + str(x.ndim))()",
          "C()(x)", "C.k1 = lambda self: i + 3.0"),
     Road("librarys_construct_replaced", "OLD = nn.ReLU.construct", "nn.ReLU()(x).sum()", "nn.ReLU.construct = OLD if i == 4 else lambda self, x: x * (i + 3.0)"),
+    Road("class_of_a_cell_replaced", "class C(nn.Cell):\n    def construct(self, x):\n        return 2.0\nclass D(nn.Cell):\n    def construct(self, x):\n        return 3.0\nO = C()",
+         "O(x)", "O.__class__ = D if type(O) is C else C"),
+    Road("class_of_a_cell_asked", "class C(nn.Cell): pass\nclass D(C): pass\nL = nn.CellList([C()])", "(2.0 if isinstance(L[0], D) else 3.0)",
+         "L[0].__class__ = D if type(L[0]) is C else C"),
     Road("names_of_a_class", "class C: pass", "float(len(dir(C)))", "setattr(C, f'k{i}', 1)"),
     Road("names_of_a_module", "M = types.ModuleType('m')", "float(len(vars(M)))", "setattr(M, f'k{i}', 1)"),
 ]

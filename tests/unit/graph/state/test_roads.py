@@ -25,6 +25,7 @@ QUICK |= {(name, "cell", False) for name in (
     "library_method_that_comes", "registered", "registered_with_a_librarys", "subclasses", "class_name", "globals_computed", "globals_get",
     "cells_method_by_computed_name", "class_by_computed_name", "names_of_a_module", "cells_method_of_its_class", "cells_method_in_its_vars",
     "object_by_computed_name", "object_in_vars", "module_that_makes_names", "method_of_a_cell_that_is_made", "copied_in_a_library",
+    "class_of_a_cell_replaced", "class_of_a_cell_asked",
 )}
 QUICK |= {(name, "jit", True) for name in ("array", "counter", "random", "deque", "class", "module", "slots", "messages")}
 """The programs that `make test` runs; the others are slow tests."""
@@ -90,6 +91,7 @@ def test_a_computed_name_asks_for_nothing_else() -> None:
 GETATTR = getattr
 
 WHOLE = (
+    "class_of_a_cell_replaced", "class_of_a_cell_asked",
     "cells_method_of_its_class", "cells_method_in_its_vars", "object_by_computed_name", "path_of_names", "module_that_makes_names",
     "tensor_method_replaced", "library_class_attribute", "registered", "subclasses", "class_name", "globals_get", "class_by_computed_name",
     "names_of_a_module", "names_of_a_class", "method_by_computed_name", "registered_with_a_librarys",

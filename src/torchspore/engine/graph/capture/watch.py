@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from torchspore.base.frames import is_users, user_line
+from torchspore.engine.front import FRONT
 from torchspore.engine.graph.capture import answers, depth, facts
 from torchspore.engine.graph.capture.acts import ASKS, CLOCKS, TALK, WARNS, is_stream
 from torchspore.engine.graph.capture.callers import is_ours, is_programs
@@ -70,6 +71,7 @@ class Watch:
         """Whether Python numbers are inputs of the graph."""
         self._names: dict[int, answers.Answers] = {}
         self._levels: dict[int, Levels] = {}
+        self._classes: dict[int, facts.ClassOf] = {}
         self.uncounted: set[int] = set()
         """The attributes of Cells, by id of their dict, whose class may write them without a count."""
         self.lost: dict[str, Refusal] = {}
@@ -117,7 +119,9 @@ class Watch:
         except Unwatchable as reason:
             raise self.refuse(f"reads {name!r}, which {reason}") from None
         for item in met:
-            if not (is_given and isinstance(item, TensorBase)) or type(item).__dict__.get("__parameter__"):
+            if isinstance(item, FRONT.cell):
+                self.note_class(item)
+            elif not (is_given and isinstance(item, TensorBase)) or type(item).__dict__.get("__parameter__"):
                 self.roads.meet(item)
         self._check_unwatched()
         return snapshot
@@ -148,10 +152,18 @@ class Watch:
         if names is not None:
             self.contents.narrow(names)
 
+    def note_class(self, owner: Any) -> None:
+        """Keeps of which class a Cell is: another one may be given to its `__class__`, which counts as a change of the Cell."""
+        if id(owner) not in self._classes:
+            held = self._classes[id(owner)] = facts.ClassOf(owner)
+            self.roads.meet(type(owner))
+            if id(owner) not in self.born:
+                self.read(held, "__class__", type(owner), True)
+
     def note_construct(self, owner: Any) -> None:
         """Keeps which `construct` a Cell has: its own, or that of its class."""
         own = object.__getattribute__(owner, "__dict__")
-        self.roads.meet(type(owner))
+        self.note_class(owner)
         if id(owner) not in self.born:
             self.read(own, "construct", own.get("construct", MISSING), True)
 

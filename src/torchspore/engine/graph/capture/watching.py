@@ -114,7 +114,7 @@ def _noting(self: Any, name: str) -> Any:
     if name == "construct" and watch.converter is not None:
         watch.note_construct(self)
         return watch.converter.converted(object.__getattribute__(self, name), watch)
-    watch.roads.meet(type(self))
+    watch.note_class(self)
     watch.roads.ask(type(self), name)
     if id(self) in watch.born:                      # what it holds is no state of the program, its class is
         return object.__getattribute__(self, name)
