@@ -44,6 +44,7 @@ ROADS = [
     Road("module_vars", "A = types.ModuleType('a')\nA.K = 2.0", "vars(A)['K']", "A.K = i + 3.0"),
     Road("module_list", "A = types.ModuleType('a')\nA.K = [2.0]", "A.K[0]", "A.K[0] = i + 3.0"),
     Road("own_module", "K = 2.0", "sys.modules[__name__].K", "globals()['K'] = i + 3.0"),
+    Road("module_by_its_name", "import importlib\nK = 2.0\nNAME = __name__", "importlib.import_module(NAME).K", "globals()['K'] = i + 3.0"),
     Road("globals_call", "K = 2.0", "globals()['K']", "globals()['K'] = i + 3.0"),
     Road("class_attribute", "class C:\n    K = 2.0", "C.K", "C.K = i + 3.0"),
     Road("class_inherited", "class B:\n    K = 2.0\nclass C(B):\n    pass", "C.K", "B.K = i + 3.0"),

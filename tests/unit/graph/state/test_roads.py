@@ -25,7 +25,7 @@ QUICK |= {(name, "cell", False) for name in (
     "library_method_that_comes", "registered", "registered_with_a_librarys", "subclasses", "class_name", "globals_computed", "globals_get",
     "cells_method_by_computed_name", "class_by_computed_name", "names_of_a_module", "cells_method_of_its_class", "cells_method_in_its_vars",
     "object_by_computed_name", "object_in_vars", "module_that_makes_names", "method_of_a_cell_that_is_made", "copied_in_a_library",
-    "class_of_a_cell_replaced", "class_of_a_cell_asked",
+    "class_of_a_cell_replaced", "class_of_a_cell_asked", "own_module", "module_by_its_name",
 )}
 QUICK |= {(name, "jit", True) for name in ("array", "counter", "random", "deque", "class", "module", "slots", "messages")}
 """The programs that `make test` runs; the others are slow tests."""

@@ -349,6 +349,9 @@ class Roads:
     def _import(self, code: CodeType, names: list[str], variables: dict[str, Any]) -> None:
         """Meets the modules that a function imports when it runs."""
         package, imported = variables.get("__package__"), asked_in(code, IMPORTS)
+        if not spaces.BY_MODULE.isdisjoint(names):                        # `sys.modules[__name__].k`
+            held = [variables.get(name) for name in ("__name__", *names)]
+            names = [*names, *(name for name in held if isinstance(name, str))]
         for name in names:
             for full in (name, f"{package}.{name}") if package else (name,):
                 module = sys.modules.get(full)

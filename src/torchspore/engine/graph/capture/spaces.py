@@ -39,6 +39,8 @@ BY_VALUE: dict[int, Any] = {id(thing): thing for thing in (
     pprint.pformat, inspect.getmembers, inspect.getattr_static, object.__getattribute__,
 )}
 """The same as things that may have another name in the program, and libraries' functions that do it; by their ids, as some have no hash."""
+BY_MODULE = frozenset(("modules", "import_module", "__import__", "getmodule"))
+"""What finds a module by a name that may stand in a variable."""
 MATCHES = dis.opmap.get("MATCH_CLASS", -1)
 ASKED_BY = {
     "trainable_params": "requires_grad", "untrainable_params": "requires_grad", "parameters_dict": "name", "check_names": "name",
