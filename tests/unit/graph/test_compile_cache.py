@@ -203,6 +203,11 @@ def test_explain_says_where(cached: Path) -> None:
     assert rows["enable_compile_cache"] == rows["compile_cache_path"] == f"applied: graphs and kernels are kept in {cached}"
 
 
+def test_a_tried_folder_holds_nothing_of_the_trial(cached: Path) -> None:
+    Small()(X)
+    assert [path.name for path in (cached / "graphs").iterdir()] == [folder.surroundings()]
+
+
 def test_a_path_without_the_switch_has_no_effect(cached: Path) -> None:
     ms.set_context(enable_compile_cache=False)
     Small()(X)

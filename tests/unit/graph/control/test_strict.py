@@ -216,3 +216,21 @@ def test_strict_lets_the_programs_own_errors_through() -> None:
 def test_it_is_reported() -> None:
     at("STRICT", lambda x: x * 2)
     assert str(effects.outcome_of(OPTIONS["jit_syntax_level"], 0)).startswith("applied: STRICT: a call is one graph")
+
+
+def test_strict_takes_numbers_and_tensors_that_a_call_writes() -> None:
+    class Counts(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.count, self.total = 0, Tensor(0.0)
+
+        def construct(self, x):
+            self.count = self.count + 1
+            self.total = self.total + x
+            return x * self.count
+
+    ms.set_context(mode=ms.GRAPH_MODE, jit_syntax_level=ms.STRICT)
+    net = Counts()
+    results = [net(Tensor(2.0)) for _ in range(5)]
+    assert [float(result) for result in results] == [2.0, 4.0, 6.0, 8.0, 10.0]
+    assert (net.count, float(net.total)) == (5, 10.0) and [graph.runs for graph in torchspore.graphs(net)] == [5]

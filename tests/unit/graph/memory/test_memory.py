@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from mindspore import Tensor, nn, ops
 
 import torchspore
 from torchspore.context import effects
+from torchspore.context.options import OPTIONS
 from torchspore.context.public import scope
 from torchspore.engine.graph import marks, passes
 from torchspore.engine.graph.backend import eager_codegen
@@ -97,6 +99,23 @@ def test_explain_says_what_it_came_to(tmp_path: Path) -> None:
     trained(Rows, tmp_path, memory_optimize_level="O1")
     assert any("O1: values of a graph take" in line and "run again in the backward half" in line
                for line in effects.notes()["memory of graphs"])
+
+
+def test_the_outcome_is_of_all_graphs(tmp_path: Path) -> None:
+    def outcome() -> str:
+        return str(effects.outcome_of(OPTIONS["memory_optimize_level"], 1))
+
+    with effects.fresh(), scope(memory_optimize_level="O1"):
+        _trained(Rows, tmp_path, None)
+        alone = outcome()
+        assert re.fullmatch(
+            r"applied: O1: values of a graph take [\d.]+ MiB at most instead of [\d.]+ MiB; "
+            r"\d+ operators run again in the backward half, about \d+% more arithmetic", alone)
+        ms.jit(lambda x: x + 1)(Tensor(np.ones(4, np.float32)))
+        assert outcome() == alone.replace("values of a graph take", "values of 1 of 2 graphs take less memory; the largest takes")
+    with effects.fresh(), scope(memory_optimize_level="O1"):
+        ms.jit(lambda x: x + 1)(Tensor(np.ones(4, np.float32)))
+        assert outcome() == "applied: O1: values of a graph take 16 B at most, as before"
 
 
 def test_nothing_random_and_no_statistics_twice(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Graph mode equals PyNative call by call, by whatever road a program reads Python's state, and each mark it leaves is left once."""
 from __future__ import annotations
 
+import builtins
+import types
 from pathlib import Path
 
 import mindspore as ms
@@ -9,6 +11,7 @@ from mindspore import Tensor, nn
 
 import torchspore
 from tests.unit.graph.state.programs import CONTEXTS, EFFECTS, ROADS, Road, history, load, sample, text_of
+from torchspore.context.public import scope
 
 QUICK = {(road.name, context, is_effect) for number, (road, context, is_effect) in enumerate(sample(7)) if number % 3 == 0}
 QUICK |= {(name, "cell", False) for name in (
@@ -20,7 +23,9 @@ QUICK |= {(name, "cell", False) for name in (
     "recursion_limit", "garbage_collector", "logger_asked", "logger_above",
     "dict_values", "bound_get", "weak_reference", "ctypes_array", "text_stream", "tensor_method_replaced", "library_class_attribute",
     "library_method_that_comes", "registered", "registered_with_a_librarys", "subclasses", "class_name", "globals_computed", "globals_get",
-    "cells_method_by_computed_name", "class_by_computed_name", "names_of_a_module",
+    "cells_method_by_computed_name", "class_by_computed_name", "names_of_a_module", "cells_method_of_its_class", "cells_method_in_its_vars",
+    "object_by_computed_name", "object_in_vars", "module_that_makes_names", "method_of_a_cell_that_is_made", "copied_in_a_library",
+    "class_of_a_cell_replaced", "class_of_a_cell_asked", "own_module", "module_by_its_name",
 )}
 QUICK |= {(name, "jit", True) for name in ("array", "counter", "random", "deque", "class", "module", "slots", "messages")}
 """The programs that `make test` runs; the others are slow tests."""
@@ -67,7 +72,27 @@ def test_an_attribute_asks_for_no_variable_of_its_name() -> None:
     assert loss == 4.0 and [graph.runs for graph in torchspore.graphs(net)] == [4]
 
 
+def test_a_computed_name_asks_for_nothing_else() -> None:
+    settings = types.ModuleType("settings")
+    settings.width1, settings.log = 2.0, []                      # type: ignore[attr-defined]
+
+    class Named(nn.Cell):
+        def construct(self, x):
+            return x * getattr(settings, f"width{x.ndim}")
+
+    net = Named()
+    with scope(mode=ms.GRAPH_MODE):
+        for _ in range(4):
+            assert net(Tensor([1.0])).asnumpy() == 2.0
+            settings.log.append(1)
+    assert [graph.runs for graph in torchspore.graphs(net)] == [4] and getattr is GETATTR is builtins.getattr
+
+
+GETATTR = getattr
+
 WHOLE = (
+    "class_of_a_cell_replaced", "class_of_a_cell_asked",
+    "cells_method_of_its_class", "cells_method_in_its_vars", "object_by_computed_name", "path_of_names", "module_that_makes_names",
     "tensor_method_replaced", "library_class_attribute", "registered", "subclasses", "class_name", "globals_get", "class_by_computed_name",
     "names_of_a_module", "names_of_a_class", "method_by_computed_name", "registered_with_a_librarys",
 )

@@ -58,7 +58,9 @@ class Folder:
             for own in (self.root, *parts, *[part / surroundings() for part in parts]):
                 trust.make(own)
                 trust.check(own)
-            self._put(self.root / "graphs" / ".probe", b"")
+            probe = self.root / "graphs" / ".probe"
+            self._put(probe, b"")
+            probe.unlink(missing_ok=True)                # another process may try the same folder at this moment
         except OSError as error:
             self._fail(error)
         return self.usable

@@ -34,6 +34,28 @@ class Facts(View):
         return iter(self.NAMES)
 
 
+class ClassOf(View):
+    """The class of a Cell."""
+
+    def __init__(self, cell: Any) -> None:
+        self._cell = cell
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return type(self._cell)
+
+    def __getitem__(self, name: str) -> Any:
+        return type(self._cell)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._cell.__class__ = value
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError("A Cell has a class.")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("__class__",))
+
+
 REGISTRATIONS = Answers(abc.get_cache_token)
 """How many classes were registered with an abstract one: `isinstance` may say something else after the next."""
 

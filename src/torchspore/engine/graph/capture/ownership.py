@@ -36,10 +36,10 @@ def is_known_by_itself(value: Any) -> bool:
 
 def is_programs_module(module: types.ModuleType) -> bool:
     """Whether a module is the program's own, or of a library that is neither Python's, nor torch's, nor ours."""
-    file = getattr(module, "__file__", None)
+    file = vars(module).get("__file__")                           # a `__getattr__` of its own is not asked
     if file is not None:
         return is_users(file)
-    return getattr(module, "__spec__", None) is None
+    return vars(module).get("__spec__") is None
 
 
 @functools.lru_cache(maxsize=4096)

@@ -13,7 +13,8 @@ import gc
 import logging
 import sys
 import types
-from collections.abc import Callable, Container, Iterator, MutableMapping
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Iterator, MutableMapping
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
@@ -22,6 +23,7 @@ import torch
 
 from torchspore.base.frames import is_users
 from torchspore.engine.front import FRONT
+from torchspore.engine.graph.capture import spaces
 from torchspore.engine.graph.capture.code_names import (
     IMPORTS,
     STORES,
@@ -35,9 +37,9 @@ from torchspore.engine.graph.capture.code_names import (
 )
 from torchspore.engine.graph.capture.facts import REGISTRATIONS, Facts, names_in
 from torchspore.engine.graph.capture.originals import original
-from torchspore.engine.graph.capture.ownership import is_librarys_class, is_programs_class, is_programs_module
+from torchspore.engine.graph.capture.ownership import is_known_by_names, is_librarys_class, is_programs_class, is_programs_module
 from torchspore.engine.graph.capture.snapshot import CACHED
-from torchspore.engine.graph.capture.spaces import BY_NAME, BY_VALUE, MATCHES, Space
+from torchspore.engine.graph.capture.spaces import BY_NAME, BY_VALUE, Space
 from torchspore.engine.graph.capture.state import MISSING, Attached, Bases, Cells, ClassNames, Function, is_constant
 from torchspore.engine.graph.capture.value_kinds import PLAIN
 from torchspore.engine.graph.capture.world import SETTINGS
@@ -67,6 +69,8 @@ class Roads:
         """Texts that may be names which `getattr` or `hasattr` asks for: that there is nothing under them counts too."""
         self._whole: list[Space] = []
         """The modules and classes of which names may be computed."""
+        self.listens = False
+        """Whether something that ran names what tells for which attributes it asks."""
         self._facts: dict[int, Facts] = {}
         self._spaces_of: dict[type, list[Space]] = {}
         self._asked: set[tuple[type, str]] = set()
@@ -93,6 +97,7 @@ class Roads:
             if is_programs_module(item):
                 self._add(space := Space(vars(item), absent=self._probed))
                 self._whole.append(space)
+                self._look(space, "__getattr__")                 # Python looks it up itself
                 self._read_whole()
         elif isinstance(item, FunctionType):
             self._meet_function(item)
@@ -149,18 +154,18 @@ class Roads:
     def _meet_class(self, cls: type) -> None:
         if isinstance(cls, abc.ABCMeta):
             self._read_settled(REGISTRATIONS, "", REGISTRATIONS.get(""))
-        spaces = self._spaces_of[cls] = []
+        found = self._spaces_of[cls] = []
         for place, base in enumerate(cls.__mro__):
             nearer = [self._names_of(c) for c in cls.__mro__[:place] if is_programs_class(c)]
             if is_programs_class(base):
                 self._read(self._bases.setdefault(base, Bases(base)), "__bases__", base.__bases__, False)
                 self._add(space := Space(self._names_of(base), nearer, vars(base), self._probed))
-                spaces.append(space)
-                if not issubclass(base, (FRONT.cell, TensorBase)):           # a Cell tells itself of each name that it is asked for
+                found.append(space)
+                if not issubclass(base, TensorBase):
                     self._whole.append(space)
                 for name, value in list(vars(base).items()):
-                    if name[:2] == "__" and isinstance(value, FunctionType) and name not in _AT_BIRTH:   # Python looks these up itself
-                        self._look(self._spaces[-1], name)
+                    if name[:2] == "__" and isinstance(value, FunctionType) and name not in spaces.AT_BIRTH:   # Python looks them up
+                        self._look(space, name)
             elif is_librarys_class(base):
                 self._add(Space(self._names_of(base), nearer, vars(base), self._probed if base is FRONT.cell else (), is_settled=True))
             for name in ("construct", "bprop"):                  # these the front end looks up
@@ -241,41 +246,52 @@ class Roads:
             elif name in asked or ("globals" in asked and name in texts_in(code)):
                 # A name of Python's own, or none that the program can do without: it may come later.
                 self._read(variables, name, MISSING, False)
-                if name in vars(builtins) and name not in _GUARDED:
+                self.listens |= name in spaces.TELL
+                if name in vars(builtins) and name not in spaces.GUARDED:
                     self._read_settled(vars(builtins), name, vars(builtins)[name])
             elif name.isidentifier() and not hasattr(builtins, name):
                 self._absent.append((variables, name))
         for chain in chains_in(code):
             self._follow(chain, variables)
         self.compares = self.compares or _compares(code, asked, variables)
-        self._looks_by_value |= MATCHES in code.co_code[::2]
+        self._looks_by_value |= spaces.MATCHES in code.co_code[::2]
         self._import(code, names, variables)
-        names += [_ASKS[name] for name in names if name in _ASKS]
-        new = [name for name in names if name not in self._names]
-        self._names.update(dict.fromkeys(new))
+        names += [spaces.ASKED_BY[name] for name in names if name in spaces.ASKED_BY]
         self._stored |= asked_in(code, STORES)
-        probed = texts_in(code) - self._probed if not _PROBES.isdisjoint(names) else frozenset()
-        self._probed |= probed
+        self._know(names, texts_in(code) if not spaces.TELL.keys().isdisjoint(names) else frozenset())
+        for function in list(self._functions.get(code, ())):
+            self._open(function)
+        self._read_whole()
+
+    def _know(self, names: Iterable[str], probed: Iterable[str]) -> None:
+        """Looks up more names everywhere; of those that may be `probed` it counts, too, that there is nothing under them."""
+        new, probed = [name for name in names if name not in self._names], [name for name in probed if name not in self._probed]
+        self._names.update(dict.fromkeys(new))
+        self._probed.update(probed)
         for space in list(self._spaces):
             for name in (*new, *probed):
                 self._look(space, name)
         if not Facts.NAMES.isdisjoint(new):
             for item in list(self._met.values()):
                 self._tell_of(item)
-        for function in list(self._functions.get(code, ())):
-            self._open(function)
-        self._read_whole()
+
+    def told(self, name: str) -> None:
+        """Is told that something is asked for an attribute, by a name that may have been computed."""
+        if name not in self._names or name not in self._probed:
+            self._know((name,), (name,))
 
     def _read_whole(self) -> None:
-        """What is in the program's modules and classes, where names may be computed: `getattr(config, f"width{i}")`."""
+        """What is in the program's modules and classes, where names may be computed: `vars(config)[f"width{i}"]`."""
         while self.named() is None and self._whole:
             space = self._whole.pop()
             names = names_in(space.held)
             self._read(names, "", names.get(""), False)
             for name, value in list(space.held.items()):
-                if name[:2] != "__" and isinstance(value, (*PLAIN, list, tuple, dict, set, TensorBase, np.ndarray)):
+                if name[:2] == "__":
+                    continue
+                if isinstance(value, _HELD) or is_known_by_names(value):
                     self._read(space.holder, name, value, False)
-                elif name[:2] != "__" and is_constant(value):
+                elif is_constant(value):
                     self._read_settled(space.holder, name, value)
                     self._unwrap(value)
 
@@ -295,6 +311,7 @@ class Roads:
             value = held.get(name, MISSING)
             if name not in held or held is vars(torch) or value is sys.modules:
                 return
+            self._looks_by_value |= id(value) in BY_VALUE
             if isinstance(value, abc.ABCMeta):
                 self._read_settled(REGISTRATIONS, "", REGISTRATIONS.get(""))
             if isinstance(value, _NUMPYS) or (isinstance(value, _SETTLED) and is_constant(value)):
@@ -332,6 +349,9 @@ class Roads:
     def _import(self, code: CodeType, names: list[str], variables: dict[str, Any]) -> None:
         """Meets the modules that a function imports when it runs."""
         package, imported = variables.get("__package__"), asked_in(code, IMPORTS)
+        if not spaces.BY_MODULE.isdisjoint(names):                        # `sys.modules[__name__].k`
+            held = [variables.get(name) for name in ("__name__", *names)]
+            names = [*names, *(name for name in held if isinstance(name, str))]
         for name in names:
             for full in (name, f"{package}.{name}") if package else (name,):
                 module = sys.modules.get(full)
@@ -349,7 +369,7 @@ class Roads:
 
     def _look(self, space: Space, name: str) -> None:
         value = space.held.get(name, MISSING)
-        if (value is MISSING and name not in space.absent) or (name[:2] == "__" and name in _PYTHONS):
+        if (value is MISSING and name not in space.absent) or (name[:2] == "__" and name in spaces.PYTHONS):
             return
         if space.is_settled:
             self._read_settled(space.holder, name, value)
@@ -379,19 +399,10 @@ def _compares(code: CodeType, asked: Container[str], variables: dict[str, Any]) 
     )
 
 
-_ASKS = {
-    "trainable_params": "requires_grad", "untrainable_params": "requires_grad", "parameters_dict": "name", "check_names": "name",
-    "parameters_broadcast_dict": "name",
-}
-"""Methods of Cells that ask their Parameters for an attribute."""
-_GUARDED = ("print", "input", "open")
-"""Built-in functions that are others while a trace runs, which they end."""
-_PROBES = frozenset(("getattr", "hasattr"))
+_HELD = (*PLAIN, list, tuple, dict, set, deque, np.ndarray, functools.partial, types.SimpleNamespace, TensorBase)
 _FEW = 1000
 _NUMPYS = (np.ufunc, type(np.sum))
 _SETTLED = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType, *PLAIN)
-_AT_BIRTH = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__repr__", "__str__"}
-_PYTHONS = {"__dict__", "__weakref__", "__doc__", "__module__", "__slots__", "__name__", "__qualname__", "__file__", "__builtins__"}
 
 
 def _contents(function: FunctionType) -> Iterator[Any]:

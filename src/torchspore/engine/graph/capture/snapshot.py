@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.engine.front import FRONT
 from torchspore.engine.graph.capture.snapshot_nodes import (
     Data,
     Entries,
@@ -156,7 +157,7 @@ class Walk:
         self.unwatched: list[tuple[str, str]] = []
         """Of their attributes those that can't be watched, and why."""
         self.met: list[Any] = []
-        """The modules, functions and Tensors on the way, and the classes: those met and those of what was met."""
+        """The modules, functions, Tensors and Cells on the way, and the classes: those met and those of what was met."""
 
     def take(self, value: Any) -> Node:
         """The node of `value`. Raises Unwatchable."""
@@ -190,7 +191,7 @@ class Walk:
         elif isinstance(value, (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)):
             self.met.append(value)
         elif type(value) not in PLAIN:
-            self.met += (value, type(value)) if isinstance(value, (TensorBase, logging.Logger)) else (type(value),)
+            self.met += (value, type(value)) if isinstance(value, (TensorBase, logging.Logger, FRONT.cell)) else (type(value),)
 
     def _node(self, value: Any) -> Node:
         kind: Any = type(value)

@@ -29,14 +29,25 @@ class Space:
         self.held: Any = holder if held is None else held
 
 
-BY_NAME = frozenset((
-    "getattr", "hasattr", "vars", "dir", "__dict__", "__getattribute__", "__getstate__", "eval", "exec", "locals", "format_map",
-))
-"""What asks an object for attributes whose names are computed, or for all."""
+BY_NAME = frozenset(("vars", "dir", "__dict__", "__getattribute__", "__getstate__", "eval", "exec", "locals", "format_map"))
+"""What asks an object for attributes whose names are computed, or for all, and does not tell for which."""
+TELL = {"getattr": getattr, "hasattr": hasattr}
+"""What tells for which attribute it asks, while a trace runs in which a function names it."""
 BY_VALUE: dict[int, Any] = {id(thing): thing for thing in (
     getattr, hasattr, vars, dir, eval, exec, operator.attrgetter, operator.methodcaller, copy.copy, copy.deepcopy, pickle.dump,
     pickle.dumps, dataclasses.asdict, dataclasses.astuple, dataclasses.replace, dataclasses.fields, json.dump, json.dumps, pprint.pprint,
     pprint.pformat, inspect.getmembers, inspect.getattr_static, object.__getattribute__,
 )}
 """The same as things that may have another name in the program, and libraries' functions that do it; by their ids, as some have no hash."""
+BY_MODULE = frozenset(("modules", "import_module", "__import__", "getmodule"))
+"""What finds a module by a name that may stand in a variable."""
 MATCHES = dis.opmap.get("MATCH_CLASS", -1)
+ASKED_BY = {
+    "trainable_params": "requires_grad", "untrainable_params": "requires_grad", "parameters_dict": "name", "check_names": "name",
+    "parameters_broadcast_dict": "name",
+}
+"""Methods of Cells that ask their Parameters for an attribute."""
+GUARDED = ("print", "input", "open", *TELL)
+"""Built-in functions that are others while a trace runs, which they end, or which they tell of what they ask."""
+AT_BIRTH = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__repr__", "__str__"}
+PYTHONS = {"__dict__", "__weakref__", "__doc__", "__module__", "__slots__", "__name__", "__qualname__", "__file__", "__builtins__"}

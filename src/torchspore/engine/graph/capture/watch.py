@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from torchspore.base.frames import is_users, user_line
+from torchspore.engine.front import FRONT
 from torchspore.engine.graph.capture import answers, depth, facts
 from torchspore.engine.graph.capture.acts import ASKS, CLOCKS, TALK, WARNS, is_stream
 from torchspore.engine.graph.capture.callers import is_ours, is_programs
@@ -59,6 +60,8 @@ class Watch:
         """Where each attribute was first written."""
         self._unmoved: list[tuple[Any, str, Any]] = []
         self.contents, self.randomness = Contents(is_known_by_names), Randomness()
+        self.listen: Callable[[], None] | None = None
+        """Lets `getattr` and `hasattr` tell for which names they ask, from then on."""
         self.refusal: BaseException | None = None
         self.says = False
         """Whether prints of what is known while compiling become part of the graph."""
@@ -68,6 +71,7 @@ class Watch:
         """Whether Python numbers are inputs of the graph."""
         self._names: dict[int, answers.Answers] = {}
         self._levels: dict[int, Levels] = {}
+        self._classes: dict[int, facts.ClassOf] = {}
         self.uncounted: set[int] = set()
         """The attributes of Cells, by id of their dict, whose class may write them without a count."""
         self.lost: dict[str, Refusal] = {}
@@ -115,7 +119,9 @@ class Watch:
         except Unwatchable as reason:
             raise self.refuse(f"reads {name!r}, which {reason}") from None
         for item in met:
-            if not (is_given and isinstance(item, TensorBase)) or type(item).__dict__.get("__parameter__"):
+            if isinstance(item, FRONT.cell):
+                self.note_class(item)
+            elif not (is_given and isinstance(item, TensorBase)) or type(item).__dict__.get("__parameter__"):
                 self.roads.meet(item)
         self._check_unwatched()
         return snapshot
@@ -135,17 +141,30 @@ class Watch:
             if self.roads.names(name):
                 raise self.refuse(f"reads {name!r}, which {reason}")
 
+    def told(self, name: str) -> None:
+        """Is told that the program asks something for an attribute of this name."""
+        self.roads.told(name)
+        self._check_unwatched()
+
     def narrow(self) -> None:
         """Is told that the trace is over: of plain objects those attributes count whose names stand in what ran."""
         names = self.roads.named()
         if names is not None:
             self.contents.narrow(names)
 
+    def note_class(self, owner: Any) -> None:
+        """Keeps of which class a Cell is: another one may be given to its `__class__`, which counts as a change of the Cell."""
+        if id(owner) not in self._classes:
+            held = self._classes[id(owner)] = facts.ClassOf(owner)
+            self.roads.meet(type(owner))
+            if id(owner) not in self.born:
+                self.read(held, "__class__", type(owner), True)
+
     def note_construct(self, owner: Any) -> None:
         """Keeps which `construct` a Cell has: its own, or that of its class."""
         own = object.__getattribute__(owner, "__dict__")
+        self.note_class(owner)
         if id(owner) not in self.born:
-            self.roads.meet(type(owner))
             self.read(own, "construct", own.get("construct", MISSING), True)
 
     def read_all(self, owner: Any) -> None:
@@ -267,6 +286,8 @@ class Watch:
                 self.codes[code] = None
                 self._check_type(frame, code)
                 self.roads.enter(frame, code)
+                if self.roads.listens and self.listen is not None:
+                    self.listen()
                 self._check_unwatched()
             elif code in ENVIRONMENT and not is_ours(frame.f_back):
                 self._environment(code, frame)

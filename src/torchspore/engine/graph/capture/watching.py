@@ -16,6 +16,7 @@ from torchspore.engine.graph.capture.acts import TALK
 from torchspore.engine.graph.capture.callers import is_ours
 from torchspore.engine.graph.capture.ownership import writes_past
 from torchspore.engine.graph.capture.profile_hook import suspended, unwatched
+from torchspore.engine.graph.capture.spaces import TELL
 from torchspore.engine.graph.capture.state import MISSING
 from torchspore.engine.graph.capture.watch import Watch
 from torchspore.engine.graph.refusal import Kind
@@ -35,6 +36,7 @@ def watching(watch: Watch) -> Iterator[None]:
         FRONT.cell.__getattribute__ = _noting
     for function in TALK:
         setattr(builtins, function.__name__, _guarded(function))
+    watch.listen = _listen
     sys.setprofile(watch.hook)
     try:
         with around_operators(unwatched):
@@ -43,7 +45,7 @@ def watching(watch: Watch) -> Iterator[None]:
         sys.setprofile(None)
         _recorder, _thread = around
         if _recorder is None:                      # else a trace in which this one was made goes on
-            for function in TALK:
+            for function in (*TALK, *TELL.values()):
                 setattr(builtins, function.__name__, function)
             if FRONT.cell is not None:
                 del FRONT.cell.__getattribute__
@@ -78,6 +80,28 @@ def _guarded(function: Any) -> Callable[..., Any]:
     return talk
 
 
+def _listen() -> None:
+    for name, function in TELL.items():
+        if getattr(builtins, name) is function:
+            setattr(builtins, name, _telling(function))
+
+
+def _telling(function: Any) -> Callable[..., Any]:
+    """`getattr` or `hasattr` while a thread traces. A Cell tells itself of what it is asked for."""
+
+    @functools.wraps(function)
+    def ask(*arguments: Any) -> Any:
+        watch = _recorder
+        if (
+            watch is not None and threading.get_ident() == _thread and len(arguments) > 1 and isinstance(arguments[1], str)
+            and not isinstance(arguments[0], FRONT.cell) and is_users(sys._getframe(1).f_code.co_filename)
+        ):
+            watch.told(arguments[1])
+        return function(*arguments)
+
+    return ask
+
+
 def _noting(self: Any, name: str) -> Any:
     """A Cell's attribute access while a thread traces."""
     watch = _recorder
@@ -90,10 +114,10 @@ def _noting(self: Any, name: str) -> Any:
     if name == "construct" and watch.converter is not None:
         watch.note_construct(self)
         return watch.converter.converted(object.__getattribute__(self, name), watch)
-    if id(self) in watch.born:
-        return object.__getattribute__(self, name)
-    watch.roads.meet(type(self))
+    watch.note_class(self)
     watch.roads.ask(type(self), name)
+    if id(self) in watch.born:                      # what it holds is no state of the program, its class is
+        return object.__getattribute__(self, name)
     own = object.__getattribute__(self, "__dict__")
     kind: Any = type(self)
     if writes_past(kind):

@@ -16,6 +16,9 @@ from torchspore.engine.graph.report import log
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.memory import offload as moving
 
+_NAME = "memory_optimize_level"
+_peaks: list[tuple[int, int, int, float]] = []
+"""For each graph: its peak before and after, the operators that run again, and how much more arithmetic they are."""
 _KEPT = Outcome.applied("each value of a graph keeps its memory until the end of the call")
 
 
@@ -92,9 +95,26 @@ def _not_offloaded(is_whole: bool, reason: str) -> None:
 
 
 def _tell(before: int, after: int, count: int, share: float) -> None:
-    text = f"O1: values of a graph take {in_bytes(after)} at most instead of {in_bytes(before)}"
-    if count:
-        text += f"; {count} operators run again in the backward half, about {share:.0%} more arithmetic"
-    effects.note("memory of graphs", f"{user_line()}: {text}")
-    log.event("memory", text)
-    effects.report("memory_optimize_level", Outcome.applied(text))
+    text = f"values of a graph take {in_bytes(after)} at most{_instead(before, after)}{_again(count, share)}"
+    effects.note("memory of graphs", f"{user_line()}: O1: {text}")
+    log.event("memory", f"O1: {text}")
+    if not effects.has_outcome(_NAME):
+        _peaks.clear()
+    _peaks.append((before, after, count, share))
+    effects.report(_NAME, Outcome.applied(f"O1: {text}" if len(_peaks) == 1 else _of_all()))
+
+
+def _of_all() -> str:
+    """What O1 came to over all graphs. Their peaks do not come at one time, so that the largest one counts, and no sum of them."""
+    before, after, count, share = max(_peaks)
+    smaller = sum(now < then for then, now, *_ in _peaks)
+    largest = f"the largest takes {in_bytes(after)} at most{_instead(before, after)}{_again(count, share)}"
+    return f"O1: values of {smaller} of {len(_peaks)} graphs take less memory; {largest}"
+
+
+def _instead(before: int, after: int) -> str:
+    return ", as before" if in_bytes(after) == in_bytes(before) else f" instead of {in_bytes(before)}"
+
+
+def _again(count: int, share: float) -> str:
+    return f"; {count} operators run again in the backward half, about {share:.0%} more arithmetic" if count else ""
