@@ -9,8 +9,8 @@ from torchspore.engine import dtypes, optim, rows
 from torchspore.engine.tensor import raw
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
-from torchspore.mindspore.nn.optim.arguments import number
 from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, opt_init_args_register
+from torchspore.mindspore.ops.limits import check_real
 from torchspore.mindspore.ops.state import assign
 
 
@@ -25,8 +25,7 @@ def _check_betas(name: str, beta1: Any, beta2: Any, eps: Any) -> None:
             raise TypeError(f"{name}({key}={value!r}): expected a float, got {type(value).__name__}.")
         if not 0 < value < 1:
             raise ValueError(f"{name}({key}={value}): expected a number between 0 and 1.")
-    if number(name, "eps", eps) <= 0:
-        raise ValueError(f"{name}(eps={eps}): expected a number above 0.")
+    check_real(name, above=0.0, eps=eps)
 
 
 class Adam(Optimizer):

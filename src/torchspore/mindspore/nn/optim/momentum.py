@@ -9,6 +9,7 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.optim.arguments import number
 from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
+from torchspore.mindspore.ops.limits import check_real
 
 
 class Momentum(Optimizer):
@@ -20,8 +21,7 @@ class Momentum(Optimizer):
         use_nesterov: bool = False,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        if number("Momentum", "momentum", momentum) < 0:
-            raise ValueError(f"Momentum(momentum={momentum}): expected a number from 0 on.")
+        check_real("Momentum", least=0.0, momentum=momentum)
         if not isinstance(use_nesterov, bool):
             raise TypeError(f"Momentum(use_nesterov={use_nesterov!r}): expected a bool, got {type(use_nesterov).__name__}.")
         self.share, self.use_nesterov = float(momentum), use_nesterov

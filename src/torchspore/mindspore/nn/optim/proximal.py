@@ -7,6 +7,7 @@ from torchspore.engine import rows as formulas
 from torchspore.engine.tensor import raw
 from torchspore.mindspore.nn.optim.arguments import check_bools, check_floats, number
 from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, opt_init_args_register
+from torchspore.mindspore.ops.limits import check_real
 
 
 class FTRL(Optimizer):
@@ -28,7 +29,8 @@ class FTRL(Optimizer):
         check_bools("FTRL", {"use_locking": use_locking})
         if self.dynamic_lr or self.is_group_lr:
             raise ValueError("FTRL(learning_rate=...): expected one rate for all steps and groups.\n\nhint: Adam takes schedules.")
-        check_floats("FTRL", {"initial_accum": initial_accum, "learning_rate": learning_rate, "l1": l1, "l2": l2})
+        check_floats("FTRL", {"initial_accum": initial_accum, "l1": l1, "l2": l2})
+        check_real("FTRL", above=0.0, learning_rate=learning_rate)
         check_floats("FTRL", {"lr_power": lr_power}, None)
         if lr_power > 0:
             raise ValueError(f"FTRL(lr_power={lr_power}): expected a number up to 0.")
