@@ -54,7 +54,10 @@ def batch_norm(
 @op()
 def layer_norm(input: T, normalized_shape: Any, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
     """Normalised over the last axes, whose lengths are `normalized_shape`."""
-    return F.layer_norm(input, tuple(normalized_shape), *wide_enough(input, weight, bias), eps)
+    weight, bias = wide_enough(input, weight, bias)
+    if input.dtype is torch.float64 and weight is not None and weight.dtype is not input.dtype:
+        weight, bias = weight.double(), None if bias is None else bias.double()
+    return F.layer_norm(input, tuple(normalized_shape), weight, bias, eps)
 
 
 @op(primitive="LayerNorm", init=("begin_norm_axis", "begin_params_axis", "epsilon"))

@@ -29,6 +29,7 @@ def _gather(input_params: T, input_indices: T, axis: int, batch_dims: int = 0) -
 def _take(params: T, indices: T, axis: Any, batch_dims: int) -> T:
     axis = int(axis) % params.ndim
     indices = as_index(indices)
+    batch_dims = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
     if batch_dims:
         flat = indices.reshape(*indices.shape[:batch_dims], -1)
         taken = [_take(p, i, axis - 1, batch_dims - 1) for p, i in zip(params, indices)]
