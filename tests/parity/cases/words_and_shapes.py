@@ -1,4 +1,4 @@
-"""What 2.10 takes that is easily refused: words in either case, operands that are stretched, classes that there are not, negative counts."""
+"""What 2.10 takes that is easily refused: words in either case, stretched operands, classes that there are not, negative counts."""
 from __future__ import annotations
 
 import mindspore as ms

@@ -13,6 +13,7 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import normalization, synchronized
 from torchspore.mindspore.ops.explain import place
+from torchspore.mindspore.ops.indices import axis_within
 from torchspore.mindspore.ops.limits import check_lengths, check_real, check_words
 from torchspore.mindspore.ops.primitive import check_kinds
 
@@ -262,7 +263,7 @@ class LayerNorm(Cell):
 
     def construct(self, input_x: Any) -> Any:
         """The input normalised."""
-        axis = self.begin_norm_axis % input_x.ndim
+        axis = axis_within(self.begin_norm_axis, input_x.ndim)
         return ops.layer_norm(input_x, input_x.shape[axis:], self.gamma, self.beta, self.epsilon)
 
     def extend_repr(self) -> str:
