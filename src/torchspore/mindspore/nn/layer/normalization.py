@@ -26,8 +26,8 @@ class _BatchNorm(Cell):
     """
 
     ndims: tuple[int, ...] = (4,)
-    bn_train = Part(lambda cell: ops.BatchNorm(True, cell.eps, 1 - cell.momentum, cell.format))
-    bn_infer = Part(lambda cell: ops.BatchNorm(False, cell.eps, 1 - cell.momentum, cell.format))
+    bn_train = Part(lambda cell: ops.BatchNorm(True, float(cell.eps), float(1 - cell.momentum), cell.format))
+    bn_infer = Part(lambda cell: ops.BatchNorm(False, float(cell.eps), float(1 - cell.momentum), cell.format))
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True, gamma_init: Any = "ones",

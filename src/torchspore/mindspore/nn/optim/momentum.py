@@ -28,7 +28,7 @@ class Momentum(Optimizer):
         self.momentum = Parameter(Tensor(momentum, dtypes.float32), name="momentum")
         self.moments = super().moments("moments")
 
-    def construct(self, gradients: Any) -> bool:
+    def construct(self, gradients: Any) -> tuple[bool, ...]:
         """Updates the Parameters by their gradients."""
         for parameters, own, rate, _, group in self.updates(gradients):
             moments = [raw(self.moments[i]) for i in group.places]
@@ -37,7 +37,7 @@ class Momentum(Optimizer):
             else:
                 optim.momentum(parameters, own, [], rate, 0.0, False)
         self.advance()
-        return True
+        return self.all_done
 
 
 class SGD(Optimizer):
@@ -67,7 +67,7 @@ class SGD(Optimizer):
         self.accum = self.moments("accum")
         self.stat = self.moments("stat", "ones")
 
-    def construct(self, gradients: Any) -> bool:
+    def construct(self, gradients: Any) -> tuple[bool, ...]:
         """Updates the Parameters by their gradients."""
         for parameters, own, rate, _, group in self.updates(gradients):
             if not self.share:
@@ -81,4 +81,4 @@ class SGD(Optimizer):
             if self.dampening:
                 optim.clear(plain)
         self.advance()
-        return True
+        return self.all_done

@@ -80,6 +80,7 @@ class Optimizer(Cell):
                 setattr(self, f"learning_rate_group_{i}", own)
         self.learning_rate = kept_rate(rate, "learning_rate", self.dynamic_lr)
         self.parameters = ParameterTuple(ordered)
+        self.all_done = (True,) * len(ordered)                 # what a step gives: True for each Parameter
         self._parameters = self.parameters
         self._shares = shares.of(name, ordered, self._refuses_rows())
         self.use_parallel = bool(self._shares)

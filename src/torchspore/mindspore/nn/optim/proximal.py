@@ -38,7 +38,7 @@ class FTRL(Optimizer):
         self.l1, self.l2, self.lr, self.lr_power = l1, l2, learning_rate, lr_power
         self.moments_, self.linear = self.moments("moments", initial_accum), self.moments("linear")
 
-    def construct(self, grads: Any) -> bool:
+    def construct(self, grads: Any) -> tuple[bool, ...]:
         """Updates the Parameters by their gradients."""
         for parameters, own, rate, _, group in self.updates(grads):
             for w, g, place in zip(parameters, own, group.places):
@@ -47,7 +47,7 @@ class FTRL(Optimizer):
                 for old, value in zip((w, n, z), new):
                     old.copy_(value)
         self.advance()
-        return True
+        return self.all_done
 
     def _update_rows(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
         at, g, _ = formulas.summed(indices, values)
@@ -77,7 +77,7 @@ class ProximalAdagrad(Optimizer):
         self.l1, self.l2 = number("ProximalAdagrad", "l1", l1), number("ProximalAdagrad", "l2", l2)
         self.accum = self.moments("accum", accum)
 
-    def construct(self, grads: Any) -> bool:
+    def construct(self, grads: Any) -> tuple[bool, ...]:
         """Updates the Parameters by their gradients."""
         for parameters, own, rate, _, group in self.updates(grads):
             for w, g, place in zip(parameters, own, group.places):
@@ -85,7 +85,7 @@ class ProximalAdagrad(Optimizer):
                 for old, value in zip((w, n), formulas.proximal_adagrad(w, n, g.to(w.dtype), rate, self.l1, self.l2)):
                     old.copy_(value)
         self.advance()
-        return True
+        return self.all_done
 
     def _update_rows(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
         at, g, _ = formulas.summed(indices, values)
