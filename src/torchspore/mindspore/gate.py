@@ -99,7 +99,8 @@ def _close_class(cls: type) -> None:
             continue                                           # it has the gate inside
         called = cls.__name__ if name in ("__init__", "__new__") else f"{cls.__name__}.{name}"
         made = _closed_function(function, called, is_method=kind is not staticmethod or name == "__new__")
-        setattr(cls, name, made if kind is None else kind(made))
+        # Past the class of Tensors, which tells graphs of changes: a module that is loaded while one is captured changes nothing.
+        type.__setattr__(cls, name, made if kind is None else kind(made))
 
 
 def _closed_function(function: Callable[..., Any], called: str, is_method: bool = False) -> Callable[..., Any]:

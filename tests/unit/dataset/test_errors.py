@@ -114,6 +114,9 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         RuntimeError,
         "split of a share (num_shards): expected all rows.\n\nhint: split first, then write part.use_sampler(DistributedSampler(...)).",
     ),
+    "random sampler": (
+        lambda: ds.RandomSampler(shuffle="bad"), TypeError, "RandomSampler(shuffle='bad'): expected a member of Shuffle, or its text.",
+    ),
     "weights": (
         lambda: read(ds.NumpySlicesDataset([1, 2, 3], sampler=ds.WeightedRandomSampler([0.5, 0.5], None, False))),
         RuntimeError,

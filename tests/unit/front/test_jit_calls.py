@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from mindspore import Tensor, context, jit
 
+from torchspore.mindspore import gate
+
 
 def nothing():
     return Tensor([1.0, 2.0]) * 2
@@ -93,3 +95,21 @@ def test_the_object_behind_the_context() -> None:
 def test_the_result_of_a_first_call_is_the_graphs_too() -> None:
     call = jit(function=lambda: Tensor(np.ones(3, np.float32)) + 1)
     assert [call().asnumpy().tolist() for _ in range(3)] == [[2.0] * 3] * 3
+
+
+def test_a_module_that_is_loaded_within_a_graph_is_no_change_by_the_program():
+    def late():
+        """A class of Tensors as a module defines it that is loaded late, and the gate around it."""
+        def __init__(self, value):
+            Tensor.__init__(self, value)
+
+        __init__.__module__ = "torchspore.mindspore.late"
+        gate.around(type("Late", (Tensor,), {"__init__": __init__, "__module__": "torchspore.mindspore.late"}))
+
+    @jit(jit_level="O0")
+    def step(x):
+        late()
+        return x * 2
+
+    with context.scope(mode=ms.GRAPH_MODE, jit_syntax_level=ms.STRICT):
+        assert step(Tensor([1.0, 2.0])).asnumpy().tolist() == [2.0, 4.0]

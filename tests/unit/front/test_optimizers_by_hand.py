@@ -150,3 +150,11 @@ def test_gradients_that_lie_otherwise_step_as_they_should(mode: int) -> None:
     nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.1))(x)
     for parameter, old, grad in zip(net.trainable_params(), before, grads):
         np.testing.assert_allclose(parameter.asnumpy(), old - 0.1 * grad, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_a_step_says_true_for_each_parameter(mode: int) -> None:
+    parameters = [ms.Parameter(ms.Tensor([1.0, 2.0]), name="a"), ms.Parameter(ms.Tensor([3.0]), name="b")]
+    with ms.context.scope(mode=mode):
+        made = nn.Adam(parameters, 0.1), nn.SGD(parameters, 0.1), nn.Lamb(parameters, 0.1), nn.FTRL(parameters)
+        assert [optimizer(tuple(ms.ops.ones_like(p) for p in parameters)) for optimizer in made] == [(True, True)] * 4

@@ -7,6 +7,8 @@ from typing import Any
 from torchspore.engine import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.ops.limits import check_real
+from torchspore.mindspore.ops.primitive import check_kinds
 
 _WHOLE = ("total_step", "step_per_epoch", "decay_epoch", "warmup_epoch", "decay_steps", "warmup_steps", "milestone")
 
@@ -34,7 +36,10 @@ class _Decay(LearningRateSchedule):
 
     def __init__(self, learning_rate: float, decay_rate: float, decay_steps: int, is_stair: bool = False) -> None:
         super().__init__()
-        positive(type(self).__name__, learning_rate=learning_rate, decay_rate=decay_rate, decay_steps=decay_steps)
+        name = type(self).__name__
+        check_real(name, above=0.0, learning_rate=learning_rate, decay_rate=decay_rate)
+        positive(name, decay_steps=decay_steps)
+        check_kinds(name, "bool", is_stair=is_stair)
         self.learning_rate, self.decay_rate, self.decay_steps, self.is_stair = learning_rate, decay_rate, decay_steps, is_stair
 
     def _fraction_(self, global_step: Any) -> Any:
@@ -75,9 +80,9 @@ class CosineDecayLR(LearningRateSchedule):
 
     def __init__(self, min_lr: float, max_lr: float, decay_steps: int) -> None:
         super().__init__()
-        if isinstance(min_lr, bool) or not isinstance(min_lr, float):
-            raise TypeError(f"CosineDecayLR(min_lr={min_lr!r}): expected a float, got {type(min_lr).__name__}.")
-        positive("CosineDecayLR", max_lr=max_lr, decay_steps=decay_steps)
+        check_real("CosineDecayLR", least=0.0, min_lr=min_lr)
+        check_real("CosineDecayLR", above=0.0, max_lr=max_lr)
+        positive("CosineDecayLR", decay_steps=decay_steps)
         if not 0 <= min_lr < max_lr:
             raise ValueError(f"CosineDecayLR(min_lr={min_lr}, max_lr={max_lr}): expected 0 <= min_lr < max_lr.")
         self.min_lr, self.max_lr, self.decay_steps = min_lr, max_lr, decay_steps
@@ -95,9 +100,10 @@ class PolynomialDecayLR(LearningRateSchedule):
         self, learning_rate: float, end_learning_rate: float, decay_steps: int, power: float, update_decay_steps: bool = False,
     ) -> None:
         super().__init__()
-        positive("PolynomialDecayLR", learning_rate=learning_rate, decay_steps=decay_steps, power=power)
-        if not isinstance(end_learning_rate, float) or end_learning_rate < 0:
-            raise ValueError(f"PolynomialDecayLR(end_learning_rate={end_learning_rate!r}): expected a float from 0 on.")
+        check_real("PolynomialDecayLR", above=0.0, learning_rate=learning_rate, power=power)
+        positive("PolynomialDecayLR", decay_steps=decay_steps)
+        check_real("PolynomialDecayLR", least=0.0, end_learning_rate=end_learning_rate)
+        check_kinds("PolynomialDecayLR", "bool", update_decay_steps=update_decay_steps)
         self.learning_rate, self.end, self.decay_steps = learning_rate, end_learning_rate, decay_steps
         self.power, self.update_decay_steps = power, update_decay_steps
 
@@ -117,8 +123,7 @@ class WarmUpLR(LearningRateSchedule):
     def __init__(self, learning_rate: float, warmup_steps: int) -> None:
         super().__init__()
         positive("WarmUpLR", warmup_steps=warmup_steps)
-        if isinstance(learning_rate, bool) or not isinstance(learning_rate, float) or learning_rate < 0:
-            raise TypeError(f"WarmUpLR(learning_rate={learning_rate!r}): expected a float from 0 on.")
+        check_real("WarmUpLR", least=0.0, learning_rate=learning_rate)
         self.learning_rate, self.warmup_steps = learning_rate, warmup_steps
 
     def construct(self, global_step: Any) -> Any:

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.indices import axis_within
 
 T = torch.Tensor
 
@@ -263,7 +264,7 @@ def _log_softmax_ext(input: T, dim: int | None = None, dtype: Any = None) -> T:
 def _along(function, input: T, axis: int | tuple[int, ...]) -> T:  # type: ignore[no-untyped-def]
     if hasattr(axis, "__index__"):
         return function(input, int(axis))
-    axes = [a % input.ndim for a in axis]
+    axes = [axis_within(a, input.ndim) for a in axis]
     rest = [a for a in range(input.ndim) if a not in axes]
     moved = input.permute(rest + axes)
     flat = function(moved.reshape([input.shape[a] for a in rest] + [-1]), -1).reshape(moved.shape)

@@ -6,8 +6,11 @@ from typing import Any
 import torch
 
 from torchspore.engine.create import constant
+from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.indices import as_index
 from torchspore.mindspore.ops.loss import constant_in
+from torchspore.mindspore.ops.reasons import FROM_THE_END
 
 T = torch.Tensor
 
@@ -214,6 +217,9 @@ def _bins(features: T, numbers: T, low: T, size: T, pooled: tuple[int, int], sam
 def _crop(image: T, boxes: T, box_indices: T, crop_size: Any, method: str, extrapolation_value: float) -> T:
     if method not in ("bilinear", "nearest", "bilinear_v2"):
         raise ValueError(f"method={method!r}: expected 'bilinear', 'nearest' or 'bilinear_v2'.")
+    if any(length < 1 for length in sizes(crop_size)):
+        raise ValueError(f"crop_size={crop_size}: expected ints from 1 on.")
+    box_indices = torch.where(box_indices < 0, FROM_THE_END, as_index(box_indices))
     image = image.to(torch.float32)
     places, inside = [], []
     for axis in (0, 1):

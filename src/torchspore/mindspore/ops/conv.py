@@ -1,6 +1,7 @@
 """Convolutions, pooling and padding on images, with MindSpore's pad modes."""
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
@@ -16,7 +17,12 @@ Size = Any
 
 def pair(value: Any, count: int = 2) -> tuple[int, ...]:
     """One int for each of the last `count` axes, from one int or a tuple; of four, as 1.x gave them, the last ones count."""
-    return (int(value),) * count if hasattr(value, "__index__") else tuple(int(v) for v in value)[-count:]
+    if hasattr(value, "__index__"):
+        return (int(value),) * count
+    parts = tuple(operator.index(v) for v in value)
+    if len(parts) not in (1, count, count + 2):
+        raise ValueError(f"{value!r}: expected an int or {count} of them, got {len(parts)}.")
+    return parts[-count:]
 
 
 def same_padding(lengths: Any, kernel: Any, stride: Any, dilation: Any) -> list[int]:
@@ -32,14 +38,18 @@ def padded(x: T, pad_mode: str, padding: Any, kernel: Any, stride: Any, dilation
     """x with what torch's own padding can't do, and the padding that is left to the kernel."""
     count = len(kernel)
     mode = pad_mode.lower()
+    if mode in ("valid", "same") and padding and (not isinstance(padding, (tuple, list)) or any(padding)):
+        raise ValueError(f"padding={padding!r}: it needs pad_mode='pad', not {pad_mode!r}.")
     if mode == "valid":
         return x, (0,) * count
     if mode == "same":
         pads = same_padding(x.shape[-count:], kernel, stride, dilation)
     elif mode == "pad":
         given = (padding,) * (2 * count) if isinstance(padding, int) else tuple(padding)
-        if len(given) == count:
-            given = tuple(p for p in given for _ in (0, 1))
+        if len(given) in (1, count):
+            given = tuple(p for p in (given if len(given) == count else given * count) for _ in (0, 1))
+        if len(given) != 2 * count:
+            raise ValueError(f"padding={padding!r}: expected an int, or {count} or {2 * count} of them, got {len(given)}.")
         pads = [p for axis in reversed(range(count)) for p in given[2 * axis: 2 * axis + 2]]
     else:
         raise ValueError(f"pad_mode={pad_mode!r}: expected 'same', 'valid' or 'pad'.")

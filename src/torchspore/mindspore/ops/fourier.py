@@ -9,6 +9,7 @@ import torch
 from torchspore.engine import device
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.limits import small
 
 T = torch.Tensor
 
@@ -23,7 +24,7 @@ def _along_one(name: str, doc: str, method: bool = True) -> Callable[..., T]:
     compute = getattr(torch.fft, name)
 
     def body(input: T, n: int | None = None, dim: int = -1, norm: str | None = None) -> T:
-        return compute(_single(input), n, dim, norm)
+        return compute(_single(input), n, dim, small(norm))
 
     return _made(body, name, doc, method)
 
@@ -33,7 +34,7 @@ def _along_two(name: str, doc: str) -> Callable[..., T]:
     compute = getattr(torch.fft, name)
 
     def body(input: T, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> T:
-        return compute(_single(input), s, dim, norm)
+        return compute(_single(input), s, dim, small(norm))
 
     return _made(body, name, doc, True)
 
@@ -43,7 +44,7 @@ def _along_many(name: str, doc: str) -> Callable[..., T]:
     compute = getattr(torch.fft, name)
 
     def body(input: T, s: Any = None, dim: Any = None, norm: str | None = None) -> T:
-        return compute(_single(input), s, dim, norm)
+        return compute(_single(input), s, dim, small(norm))
 
     return _made(body, name, doc, True)
 

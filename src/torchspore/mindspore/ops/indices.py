@@ -29,6 +29,13 @@ def as_index_or_mask(indices: T) -> T:
     return indices if indices.dtype is torch.bool else as_index(indices)
 
 
+def axis_within(axis: int, ndim: int) -> int:
+    """An axis counted from the front. Raises ValueError where a Tensor of so many axes does not have it."""
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"expected an axis from {-ndim} to {ndim - 1}, got {axis}.")
+    return int(axis) % ndim
+
+
 def counted(pick: Callable[[T], T], indices: T, length: int) -> T:
     """`pick(indices)`, where negative indexes count from the end.
 

@@ -9,7 +9,7 @@ import torch
 from torchspore.engine.create import constant
 from torchspore.mindspore.ops.array import places, several, sizes
 from torchspore.mindspore.ops.declare import explaining, op
-from torchspore.mindspore.ops.indices import as_index
+from torchspore.mindspore.ops.indices import as_index, axis_within
 
 T = torch.Tensor
 
@@ -327,7 +327,7 @@ def _space_to_batch_images(input_x: T, block_size: int, paddings: Any) -> T:
 @op(primitive="ReverseSequence", init=("seq_dim", "batch_dim"))
 def reverse_sequence(x: T, seq_lengths: T, seq_dim: int, batch_dim: int = 0) -> T:
     """The first seq_lengths[i] elements along `seq_dim` backwards, for each i along `batch_dim`."""
-    seq, batch = seq_dim % x.ndim, batch_dim % x.ndim
+    seq, batch = axis_within(seq_dim, x.ndim), axis_within(batch_dim, x.ndim)
     if seq == batch:
         raise ValueError(f"seq_dim={seq_dim}: expected another axis than batch_dim.")
     places = torch.arange(x.shape[seq], device=x.device)

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.limits import small
 from torchspore.mindspore.ops.quotients import truncate_divide
 
 T = torch.Tensor
@@ -146,7 +147,7 @@ def binary_cross_entropy_with_logits(
 ) -> T:
     """The binary cross entropy of logits."""
     return F.binary_cross_entropy_with_logits(
-        input, target, constant_in(weight), reduction=reduction, pos_weight=constant_in(pos_weight),
+        input, target, constant_in(weight), reduction=small(reduction), pos_weight=constant_in(pos_weight),
     )
 
 

@@ -50,7 +50,7 @@ def hinge_embedding_loss(inputs: T, targets: T, margin: float = 1.0, reduction: 
 @op()
 def margin_ranking_loss(input1: T, input2: T, target: T, margin: float = 0.0, reduction: str = "mean") -> T:
     """max(0, -target * (input1 - input2) + margin), with targets 1 and -1."""
-    return F.margin_ranking_loss(input1, input2, target, margin, reduction=reduction)
+    return F.margin_ranking_loss(*torch.broadcast_tensors(input1, input2, target), margin, reduction=reduction)
 
 
 def _multi_margin(x: T, target: T, p: int, margin: float, weight: T | None, reduction: str) -> T:
@@ -141,6 +141,8 @@ def _number(value: Any) -> Any:
 @op()
 def gaussian_nll_loss(x: T, target: T, var: T, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> T:
     """Half of log(var) + (x - target)^2 / var, with variances of at least `eps`; `full` adds log(2 pi) / 2."""
+    if x.shape != target.shape or var.shape not in (x.shape, x.shape[:-1], (*x.shape[:-1], 1)):
+        x, target, var = torch.broadcast_tensors(x, target, var)
     smallest = torch.clamp(var, min=eps)                # with its gradient: none below eps, where torch's loss has a huge one
     return F.gaussian_nll_loss(x, target, smallest, full=full, eps=eps, reduction=reduction)
 

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 
 from torchspore.engine import counters
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.indices import axis_within
 
 T = torch.Tensor
 _HALVES = (torch.float16, torch.bfloat16)
@@ -54,19 +55,22 @@ def batch_norm(
 @op()
 def layer_norm(input: T, normalized_shape: Any, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
     """Normalised over the last axes, whose lengths are `normalized_shape`."""
-    return F.layer_norm(input, tuple(normalized_shape), *wide_enough(input, weight, bias), eps)
+    weight, bias = wide_enough(input, weight, bias)
+    if input.dtype is torch.float64 and weight is not None and weight.dtype is not input.dtype:
+        weight, bias = weight.double(), None if bias is None else bias.double()
+    return F.layer_norm(input, tuple(normalized_shape), weight, bias, eps)
 
 
 @op(primitive="LayerNorm", init=("begin_norm_axis", "begin_params_axis", "epsilon"))
 def _layer_norm(input_x: T, gamma: T, beta: T, begin_norm_axis: int = 1, begin_params_axis: int = 1, epsilon: float = 1e-7) -> Any:
     """The normalised input, the mean and the variance (float32 for float16) over the axes from `begin_norm_axis` on."""
-    axes = tuple(range(begin_norm_axis % input_x.ndim, input_x.ndim))
+    axes = tuple(range(axis_within(begin_norm_axis, input_x.ndim), input_x.ndim))
     wide = input_x.float() if input_x.dtype is torch.float16 else input_x
     mean = wide.mean(axes, keepdim=True)
     variance = wide.var(axes, correction=0, keepdim=True)
     if gamma.dtype is not input_x.dtype:
         gamma, beta = (part.to(torch.promote_types(input_x.dtype, torch.float32)) for part in (gamma, beta))
-    if begin_params_axis % input_x.ndim == begin_norm_axis % input_x.ndim:
+    if axis_within(begin_params_axis, input_x.ndim) == axes[0]:
         return F.layer_norm(input_x, [input_x.shape[a] for a in axes], gamma, beta, epsilon), mean, variance
     return F.layer_norm(input_x, [input_x.shape[a] for a in axes], eps=epsilon) * gamma + beta, mean, variance
 

@@ -53,6 +53,8 @@ def mirror_pad(input_x: T, paddings: Any, mode: str = "REFLECT") -> T:
     rows = paddings.tolist() if isinstance(paddings, T) else list(paddings)
     if len(rows) != input_x.ndim:
         raise ValueError(f"expected {input_x.ndim} pairs of paddings, one for each axis, got {len(rows)}.")
+    if any(count < 0 for row in rows for count in row):
+        raise ValueError(f"paddings={rows}: expected ints from 0 on.")
     for axis, (before, after) in enumerate(rows):
         length, skip = input_x.shape[axis], mode == "REFLECT"
         index = [*range(before - 1 + skip, skip - 1, -1), *range(length), *range(length - 1 - skip, length - 1 - skip - after, -1)]

@@ -9,6 +9,7 @@ from typing import Any
 from torchspore.base.text import one_of, short
 from torchspore.engine.streams import Stream
 from torchspore.mindspore.ops import strategy_checks
+from torchspore.mindspore.ops.limits import LIMITS
 
 
 class Primitive:
@@ -170,6 +171,9 @@ _WORDS = {
     ("MaxPoolWithArgmax", "pad_mode"): ("same", "valid"),
     ("GridSampler", "padding_mode"): ("zeros", "border", "reflection"),
     ("GridSampler", "interpolation_mode"): ("bilinear", "nearest", "bicubic"),
+    ("Meshgrid", "indexing"): ("xy", "ij"),
+    ("ResizeLinear1D", "coordinate_transformation_mode"): ("align_corners", "half_pixel"),
+    ("TensorScatterElements", "reduction"): ("none", "add"),
     ("Matrix", "align"): ("left_right", "right_left", "left_left", "right_right"),
 }
 """By a part of a primitive's name and an argument: the words of which it takes some, in small letters. The last one that fits counts."""
@@ -200,6 +204,7 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
     made = inspect.Signature([parameters[p].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in init])
     kinds = {p: parameters[p].annotation for p in init if parameters[p].annotation in _REFUSED}
     words = {p: said for (part, p), said in _WORDS.items() if p in kinds and part in name}
+    limits = LIMITS.get(name, {})
     called = [p for p in parameters if p not in init]
     direct = list(parameters)[: len(called)] == called
 
@@ -219,6 +224,8 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
                 _refuse(name, key, value, "str")
             if key in words and value.lower() not in words[key]:
                 raise ValueError(f"{name}({key}={short(value)}): expected {one_of(words[key])}.")
+            if key in limits:
+                limits[key](name, key, value)
             if key == "seed" and value is not None and (value.__class__ in _REFUSED["int"] or (value.__class__ is int and value < 0)):
                 _refuse_seed(name, value)
         bound.apply_defaults()
@@ -226,6 +233,8 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
         self._arguments = dict(bound.arguments)
         for key, value in self._arguments.items():
             self.add_prim_attr(key, value)
+        for key in words:
+            self._arguments[key] = self._arguments[key].lower()
         if "seed" in self._arguments and isinstance(self._arguments["seed"], int) and self._arguments["seed"] >= 0:
             self._arguments["seed"] = Stream(self._arguments["seed"], self._arguments.get("seed2", self._arguments.get("offset", 0)))
 

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torchspore.engine import device
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.limits import small
 
 T = torch.Tensor
 
@@ -28,7 +29,7 @@ def grid_sample(
     input: T, grid: T, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None,
 ) -> T:
     """Images (N, C, H, W) at the places of `grid` (N, h, w, 2), x and y in [-1, 1], or volumes (N, C, D, H, W) at (N, d, h, w, 3)."""
-    return _sampled(input, grid, mode, padding_mode, align_corners, 5 if input.ndim == 5 else 4)
+    return _sampled(input, grid, small(mode), small(padding_mode), align_corners, 5 if input.ndim == 5 else 4)
 
 
 @op(primitive="GridSampler2D", init=("interpolation_mode", "padding_mode", "align_corners"))

@@ -255,4 +255,6 @@ def slice_scatter(input: T, src: T, axis: int = 0, start: int | None = None, end
     places = torch.arange(*slice(start, end, step).indices(input.shape[axis]), device=input.device)
     shape = list(input.shape)
     shape[axis] = places.shape[0]
-    return input.index_copy(axis, places, src.to(input.dtype).expand(shape))
+    if list(src.shape) != shape:
+        raise ValueError(f"expected src of shape {tuple(shape)}, got {tuple(src.shape)}.")
+    return input.index_copy(axis, places, src.to(input.dtype))

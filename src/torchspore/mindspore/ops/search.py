@@ -190,8 +190,12 @@ def _in_top_k(x1: T, x2: T, k: int) -> T:
 
 
 def _in_best(scores: T, classes: T, k: int) -> T:
-    own = torch.gather(scores, 1, classes.long().unsqueeze(-1))
-    return ((scores > own).sum(-1) < k) & torch.isfinite(own.squeeze(-1))
+    if classes.shape != scores.shape[:1]:
+        raise ValueError(f"expected one class for each row of scores, got shapes {tuple(scores.shape)} and {tuple(classes.shape)}.")
+    classes = classes.long()
+    there = (classes >= 0) & (classes < scores.shape[1])          # a class that there is not is among no best ones
+    own = torch.gather(scores, 1, torch.where(there, classes, 0).unsqueeze(-1))
+    return ((scores > own).sum(-1) < k) & torch.isfinite(own.squeeze(-1)) & there
 
 
 

@@ -8,7 +8,7 @@ import torch
 from torchspore.engine.create import constant, length
 from torchspore.mindspore.ops import sparse
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.indices import as_index, counted
+from torchspore.mindspore.ops.indices import as_index, axis_within, counted
 from torchspore.mindspore.ops.reasons import FROM_THE_END
 
 T = torch.Tensor
@@ -27,8 +27,9 @@ def _gather(input_params: T, input_indices: T, axis: int, batch_dims: int = 0) -
 
 
 def _take(params: T, indices: T, axis: Any, batch_dims: int) -> T:
-    axis = int(axis) % params.ndim
+    axis = axis_within(int(axis), params.ndim)
     indices = as_index(indices)
+    batch_dims = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
     if batch_dims:
         flat = indices.reshape(*indices.shape[:batch_dims], -1)
         taken = [_take(p, i, axis - 1, batch_dims - 1) for p, i in zip(params, indices)]
@@ -53,6 +54,14 @@ def gather_d(x: T, dim: int, index: T) -> T:
 def _rows_named(indices: T) -> tuple[T, ...]:
     """The indexes of each axis; a negative one is sent beyond the end, where every kernel refuses it."""
     return tuple(torch.where(indices < 0, FROM_THE_END, as_index(indices)).unbind(-1))
+
+
+def _fitting(updates: T, indices: T, x: T) -> T:
+    """The updates. Raises ValueError for a shape that torch would stretch: MindSpore wants a value for each element that is named."""
+    expected = (*indices.shape[:-1], *x.shape[indices.shape[-1] if indices.ndim else 0:])
+    if tuple(updates.shape) != expected:
+        raise ValueError(f"expected updates of shape {expected}, got {tuple(updates.shape)}.")
+    return updates
 
 
 @op(primitive="GatherNd", methods=("gather_nd",))
@@ -164,19 +173,19 @@ def index_select(input: T, axis: int, index: T) -> T:
 def scatter_nd(indices: T, updates: T, shape: Any) -> T:
     """Zeros of `shape` with `updates` added at the rows of `indices`."""
     out = torch.zeros([length(s) for s in shape], dtype=updates.dtype, device=updates.device)
-    return out.index_put(_rows_named(indices), updates, accumulate=True)
+    return out.index_put(_rows_named(indices), _fitting(updates, indices, out), accumulate=True)
 
 
 @op(primitive="TensorScatterUpdate")
 def tensor_scatter_update(input_x: T, indices: T, updates: T) -> T:
     """A copy with `updates` at the rows of `indices`."""
-    return input_x.index_put(_rows_named(indices), updates)
+    return input_x.index_put(_rows_named(indices), _fitting(updates, indices, input_x))
 
 
 @op(primitive="TensorScatterAdd")
 def tensor_scatter_add(input_x: T, indices: T, updates: T) -> T:
     """A copy with `updates` added at the rows of `indices`."""
-    return input_x.index_put(_rows_named(indices), updates, accumulate=True)
+    return input_x.index_put(_rows_named(indices), _fitting(updates, indices, input_x), accumulate=True)
 
 
 @op(primitive="UnsortedSegmentSum")
@@ -188,6 +197,8 @@ def unsorted_segment_sum(input_x: T, segment_ids: T, num_segments: int) -> T:
         )
     rest = input_x.shape[segment_ids.ndim:]
     ids, total = as_index(segment_ids).reshape(-1), int(num_segments)
+    if total < 0:
+        raise ValueError(f"num_segments={total}: expected an int from 0 on.")
     ids = torch.where(ids < 0, total, torch.where(ids < total, ids, ids + 1))       # too large ones stay beyond the end
     out = torch.zeros((total + 1, *rest), dtype=input_x.dtype, device=input_x.device)
     return out.index_add(0, ids, input_x.reshape(-1, *rest))[:-1]

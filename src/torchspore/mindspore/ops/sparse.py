@@ -9,7 +9,7 @@ from torchspore.context.store import STORE
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import taken_rows
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.indices import as_index
+from torchspore.mindspore.ops.indices import as_index, axis_within
 
 T = torch.Tensor
 _APPLIED = Outcome.applied("gradients of gathers along axis 0 of a Parameter are RowTensors, and optimizers that know them use their rows")
@@ -27,7 +27,7 @@ def rows(params: T, indices: T) -> T:
 def _sparse_gather(input_params: T, input_indices: T, axis: int) -> T:
     """The slices along `axis` that `input_indices` names; along axis 0 of a Parameter its gradient is a RowTensor."""
     flat = as_index(input_indices).reshape(-1)
-    axis = int(axis) % input_params.ndim
+    axis = axis_within(int(axis), input_params.ndim)
     out = taken_rows(input_params, flat) if axis == 0 else torch.index_select(input_params, axis, flat)
     return out.reshape(*input_params.shape[:axis], *input_indices.shape, *input_params.shape[axis + 1:])
 

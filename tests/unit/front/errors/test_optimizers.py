@@ -121,7 +121,7 @@ BAD = {
         "order_params lacks a, b.",
     ),
     "momentum": Bad(lambda: nn.Momentum([p()], 0.1, -1.0), ValueError, "Momentum(momentum=-1.0)", "expected a number from 0 on."),
-    "momentum_type": Bad(lambda: nn.Momentum([p()], 0.1, "a"), TypeError, "Momentum(momentum='a')", "expected a number, got str."),
+    "momentum_type": Bad(lambda: nn.Momentum([p()], 0.1, "a"), TypeError, "Momentum(momentum='a')", "expected a float, got str."),
     "nesterov": Bad(
         lambda: nn.Momentum([p()], 0.1, 0.9, use_nesterov=1), TypeError,
         "Momentum(use_nesterov=1)",
@@ -137,7 +137,7 @@ BAD = {
     "decay_rate_type": Bad(
         lambda: nn.ExponentialDecayLR("a", 0.9, 4), TypeError,
         "ExponentialDecayLR(learning_rate='a')",
-        "expected a number, got str.",
+        "expected a float, got str.",
     ),
     "decay_rate_value": Bad(
         lambda: nn.ExponentialDecayLR(0.1, 0.9, 0), ValueError,
@@ -163,9 +163,9 @@ BAD = {
     "polynomial": Bad(
         lambda: nn.PolynomialDecayLR(0.1, -0.1, 3, 1.0), ValueError,
         "PolynomialDecayLR(end_learning_rate=-0.1)",
-        "expected a float from 0 on.",
+        "expected a number from 0 on.",
     ),
-    "warm_up": Bad(lambda: nn.WarmUpLR("a", 3), TypeError, "WarmUpLR(learning_rate='a')", "expected a float from 0 on."),
+    "warm_up": Bad(lambda: nn.WarmUpLR("a", 3), TypeError, "WarmUpLR(learning_rate='a')", "expected a float, got str."),
     "piecewise_type": Bad(
         lambda: nn.piecewise_constant_lr(3, [0.1]), TypeError,
         "piecewise_constant_lr",

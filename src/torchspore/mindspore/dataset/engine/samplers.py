@@ -133,6 +133,8 @@ class RandomSampler(BuiltinSampler):
 
     def __init__(self, replacement: bool = False, num_samples: int | None = None, shuffle: Shuffle = Shuffle.GLOBAL) -> None:
         check_bool("RandomSampler", "replacement", replacement)
+        if isinstance(shuffle, bool) or shuffle not in list(Shuffle):
+            raise TypeError(message(f"RandomSampler(shuffle={short(shuffle)})", "a member of Shuffle, or its text"))
         super().__init__(num_samples)
         self.replacement = replacement
         self.deterministic = False

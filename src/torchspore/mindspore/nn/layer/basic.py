@@ -11,6 +11,7 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops.linear_algebra import dense_layer
+from torchspore.mindspore.ops.primitive import check_kinds
 
 
 class Dense(Cell):
@@ -33,6 +34,7 @@ class Dense(Cell):
                 raise TypeError(f"Dense({name}={value!r}): expected an int, got {type(value).__name__}.")
             if value < 1:
                 raise ValueError(f"Dense({name}={value}): expected an int from 1 on.")
+        check_kinds("Dense", "bool", has_bias=has_bias)
         self.in_channels, self.out_channels, self.has_bias = in_channels, out_channels, has_bias
         weight_init = HeUniform(5**0.5) if weight_init is None else weight_init
         self.weight = Parameter(initializer(weight_init, [out_channels, in_channels], dtype), name="weight")

@@ -11,6 +11,8 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import conv
+from torchspore.mindspore.ops.limits import check_lengths, check_words
+from torchspore.mindspore.ops.primitive import check_kinds
 
 
 def _check_input_3d(input_shape: Any, op_name: str) -> None:
@@ -24,6 +26,7 @@ class _Conv(Cell):
 
     _axes_ = 2
     _transposed_ = False
+    formats: tuple[str, ...] = ("NCHW", "NHWC")
     bias_add = Part(lambda cell: ops.BiasAdd("NHWC") if cell.data_format == "NHWC" else ops.BiasAdd())
 
     def __init__(
@@ -41,6 +44,10 @@ class _Conv(Cell):
                 raise ValueError(f"{name}({key}={value}): expected an int from 1 on.")
         if in_channels % group or out_channels % group:
             raise ValueError(f"{name}(group={group}): expected a divisor of in_channels={in_channels} and out_channels={out_channels}.")
+        check_kinds(name, "bool", has_bias=has_bias)
+        check_words(name, "data_format", data_format, self.formats)
+        self._check_windows(name, kernel_size, stride, dilation, padding)
+        pad_mode = pad_mode.lower() if isinstance(pad_mode, str) and self._axes_ == 3 and not self._transposed_ else pad_mode
         if pad_mode not in ("same", "valid", "pad"):
             raise ValueError(f"{name}(pad_mode={pad_mode!r}): expected 'same', 'valid' or 'pad'.")
         if pad_mode != "pad" and any(conv.pair(padding, 2 * self._axes_)):
@@ -56,6 +63,15 @@ class _Conv(Cell):
         if has_bias:
             bound = 1 / math.sqrt(math.prod(shape[1:]))
             self.bias = Parameter(initializer(Uniform(bound) if bias_init is None else bias_init, [out_channels], dtype), name="bias")
+
+    def _check_windows(self, name: str, kernel_size: Any, stride: Any, dilation: Any, padding: Any) -> None:
+        if self._axes_ == 1:
+            check_lengths(name, (), kernel_size=kernel_size, stride=stride, dilation=dilation)
+            check_lengths(name, (), least=0, padding=padding)
+            return
+        wrong_count = TypeError if self._axes_ == 2 else ValueError
+        check_lengths(name, (self._axes_,), wrong_count=wrong_count, kernel_size=kernel_size, stride=stride, dilation=dilation)
+        check_lengths(name, (2 * self._axes_,), least=0, padding=padding)
 
     def _kernel_of_weight_(self) -> tuple[int, ...]:
         """The lengths of the weight's last axes."""
@@ -89,7 +105,7 @@ class Conv2d(_Conv):
 class Conv1d(_Conv):
     """Convolution of sequences (N, in_channels, L) into (N, out_channels, L'); weight (out_channels, in_channels / group, 1, kernel)."""
 
-    _axes_ = 1
+    _axes_, formats = 1, ("NCL",)
     expand_dims, squeeze = Part(lambda _: ops.ExpandDims()), Part(lambda _: ops.Squeeze(2))
     conv2d = Part(lambda cell: ops.Conv2D(
         cell.out_channels, (1, *cell.kernel_size), 1, cell.pad_mode, (0, 0, cell.padding, cell.padding), (1, *cell.stride),
@@ -118,7 +134,7 @@ class Conv1d(_Conv):
 class Conv3d(_Conv):
     """Convolution of volumes (N, in_channels, D, H, W)."""
 
-    _axes_ = 3
+    _axes_, formats = 3, ("NCDHW",)
     conv3d = Part(lambda cell: ops.Conv3D(
         cell.out_channels, cell.kernel_size, 1, cell.pad_mode, cell.padding, cell.stride, cell.dilation, cell.group,
     ))
@@ -158,7 +174,13 @@ class Conv2dTranspose(_Conv):
             dtype,
         )
         self.output_padding = output_padding
+        check_lengths("Conv2dTranspose", (2,), least=0, output_padding=output_padding)
         self._rows_behind_, self._columns_behind_ = conv.pair(output_padding)
+        for behind, most in zip(conv.pair(output_padding), map(max, zip(self.stride, self.dilation))):
+            if behind >= most:
+                raise ValueError(
+                    f"Conv2dTranspose(output_padding={output_padding!r}): expected at most {most - 1}, below the stride or dilation."
+                )
         if (self._rows_behind_ or self._columns_behind_) and self.pad_mode != "pad":
             raise ValueError(
                 f"Conv2dTranspose(output_padding={output_padding!r}, pad_mode={pad_mode!r}): expected output_padding=0 or pad_mode='pad'."
@@ -179,16 +201,13 @@ class Conv2dTranspose(_Conv):
 class Conv1dTranspose(_Conv):
     """Transposed convolution of sequences (N, in_channels, L); weight (in_channels, out_channels / group, 1, kernel)."""
 
-    _axes_, _transposed_ = 1, True
+    _axes_, _transposed_, formats = 1, True, ("NCL",)
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, pad_mode: str = "same", padding: int = 0,
         dilation: int = 1, group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
         dtype: Any = dtypes.float32,
     ) -> None:
-        for name, value in (("kernel_size", kernel_size), ("stride", stride), ("padding", padding), ("dilation", dilation)):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"Conv1dTranspose({name}={value!r:.40}): expected an int, got {type(value).__name__}.")
         super().__init__(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init, "NCL",
             dtype,
@@ -207,15 +226,13 @@ class Conv1dTranspose(_Conv):
 class Conv3dTranspose(_Conv):
     """Transposed convolution of volumes (N, in_channels, D, H, W); weight (in_channels, out_channels / group, kernel...)."""
 
-    _axes_, _transposed_ = 3, True
+    _axes_, _transposed_, formats = 3, True, ("NCDHW",)
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
         dilation: Any = 1, group: int = 1, output_padding: Any = 0, has_bias: bool = False, weight_init: Any = None,
         bias_init: Any = None, data_format: str = "NCDHW", dtype: Any = dtypes.float32,
     ) -> None:
-        if data_format != "NCDHW":
-            raise ValueError(f"Conv3dTranspose(data_format={data_format!r}): expected 'NCDHW'.")
         super().__init__(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init,
             data_format, dtype,

@@ -5,6 +5,8 @@ from typing import Any
 
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.ops.limits import check_lengths
+from torchspore.mindspore.ops.primitive import check_kinds
 
 
 class _Adaptive(Cell):
@@ -62,6 +64,7 @@ class AdaptiveMaxPool2d(_Adaptive):
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         super().__init__(output_size)
+        check_kinds("AdaptiveMaxPool2d", "bool", return_indices=return_indices)
         self.return_indices = return_indices
 
     def construct(self, input: Any) -> Any:
@@ -108,13 +111,20 @@ class LPPool2d(Cell):
 class _Unpool(Cell):
     """What the inverses of pooling share."""
 
+    counts: tuple[int, ...] = (2,)
+
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()
+        name = type(self).__name__
+        check_lengths(name, self.counts, kernel_size=kernel_size, stride=kernel_size if stride is None else stride)
+        check_lengths(name, self.counts, least=0, padding=padding)
         self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
 
 
 class MaxUnpool1d(_Unpool):
     """What MaxPool1d took, put back to where `indices` say; zeros elsewhere."""
+
+    counts = (1,)
 
     def construct(self, x: Any, indices: Any, output_size: Any = None) -> Any:
         """The longer sequences."""
@@ -132,6 +142,8 @@ class MaxUnpool2d(_Unpool):
 class MaxUnpool3d(_Unpool):
     """What MaxPool3d took, put back to where `indices` say; zeros elsewhere."""
 
+    counts = (3,)
+
     def construct(self, x: Any, indices: Any, output_size: Any = None) -> Any:
         """The larger volumes."""
         return ops.max_unpool3d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
@@ -140,11 +152,15 @@ class MaxUnpool3d(_Unpool):
 class _Fractional(Cell):
     """What pooling at random places shares (Graham, 2014)."""
 
+    counts: tuple[int, ...] = (2,)
+
     def __init__(
         self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
         _random_samples: Any = None,
     ) -> None:
         super().__init__()
+        check_lengths(type(self).__name__, self.counts, kernel_size=kernel_size)
+        check_kinds(type(self).__name__, "bool", return_indices=return_indices)
         self.kernel_size, self.output_size, self.output_ratio = kernel_size, output_size, output_ratio
         self.return_indices, self._random_samples = return_indices, _random_samples
 
@@ -161,6 +177,8 @@ class FractionalMaxPool2d(_Fractional):
 
 class FractionalMaxPool3d(_Fractional):
     """The largest values of (N, C, D, H, W) in windows at random places, as many as `output_size`, or `output_ratio` times the lengths."""
+
+    counts = (3,)
 
     def construct(self, input: Any) -> Any:
         """The pooled input, and with `return_indices` where the values lay."""

@@ -13,6 +13,9 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import normalization, synchronized
 from torchspore.mindspore.ops.explain import place
+from torchspore.mindspore.ops.indices import axis_within
+from torchspore.mindspore.ops.limits import check_lengths, check_real, check_words
+from torchspore.mindspore.ops.primitive import check_kinds
 
 
 class _BatchNorm(Cell):
@@ -23,8 +26,8 @@ class _BatchNorm(Cell):
     """
 
     _ndims_: tuple[int, ...] = (4,)
-    bn_train = Part(lambda cell: ops.BatchNorm(True, cell.eps, 1 - cell.momentum, cell.format))
-    bn_infer = Part(lambda cell: ops.BatchNorm(False, cell.eps, 1 - cell.momentum, cell.format))
+    bn_train = Part(lambda cell: ops.BatchNorm(True, float(cell.eps), float(1 - cell.momentum), cell.format))
+    bn_infer = Part(lambda cell: ops.BatchNorm(False, float(cell.eps), float(1 - cell.momentum), cell.format))
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True, gamma_init: Any = "ones",
@@ -40,6 +43,10 @@ class _BatchNorm(Cell):
             raise ValueError(f"{name}(num_features={num_features}): expected an int from 1 on.")
         if not 0 <= momentum <= 1:
             raise ValueError(f"{name}(momentum={momentum}): expected a number from 0 to 1.")
+        check_kinds(name, "float", eps=eps)
+        if not 0 < eps <= 1:
+            raise ValueError(f"{name}(eps={eps}): expected a number above 0 up to 1.")
+        check_words(name, "data_format", data_format, ("NCHW", "NHWC"))
         self.num_features, self.eps = num_features, eps
         self.momentum, self.use_batch_statistics, self.format = momentum, use_batch_statistics, data_format
         self.moving_mean = Parameter(initializer(moving_mean_init, num_features, dtype), name="mean", requires_grad=False)
@@ -256,7 +263,7 @@ class LayerNorm(Cell):
 
     def construct(self, input_x: Any) -> Any:
         """The input normalised."""
-        axis = self.begin_norm_axis % input_x.ndim
+        axis = axis_within(self.begin_norm_axis, input_x.ndim)
         return ops.layer_norm(input_x, input_x.shape[axis:], self.gamma, self.beta, self.epsilon)
 
     def extend_repr(self) -> str:
@@ -276,6 +283,9 @@ class GroupNorm(Cell):
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
+        check_lengths("GroupNorm", (), num_groups=num_groups, num_channels=num_channels)
+        check_kinds("GroupNorm", "bool", affine=affine)
+        check_real("GroupNorm", eps=eps)
         if num_channels % num_groups:
             raise ValueError(f"GroupNorm(num_groups={num_groups}): expected a divisor of num_channels={num_channels}.")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine

@@ -8,6 +8,7 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import pooling
 from torchspore.mindspore.ops.explain import place
+from torchspore.mindspore.ops.limits import check_divisor, check_lengths
 from torchspore.mindspore.ops.primitive import check_kinds
 
 
@@ -15,6 +16,8 @@ class _Pool(Cell):
     """What pooling layers share."""
 
     _kind_, _axes_ = "max", 2
+    _counts_: tuple[int, ...] = (1, 2, 4)
+    """How many lengths a window has: in two axes also one for both, and with those of N and C before them, as in 1.x."""
 
     def __init__(
         self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, ceil_mode: bool = False,
@@ -24,19 +27,12 @@ class _Pool(Cell):
         name = type(self).__name__
         if pad_mode.upper() not in ("SAME", "VALID", "PAD"):
             raise ValueError(f"{name}(pad_mode={pad_mode!r}): expected 'same', 'valid' or 'pad'.")
-        for key, value in (("kernel_size", kernel_size), ("stride", stride)):
-            if not isinstance(value, (int, tuple)) or isinstance(value, bool):
-                raise TypeError(f"{name}({key}={value!r}): expected an int or a tuple of ints, got {type(value).__name__}.")
-            if any(v < 1 for v in ((value,) if isinstance(value, int) else value)):
-                raise ValueError(f"{name}({key}={value!r}): expected ints from 1 on.")
+        wrong_count = TypeError if self._axes_ == 1 else ValueError
+        check_lengths(name, self._counts_, wrong_count=wrong_count, kernel_size=kernel_size, stride=stride)
         check_kinds(name, "bool", ceil_mode=False if ceil_mode is None else ceil_mode)
-        parts = padding if isinstance(padding, tuple) else (padding,)
-        for part in parts:
-            if isinstance(part, bool) or not hasattr(part, "__index__"):
-                raise TypeError(f"{name}(padding={padding!r:.40}): expected an int or a tuple of ints, got {type(part).__name__}.")
-            if part < 0:
-                raise ValueError(f"{name}(padding={padding!r}): expected ints from 0 on.")
-        if any(parts) and pad_mode.upper() != "PAD":
+        padding = tuple(padding) if isinstance(padding, list) else padding
+        check_lengths(name, (1, self._axes_), least=0, padding=padding)
+        if any(padding if isinstance(padding, tuple) else (padding,)) and pad_mode.upper() != "PAD":
             raise ValueError(f"{name}(padding={padding!r}): it needs pad_mode='pad', not {pad_mode!r}.")
         if data_format not in ("NCHW", "NHWC"):
             raise ValueError(f"{name}(data_format={data_format!r}): expected 'NCHW' or 'NHWC'.")
@@ -103,6 +99,7 @@ class AvgPool2d(_Pool):
     ) -> None:
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
         check_kinds(type(self).__name__, "bool", count_include_pad=count_include_pad)
+        check_divisor(type(self).__name__, divisor_override)
         self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
 
 
@@ -121,7 +118,7 @@ class AdaptiveAvgPool2d(Cell):
 class _PoolOfAxes(_Pool):
     """Pooling over one or three axes."""
 
-    _axes_ = 1
+    _axes_, _counts_ = 1, (1,)
 
 
 class _MaxPoolOfAxes(_PoolOfAxes):
@@ -148,11 +145,13 @@ class _MaxPoolOfAxes(_PoolOfAxes):
 class MaxPool1d(_MaxPoolOfAxes):
     """The largest value in each window of (N, C, L) or (C, L), and with `return_indices` where it lay."""
 
+    _counts_ = ()
+
 
 class MaxPool3d(_MaxPoolOfAxes):
     """The largest value in each window of (N, C, D, H, W) or (C, D, H, W), and with `return_indices` where it lay."""
 
-    _axes_ = 3
+    _axes_, _counts_ = 3, (3,)
 
 
 class AvgPool1d(_PoolOfAxes):
@@ -172,7 +171,7 @@ class AvgPool1d(_PoolOfAxes):
 class AvgPool3d(_PoolOfAxes):
     """The mean of each window of (N, C, D, H, W) or (C, D, H, W); `divisor_override` divides in the place of the window's size."""
 
-    _axes_, _kind_ = 3, "avg"
+    _axes_, _counts_, _kind_ = 3, (3,), "avg"
 
     def __init__(
         self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, ceil_mode: bool = False,
@@ -180,6 +179,7 @@ class AvgPool3d(_PoolOfAxes):
     ) -> None:
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode)
         check_kinds(type(self).__name__, "bool", count_include_pad=count_include_pad)
+        check_divisor(type(self).__name__, divisor_override)
         self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
 
 

@@ -7,6 +7,7 @@ from torchspore.engine import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
+from torchspore.mindspore.ops.limits import check_real
 from torchspore.mindspore.ops.primitive import check_kinds
 
 
@@ -96,7 +97,7 @@ class CrossEntropyLoss(LossBase):
     def __init__(self, weight: Any = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0) -> None:
         super().__init__(reduction)
         check_kinds("CrossEntropyLoss", "int", ignore_index=ignore_index)
-        check_kinds("CrossEntropyLoss", "float", label_smoothing=label_smoothing)
+        check_real("CrossEntropyLoss", least=0.0, most=1.0, label_smoothing=label_smoothing)
         self.weight, self.ignore_index, self.label_smoothing = weight, ignore_index, label_smoothing
 
     def construct(self, logits: Any, labels: Any) -> Any:

@@ -11,6 +11,7 @@ from torchspore.mindspore.nn.layer.basic import get_activation
 from torchspore.mindspore.nn.loss.loss import LossBase
 from torchspore.mindspore.ops import more_losses
 from torchspore.mindspore.ops.explain import place
+from torchspore.mindspore.ops.limits import check_real
 from torchspore.mindspore.ops.primitive import check_kinds
 
 
@@ -106,6 +107,7 @@ class MarginRankingLoss(LossBase):
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
         super().__init__(reduction)
+        check_real("MarginRankingLoss", margin=margin)
         self.margin = margin
 
     def construct(self, input1: Any, input2: Any, target: Any) -> Any:
@@ -119,7 +121,7 @@ class MultiMarginLoss(LossBase):
     def __init__(self, p: int = 1, margin: float = 1.0, reduction: str = "mean", weight: Any = None) -> None:
         super().__init__(reduction)
         check_kinds("MultiMarginLoss", "int", p=p)
-        check_kinds("MultiMarginLoss", "float", margin=margin)
+        check_real("MultiMarginLoss", margin=margin)
         if p not in (1, 2):
             raise ValueError(f"MultiMarginLoss(p={p}): expected 1 or 2.")
         self.p, self.margin, self.weight = p, margin, weight
@@ -184,6 +186,7 @@ class TripletMarginWithDistanceLoss(LossBase):
             raise TypeError(f"TripletMarginWithDistanceLoss(distance_function={distance_function!r:.40}): expected a function.")
         if not isinstance(swap, bool):
             raise TypeError(f"TripletMarginWithDistanceLoss(swap={swap!r:.40}): expected a bool, got {type(swap).__name__}.")
+        check_real("TripletMarginWithDistanceLoss", margin=margin)
         self.distance_function = distance_function or (lambda a, b: ops.sqrt(ops.sum(ops.square(a - b + 1e-6), -1)))
         self.swap, self.margin = swap, margin
 
@@ -213,10 +216,7 @@ class GaussianNLLLoss(LossBase):
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction)
         check_kinds("GaussianNLLLoss", "bool", full=full)
-        if isinstance(eps, bool) or not isinstance(eps, float):
-            raise TypeError(f"GaussianNLLLoss(eps={eps!r:.40}): expected a float, got {type(eps).__name__}.")
-        if eps <= 0:
-            raise ValueError(f"GaussianNLLLoss(eps={eps}): expected a number above 0.")
+        check_real("GaussianNLLLoss", above=0.0, eps=eps)
         self.full, self.eps = full, eps
 
     def construct(self, logits: Any, labels: Any, var: Any) -> Any:
@@ -229,6 +229,8 @@ class CTCLoss(LossBase):
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
         super().__init__(reduction)
+        check_kinds("CTCLoss", "int", blank=blank)
+        check_kinds("CTCLoss", "bool", zero_infinity=zero_infinity)
         self.blank, self.zero_infinity = blank, zero_infinity
 
     def construct(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any) -> Any:
@@ -241,10 +243,7 @@ class DiceLoss(LossBase):
 
     def __init__(self, smooth: float = 1e-5) -> None:
         super().__init__()
-        if isinstance(smooth, bool) or not isinstance(smooth, (int, float)):
-            raise TypeError(f"DiceLoss(smooth={smooth!r:.40}): expected a number, got {type(smooth).__name__}.")
-        if smooth < 0:
-            raise ValueError(f"DiceLoss(smooth={smooth}): expected a number from 0 on.")
+        check_real("DiceLoss", above=0.0, smooth=smooth)
         self.smooth = smooth
 
     def construct(self, logits: Any, label: Any) -> Any:
@@ -302,8 +301,7 @@ class FocalLoss(LossBase):
         super().__init__(reduction)
         if weight is not None and weight.ndim != 1:
             raise ValueError(f"FocalLoss(weight of shape {weight.shape}): expected one axis.")
-        if isinstance(gamma, bool) or not isinstance(gamma, (int, float)):
-            raise TypeError(f"FocalLoss(gamma={gamma!r:.40}): expected a number, got {type(gamma).__name__}.")
+        check_real("FocalLoss", gamma=gamma)
         self.weight, self.gamma = weight, gamma
 
     def construct(self, logits: Any, labels: Any) -> Any:

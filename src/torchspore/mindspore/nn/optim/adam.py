@@ -9,8 +9,8 @@ from torchspore.engine import dtypes, optim, rows
 from torchspore.engine.tensor import raw
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
-from torchspore.mindspore.nn.optim.arguments import number
 from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, opt_init_args_register
+from torchspore.mindspore.ops.limits import check_real
 from torchspore.mindspore.ops.state import assign
 
 
@@ -25,8 +25,7 @@ def _check_betas(name: str, beta1: Any, beta2: Any, eps: Any) -> None:
             raise TypeError(f"{name}({key}={value!r}): expected a float, got {type(value).__name__}.")
         if not 0 < value < 1:
             raise ValueError(f"{name}({key}={value}): expected a number between 0 and 1.")
-    if number(name, "eps", eps) <= 0:
-        raise ValueError(f"{name}(eps={eps}): expected a number above 0.")
+    check_real(name, above=0.0, eps=eps)
 
 
 class Adam(Optimizer):
@@ -63,7 +62,7 @@ class Adam(Optimizer):
         self.moment1, self.moment2 = self._moments_("moment1"), self._moments_("moment2")
         self.vhat = self._moments_("vhat") if use_amsgrad else None
 
-    def construct(self, gradients: Any) -> bool:
+    def construct(self, gradients: Any) -> tuple[bool, ...]:
         """Updates the Parameters by their gradients."""
         assign(self.beta1_power, self.beta1_power * self.beta1)
         assign(self.beta2_power, self.beta2_power * self.beta2)
@@ -77,7 +76,7 @@ class Adam(Optimizer):
             step = optim.nesterov_adam if self.use_nesterov else optim.adam
             step(parameters, own, first, second, rate, self.beta1, self.beta2, self.eps)
         self._advance_()
-        return True
+        return self._all_done_
 
     def _corrected_(self, rate: Any) -> Any:
         """The rate of this step with the bias correction in it."""
@@ -131,7 +130,7 @@ class AdamWeightDecay(Optimizer):
         self.beta1, self.beta2, self.eps = single(beta1), single(beta2), float(eps)
         self.moments1, self.moments2 = self._moments_("adam_m"), self._moments_("adam_v")
 
-    def construct(self, gradients: Any) -> bool:
+    def construct(self, gradients: Any) -> tuple[bool, ...]:
         """Updates the Parameters by their gradients."""
         for parameters, own, rate, decay, group in self._updates_(gradients, coupled=False):
             first, second = ([raw(m[i]) for i in group.places] for m in (self.moments1, self.moments2))
@@ -142,7 +141,7 @@ class AdamWeightDecay(Optimizer):
                 parameters, own, first, second, rate, self.beta1, self.beta2, self.eps, decay if group.decays else 0.0, decoupled=True,
             )
         self._advance_()
-        return True
+        return self._all_done_
 
 
 def _refuse(name: str, wanted: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from torchspore.errors import NameRefused
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.ops.limits import check_finite
 
 _GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization", "order_params")
 
@@ -21,6 +22,7 @@ def check_floats(name: str, given: dict[str, Any], least: float | None = 0.0) ->
     for key, value in given.items():
         if not isinstance(value, float):
             raise TypeError(f"{name}({key}={value!r:.40}): expected a float, got {type(value).__name__}.")
+        check_finite(name, **{key: value})
         if least is not None and value < least:
             raise ValueError(f"{name}({key}={value}): expected a number from {least:g} on.")
 
@@ -36,6 +38,7 @@ def number(name: str, key: str, value: Any) -> float:
     """An int or a float as a float. Raises TypeError for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name}({key}={value!r}): expected a number, got {type(value).__name__}.")
+    check_finite(name, **{key: value})
     return float(value)
 
 
@@ -54,6 +57,7 @@ def rate_of(name: str, rate: Any) -> Any:
     if isinstance(rate, bool):
         raise TypeError(f"{name}(learning_rate={rate!r}): expected a number, rates or a LearningRateSchedule, got bool.")
     if isinstance(rate, (int, float)):
+        check_finite(name, learning_rate=rate)
         if rate < 0:
             raise ValueError(f"{name}(learning_rate={rate}): expected a number from 0 on.")
         return float(rate)

@@ -9,6 +9,7 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.optim.arguments import number
 from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
+from torchspore.mindspore.ops.limits import check_real
 
 
 class Momentum(Optimizer):
@@ -20,15 +21,14 @@ class Momentum(Optimizer):
         use_nesterov: bool = False,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        if number("Momentum", "momentum", momentum) < 0:
-            raise ValueError(f"Momentum(momentum={momentum}): expected a number from 0 on.")
+        check_real("Momentum", least=0.0, momentum=momentum)
         if not isinstance(use_nesterov, bool):
             raise TypeError(f"Momentum(use_nesterov={use_nesterov!r}): expected a bool, got {type(use_nesterov).__name__}.")
         self._factor_, self.use_nesterov = float(momentum), use_nesterov
         self.momentum = Parameter(Tensor(momentum, dtypes.float32), name="momentum")
         self.moments = self._moments_("moments")
 
-    def construct(self, gradients: Any) -> bool:
+    def construct(self, gradients: Any) -> tuple[bool, ...]:
         """Updates the Parameters by their gradients."""
         for parameters, own, rate, _, group in self._updates_(gradients):
             moments = [raw(self.moments[i]) for i in group.places]
@@ -37,7 +37,7 @@ class Momentum(Optimizer):
             else:
                 optim.momentum(parameters, own, [], rate, 0.0, False)
         self._advance_()
-        return True
+        return self._all_done_
 
 
 class SGD(Optimizer):
@@ -67,7 +67,7 @@ class SGD(Optimizer):
         self.accum = self._moments_("accum")
         self.stat = self._moments_("stat", "ones")
 
-    def construct(self, gradients: Any) -> bool:
+    def construct(self, gradients: Any) -> tuple[bool, ...]:
         """Updates the Parameters by their gradients."""
         for parameters, own, rate, _, group in self._updates_(gradients):
             if not self._factor_:
@@ -81,4 +81,4 @@ class SGD(Optimizer):
             if self.dampening:
                 optim.clear(plain)
         self._advance_()
-        return True
+        return self._all_done_

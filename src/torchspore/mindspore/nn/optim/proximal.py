@@ -7,6 +7,7 @@ from torchspore.engine import rows as formulas
 from torchspore.engine.tensor import raw
 from torchspore.mindspore.nn.optim.arguments import check_bools, check_floats, number
 from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, opt_init_args_register
+from torchspore.mindspore.ops.limits import check_real
 
 
 class FTRL(Optimizer):
@@ -28,7 +29,8 @@ class FTRL(Optimizer):
         check_bools("FTRL", {"use_locking": use_locking})
         if self.dynamic_lr or self.is_group_lr:
             raise ValueError("FTRL(learning_rate=...): expected one rate for all steps and groups.\n\nhint: Adam takes schedules.")
-        check_floats("FTRL", {"initial_accum": initial_accum, "learning_rate": learning_rate, "l1": l1, "l2": l2})
+        check_floats("FTRL", {"initial_accum": initial_accum, "l1": l1, "l2": l2})
+        check_real("FTRL", above=0.0, learning_rate=learning_rate)
         check_floats("FTRL", {"lr_power": lr_power}, None)
         if lr_power > 0:
             raise ValueError(f"FTRL(lr_power={lr_power}): expected a number up to 0.")
@@ -36,7 +38,7 @@ class FTRL(Optimizer):
         self.l1, self.l2, self.lr, self.lr_power = l1, l2, learning_rate, lr_power
         self.moments_, self.linear = self._moments_("moments", initial_accum), self._moments_("linear")
 
-    def construct(self, grads: Any) -> bool:
+    def construct(self, grads: Any) -> tuple[bool, ...]:
         """Updates the Parameters by their gradients."""
         for parameters, own, rate, _, group in self._updates_(grads):
             for w, g, place in zip(parameters, own, group.places):
@@ -45,7 +47,7 @@ class FTRL(Optimizer):
                 for old, value in zip((w, n, z), new):
                     old.copy_(value)
         self._advance_()
-        return True
+        return self._all_done_
 
     def _update_rows_(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
         at, g, _ = formulas.summed(indices, values)
@@ -75,7 +77,7 @@ class ProximalAdagrad(Optimizer):
         self.l1, self.l2 = number("ProximalAdagrad", "l1", l1), number("ProximalAdagrad", "l2", l2)
         self.accum = self._moments_("accum", accum)
 
-    def construct(self, grads: Any) -> bool:
+    def construct(self, grads: Any) -> tuple[bool, ...]:
         """Updates the Parameters by their gradients."""
         for parameters, own, rate, _, group in self._updates_(grads):
             for w, g, place in zip(parameters, own, group.places):
@@ -83,7 +85,7 @@ class ProximalAdagrad(Optimizer):
                 for old, value in zip((w, n), formulas.proximal_adagrad(w, n, g.to(w.dtype), rate, self.l1, self.l2)):
                     old.copy_(value)
         self._advance_()
-        return True
+        return self._all_done_
 
     def _update_rows_(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
         at, g, _ = formulas.summed(indices, values)
