@@ -26,7 +26,7 @@ class _Conv(Cell):
 
     _axes_ = 2
     _transposed_ = False
-    formats: tuple[str, ...] = ("NCHW", "NHWC")
+    _formats_: tuple[str, ...] = ("NCHW", "NHWC")
     bias_add = Part(lambda cell: ops.BiasAdd("NHWC") if cell.data_format == "NHWC" else ops.BiasAdd())
 
     def __init__(
@@ -45,8 +45,8 @@ class _Conv(Cell):
         if in_channels % group or out_channels % group:
             raise ValueError(f"{name}(group={group}): expected a divisor of in_channels={in_channels} and out_channels={out_channels}.")
         check_kinds(name, "bool", has_bias=has_bias)
-        check_words(name, "data_format", data_format, self.formats)
-        self._check_windows(name, kernel_size, stride, dilation, padding)
+        check_words(name, "data_format", data_format, self._formats_)
+        self._check_windows_(name, kernel_size, stride, dilation, padding)
         pad_mode = pad_mode.lower() if isinstance(pad_mode, str) and self._axes_ == 3 and not self._transposed_ else pad_mode
         if pad_mode not in ("same", "valid", "pad"):
             raise ValueError(f"{name}(pad_mode={pad_mode!r}): expected 'same', 'valid' or 'pad'.")
@@ -64,7 +64,7 @@ class _Conv(Cell):
             bound = 1 / math.sqrt(math.prod(shape[1:]))
             self.bias = Parameter(initializer(Uniform(bound) if bias_init is None else bias_init, [out_channels], dtype), name="bias")
 
-    def _check_windows(self, name: str, kernel_size: Any, stride: Any, dilation: Any, padding: Any) -> None:
+    def _check_windows_(self, name: str, kernel_size: Any, stride: Any, dilation: Any, padding: Any) -> None:
         if self._axes_ == 1:
             check_lengths(name, (), kernel_size=kernel_size, stride=stride, dilation=dilation)
             check_lengths(name, (), least=0, padding=padding)
@@ -105,7 +105,7 @@ class Conv2d(_Conv):
 class Conv1d(_Conv):
     """Convolution of sequences (N, in_channels, L) into (N, out_channels, L'); weight (out_channels, in_channels / group, 1, kernel)."""
 
-    _axes_, formats = 1, ("NCL",)
+    _axes_, _formats_ = 1, ("NCL",)
     expand_dims, squeeze = Part(lambda _: ops.ExpandDims()), Part(lambda _: ops.Squeeze(2))
     conv2d = Part(lambda cell: ops.Conv2D(
         cell.out_channels, (1, *cell.kernel_size), 1, cell.pad_mode, (0, 0, cell.padding, cell.padding), (1, *cell.stride),
@@ -134,7 +134,7 @@ class Conv1d(_Conv):
 class Conv3d(_Conv):
     """Convolution of volumes (N, in_channels, D, H, W)."""
 
-    _axes_, formats = 3, ("NCDHW",)
+    _axes_, _formats_ = 3, ("NCDHW",)
     conv3d = Part(lambda cell: ops.Conv3D(
         cell.out_channels, cell.kernel_size, 1, cell.pad_mode, cell.padding, cell.stride, cell.dilation, cell.group,
     ))
@@ -201,7 +201,7 @@ class Conv2dTranspose(_Conv):
 class Conv1dTranspose(_Conv):
     """Transposed convolution of sequences (N, in_channels, L); weight (in_channels, out_channels / group, 1, kernel)."""
 
-    _axes_, _transposed_, formats = 1, True, ("NCL",)
+    _axes_, _transposed_, _formats_ = 1, True, ("NCL",)
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, pad_mode: str = "same", padding: int = 0,
@@ -226,7 +226,7 @@ class Conv1dTranspose(_Conv):
 class Conv3dTranspose(_Conv):
     """Transposed convolution of volumes (N, in_channels, D, H, W); weight (in_channels, out_channels / group, kernel...)."""
 
-    _axes_, _transposed_, formats = 3, True, ("NCDHW",)
+    _axes_, _transposed_, _formats_ = 3, True, ("NCDHW",)
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,

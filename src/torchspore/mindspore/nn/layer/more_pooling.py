@@ -111,20 +111,20 @@ class LPPool2d(Cell):
 class _Unpool(Cell):
     """What the inverses of pooling share."""
 
-    counts: tuple[int, ...] = (2,)
+    _counts_: tuple[int, ...] = (2,)
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()
         name = type(self).__name__
-        check_lengths(name, self.counts, kernel_size=kernel_size, stride=kernel_size if stride is None else stride)
-        check_lengths(name, self.counts, least=0, padding=padding)
+        check_lengths(name, self._counts_, kernel_size=kernel_size, stride=kernel_size if stride is None else stride)
+        check_lengths(name, self._counts_, least=0, padding=padding)
         self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
 
 
 class MaxUnpool1d(_Unpool):
     """What MaxPool1d took, put back to where `indices` say; zeros elsewhere."""
 
-    counts = (1,)
+    _counts_ = (1,)
 
     def construct(self, x: Any, indices: Any, output_size: Any = None) -> Any:
         """The longer sequences."""
@@ -142,7 +142,7 @@ class MaxUnpool2d(_Unpool):
 class MaxUnpool3d(_Unpool):
     """What MaxPool3d took, put back to where `indices` say; zeros elsewhere."""
 
-    counts = (3,)
+    _counts_ = (3,)
 
     def construct(self, x: Any, indices: Any, output_size: Any = None) -> Any:
         """The larger volumes."""
@@ -152,14 +152,14 @@ class MaxUnpool3d(_Unpool):
 class _Fractional(Cell):
     """What pooling at random places shares (Graham, 2014)."""
 
-    counts: tuple[int, ...] = (2,)
+    _counts_: tuple[int, ...] = (2,)
 
     def __init__(
         self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
         _random_samples: Any = None,
     ) -> None:
         super().__init__()
-        check_lengths(type(self).__name__, self.counts, kernel_size=kernel_size)
+        check_lengths(type(self).__name__, self._counts_, kernel_size=kernel_size)
         check_kinds(type(self).__name__, "bool", return_indices=return_indices)
         self.kernel_size, self.output_size, self.output_ratio = kernel_size, output_size, output_ratio
         self.return_indices, self._random_samples = return_indices, _random_samples
@@ -178,7 +178,7 @@ class FractionalMaxPool2d(_Fractional):
 class FractionalMaxPool3d(_Fractional):
     """The largest values of (N, C, D, H, W) in windows at random places, as many as `output_size`, or `output_ratio` times the lengths."""
 
-    counts = (3,)
+    _counts_ = (3,)
 
     def construct(self, input: Any) -> Any:
         """The pooled input, and with `return_indices` where the values lay."""
