@@ -143,7 +143,9 @@ def test_groups(workers: Any) -> None:
     assert [one[6:] for one in found] == [(0, 2), (0, 2), (1, 2), (1, 2)]
 
 
-DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
+DTYPES = (
+    "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "bfloat16", "float32", "float64",
+)
 
 
 def _dtypes() -> Any:
@@ -153,7 +155,7 @@ def _dtypes() -> Any:
 
     world, found = groups.start(), {}
     for name in DTYPES:
-        x = torch.tensor([3, 5], dtype=getattr(torch, name)) + world.rank
+        x = (torch.tensor([3, 5]) + world.rank).to(getattr(torch, name))
         other = 1 - world.rank
         results = [
             *(collectives.all_reduce(x, kind, world) for kind in collectives.KINDS), collectives.all_gather(x, world),
@@ -173,3 +175,67 @@ def test_dtypes(workers: Any) -> None:
         mean = [3.5, 5.5] if "float" in name else [3, 5]
         assert first[name] == [*reduced.values(), mean, [3, 5, 4, 6], [7], [3, 4], [4, 6], [3, 5, 4, 6], [3], [4, 6]], name
         assert second[name] == [*reduced.values(), mean, [3, 5, 4, 6], [11], [5, 6], [4, 6], [0] * 4, [5], [3, 5]], name
+
+
+def _rare_dtypes() -> Any:
+    import torch
+
+    from torchspore.engine.comm import collectives, groups
+
+    world = groups.start()
+    high = torch.tensor([2**64 - 1 - world.rank, world.rank], dtype=torch.uint64)
+    turned = torch.tensor([1j, 2 + world.rank, 1 - 1j * world.rank, 2], dtype=torch.complex64)
+    return (
+        [collectives.all_reduce(high, kind, world).tolist() for kind in ("max", "min", "sum")],
+        [collectives.all_reduce(turned, kind, world).tolist() for kind in ("sum", "prod")],
+        collectives.reduce_scatter(turned, "prod", world).tolist(),
+    )
+
+
+def test_unsigned_and_complex_numbers(workers: Any) -> None:
+    first, second = workers(2, _rare_dtypes)
+    last = 2**64 - 1
+    assert first[:2] == second[:2] == ([[last, 1], [last - 1, 0], [last - 2, 1]], [[2j, 5, 2 - 1j, 4], [-1, 6, 1 - 1j, 4]])
+    assert (first[2], second[2]) == ([-1, 6], [1 - 1j, 4])
+
+
+@pytest.mark.parametrize(("dtype", "call", "text"), [
+    ("complex64", "all_reduce(x, 'max', world)",
+     "all_reduce(op='max') of a Tensor of complex64: expected op='sum', 'prod' or 'avg': complex numbers have no order."),
+    ("float8_e4m3fn", "reduce_scatter(x, 'sum', world)",
+     "reduce_scatter(op='sum') of a Tensor of float8_e4m3fn on the CPU: expected a wider dtype: x.astype(mindspore.float16)."),
+])
+def test_dtypes_that_are_refused_before_anything_is_sent(workers: Any, dtype: str, call: str, text: str) -> None:
+    assert {(one.error, one.text) for one in workers.ended(2, _of_dtype, dtype, call, seconds=20)} == {("TypeError", text)}
+
+
+def _of_dtype(dtype: str, call: str) -> Any:
+    import torch
+
+    from torchspore.engine.comm import collectives, groups
+
+    world = groups.start()
+    return eval(f"collectives.{call}", {"collectives": collectives, "world": world, "x": torch.ones(4).to(getattr(torch, dtype))})
+
+
+def _unequal_dtypes(refused: bool) -> Any:
+    import torch
+
+    from torchspore.engine.comm import collectives, groups
+
+    world = groups.start()
+    if refused:                                      # what torch itself raises is an error of the exchange in every rank, and no wait
+        torch.distributed.all_reduce = lambda *words, **named: int("no number")
+    return collectives.all_reduce(torch.ones(2, dtype=torch.int16 if world.rank or refused else torch.int32), "sum", world).tolist()
+
+
+def test_a_dtype_that_is_sent_as_another_one_is_compared_by_its_own_name(workers: Any) -> None:
+    for one in workers.ended(2, _unequal_dtypes, False, seconds=20):
+        assert one.error == "CommunicationError" and "int16[2]" in one.text and "int32[2]" in one.text, one
+
+
+def test_an_error_of_any_kind_as_an_exchange_begins_is_said_by_every_rank(workers: Any) -> None:
+    for one in workers.ended(2, _unequal_dtypes, True, seconds=20):
+        assert one.error == "CommunicationError" and one.text.endswith(
+            "which failed: invalid literal for int() with base 10: 'no number'.",
+        ), one

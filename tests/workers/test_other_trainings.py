@@ -36,11 +36,32 @@ def _step(ms: Any, rank: int, differs: str) -> Any:
     return nn.TrainOneStepCell(net, optimizer)
 
 
+def _own_step(ms: Any, rank: int, differs: str) -> Any:
+    """A step of the program's own around a reducer."""
+    from mindspore import nn, ops
+
+    ms.set_auto_parallel_context(parallel_mode="data_parallel", gradients_mean=True)
+
+    class Step(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__(auto_prefix=False)
+            self.net = nn.WithLossCell(nn.Dense(3, 2), nn.MSELoss())
+            rate, decay = 0.5 if rank and differs == "own rate" else 0.1, 0.01 if rank and differs == "own decay" else 0.0
+            self.optimizer = nn.Momentum(self.net.trainable_params(), rate, 0.9, weight_decay=decay)
+            self.reducer = nn.DistributedGradReducer(self.optimizer.parameters)
+            self.gradients = ops.GradOperation(get_by_list=True)
+
+        def construct(self, x: Any, y: Any) -> Any:
+            return self.optimizer(self.reducer(self.gradients(self.net, self.optimizer.parameters)(x, y)))
+
+    return Step()
+
+
 def _train(differs: str, mode: int) -> Any:
     import numpy as np
 
     ms, rank = _start(mode)
-    step = _step(ms, rank, differs)
+    step = (_own_step if differs.startswith("own") else _step)(ms, rank, differs)
     x, y = ms.Tensor(np.ones((4, 3)), ms.float32), ms.Tensor(np.ones((4, 2)), ms.float32)
     for _ in range(4):
         step(x, y)
@@ -51,12 +72,14 @@ SAID = {
     "gradients_mean": ("gradients over processes", "means of 2", "sums"),
     "grad_accumulation_step": ("an update by Momentum", "at every step", "at one step of 2"),
     "split gradients_mean": ("set_auto_parallel_context(gradients_mean)", "True", "False"),
-    "rate": ("the learning rate of Momentum", "0.1", "0.5"),
+    "rate": ("the learning rate of Momentum", "0.1", "0.5"), "own rate": ("the learning rate of Momentum", "0.1", "0.5"),
+    "own decay": ("the weight decay of Momentum", "0", "0.01"),
 }
 
 
 @pytest.mark.parametrize("differs, mode", [
     pytest.param("gradients_mean", 0, marks=pytest.mark.slow), ("gradients_mean", 1), ("grad_accumulation_step", 1), ("rate", 1),
+    ("own rate", 1), pytest.param("own rate", 0, marks=pytest.mark.slow), pytest.param("own decay", 1, marks=pytest.mark.slow),
     pytest.param("split gradients_mean", 0, marks=pytest.mark.slow), pytest.param("grad_accumulation_step", 0, marks=pytest.mark.slow),
 ])
 def test_another_training_is_named_in_both(workers: Any, differs: str, mode: int) -> None:
@@ -76,7 +99,8 @@ def test_another_training_is_named_in_both(workers: Any, differs: str, mode: int
 @pytest.mark.slow
 def test_one_training_is_trained_in_all(workers: Any) -> None:
     for mode in (0, 1):
-        assert workers(2, _train, "nothing", mode) == [True, True]
+        for differs in ("nothing", "own nothing"):
+            assert workers(2, _train, differs, mode) == [True, True]
 
 
 def _train_in_groups(mode: int) -> Any:

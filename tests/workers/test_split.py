@@ -43,6 +43,44 @@ def test_processes_train_as_one(name: str, data: int, model: int, workers: Any) 
         assert "blocks.0.down.bias" not in cut
 
 
+def _many_layers(optimizer: str, parts: int) -> tuple[list[float], list[np.ndarray], int]:
+    import mindspore as ms
+    from mindspore import Tensor, nn
+    from mindspore.communication import init
+
+    import torchspore
+
+    init()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    if parts > 1:
+        ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    random = np.random.RandomState(3)
+    values = [Tensor(random.randn(8, 8).astype(np.float32) * 0.3) for _ in range(12)]
+    net = nn.SequentialCell([nn.Dense(8, 8, weight_init=value, bias_init="zeros", activation="tanh") for value in values])
+    for layer in net:
+        layer.matmul.shard(((1, 1), (parts, 1)))        # the columns are cut, the bias is not, and its gradient comes cut
+    made = {"Momentum": lambda weights: nn.Momentum(weights, 0.1, 0.9), "Adam": lambda weights: nn.Adam(weights, 0.01)}[optimizer]
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), made(net.trainable_params())).set_train()
+    x = random.rand(4, 8).astype(np.float32)
+    losses = [float(step(Tensor(x), Tensor(x[::-1].copy()))) for _ in range(4)]
+    (graph,) = torchspore.graphs(step)
+    gathered = sum(
+        "all_gather" in str(node.target) and any(given.op == "placeholder" for given in node.all_input_nodes)
+        for node in graph.module.graph.nodes
+    )
+    return losses, [p.asnumpy() for p in step.get_parameters() if p.name.endswith("0.weight")], gathered
+
+
+@pytest.mark.parametrize("optimizer", ["Momentum", pytest.param("Adam", marks=pytest.mark.slow)])
+def test_an_optimizer_updates_parts_where_they_lie(optimizer: str, workers: Any) -> None:
+    ((alone, weights, _),) = workers(1, _many_layers, optimizer, 1)
+    for rank, (losses, parts, gathered) in enumerate(workers(2, _many_layers, optimizer, 2)):
+        np.testing.assert_allclose(losses, alone, rtol=1e-6)
+        assert gathered == 0
+        for part, weight in zip(parts, weights, strict=True):
+            np.testing.assert_allclose(part, weight[4 * rank:4 * rank + 4], rtol=1e-5, atol=1e-6)
+
+
 def _at_level(level: str) -> tuple[list[float], dict[str, np.ndarray], int]:
     import mindspore as ms
     from mindspore.communication import init

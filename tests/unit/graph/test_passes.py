@@ -12,6 +12,7 @@ from torchspore.engine.graph.backend import eager_codegen
 from torchspore.engine.graph.passes import CLEAN, run
 from torchspore.engine.graph.passes.cleanup import cancel_views, drop_dead, drop_same
 from torchspore.engine.graph.passes.in_place import overwrite
+from torchspore.engine.graph.passes.regather import regathered
 
 
 def traced(function: Callable[..., Any], *inputs: torch.Tensor) -> torch.fx.GraphModule:
@@ -93,3 +94,19 @@ def test_straight_line_code_frees_values_after_their_last_use() -> None:
     module = run(CLEAN, traced(lambda x: [torch.exp(torch.sin(x)) + 1], torch.ones(3)), keep=None)
     code = eager_codegen.source(module)[0]
     assert "= None" in code and code.index("f_aten__sin") < code.index("f_aten__exp")
+
+
+def test_what_is_written_into_a_gathered_weight_is_not_gathered_again() -> None:
+    gather, wait = torch.ops._c10d_functional.all_gather_into_tensor.default, torch.ops._c10d_functional.wait_tensor.default
+    graph = torch.fx.Graph()
+    weight, x = graph.placeholder("weight"), graph.placeholder("x")
+    whole = graph.call_function(wait, (graph.call_function(gather, (weight, 2, "world")),))
+    graph.call_function(torch.ops.aten.add_.Tensor, (whole, x))
+    far = x
+    for _ in range(20):                                # the optimizer's other writes, between this one and the part that is kept of it
+        far = graph.call_function(torch.ops.aten.mul.Tensor, (far, 2.0))
+    part = graph.call_function(torch.ops.aten.slice.Tensor, (whole, 0, 0, 2))
+    graph.call_function(torch.ops.aten.copy_.default, (weight, part))
+    graph.output([far])
+    module = regathered(torch.fx.GraphModule(torch.nn.Module(), graph))
+    assert targets(module).count(str(gather)) == 1 and part.args[0] is whole

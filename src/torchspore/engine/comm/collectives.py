@@ -36,28 +36,49 @@ def _kind(kind: str) -> str:
 # ---- what torch's operators do, and what gloo's lack of a dtype makes of it
 
 
-def _reduced(x: torch.Tensor, kind: str, key: str) -> torch.Tensor:
-    if x.dtype in _NARROW and x.device.type == "cpu":
-        return _reduced(x.to(torch.int32), kind, key).to(x.dtype)
+def _reduced(x: torch.Tensor, kind: str, key: str, said: torch.dtype | None = None) -> torch.Tensor:
+    """`said` is the program's own dtype, where gloo is given another one."""
+    if x.device.type == "cpu" and x.dtype in _WIDER:
+        return _reduced(x.to(_WIDER[x.dtype]), kind, key, x.dtype).to(x.dtype)
+    if x.device.type == "cpu" and x.dtype == torch.uint64:
+        return _as_unsigned(_reduced(_as_signed(x, kind), kind, key, x.dtype), kind)
+    if x.is_complex() and kind == "product":                                # torch has none
+        return _gathered(x.unsqueeze(0), operators.count(key), key).prod(0)
     if kind == "avg" and not x.is_floating_point() and not x.is_complex():
-        total = waited(operators.all_reduce(x, "sum", key))
+        total = waited(operators.all_reduce(x, "sum", key, said))
         return torch.div(total, operators.count(key), rounding_mode="trunc")
-    return waited(operators.all_reduce(x.contiguous(), kind, key))
+    return waited(operators.all_reduce(x.contiguous(), kind, key, said))
 
 
-_NARROW = frozenset({torch.int16, torch.uint16})
+_WIDER = {torch.int16: torch.int32, torch.uint16: torch.int32, torch.uint32: torch.int64}
+"""What gloo adds up of the dtypes that it does not know: sums and products are the same in as many bits."""
+_LOWEST = -(1 << 63)
+
+
+def _as_signed(x: torch.Tensor, kind: str) -> torch.Tensor:
+    """Numbers of 64 bits as signed ones whose sums, or whose order, are theirs."""
+    return x.view(torch.int64) ^ _LOWEST if kind in ("max", "min") else x.view(torch.int64)
+
+
+def _as_unsigned(x: torch.Tensor, kind: str) -> torch.Tensor:
+    return (x ^ _LOWEST if kind in ("max", "min") else x).view(torch.uint64)
 
 
 def _gathered(x: torch.Tensor, size: int, key: str) -> torch.Tensor:
     return waited(operators.all_gather(x.contiguous(), size, key))
 
 
-def _shared_out(x: torch.Tensor, kind: str, size: int, key: str) -> torch.Tensor:
-    if x.dtype in _NARROW and x.device.type == "cpu":
-        return _shared_out(x.to(torch.int32), kind, size, key).to(x.dtype)
+def _shared_out(x: torch.Tensor, kind: str, size: int, key: str, said: torch.dtype | None = None) -> torch.Tensor:
+    if x.device.type == "cpu" and x.dtype in _WIDER:
+        return _shared_out(x.to(_WIDER[x.dtype]), kind, size, key, x.dtype).to(x.dtype)
+    if x.device.type == "cpu" and x.dtype == torch.uint64:
+        return _as_unsigned(_shared_out(_as_signed(x, kind), kind, size, key, x.dtype), kind)
+    if x.is_complex() and kind == "product":
+        shares = [x.shape[0] // size] * size
+        return _swapped(x, shares, shares, key).view(size, -1, *x.shape[1:]).prod(0)
     if kind == "avg" and not x.is_floating_point() and not x.is_complex():
-        return torch.div(_shared_out(x, "sum", size, key), size, rounding_mode="trunc")
-    return waited(operators.reduce_scatter(x.contiguous(), kind, size, key))
+        return torch.div(_shared_out(x, "sum", size, key, said), size, rounding_mode="trunc")
+    return waited(operators.reduce_scatter(x.contiguous(), kind, size, key, said))
 
 
 def _swapped(x: torch.Tensor, received: Sequence[int], sent: Sequence[int], key: str) -> torch.Tensor:
@@ -240,6 +261,7 @@ def _needs_gradient(x: torch.Tensor) -> bool:
 def all_reduce(x: torch.Tensor, kind: str, group: Group) -> torch.Tensor:
     """The sum, product, largest or smallest value or mean (`kind`: sum, prod, max, min, avg) of `x` over the group, for each of it."""
     _kind(kind)
+    _refuse_dtype("all_reduce", x, kind)
     if group.size == 1:
         return x.clone()
     _key(group)
@@ -258,11 +280,22 @@ def all_gather(x: torch.Tensor, group: Group, axis: int = 0) -> torch.Tensor:
 def reduce_scatter(x: torch.Tensor, kind: str, group: Group, axis: int = 0) -> torch.Tensor:
     """The share of this process, along the axis, of what all_reduce gives. Raises ValueError where the length does not divide."""
     _kind(kind)
+    _refuse_dtype("reduce_scatter", x, kind)
     _divides("reduce_scatter", x, axis, group)
     if group.size == 1:
         return x.clone()
     _key(group)
     return _ReduceScatter.apply(x if axis in (0, -x.ndim) else torch.cat(x.chunk(group.size, axis)), kind, group)
+
+
+def _refuse_dtype(call: str, x: torch.Tensor, kind: str) -> None:
+    """Raises TypeError for what has no such result, or of which gloo would never say that it failed."""
+    if x.is_floating_point() and x.dtype.itemsize == 1 and x.device.type == "cpu":
+        name = str(x.dtype).removeprefix("torch.")
+        raise TypeError(message(f"{call}(op={kind!r}) of a Tensor of {name} on the CPU", "a wider dtype: x.astype(mindspore.float16)"))
+    if kind in ("max", "min") and x.is_complex():
+        written = f"{call}(op={kind!r}) of a Tensor of {str(x.dtype).removeprefix('torch.')}"
+        raise TypeError(message(written, "op='sum', 'prod' or 'avg': complex numbers have no order"))
 
 
 def _divides(call: str, x: torch.Tensor, axis: int, group: Group) -> None:

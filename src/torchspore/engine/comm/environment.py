@@ -1,18 +1,21 @@
-"""What the environment says of this process and the others: torchrun's variables, MindSpore's, mpirun's, or a table of ranks.
+"""What the environment says of this process and the others: torchrun's variables, MindSpore's, mpirun's, srun's, or a table of ranks.
 
 | who sets them | variables |
 |---|---|
 | torchrun, `torchspore workers`, PyTorchJob, Ray Train | RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT |
 | MindSpore's msrun and dynamic cluster | MS_ROLE, MS_WORKER_NUM, MS_NODE_ID, MS_SCHED_HOST, MS_SCHED_PORT |
-| mpirun | OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE |
+| mpirun of Open MPI | OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE |
 | a table of ranks | RANK_TABLE_FILE or MINDSPORE_HCCL_CONFIG_PATH, RANK_ID |
 | by hand | RANK_ID, RANK_SIZE |
+| mpirun of MPICH, Intel MPI, MVAPICH | PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS |
+| Slurm's srun | SLURM_PROCID, SLURM_LOCALID, SLURM_STEP_NUM_TASKS, SLURM_STEP_NODELIST |
 
 The first row that is there counts.
 """
 from __future__ import annotations
 
 import os
+import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +28,11 @@ from torchspore.base.text import message
 HOST, PORT = "127.0.0.1", 8118
 """Where the processes meet when nobody says: MindSpore's own defaults."""
 _TABLES = ("RANK_TABLE_FILE", "MINDSPORE_HCCL_CONFIG_PATH")
+_NOT_READ = (
+    ("PMI_RANK", "PMI_SIZE"), ("PMIX_RANK", ""), ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"), ("PALS_RANKID", ""),
+    ("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"), ("FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
+)
+"""What launchers leave that are not read, or not all that is needed: a rank, and how many there are."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +63,12 @@ def read(variables: Mapping[str, str] = os.environ) -> Place:
     """
     if variables.get("MS_SIMULATION_LEVEL"):         # one process stands for the others: nobody is waited for
         return ALONE
-    for found in (_torchrun, _mindspore, _mpi, _table, _by_hand):
+    for found in (_torchrun, _mindspore, _open_mpi, _table, _by_hand, _hydra, _slurm):
         place = found(variables)
         if place is not None:
             return _checked(place)
     _refuse_halves(variables)
+    _refuse_launchers(variables)
     return ALONE
 
 
@@ -71,6 +80,17 @@ def _refuse_halves(variables: Mapping[str, str]) -> None:
             raise ValueError(message(written, f"{own}, which says which of the processes this is"))
         if variables.get(own, "") not in first and not variables.get(count):
             raise ValueError(message(f"init(): {own}={variables[own]} without {count}", f"{count}, the number of processes"))
+
+
+def _refuse_launchers(variables: Mapping[str, str]) -> None:
+    """Raises ValueError where a launcher says that this is a rank of several, in words that are not read here."""
+    if variables.get("SLURM_STEP_NUM_TASKS") == "1":              # srun --mpi=pmix -n 1
+        return
+    for rank, count in _NOT_READ:
+        if variables.get(rank) and variables.get(count, "") != "1":
+            written = f"init(): {rank}={variables[rank]}, of a launcher that is not known here"
+            hint = f"mpirun -n 2 sh -c 'RANK=${rank} WORLD_SIZE=2 torchspore run SCRIPT', or torchspore workers -n 2 SCRIPT"
+            raise ValueError(message(written, "RANK and WORLD_SIZE beside it, or each process would train for itself", hint=hint))
 
 
 def _number(variables: Mapping[str, str], name: str, usual: int | None = None) -> int:
@@ -132,26 +152,82 @@ def _patience(variables: Mapping[str, str]) -> float | None:
     return None if not text else float(_number(variables, "MS_TOPO_TIMEOUT"))
 
 
-def _mpi(variables: Mapping[str, str]) -> Place | None:
+def _open_mpi(variables: Mapping[str, str]) -> Place | None:
     if "OMPI_COMM_WORLD_SIZE" not in variables:
         return None
     size, rank = _number(variables, "OMPI_COMM_WORLD_SIZE"), _number(variables, "OMPI_COMM_WORLD_RANK")
-    local_size = _number(variables, "OMPI_COMM_WORLD_LOCAL_SIZE", size)
-    host = variables.get("MASTER_ADDR") or variables.get("MS_SCHED_HOST")
-    if host is None:
-        if local_size != size:
-            hint = "write mpirun -x MASTER_ADDR=HOST_OF_RANK_0 -x MASTER_PORT=29500 ..."
-            raise ValueError(message(f"mpirun with {size} processes, {local_size} of them here", "MASTER_ADDR: where they meet", hint=hint))
-        host = HOST
-    port = variables.get("MASTER_PORT") or variables.get("MS_SCHED_PORT")
-    # Two jobs of mpirun on one machine must not meet: the job's own name gives the port.
+    local_rank, local_size = _number(variables, "OMPI_COMM_WORLD_LOCAL_RANK", rank), _number(variables, "OMPI_COMM_WORLD_LOCAL_SIZE", size)
     job = variables.get("PMIX_NAMESPACE") or variables.get("OMPI_MCA_ess_base_jobid") or ""
+    host, port = _meeting_of_mpirun(variables, size, local_size, job, "-x MASTER_ADDR=HOST_OF_RANK_0 -x MASTER_PORT=29500")
+    source = "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE"
+    return Place(rank, size, local_rank, local_size, host, port, source, seconds=_patience(variables))
+
+
+def _hydra(variables: Mapping[str, str]) -> Place | None:
+    """What MPICH's process manager says, which Intel MPI and MVAPICH have too."""
+    size = _number(variables, "PMI_SIZE", 1)
+    if size == 1 or ("SLURM_STEP_NUM_TASKS" in variables and "MPI_LOCALNRANKS" not in variables):        # srun --mpi=pmi2
+        return None
+    rank = _number(variables, "PMI_RANK")
+    local_rank, local_size = _number(variables, "MPI_LOCALRANKID", rank), _number(variables, "MPI_LOCALNRANKS", size)
+    host, port = _meeting_of_mpirun(
+        variables, size, local_size, _manager() if local_size == size else "", "-genv MASTER_ADDR HOST_OF_RANK_0 -genv MASTER_PORT 29500",
+    )
+    return Place(rank, size, local_rank, local_size, host, port, "PMI_RANK, PMI_SIZE", seconds=_patience(variables))
+
+
+def _meeting_of_mpirun(variables: Mapping[str, str], size: int, local_size: int, job: str, options: str) -> tuple[str, int]:
+    """Where the processes of a job of mpirun meet. Two jobs on one machine must not: the job's own name gives the port."""
+    host = variables.get("MASTER_ADDR") or variables.get("MS_SCHED_HOST")
+    if host is None and local_size != size:
+        written = f"mpirun with {size} processes, {local_size} of them here"
+        raise ValueError(message(written, "MASTER_ADDR: where they meet", hint=f"write mpirun {options} ..."))
+    return host or HOST, _port(variables, job)
+
+
+def _port(variables: Mapping[str, str], job: str) -> int:
+    """The port that the environment names, else one for each name of a job."""
     usual = 20000 + zlib.crc32(job.encode()) % 20000 if job else PORT
+    return _number(variables, "MASTER_PORT", _number(variables, "MS_SCHED_PORT", usual))
+
+
+def _manager() -> str:
+    """The process above this one that mpirun has left on this machine, the same for all ranks of a job; hydra names its jobs nowhere."""
+    process = os.getppid()
+    try:
+        while process > 1:
+            words = Path(f"/proc/{process}/stat").read_text()
+            name, rest = words[words.index("(") + 1:words.rindex(")")], words[words.rindex(")") + 1:].split()
+            if name.startswith(("hydra", "mpiexec", "mpirun")):
+                return f"{name} {process}"
+            process = int(rest[1])
+    except OSError:
+        pass                                                      # not Linux
+    return ""
+
+
+def _slurm(variables: Mapping[str, str]) -> Place | None:
+    """What srun says of a task. A batch script has no step, and is one process whatever was allocated."""
+    size = _number(variables, "SLURM_STEP_NUM_TASKS", 1)
+    if size == 1:
+        return None
+    rank, nodes = _number(variables, "SLURM_PROCID"), variables.get("SLURM_STEP_NODELIST", "")
+    is_one = variables.get("SLURM_STEP_NUM_NODES") == "1"
+    host = variables.get("MASTER_ADDR") or variables.get("MS_SCHED_HOST") or (HOST if is_one else _first_node(nodes))
+    if not host:
+        raise ValueError(message(f"srun with {size} processes and no SLURM_STEP_NODELIST", "MASTER_ADDR: where they meet"))
+    port = _port(variables, f"{variables.get('SLURM_JOB_ID', '')}.{variables.get('SLURM_STEP_ID', '')}")
+    source = "SLURM_PROCID, SLURM_STEP_NUM_TASKS"
     return Place(
-        rank, size, _number(variables, "OMPI_COMM_WORLD_LOCAL_RANK", rank), local_size, host,
-        usual if port is None else _number({"MASTER_PORT": port}, "MASTER_PORT"), "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE",
+        rank, size, _number(variables, "SLURM_LOCALID", rank if is_one else -1), size if is_one else -1, host, port, source,
         seconds=_patience(variables),
     )
+
+
+def _first_node(nodes: str) -> str:
+    """The first machine of a list as Slurm writes it: `rack[3-5,9]n[01-16],login` begins with rack3n01."""
+    first = re.match(r"(?:[^,\[]|\[[^\]]*\])*", nodes)
+    return re.sub(r"\[(\d*)[^\]]*\]", r"\1", first.group() if first else "")
 
 
 def _table(variables: Mapping[str, str]) -> Place | None:

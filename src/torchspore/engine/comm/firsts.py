@@ -67,8 +67,8 @@ class Later:
         """Begins it."""
         try:
             self._work = self._start()
-        except RuntimeError as error:
-            self._error = error
+        except Exception as error:                        # in a thread of its own: who waits is to hear of it, whatever it is
+            self._error = error if isinstance(error, RuntimeError) else RuntimeError(str(error))
         self._start = _nothing
         self._has_begun.set()
 

@@ -34,21 +34,24 @@ def _is_real(x: torch.Tensor) -> bool:
 
 def _started(
     key: str, kind: str, x: torch.Tensor | None, out: torch.Tensor, start: Callable[[Any], Any], lengths: Any = None,
+    said: torch.dtype | None = None,
 ) -> torch.Tensor:
     """Starts an exchange of `x` that fills `out`."""
-    _running[id(out)] = (out, *_start(key, kind, x, start, lengths))
+    _running[id(out)] = (out, *_start(key, kind, x, start, lengths, said))
     return out
 
 
-def _start(key: str, kind: str, x: torch.Tensor | None, start: Callable[[Any], Any], lengths: Any = None) -> tuple[Any, watch.Waiting]:
+def _start(
+    key: str, kind: str, x: torch.Tensor | None, start: Callable[[Any], Any], lengths: Any = None, said: torch.dtype | None = None,
+) -> tuple[Any, watch.Waiting]:
     """Starts an exchange of a whole group, once all say the same of it; gives what it is waited for by."""
     assert watch.watch is not None
     own = watch.watch
-    waiting = own.begin(key, kind, None if x is None else (x.dtype, x.shape), groups.ranks_of(key), lengths=lengths)
+    waiting = own.begin(key, kind, None if x is None else (said or x.dtype, x.shape), groups.ranks_of(key), lengths=lengths)
     own.firsts.look(waiting)
     try:
         return own.firsts.start(key, _claims(waiting.claims), lambda: start(processes_of(key))), waiting
-    except RuntimeError as error:
+    except (RuntimeError, ValueError, TypeError) as error:                # gloo does not know the dtype
         raise _failed(waiting, error) from None
 
 
@@ -102,13 +105,13 @@ def _shown(x: torch.Tensor) -> str:
 # ---- twins of torch's operators, which take the same arguments
 
 
-def all_reduce(x: torch.Tensor, kind: str, key: str) -> torch.Tensor:
-    """As `_c10d_functional.all_reduce`."""
+def all_reduce(x: torch.Tensor, kind: str, key: str, said: torch.dtype | None = None) -> torch.Tensor:
+    """As `_c10d_functional.all_reduce`; `said` is what the program calls its dtype."""
     if not _is_real(x):
         return functional.all_reduce.default(x, kind, key)
     out = x.clone(memory_format=torch.contiguous_format)
     return _started(
-        key, f"AllReduce({kind})", x, out, lambda group: torch.distributed.all_reduce(out, _KINDS[kind], group, async_op=True),
+        key, f"AllReduce({kind})", x, out, lambda group: torch.distributed.all_reduce(out, _KINDS[kind], group, async_op=True), said=said,
     )
 
 
@@ -128,14 +131,14 @@ def all_gather(x: torch.Tensor, size: int, key: str) -> torch.Tensor:
     )
 
 
-def reduce_scatter(x: torch.Tensor, kind: str, size: int, key: str) -> torch.Tensor:
-    """As `_c10d_functional.reduce_scatter_tensor`."""
+def reduce_scatter(x: torch.Tensor, kind: str, size: int, key: str, said: torch.dtype | None = None) -> torch.Tensor:
+    """As `_c10d_functional.reduce_scatter_tensor`; `said` is what the program calls its dtype."""
     if not _is_real(x):
         return functional.reduce_scatter_tensor.default(x, kind, size, key)
     out, own = x.new_empty((x.shape[0] // size, *x.shape[1:])), x.contiguous()
     return _started(
         key, f"ReduceScatter({kind})", x, out,
-        lambda group: private.reduce_scatter_into(out, own, _KINDS[kind], group),
+        lambda group: private.reduce_scatter_into(out, own, _KINDS[kind], group), said=said,
     )
 
 

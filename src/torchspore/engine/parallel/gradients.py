@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from torchspore.engine.comm.groups import Group
 from torchspore.engine.parallel.fusion import Buckets
-from torchspore.engine.tensor import frame
+from torchspore.engine.private import no_transforms, without_modes
+from torchspore.engine.tensor import TensorBase, frame
 
 Gradients = Sequence[torch.Tensor]
 
@@ -51,6 +53,13 @@ def is_traced() -> bool:
             return True
         around = around.outer
     return False
+
+
+def values_before(tensor: TensorBase) -> np.ndarray:
+    """The values of a Tensor; while a graph is captured those that it begins with."""
+    with without_modes(), no_transforms(), torch.no_grad():
+        t = tensor._t.detach().cpu()
+        return (t.float() if t.is_floating_point() else t).numpy()
 
 
 def flat(gradients: Gradients) -> torch.Tensor:

@@ -31,7 +31,7 @@ from torchspore.engine.shard.mesh import Mesh
 from torchspore.engine.shard.plan import Plan
 from torchspore.engine.shard.redistribution import Step
 from torchspore.engine.shard.rules import Given, rule_of
-from torchspore.engine.shard.rules.rule import Local, Rule, choose, layout_of, results
+from torchspore.engine.shard.rules.rule import Local, Rule, choose, layout_of, results, written_as
 from torchspore.engine.shard.tangles import tangles, written_by
 
 KEEP = 1 << 62
@@ -253,7 +253,8 @@ class Localizer:
         cuts = [Layout(value.layout.cuts) for value in operands]
         if partial:                            # the axes of terms are taken
             cuts = [Layout(tuple(tuple(axis for axis in axes if axis not in partial) for axes in one.cuts)) for one in cuts]
-        split = choose(rule, self.mesh, cuts, weights)
+        fixed = written_as(rule, self.mesh, [(one, dims) for name, one, dims in zip(names, cuts, rule.inputs) if name in written])
+        split = choose(rule, self.mesh, cuts, weights, fixed)
         terms = tuple(sorted(partial.items()))
         wanted = [Layout(layout_of(split, dims).cuts, terms) for dims in rule.inputs]
         if any(value.layout != lies for name, value, lies in zip(names, operands, wanted) if name in written):

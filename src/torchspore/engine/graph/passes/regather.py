@@ -28,6 +28,8 @@ def regathered(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     root = owners(module.graph)
     written = {root[item]: place[node] for node in reversed(nodes) for item in writes(node)}     # where each is first written
     for wait in [node for node in nodes if is_wait(node) and _is_gathered_input(node)]:
+        if root[wait] in written:                     # an optimizer's step on whole values: what it wrote would be lost
+            continue
         views = _views(wait)
         uses = sorted({user for view in views for user in view.users if user not in views}, key=place.__getitem__)
         if not uses:

@@ -77,13 +77,19 @@ def layout_of(split: Split, dims: Dims) -> Layout:
     return Layout(tuple(tuple(axis for factor in dim for axis in split.get(factor, ())) for dim in dims))
 
 
-def choose(rule: Rule, mesh: Mesh, layouts: Sequence[Layout], weights: Sequence[int]) -> Split:
-    """How to split a call whose inputs lie so: each input votes for the cuts it has, with the bytes that would move otherwise."""
+def choose(rule: Rule, mesh: Mesh, layouts: Sequence[Layout], weights: Sequence[int], fixed: Split | None = None) -> Split:
+    """How to split a call whose inputs lie so: each input votes for the cuts it has, with the bytes that would move otherwise.
+
+    The factors of `fixed` are cut as it says or less, whatever others vote for.
+    """
+    fixed = fixed or {}
     votes: dict[tuple[int, Axes], int] = {}
     for layout, dims, weight in zip(layouts, rule.inputs, weights):
         for factor, axes in factors_of(layout, dims, rule.sizes, mesh).items():
             if factor not in rule.locked:
                 for end in range(1, len(axes) + 1):
+                    if axes[:end] != fixed.get(factor, axes)[:end]:
+                        break
                     key = (factor, axes[:end])
                     votes[key] = votes.get(key, 0) + weight
     split: Split = {}
@@ -96,6 +102,13 @@ def choose(rule: Rule, mesh: Mesh, layouts: Sequence[Layout], weights: Sequence[
         if splits_evenly(rule, mesh, trial):
             split = trial
     return split
+
+
+def written_as(rule: Rule, mesh: Mesh, inputs: Sequence[tuple[Layout, Dims]]) -> Split:
+    """How the factors of inputs that are written must be cut: as each lies, where none votes for what is whole."""
+    return {
+        factor: factors_of(layout, dims, rule.sizes, mesh).get(factor, ()) for layout, dims in inputs for dim in dims for factor in dim
+    }
 
 
 def _beside(rule: Rule) -> dict[int, set[int]]:

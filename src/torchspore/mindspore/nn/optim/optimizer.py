@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,6 +49,19 @@ class Group:
     decay: Any
     decays: bool
     centralize: bool
+
+
+_newest: weakref.WeakValueDictionary[int, Optimizer] = weakref.WeakValueDictionary()
+"""The optimizer that was made last of a Parameter, the first of its own, by the Parameter's id."""
+
+
+def optimizer_of(parameters: Any) -> Optimizer | None:
+    """The newest optimizer that trains these Parameters; None where there is none."""
+    for parameter in parameters:
+        found = _newest.get(id(parameter))
+        if found is not None and found.__dict__["parameters"][0] is parameter:
+            return found
+    return None
 
 
 class Optimizer(Cell):
@@ -101,6 +115,7 @@ class Optimizer(Cell):
         self.__dict__["_weight_decay_"] = tuple(of_place[i] for i in range(len(ordered))) if self.is_group else shown[0]
         self.is_group_lr = self.is_group and any("lr" in g for g in given)
         self.is_group_params_ordered = any("order_params" in g for g in given)
+        _newest[id(ordered[0])] = self
 
     def _insert_tuple_(self, name: str, parameters: ParameterTuple) -> None:
         # The second name of the same tuple adds no Parameters; the network's own are kept under their names, as checkpoints have them.

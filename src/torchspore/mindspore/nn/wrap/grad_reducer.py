@@ -14,6 +14,7 @@ from torchspore.mindspore.common.sparse_tensor import COOTensor, RowTensorInner
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.communication.management import HCCL_WORLD_COMM_GROUP
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.optim.optimizer import optimizer_of
 
 
 class DistributedGradReducer(Cell):
@@ -56,8 +57,22 @@ class DistributedGradReducer(Cell):
         self._is_several = members.size > 1
         self._made = "sums" if self._plan.factor is None else f"means of {degree}"
         self._shapes = tuple(tuple(p.shape) for p in parameters)
+        self.__dict__["_reduced"] = tuple(parameters)                  # no children of this Cell
         self._ahead = overlap.Ahead(parameters, self._plan) if self._is_several else None
         effects.told_plan(self._plan, len(parameters))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._is_several and "_has_said" not in self.__dict__:      # a step of the program's own says nothing
+            self._say_update()
+        return super().__call__(*args, **kwargs)
+
+    def _say_update(self) -> None:
+        from torchspore.mindspore.nn.wrap import stating
+
+        self.__dict__["_has_said"] = True
+        optimizer = optimizer_of(self.__dict__["_reduced"])
+        if optimizer is not None:
+            stating.say_update(self._plan.group, optimizer)
 
     def construct(self, grads: Any) -> Any:
         """The gradients, each over all processes."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.engine.parallel import setting
-from torchspore.engine.parallel.gradients import is_traced
+from torchspore.engine.parallel.gradients import is_traced, values_before
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
@@ -24,21 +24,40 @@ def say(step: Any) -> None:
     group = reducer._plan.group                           # other groups may train other things, and meet in the world later
     from torchspore.engine.comm import groups
 
-    name, optimizer = type(step.optimizer).__name__, step.optimizer
+    name = type(step.optimizer).__name__
     groups.say(group, f"an update by {name}", "at every step" if step.accumulation == 1 else f"at one step of {step.accumulation}")
+    groups.say(group, f"the scale of the loss of {name}", _told(getattr(step, "scale_sense", step.sens)))
+    say_update(group, step.optimizer)
+
+
+def say_update(group: Any, optimizer: Any) -> None:
+    """Says what an optimizer makes of gradients that a group sums, by a step of MindSpore's or of the program's own."""
+    if setting.mode() != "data_parallel" or setting.processes() == 1:
+        return
+    from torchspore.engine.comm import groups
+
+    name = type(optimizer).__name__
     for subject, value in (
-        ("the learning rate", getattr(optimizer, "learning_rate", None)), ("the weight decay", getattr(optimizer, "weight_decay", None)),
-        ("the scale of the loss", getattr(step, "scale_sense", step.sens)),
-        ("the optimizer's scale of the loss", getattr(optimizer, "loss_scale", None)),
+        ("the learning rate", _kept(optimizer, "learning_rate")), ("the weight decay", _kept(optimizer, "_weight_decay")),
+        ("the optimizer's scale of the loss", _kept(optimizer, "loss_scale")),
     ):
         if value is not None:
             groups.say(group, f"{subject} of {name}", _told(value))
 
 
+def _kept(cell: Any, name: str) -> Any:
+    """An attribute as it is kept: while a graph is captured to read it would make it part of the graph's key."""
+    own = object.__getattribute__(cell, "__dict__")
+    for kept in (own, own.get("_params", {}), own.get("_cells", {})):
+        if name in kept:
+            return kept[name]
+    return None
+
+
 def _told(value: Any) -> str:
     """A value in few words, which are others for another value."""
     if isinstance(value, Tensor):
-        numbers = value.asnumpy()
+        numbers = values_before(value)
         if numbers.size == 1:
             return f"{float(numbers.reshape(())):g}"
         ends = f"from {float(numbers.flat[0]):g} to {float(numbers.flat[-1]):g} " if numbers.size else ""
