@@ -194,7 +194,7 @@ def _is_imported(path: str) -> bool:
     module, rest = path, ""
     while module:
         target = listing.imports().get(module)
-        if target and _is_module(module.rpartition(".")[0]) and not (rest and _is_ours(target)):
+        if target and _is_module(module.rpartition(".")[0]) and not (rest and (_is_ours(target) or module in listing.mindspore())):
             return not _is_ours(target) or is_offered(target)
         module, _, name = module.rpartition(".")
         rest = f".{name}{rest}"
