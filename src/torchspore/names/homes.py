@@ -167,6 +167,7 @@ _EXCHANGES = (
 """Of mindspore.ops.communication what mindspore.ops has under the same name: all but `gather` and `scatter`, which are operators there."""
 
 NAMES: dict[str, str] = {
+    "mindspore.ops.operations._inner_ops.SiLU": "mindspore.ops.auto_generate.SiLU",
     "mindspore.default_generator": "mindspore.common.generator.default_generator",
     "mindspore.mint.flatten_ext": "mindspore.ops.auto_generate.flatten_ext",
     "mindspore.mint.nn.cross_entropy": "mindspore.mint.nn.functional.cross_entropy",

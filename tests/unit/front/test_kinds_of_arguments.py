@@ -56,5 +56,5 @@ def test_another_kind_is_refused(make: Callable[[], Any], kind: type[Exception],
 def test_what_is_meant_is_taken() -> None:
     x = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
     assert P.Argmax(np.int64(0))(x).asnumpy().tolist() == [1, 1, 1]
-    assert P.Elu(np.float32(1))(x).shape == (2, 3) and P.LRN(5, 1, 1, 1)(x.reshape(1, 1, 2, 3)).shape == (1, 1, 2, 3)
+    assert P.Elu(np.float32(1))(x).shape == (2, 3) and P.LRN(5, 1.0, 1.0, 1.0)(x.reshape(1, 1, 2, 3)).shape == (1, 1, 2, 3)
     assert nn.AvgPool1d(2, 1, "pad", np.int64(1))(x.reshape(1, 2, 3)).shape == (1, 2, 4)

@@ -155,3 +155,21 @@ def test_the_values_of_a_shape_are_known() -> None:
     assert ops.functional.is_sequence_value_unknown((2, 3)) is False
     with pytest.raises(TypeError, match="expected a tuple or list"):
         ops.is_sequence_value_unknown(3)
+
+
+@pytest.mark.parametrize("mode", ["GRAPH_MODE", "PYNATIVE_MODE"])
+def test_what_cells_and_inner_operators_had_until_2_2(mode):
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.silu = _inner_ops.SiLU()
+
+        def construct(self, x):
+            return self.cast(self.silu(x), ms.float16)
+
+    ms.set_context(mode=getattr(ms, mode))
+    try:
+        out = Net()(ms.Tensor([0.0, 2.0], ms.float32))
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert out.dtype == ms.float16 and out.asnumpy().tolist() == pytest.approx([0.0, 1.7617], abs=1e-3)

@@ -153,8 +153,8 @@ def test_gradients_that_lie_otherwise_step_as_they_should(mode: int) -> None:
 
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
-def test_a_step_says_true_for_each_parameter(mode: int) -> None:
+def test_a_step_gives_one_true(mode: int) -> None:
     parameters = [ms.Parameter(ms.Tensor([1.0, 2.0]), name="a"), ms.Parameter(ms.Tensor([3.0]), name="b")]
     with ms.context.scope(mode=mode):
         made = nn.Adam(parameters, 0.1), nn.SGD(parameters, 0.1), nn.Lamb(parameters, 0.1), nn.FTRL(parameters)
-        assert [optimizer(tuple(ms.ops.ones_like(p) for p in parameters)) for optimizer in made] == [(True, True)] * 4
+        assert [optimizer(tuple(ms.ops.ones_like(p) for p in parameters)) for optimizer in made] == [True] * 4

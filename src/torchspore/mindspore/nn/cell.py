@@ -83,6 +83,10 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
             raise AttributeError(
                 f"{type(self).__name__}: attributes are read before super().__init__() was called.\n\nhint: call super().__init__() first."
             )
+        if name == "cast":                               # each Cell had the operator until MindSpore 2.2, and programs call it
+            from torchspore.mindspore.ops import Cast
+
+            return Cast()
         lacking = None if name.startswith("__") else attribute_text(type(self).__mro__, name)
         raise AttributeError(lacking or f"{type(self).__name__!r} object has no attribute {name!r}.")
 

@@ -30,7 +30,7 @@ def _length(rows: int, columns: int, diagonal: int) -> int:
 
 def _starts(rows: int, columns: int, low: int, high: int, align: str) -> list[tuple[int, int, int]]:
     """For each diagonal from the highest down: itself, its length, and where it starts in its row of the band."""
-    above, _, below = align.partition("_")
+    above, _, below = align.upper().partition("_")
     if {above, below} - {"LEFT", "RIGHT"}:
         raise ValueError(f"align={align!r}: expected 'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT' or 'RIGHT_RIGHT'.")
     longest = max(_length(rows, columns, d) for d in range(low, high + 1))

@@ -68,7 +68,7 @@ class AdaFactor(Optimizer):
         for name, own in kept.items():
             setattr(self, name, ParameterTuple(own))
 
-    def construct(self, gradients: Any) -> tuple[bool, ...]:
+    def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         raw(self.step).add_(1)
         count = raw(self.step).reshape(())
@@ -79,7 +79,7 @@ class AdaFactor(Optimizer):
             for p, g, place in zip(parameters, own, group.places):
                 self._update_(p, g.float(), rate, share, decay if group.decays else 0.0, place)
         self._advance_()
-        return self._all_done_
+        return True
 
     def _update_(self, p: Any, g: Any, rate: Any, share: Any, decay: Any, place: int) -> None:
         if self.scale_parameter:

@@ -62,7 +62,7 @@ class Adam(Optimizer):
         self.moment1, self.moment2 = self._moments_("moment1"), self._moments_("moment2")
         self.vhat = self._moments_("vhat") if use_amsgrad else None
 
-    def construct(self, gradients: Any) -> tuple[bool, ...]:
+    def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         assign(self.beta1_power, self.beta1_power * self.beta1)
         assign(self.beta2_power, self.beta2_power * self.beta2)
@@ -76,7 +76,7 @@ class Adam(Optimizer):
             step = optim.nesterov_adam if self.use_nesterov else optim.adam
             step(parameters, own, first, second, rate, self.beta1, self.beta2, self.eps)
         self._advance_()
-        return self._all_done_
+        return True
 
     def _corrected_(self, rate: Any) -> Any:
         """The rate of this step with the bias correction in it."""
@@ -130,7 +130,7 @@ class AdamWeightDecay(Optimizer):
         self.beta1, self.beta2, self.eps = single(beta1), single(beta2), float(eps)
         self.moments1, self.moments2 = self._moments_("adam_m"), self._moments_("adam_v")
 
-    def construct(self, gradients: Any) -> tuple[bool, ...]:
+    def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         for parameters, own, rate, decay, group in self._updates_(gradients, coupled=False):
             first, second = ([raw(m[i]) for i in group.places] for m in (self.moments1, self.moments2))
@@ -141,7 +141,7 @@ class AdamWeightDecay(Optimizer):
                 parameters, own, first, second, rate, self.beta1, self.beta2, self.eps, decay if group.decays else 0.0, decoupled=True,
             )
         self._advance_()
-        return self._all_done_
+        return True
 
 
 def _refuse(name: str, wanted: dict[str, Any]) -> None:

@@ -35,7 +35,7 @@ class RMSProp(Optimizer):
         self.mg = self._moments_("mean_grad") if centered else None
         self.ms, self.moment = self._moments_("mean_square", "ones"), self._moments_("moment")
 
-    def construct(self, gradients: Any) -> tuple[bool, ...]:
+    def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         for parameters, own, rate, _, group in self._updates_(gradients):
             for p, g, place in zip(parameters, own, group.places):
@@ -43,7 +43,7 @@ class RMSProp(Optimizer):
                 square, moment = raw(self.ms[place]), raw(self.moment[place])
                 formulas.rms_prop(p, g.to(p.dtype), square, moment, rate, self.decay, self.momentum, self.epsilon, mean)
         self._advance_()
-        return self._all_done_
+        return True
 
 
 class Adagrad(Optimizer):
@@ -63,13 +63,13 @@ class Adagrad(Optimizer):
         self.update_slots = update_slots
         self.accum = self._moments_("accum", accum)
 
-    def construct(self, grads: Any) -> tuple[bool, ...]:
+    def construct(self, grads: Any) -> bool:
         """Updates the Parameters by their gradients."""
         for parameters, own, rate, _, group in self._updates_(grads):
             for p, g, place in zip(parameters, own, group.places):
                 formulas.adagrad(p, g.to(p.dtype), raw(self.accum[place]), rate, self.update_slots)
         self._advance_()
-        return self._all_done_
+        return True
 
 
 class Adadelta(Optimizer):
@@ -91,14 +91,14 @@ class Adadelta(Optimizer):
         self.rho, self.epsilon = single(rho), single(epsilon)
         self.accum, self.accum_update = self._moments_("accum"), self._moments_("accum_update")
 
-    def construct(self, grads: Any) -> tuple[bool, ...]:
+    def construct(self, grads: Any) -> bool:
         """Updates the Parameters by their gradients."""
         for parameters, own, rate, _, group in self._updates_(grads):
             for p, g, place in zip(parameters, own, group.places):
                 state = raw(self.accum[place]), raw(self.accum_update[place])
                 formulas.adadelta(p, g.to(p.dtype), *state, rate, self.rho, self.epsilon)
         self._advance_()
-        return self._all_done_
+        return True
 
 
 class AdaMax(Optimizer):
@@ -119,7 +119,7 @@ class AdaMax(Optimizer):
         self.beta1_power = Parameter(Tensor([1], dtypes.float32), name="beta1_power")
         self.moment1, self.moment2 = self._moments_("moment1"), self._moments_("moment2")
 
-    def construct(self, gradients: Any) -> tuple[bool, ...]:
+    def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         assign(self.beta1_power, self.beta1_power * self.beta1)
         for parameters, own, rate, _, group in self._updates_(gradients):
@@ -128,4 +128,4 @@ class AdaMax(Optimizer):
                 state = raw(self.moment1[place]), raw(self.moment2[place])
                 formulas.ada_max(p, g.to(p.dtype), *state, rate, self.beta1, self.beta2, self.eps)
         self._advance_()
-        return self._all_done_
+        return True

@@ -34,7 +34,7 @@ class Lamb(Optimizer):
         self.beta1, self.beta2, self.eps = single(beta1), single(beta2), single(eps)
         self.moments1, self.moments2 = self._moments_("lamb_m"), self._moments_("lamb_v")
 
-    def construct(self, gradients: Any) -> tuple[bool, ...]:
+    def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         step = raw(self.global_step).reshape(()) + 1
         for parameters, own, rate, decay, group in self._updates_(gradients, coupled=False):
@@ -43,7 +43,7 @@ class Lamb(Optimizer):
                 norm = functools.partial(shares.length, share=self._share_(place))
                 formulas.lamb(p, g, *state, step, rate, self.beta1, self.beta2, self.eps, decay if group.decays else 0.0, norm)
         self._advance_()
-        return self._all_done_
+        return True
 
 
 def _takes_lars(parameter: Parameter) -> bool:

@@ -28,7 +28,7 @@ class Momentum(Optimizer):
         self.momentum = Parameter(Tensor(momentum, dtypes.float32), name="momentum")
         self.moments = self._moments_("moments")
 
-    def construct(self, gradients: Any) -> tuple[bool, ...]:
+    def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         for parameters, own, rate, _, group in self._updates_(gradients):
             moments = [raw(self.moments[i]) for i in group.places]
@@ -37,7 +37,7 @@ class Momentum(Optimizer):
             else:
                 optim.momentum(parameters, own, [], rate, 0.0, False)
         self._advance_()
-        return self._all_done_
+        return True
 
 
 class SGD(Optimizer):
@@ -67,7 +67,7 @@ class SGD(Optimizer):
         self.accum = self._moments_("accum")
         self.stat = self._moments_("stat", "ones")
 
-    def construct(self, gradients: Any) -> tuple[bool, ...]:
+    def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         for parameters, own, rate, _, group in self._updates_(gradients):
             if not self._factor_:
@@ -81,4 +81,4 @@ class SGD(Optimizer):
             if self.dampening:
                 optim.clear(plain)
         self._advance_()
-        return self._all_done_
+        return True

@@ -95,7 +95,6 @@ class Optimizer(Cell):
                 setattr(self, f"learning_rate_group_{i}", own)
         self.learning_rate = kept_rate(rate, "learning_rate", self.dynamic_lr)
         self.parameters = ParameterTuple(ordered)
-        self._all_done_ = (True,) * len(ordered)                 # what a step gives: True for each Parameter
         self._parameters = self.parameters
         self._shares_ = shares.of(name, ordered, self._refuses_rows_())
         self.use_parallel = bool(self._shares_)

@@ -38,7 +38,7 @@ class FTRL(Optimizer):
         self.l1, self.l2, self.lr, self.lr_power = l1, l2, learning_rate, lr_power
         self.moments_, self.linear = self._moments_("moments", initial_accum), self._moments_("linear")
 
-    def construct(self, grads: Any) -> tuple[bool, ...]:
+    def construct(self, grads: Any) -> bool:
         """Updates the Parameters by their gradients."""
         for parameters, own, rate, _, group in self._updates_(grads):
             for w, g, place in zip(parameters, own, group.places):
@@ -47,7 +47,7 @@ class FTRL(Optimizer):
                 for old, value in zip((w, n, z), new):
                     old.copy_(value)
         self._advance_()
-        return self._all_done_
+        return True
 
     def _update_rows_(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
         at, g, _ = formulas.summed(indices, values)
@@ -77,7 +77,7 @@ class ProximalAdagrad(Optimizer):
         self.l1, self.l2 = number("ProximalAdagrad", "l1", l1), number("ProximalAdagrad", "l2", l2)
         self.accum = self._moments_("accum", accum)
 
-    def construct(self, grads: Any) -> tuple[bool, ...]:
+    def construct(self, grads: Any) -> bool:
         """Updates the Parameters by their gradients."""
         for parameters, own, rate, _, group in self._updates_(grads):
             for w, g, place in zip(parameters, own, group.places):
@@ -85,7 +85,7 @@ class ProximalAdagrad(Optimizer):
                 for old, value in zip((w, n), formulas.proximal_adagrad(w, n, g.to(w.dtype), rate, self.l1, self.l2)):
                     old.copy_(value)
         self._advance_()
-        return self._all_done_
+        return True
 
     def _update_rows_(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
         at, g, _ = formulas.summed(indices, values)

@@ -63,10 +63,10 @@ class DistributedGradReducer(Cell):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._is_several and "_has_said" not in self.__dict__:      # a step of the program's own says nothing
-            self._say_update()
+            self._say_update_()
         return super().__call__(*args, **kwargs)
 
-    def _say_update(self) -> None:
+    def _say_update_(self) -> None:
         from torchspore.mindspore.nn.wrap import stating
 
         self.__dict__["_has_said"] = True

@@ -25,7 +25,7 @@ def say(step: Any) -> None:
     from torchspore.engine.comm import groups
 
     name = type(step.optimizer).__name__
-    groups.say(group, f"an update by {name}", "at every step" if step.accumulation == 1 else f"at one step of {step.accumulation}")
+    groups.say(group, f"an update by {name}", "at every step" if step._accumulation_ == 1 else f"at one step of {step._accumulation_}")
     groups.say(group, f"the scale of the loss of {name}", _told(getattr(step, "scale_sense", step.sens)))
     say_update(group, step.optimizer)
 
@@ -38,7 +38,7 @@ def say_update(group: Any, optimizer: Any) -> None:
 
     name = type(optimizer).__name__
     for subject, value in (
-        ("the learning rate", _kept(optimizer, "learning_rate")), ("the weight decay", _kept(optimizer, "_weight_decay")),
+        ("the learning rate", _kept(optimizer, "learning_rate")), ("the weight decay", _kept(optimizer, "_weight_decay_")),
         ("the optimizer's scale of the loss", _kept(optimizer, "loss_scale")),
     ):
         if value is not None:
