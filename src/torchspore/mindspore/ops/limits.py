@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -17,13 +18,22 @@ def check_lengths(name: str, counts: tuple[int, ...], least: int = 1, wrong_coun
         wrote = f"{name}({key}={short(value)})"
         parts = value if isinstance(value, tuple) and counts else (value,)
         for part in parts:
-            if isinstance(part, bool) or not hasattr(part, "__index__"):
+            if not _is_int(part):
                 expected = "an int or a tuple of ints" if counts else "an int"
                 raise TypeError(f"{wrote}: expected {expected}, got {type(part).__name__}.")
         if isinstance(value, tuple) and len(value) not in counts:
             raise wrong_count(f"{wrote}: expected an int or {' or '.join(map(str, sorted(counts)))} of them, got {len(value)}.")
         if any(part < least for part in parts):
             raise ValueError(f"{wrote}: expected ints from {least} on.")
+
+
+def _is_int(value: Any) -> bool:
+    """Whether it is an int or what stands for one; arrays and Tensors have `__index__` whatever they hold."""
+    try:
+        operator.index(value)
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(value, bool)
 
 
 def check_finite(name: str, **given: Any) -> None:
@@ -52,7 +62,7 @@ def _within(least: float | None, above: float | None, most: float | None) -> str
 
 def check_words(name: str, key: str, value: Any, words: tuple[str, ...]) -> None:
     """Raises ValueError where an argument is none of the words."""
-    if value not in words:
+    if not isinstance(value, str) or value not in words:
         raise ValueError(f"{name}({key}={short(value)}): expected {one_of(words)}.")
 
 
@@ -81,8 +91,8 @@ def _real(least: float | None = None, above: float | None = None, most: float | 
 
 def _whole(least: int, most: int) -> Rule:
     def check(name: str, key: str, value: Any) -> None:
-        if not least <= value <= most:
-            raise ValueError(f"{name}({key}={value}): expected an int from {least} to {most}.")
+        if not _is_int(value) or not least <= value <= most:
+            raise ValueError(f"{name}({key}={short(value)}): expected an int from {least} to {most}.")
 
     return check
 
