@@ -3,57 +3,29 @@ from __future__ import annotations
 
 import abc
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from torchspore.engine.graph.capture.answers import Answers
-from torchspore.engine.graph.capture.state import View
+from torchspore.engine.graph.capture.state import Named
 
 
-class Facts(View):
+class Facts(Named):
     """What a class or a function says of itself."""
 
     NAMES = frozenset(("__name__", "__qualname__", "__doc__", "__annotations__", "__module__"))
 
-    def __init__(self, item: Any) -> None:
-        self._item = item
+
+class ClassOf(Named):
+    """The class of a Cell, asked of Python: a trace would hear of what is asked of the Cell."""
+
+    NAMES = frozenset(("__class__",))
 
     def get(self, name: str, default: Any = None) -> Any:
-        return getattr(self._item, name, default)
+        return type(self._item)
 
     def __getitem__(self, name: str) -> Any:
-        return getattr(self._item, name)
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        setattr(self._item, name, value)
-
-    def __delitem__(self, name: str) -> None:
-        delattr(self._item, name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.NAMES)
-
-
-class ClassOf(View):
-    """The class of a Cell."""
-
-    def __init__(self, cell: Any) -> None:
-        self._cell = cell
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return type(self._cell)
-
-    def __getitem__(self, name: str) -> Any:
-        return type(self._cell)
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        self._cell.__class__ = value
-
-    def __delitem__(self, name: str) -> None:
-        raise TypeError("A Cell has a class.")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(("__class__",))
+        return type(self._item)
 
 
 REGISTRATIONS = Answers(abc.get_cache_token)

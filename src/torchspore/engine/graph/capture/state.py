@@ -18,8 +18,8 @@ from torchspore.engine.graph.capture.snapshot_nodes import Attributes
 from torchspore.engine.tensor import TensorBase
 
 __all__ = [
-    "MISSING", "Attached", "Bases", "Cells", "ClassNames", "Contents", "Function", "Randomness", "Read", "Unwatchable", "View", "hold",
-    "is_constant", "tensors_in",
+    "MISSING", "Attached", "Bases", "Cells", "ClassNames", "Contents", "Function", "Named", "Randomness", "Read", "Unwatchable", "View",
+    "hold", "is_constant", "tensors_in",
 ]
 
 
@@ -140,26 +140,34 @@ class Attached(View):
         return iter(self._held)
 
 
-class Bases(View):
-    """The bases of a class."""
+class Named(View):
+    """Attributes of a class, a function or an object that Python keeps under names of its own, those of `NAMES`."""
 
-    def __init__(self, cls: type) -> None:
-        self._class = cls
+    NAMES: frozenset[str]
+
+    def __init__(self, item: Any) -> None:
+        self._item = item
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self._class.__bases__
+        return getattr(self._item, name, default)
 
     def __getitem__(self, name: str) -> Any:
-        return self._class.__bases__
+        return getattr(self._item, name)
 
     def __setitem__(self, name: str, value: Any) -> None:
-        self._class.__bases__ = value
+        setattr(self._item, name, value)
 
     def __delitem__(self, name: str) -> None:
-        raise TypeError("A class has bases.")
+        delattr(self._item, name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(("__bases__",))
+        return iter(self.NAMES)
+
+
+class Bases(Named):
+    """The bases of a class."""
+
+    NAMES = frozenset(("__bases__",))
 
 
 class Function(View):

@@ -13,6 +13,7 @@ from torchspore.engine.parallel import shares
 from torchspore.engine.tensor import raw, wrap
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.optim import own_steps
 from torchspore.mindspore.nn.optim.adam import _check_betas, single
 from torchspore.mindspore.nn.optim.arguments import check_bools, check_floats
 from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
@@ -97,6 +98,4 @@ class LARS(Optimizer):
         return self.opt(tuple(made))
 
     def _decay_of_(self, group: Any) -> Any:
-        if not group.decays:
-            return 0.0
-        return raw(group.decay(self.opt.global_step)).reshape(()) if callable(group.decay) else float(group.decay)
+        return own_steps.decay_now(group.decay, self.opt.global_step) if group.decays else 0.0
