@@ -38,15 +38,15 @@ class ByOperator:
 
 
 class _Lowered(Frame):
-    """Hands out Parameters in another floating-point dtype; what rules there were end here."""
+    """Hands out Parameters, and the Tensors whose ids are `attributes`, in another floating-point dtype; outer rules end here."""
 
     own_rules = True
 
-    def __init__(self, dtype: torch.dtype, parameter: type[TensorBase]) -> None:
-        self._dtype, self._parameter = dtype, parameter
+    def __init__(self, dtype: torch.dtype, parameter: type[TensorBase], attributes: frozenset[int]) -> None:
+        self._dtype, self._parameter, self._attributes = dtype, parameter, attributes
 
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
-        if not isinstance(tensor, self._parameter):
+        if not isinstance(tensor, self._parameter) and id(tensor) not in self._attributes:
             return super().resolve(tensor)
         around = self.outer                              # a Cell in it with a dtype of its own takes the values as they are, not rounded
         while isinstance(around, (_Lowered, _Ruled)):
@@ -116,9 +116,21 @@ class _Ruled(Frame):
         self.rules = rules
 
 
-def changed(call: Callable[..., Any], how: Lowered | ByOperator, parameter: type[TensorBase]) -> Callable[..., Any]:
-    """`call` computing as `how` says; Parameters are of the class `parameter`."""
-    return _by_operator(call, how) if isinstance(how, ByOperator) else _lowered(call, how, parameter)
+def changed(
+    call: Callable[..., Any], how: Lowered | ByOperator, parameter: type[TensorBase], cell: Any = None,
+) -> Callable[..., Any]:
+    """Return `call` computing as `how` says. Parameters are instances of `parameter`; `call` is the construct of `cell`, if there is one."""
+    return _by_operator(call, how) if isinstance(how, ByOperator) else _lowered(call, how, parameter, cell)
+
+
+def _attribute_tensors(cell: Any) -> frozenset[int]:
+    """Return the ids of the Tensors that are attributes of `cell`, or items of a list or tuple that is an attribute."""
+    ids = set()
+    for value in cell.__dict__.values():
+        for item in value if type(value) in (list, tuple) else (value,):
+            if isinstance(item, TensorBase):
+                ids.add(id(item))
+    return frozenset(ids)
 
 
 def ruling(how: ByOperator) -> AbstractContextManager[None]:
@@ -136,7 +148,7 @@ def _by_operator(call: Callable[..., Any], how: ByOperator) -> Callable[..., Any
     return computed
 
 
-def _lowered(call: Callable[..., Any], how: Lowered, parameter: type[TensorBase]) -> Callable[..., Any]:
+def _lowered(call: Callable[..., Any], how: Lowered, parameter: type[TensorBase], cell: Any) -> Callable[..., Any]:
     def cast(dtype: torch.dtype) -> Callable[[TensorBase], Any]:
         def one(tensor: TensorBase) -> Any:
             t = raw(tensor)
@@ -146,7 +158,8 @@ def _lowered(call: Callable[..., Any], how: Lowered, parameter: type[TensorBase]
 
     def computed(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = transform(args, cast(how.dtype)), transform(kwargs, cast(how.dtype))
-        with _Lowered(how.dtype, parameter).open():
+        attributes = frozenset() if cell is None else _attribute_tensors(cell)
+        with _Lowered(how.dtype, parameter, attributes).open():
             out = call(*args, **kwargs)
         return out if how.back is None else transform(out, cast(how.back))
 

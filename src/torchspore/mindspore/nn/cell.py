@@ -12,13 +12,14 @@ from torchspore.engine.debug import steps
 from torchspore.engine.front import FRONT
 from torchspore.engine.grad import is_recording
 from torchspore.engine.graph import breaks, dispatch, forward, thread_state
-from torchspore.engine.precision import Lowered, changed, lowered_to
+from torchspore.engine.precision import changed
 from torchspore.engine.tensor import TensorBase, frame
 from torchspore.errors import NameRefused
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.recompute import check_options
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell_facts import CellFacts
+from torchspore.mindspore.nn.cell_flags import CellFlags
 from torchspore.mindspore.nn.cell_hooks import CellHooks
 from torchspore.mindspore.nn.cell_state import CellState
 from torchspore.mindspore.nn.cell_tree import CellTree
@@ -52,7 +53,7 @@ def _is_number_for(parameter: Any, value: Any) -> bool:
     return parameter.size == 1 and (type(value) is int or (type(value) is float and parameter.is_floating_point()))
 
 
-class Cell(CellTree, CellHooks, CellState, CellFacts):
+class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
     """The base of networks and layers: define `construct`, and give it Parameters and Cells as attributes.
 
     `auto_prefix` puts the attribute's name before the names of the Parameters inside it. Calling a Cell runs `construct`: operator by
@@ -67,9 +68,11 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         _set(self, "_cells", Held())
         self.__dict__.update(
             _auto_prefix=auto_prefix, training=False, requires_grad=False, _hooks_=None, _bprop_=getattr(type(self), "bprop", None),
-            _flags_=dict(flags or {}), _lower_=None, _recompute_=None, _param_prefix="", _scope=None,
+            _flags_={}, _lower_=None, _recompute_=None, _param_prefix="", _scope=None,
             _jit_config_={}, cell_type=None, instance_name="",
         )
+        if flags:
+            self.add_flags(**flags)
 
     # ---- attributes
 
@@ -273,7 +276,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
 
             call = with_gradient(self.construct, self.bprop, type(self).__name__)
         if self._lower_ is not None:
-            call = changed(call, self._lower_, Parameter)
+            call = changed(call, self._lower_, Parameter, self)
         if self._recompute_ is not None:
             from torchspore.mindspore.common.recompute import with_kept_values
 
@@ -313,12 +316,6 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
 
     # ---- flags
 
-    def set_train(self, mode: bool = True) -> Cell:
-        """Says whether this Cell and all inside it are training (dropout, batch norm); gives itself back."""
-        for cell in self.cells_and_names():
-            cell[1].training = mode
-        return self
-
     def set_grad(self, requires_grad: bool = True) -> Cell:
         """Says whether gradients of this Cell are wanted after its calls; gives itself back.
 
@@ -327,58 +324,6 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         self.requires_grad = requires_grad
         self.__dict__.pop(forward.KEPT, None)
         return self
-
-    def add_flags(self, **flags: Any) -> Cell:
-        """Adds named flags to this Cell; gives itself back."""
-        self._flags_.update(flags)
-        for name, value in flags.items():
-            setattr(self, name, value)
-        return self
-
-    def add_flags_recursive(self, **flags: Any) -> Cell:
-        """Adds named flags to this Cell and all inside it; gives itself back."""
-        for _, cell in self.cells_and_names():
-            cell.add_flags(**flags)
-        return self
-
-    def set_boost(self, boost_type: str) -> Cell:
-        """Marks this Cell and all inside it for a method of `mindspore.boost`; gives itself back. Raises ValueError but for 'less_bn'."""
-        if boost_type != "less_bn":
-            raise ValueError(f"set_boost({boost_type!r}): expected 'less_bn'.")
-        return self.add_flags_recursive(less_bn=True)
-
-    def get_flags(self) -> dict[str, Any]:
-        """The flags of this Cell."""
-        return self._flags_  # type: ignore[no-any-return]
-
-    def to_float(self, dst_type: Any) -> Cell:
-        """Makes this Cell and all inside it compute in `dst_type` (float16, float32 or bfloat16): inputs and Parameters are cast at use.
-
-        The Parameters keep their dtype, and the result is not cast back. Raises ValueError for another dtype.
-        """
-        from torchspore.engine import dtypes
-
-        if dst_type not in (dtypes.float16, dtypes.float32, dtypes.bfloat16):
-            raise ValueError(f"to_float({dst_type!r}): expected mindspore.float16, float32 or bfloat16.")
-        for _, cell in self.cells_and_names():
-            cell.__dict__["_lower_"] = lowered_to(dst_type)
-        counters.calls_changed()
-        return self
-
-    @property
-    def amp_strategy(self) -> Any:
-        """The strategy of mixed precision (`mindspore._c_expression.amp`) that was set; AttributeError where there is none."""
-        try:
-            return self.__dict__["_amp_strategy_"]
-        except KeyError:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'amp_strategy'.") from None
-
-    @amp_strategy.setter
-    def amp_strategy(self, strategy: Any) -> None:
-        self.__dict__["_amp_strategy_"] = strategy
-        if not isinstance(self._lower_, Lowered):
-            self.__dict__["_lower_"] = strategy.rules()
-            counters.calls_changed()
 
     def recompute(
         self, *, use_reentrant: bool = True, output_recompute: bool = False, early_stop: bool = True, context_fn: Any = None, **kwargs: Any,

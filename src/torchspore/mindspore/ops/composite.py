@@ -10,9 +10,13 @@ import torch
 
 from torchspore.base.text import message, short
 from torchspore.engine import dtypes
+from torchspore.engine.front import FRONT
+from torchspore.engine.precision import changed, lowered_to
 from torchspore.engine.rows import RowsBase
 from torchspore.engine.tensor import TensorBase, raw, transform, wrap
 from torchspore.errors import NotFinite
+from torchspore.mindspore.common.flags import precision_flag, report_compiler_flags
+from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.ops.declare import explaining
 from torchspore.mindspore.ops.gradient import GradOperation as GradOperation
 from torchspore.mindspore.ops.primitive import Primitive
@@ -129,11 +133,23 @@ def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) ->
 
 
 def add_flags(fn: Any = None, **flags: Any) -> Any:
-    """Notes flags on a function or Cell, as `_func_graph_flags`, and gives it back; without `fn` gives a decorator."""
+    """Add flags to a Cell or a function, as `_func_graph_flags`. Return the Cell, or a function with these flags; without `fn`, a decorator.
+
+    A true `fp16`, `fp32` or `bf16` makes the Cell or function compute in that dtype.
+
+    Raises:
+        TypeError: `fn` is neither a Cell nor a function.
+    """
     if fn is None:
         return functools.partial(add_flags, **flags)
     if not callable(fn):
         raise TypeError(f"add_flags({fn!r:.40}): expected a function or a Cell.")
+    if FRONT.cell is not None and isinstance(fn, FRONT.cell):
+        return fn.add_flags(**flags)  # type: ignore[attr-defined]
+    dtype = precision_flag(flags)
+    if dtype is not None:
+        fn = functools.wraps(fn)(changed(fn, lowered_to(dtype), Parameter))
+    report_compiler_flags(f"add_flags({getattr(fn, '__name__', type(fn).__name__)})", flags)
     fn._func_graph_flags = {**getattr(fn, "_func_graph_flags", {}), **flags}
     return fn
 
