@@ -119,7 +119,7 @@ class _Ruled(Frame):
 def changed(
     call: Callable[..., Any], how: Lowered | ByOperator, parameter: type[TensorBase], cell: Any = None,
 ) -> Callable[..., Any]:
-    """Return `call` computing as `how` says. Parameters are instances of `parameter`; `call` is the construct of `cell`, if there is one."""
+    """Return `call`, the construct of `cell` if there is one, computing as `how` says. Parameters are instances of `parameter`."""
     return _by_operator(call, how) if isinstance(how, ByOperator) else _lowered(call, how, parameter, cell)
 
 

@@ -122,4 +122,5 @@ def test_flags_are_attributes_and_can_be_read() -> None:
 
 def test_explain_names_hints_for_mindspores_compiler() -> None:
     Inner().add_flags(defer_inline=True)
-    assert "Inner.add_flags: defer_inline has no effect here, because a captured graph contains no calls to inline" in effects.notes()["flags"]
+    reason = "a captured graph contains no calls to inline"
+    assert f"Inner.add_flags: defer_inline has no effect here, because {reason}" in effects.notes()["flags"]

@@ -133,7 +133,7 @@ def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) ->
 
 
 def add_flags(fn: Any = None, **flags: Any) -> Any:
-    """Add flags to a Cell or a function, as `_func_graph_flags`. Return the Cell, or a function with these flags; without `fn`, a decorator.
+    """Add flags to a Cell or a function, as `_func_graph_flags`. Return the Cell or the function; without `fn`, a decorator.
 
     A true `fp16`, `fp32` or `bf16` makes the Cell or function compute in that dtype.
 

@@ -7,7 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.text import one_of, short
+from torchspore.context import effects
+from torchspore.context.store import STORE
+from torchspore.engine import counters, process
 from torchspore.engine.streams import Stream
+from torchspore.engine.tensor import frame
 from torchspore.mindspore.ops import strategy_checks
 from torchspore.mindspore.ops.limits import LIMITS
 
@@ -55,9 +59,38 @@ class Primitive:
         self.add_prim_attr("output_names", outputs)
 
     def set_device(self, device_target: str) -> Primitive:
-        """Names the device that this operator shall run on; gives the primitive back."""
+        """Request a device for this operator. Return the primitive.
+
+        Operators run on the device of the context; `torchspore explain` reports a request for another one.
+
+        Raises:
+            ValueError: `device_target` is not 'CPU', 'GPU' or 'Ascend'.
+        """
+        if device_target not in ("CPU", "GPU", "Ascend"):
+            raise ValueError(f"{self.name}.set_device({short(device_target)}): expected {one_of(('CPU', 'GPU', 'Ascend'))}.")
+        if device_target != STORE.get("device_target"):
+            effects.note("operators", f"{self.name}.set_device({device_target!r}) has no effect here, because every operator runs on the "
+                                      f"context's device_target, {STORE.get('device_target')!r}")
         self.primitive_target = device_target
         return self.add_prim_attr("primitive_target", device_target)
+
+    def set_stage(self, stage: int) -> Primitive:
+        """Set the attribute `stage`, as MindSpore does. Return the primitive. `Cell.pipeline_stage` decides where a graph is cut."""
+        effects.note("operators", f"{self.name}.set_stage({stage!r}) has no effect here, because Cell.pipeline_stage assigns stages")
+        return self.add_prim_attr("stage", stage)
+
+    def place(self, role: str, rank_id: int) -> Primitive:
+        """Set the process that runs this operator. Return the primitive. Only this process, role 'MS_WORKER', can be named.
+
+        Raises:
+            ValueError: `role` is not 'MS_WORKER', or `rank_id` is another process.
+        """
+        if role != "MS_WORKER":
+            raise ValueError(f"{self.name}.place({role!r}, {rank_id!r}): expected the role 'MS_WORKER'.")
+        if rank_id != process.rank():
+            raise ValueError(f"{self.name}.place({role!r}, {rank_id!r}): expected {process.rank()}, the rank of this process.\n\n"
+                             "hint: use Cell.pipeline_stage or ops.Send and ops.Receive to compute in another process.")
+        return self
 
     def shard(self, in_strategy: Any = None, out_strategy: Any = None) -> Primitive:
         """Says how the inputs, and the results, are cut among devices; gives the primitive back.
@@ -78,7 +111,15 @@ class Primitive:
         return self.add_prim_attr("in_strategy", in_strategy)
 
     def recompute(self, mode: bool = True) -> Primitive:
-        """Keeps whether this operator is computed again in the backward pass; gives the primitive back."""
+        """Set whether a backward pass computes this operator again instead of keeping its intermediate values. Return the primitive.
+
+        Raises:
+            TypeError: `mode` is not a bool.
+        """
+        if not isinstance(mode, bool):
+            raise TypeError(f"{self.name}.recompute({short(mode)}): expected a bool, got {type(mode).__name__}.")
+        if mode:
+            self.__class__ = _recomputing_class(type(self))
         return self.add_prim_attr("recompute", mode)
 
     def __repr__(self) -> str:
@@ -105,6 +146,36 @@ def _laying_out(cls: type[Primitive]) -> type[Primitive]:
         "__qualname__": cls.__qualname__, "_laid_out": True,
     }
     return type(cls.__name__, (cls,), body)
+
+
+@functools.cache
+def _recomputing_class(cls: type[Primitive]) -> type[Primitive]:
+    """Return the subclass of `cls` whose calls a backward pass computes again while the attribute `recompute` is true."""
+    if "_recomputes" in cls.__dict__:
+        return cls
+
+    def __call__(self: Primitive, *args: Any, **kwargs: Any) -> Any:
+        call = functools.partial(cls.__call__, self)
+        if self.attrs["recompute"]:
+            from torchspore.engine.recompute import recomputed
+
+            call = recomputed(call, self.name, None)
+        return call(*args, **kwargs)
+
+    def __reduce__(self: Primitive) -> Any:
+        return _new_recomputing, (cls,), self.__dict__
+
+    body = {
+        "__call__": __call__, "__reduce__": __reduce__, "__doc__": cls.__doc__, "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__, "_recomputes": True,
+    }
+    return type(cls.__name__, (cls,), body)
+
+
+def _new_recomputing(cls: type[Primitive]) -> Primitive:
+    """Return an empty instance of the recomputing subclass, which pickle and deepcopy then fill."""
+    subclass = _recomputing_class(cls)
+    return subclass.__new__(subclass)
 
 
 def _with_strategy(cls: type[Primitive]) -> Primitive:
@@ -195,6 +266,32 @@ def _refuse_seed(name: str, value: Any) -> None:
     raise kind(f"{name}(seed={short(value)}): expected an int from 0 on, got {got}.")
 
 
+def _wrong_constructor_call(name: str, constructor: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
+    """Return the error for arguments that do not fit the constructor of the primitive `name`."""
+    from torchspore.mindspore.ops.explain import shown
+
+    arguments = ", ".join([*map(shown, args), *(f"{key}={shown(value)}" for key, value in kwargs.items())])
+    bare = constructor.replace(parameters=[p.replace(annotation=inspect.Parameter.empty) for p in constructor.parameters.values()])
+    return TypeError(f"{name}({arguments}): expected {name}{bare}.".replace("=torch.", "=mindspore."))
+
+
+def _start_stream(arguments: dict[str, Any]) -> None:
+    """Replace a seed among a primitive's arguments by the stream of random numbers that it starts."""
+    seed = arguments.get("seed")
+    if isinstance(seed, int) and seed >= 0:
+        arguments["seed"] = Stream(seed, arguments.get("seed2", arguments.get("offset", 0)))
+
+
+def _announce_change(primitive: Any, key: str) -> None:
+    """Make graphs that were captured with another value of a primitive's argument void, and end a capture that changes one."""
+    around = frame()
+    if around is None:
+        counters.calls_changed()
+    elif primitive._frame_of_creation != id(around):      # a primitive that the call creates can be changed in it: no graph knows it
+        around.acts_beside(f"changes {primitive.name}.{key}")
+        counters.calls_changed()
+
+
 def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ...]) -> type[Primitive]:
     """Makes the class form of `function`: the parameters named in `init` are given to the constructor, the others to the call."""
     parameters = inspect.signature(function).parameters
@@ -208,35 +305,48 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
     called = [p for p in parameters if p not in init]
     direct = list(parameters)[: len(called)] == called
 
-    def __init__(self: Primitive, *args: Any, **kwargs: Any) -> None:
+    def check_argument(key: str, value: Any) -> Any:
+        """Return the constructor argument `key` as the operator takes it. Raises TypeError or ValueError for a wrong value."""
+        if key in kinds and value.__class__ in _REFUSED[kinds[key]]:
+            _refuse(name, key, value, kinds[key])
+        if key in words and not isinstance(value, str):
+            _refuse(name, key, value, "str")
+        if key in words and value.lower() not in words[key]:
+            raise ValueError(f"{name}({key}={short(value)}): expected {one_of(words[key])}.")
+        if key in limits:
+            limits[key](name, key, value)
+        if key == "seed" and value is not None and (value.__class__ in _REFUSED["int"] or (value.__class__ is int and value < 0)):
+            _refuse_seed(name, value)
+        return value.lower() if key in words else value
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         try:
             bound = made.bind(*args, **kwargs)
         except TypeError:
-            from torchspore.mindspore.ops.explain import shown
-
-            given = ", ".join([*map(shown, args), *(f"{key}={shown(value)}" for key, value in kwargs.items())])
-            bare = made.replace(parameters=[p.replace(annotation=inspect.Parameter.empty) for p in made.parameters.values()])
-            raise TypeError(f"{name}({given}): expected {name}{bare}.".replace("=torch.", "=mindspore.")) from None
-        for key, value in bound.arguments.items():
-            if key in kinds and value.__class__ in _REFUSED[kinds[key]]:
-                _refuse(name, key, value, kinds[key])
-            if key in words and not isinstance(value, str):
-                _refuse(name, key, value, "str")
-            if key in words and value.lower() not in words[key]:
-                raise ValueError(f"{name}({key}={short(value)}): expected {one_of(words[key])}.")
-            if key in limits:
-                limits[key](name, key, value)
-            if key == "seed" and value is not None and (value.__class__ in _REFUSED["int"] or (value.__class__ is int and value < 0)):
-                _refuse_seed(name, value)
+            raise _wrong_constructor_call(name, made, args, kwargs) from None
+        arguments = {key: check_argument(key, value) for key, value in bound.arguments.items()}
         bound.apply_defaults()
         Primitive.__init__(self, name)
-        self._arguments = dict(bound.arguments)
-        for key, value in self._arguments.items():
+        for key, value in bound.arguments.items():
+            Primitive.add_prim_attr(self, key, value)
+        self._arguments = {**bound.arguments, **arguments}
+        self._frame_of_creation = None if frame() is None else id(frame())
+        _start_stream(self._arguments)
+
+    def add_prim_attr(self: Any, key: str, value: Any) -> Primitive:
+        """Set the attribute `key`. An argument of the constructor is checked as there, and acts from the next call on."""
+        if key in init:
+            argument = check_argument(key, value)
+            _announce_change(self, key)
+            self._arguments[key] = argument
+            _start_stream(self._arguments)
+        return Primitive.add_prim_attr(self, key, value)
+
+    def __setattr__(self: Any, key: str, value: Any) -> None:
+        if key in init:
             self.add_prim_attr(key, value)
-        for key in words:
-            self._arguments[key] = self._arguments[key].lower()
-        if "seed" in self._arguments and isinstance(self._arguments["seed"], int) and self._arguments["seed"] >= 0:
-            self._arguments["seed"] = Stream(self._arguments["seed"], self._arguments.get("seed2", self._arguments.get("offset", 0)))
+        else:
+            object.__setattr__(self, key, value)
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
         if direct:
@@ -247,7 +357,8 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
         [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *made.parameters.values()]
     )
     body = {
-        "__init__": __init__, "__call__": __call__, "_called": tuple(called), "__doc__": function.__doc__,
+        "__init__": __init__, "__call__": __call__, "add_prim_attr": add_prim_attr, "__setattr__": __setattr__,
+        "_called": tuple(called), "__doc__": function.__doc__,
         "__module__": "torchspore.mindspore.ops.operations",
     }
     return type(name, (Primitive,), body)
