@@ -6,14 +6,16 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import torchspore
+from torchspore import import_effects
 from torchspore.base.text import with_hint
 from torchspore.errors import ModuleNotOffered
-from torchspore.names import homes, lookup, mindspore_version, missing, text_for
+from torchspore.names import homes, lookup, mindspore_version, missing, placeholders, text_for
 from torchspore.names.lookup import FRONT_END, ROOT
 
 SHIM = Path(__file__).resolve().parent / "shim"
@@ -33,25 +35,45 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         if fullname != ROOT and not fullname.startswith(ROOT + "."):
             return None
-        if lookup.has_file(fullname) or lookup.is_moved_module(fullname):
+        if lookup.has_file(fullname):
+            return _file_spec(fullname, self)
+        if lookup.is_moved_module(fullname):
             return importlib.machinery.ModuleSpec(fullname, self)
         if _is_only_asked():
             return None
-        raise ModuleNotOffered(text_for(fullname), name=fullname)
+        if placeholders.may_stand_in():
+            placeholders.warn_of(fullname, text_for(fullname))
+            return placeholders.module_spec(fullname, self)
+        raise ModuleNotOffered(lookup.import_text(fullname), name=fullname)
+
+    def find_distributions(self, context: Any = None) -> Iterable[Any]:
+        """Return the distribution `mindspore` for `importlib.metadata`, where `context` asks for it or for all distributions."""
+        from torchspore.names.distribution import distributions
+
+        return distributions(getattr(context, "name", None))
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        """Leaves the making of a module to Python: one returned from here would get the alias's `__spec__` for its own."""
-        return None
+        """Create the placeholder of a missing module. Python creates all others: one from here would get the alias's `__spec__`."""
+        return placeholders.MissingModule(spec.name, text_for(spec.name)) if spec.loader_state == "missing" else None
 
     def exec_module(self, module: ModuleType) -> None:
         """Puts the front end's module object where Python looks for the alias's."""
-        if isinstance(module, lookup.MovedModule):       # one that is loaded again: there is nothing to run
+        if isinstance(module, (lookup.MovedModule, placeholders.MissingModule)):       # there is nothing to run
             return
         name = module.__name__
         sys.modules[name] = front_end_module(name)
         parent, _, child = name.rpartition(".")
         if parent in sys.modules and lookup.is_name_of_more(name):
             _keep(sys.modules[parent], child)
+
+
+def _file_spec(path: str, loader: Alias) -> importlib.machinery.ModuleSpec:
+    """Return the spec of a front-end module under the public `path`, with the file and folders that a real package has."""
+    source = importlib.util.find_spec(lookup.front_end_path(path))
+    spec = importlib.machinery.ModuleSpec(path, loader)
+    if source is not None:
+        spec.origin, spec.submodule_search_locations = source.origin, source.submodule_search_locations
+    return spec
 
 
 def _keep(parent: ModuleType, child: str) -> None:
@@ -77,6 +99,8 @@ def front_end_module(path: str) -> ModuleType:
         vars(module).setdefault("__path__", [])     # MindSpore may have modules below what is one file here: they are asked of the finder
         _complete_loaded()
         importlib.import_module(f"{FRONT_END}.gate").close()
+        if path == ROOT:
+            import_effects.apply()
         return module
     if own not in sys.modules:
         moved = lookup.MovedModule(path)

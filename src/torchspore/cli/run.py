@@ -11,7 +11,7 @@ from torchspore.base.suggest import VERY_NEAR, closest
 from torchspore.base.text import with_hint
 from torchspore.cli import notebooks
 
-USAGE = """usage: torchspore run [--device CPU|GPU|Ascend] [--explain] [--lenient] [--report DIR] [--simulate N]
+USAGE = """usage: torchspore run [--device CPU|GPU|Ascend] [--explain] [--lenient | --strict-imports] [--report DIR] [--simulate N]
                       (script.py | nb.ipynb | -m module | -c code) [words …]
 
 Runs a MindSpore program on PyTorch, unchanged.
@@ -20,7 +20,9 @@ Runs a MindSpore program on PyTorch, unchanged.
   --explain       prints at the end what each context option did
   --report DIR    writes DIR/report.html: what each option did, the loss of each step, time, memory, versions
   --simulate N    this process stands for N devices: what is split over them runs here, with the numbers of each (TORCHSPORE_SIMULATE=N)
-  --lenient       a MindSpore name that is missing here is an error where it is first used, not where it is imported
+  --lenient       imports of missing MindSpore names always succeed, and the first use raises; without this option an import
+                  inside a `try` that catches ImportError raises
+  --strict-imports  imports of missing MindSpore names always raise
 
 A notebook's cells run in their order, in its folder; an error names the cell and its line. What it hands to a shell is refused.
 """
@@ -29,7 +31,7 @@ EXPLAIN = """usage: torchspore explain [--device CPU|GPU|Ascend] (script.py | no
 Runs the program as `torchspore run` does, then prints each option that was set or that acted: its value, where the value came from,
 and what came of it here; and of each data pipeline who waited for whom.
 """
-OPTIONS = ("--device", "--explain", "--lenient", "--report", "--simulate")
+OPTIONS = ("--device", "--explain", "--lenient", "--report", "--simulate", "--strict-imports")
 DEVICES = ("CPU", "GPU", "Ascend")
 USAGE_ERROR = 2
 
@@ -49,6 +51,7 @@ class Request:
     device: str | None = None
     explain: bool = False
     lenient: bool = False
+    strict_imports: bool = False
     report: str | None = None
     simulate: str | None = None
 
@@ -58,8 +61,8 @@ def parse(words: Sequence[str]) -> Request:
     asked, rest = Request(), list(words)
     while rest:
         word = rest.pop(0)
-        if word in ("--explain", "--lenient"):
-            asked = replace(asked, **{word[2:]: True})
+        if word in ("--explain", "--lenient", "--strict-imports"):
+            asked = replace(asked, **{word[2:].replace("-", "_"): True})
         elif word == "--device" or word.startswith("--device="):
             name = word.partition("=")[2] if "=" in word else _next(rest, "--device", "a device: CPU, GPU or Ascend")
             asked = replace(asked, device=_device(name))
@@ -120,6 +123,8 @@ def run(words: Sequence[str]) -> int:
         os.environ["TORCHSPORE_SIMULATE"] = request.simulate
     if request.lenient:
         os.environ["TORCHSPORE_LENIENT"] = "1"
+    if request.strict_imports:
+        os.environ["TORCHSPORE_STRICT_IMPORTS"] = "1"
     if request.explain:
         from torchspore.context import effects
 

@@ -12,7 +12,7 @@ import math
 import operator
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
@@ -364,17 +364,27 @@ def infer_out_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
 # ---- as a decorator, and the names of 1.x
 
 
+def _flatten(arguments: Mapping[str, Any], collector: str | None) -> dict[str, Any]:
+    """Return bound arguments by name, with the items of the `**kwargs` parameter `collector` next to the others."""
+    flat = dict(arguments)
+    return {**flat.pop(collector, {}), **flat} if collector is not None else flat
+
+
 def args_type_check(*type_args: Any, **type_kwargs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorates a function whose arguments are of these types, given by place or name; None is let through where it is the default."""
+    """Decorate a function so that it raises TypeError for arguments of other types. Types are listed by position or by name.
+
+    None is accepted for every argument. A type for a name that the function collects in `**kwargs` is checked there.
+    """
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(function)
-        wanted = signature.bind_partial(*type_args, **type_kwargs).arguments
+        collector = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), None)
+        types = _flatten(signature.bind_partial(*type_args, **type_kwargs).arguments, collector)
 
         @functools.wraps(function)
         def checked(*args: Any, **kwargs: Any) -> Any:
-            for name, value in signature.bind(*args, **kwargs).arguments.items():
-                if name in wanted and value is not None and not isinstance(value, wanted[name]):
-                    raise TypeError(message(_wrote(name, value, function.__name__), f"{_names(wanted[name])}, got {type(value).__name__}"))
+            for name, value in _flatten(signature.bind(*args, **kwargs).arguments, collector).items():
+                if name in types and value is not None and not isinstance(value, types[name]):
+                    raise TypeError(message(_wrote(name, value, function.__name__), f"{_names(types[name])}, got {type(value).__name__}"))
             return function(*args, **kwargs)
 
         return checked

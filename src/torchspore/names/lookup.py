@@ -3,20 +3,17 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any
 
 from torchspore.base.suggest import VERY_NEAR, closest
 from torchspore.base.text import with_hint
 from torchspore.errors import ModuleNotOffered, NotOffered
-from torchspore.names import homes, listing, slips
+from torchspore.names import homes, listing, placeholders, slips
 
 ROOT = "mindspore"
-LENIENT = "TORCHSPORE_LENIENT"
-"""Set to 1 by `torchspore run --lenient`."""
 FRONT_END = "torchspore.mindspore"
 # The opcode of `from module import name`, looked up here so that `dis` is imported only when a name is missing.
 _FROM = "IMPORT_FROM"
@@ -129,23 +126,6 @@ class MovedModule(ModuleType):
         return _answer(public_path(self.__name__), name)
 
 
-class Absent:
-    """Stands for a missing name that a program has imported, where it runs leniently: to use it is the error."""
-
-    def __init__(self, text: str, name: str) -> None:
-        self.__dict__.update(_text=text, _name=name)
-
-    def _raise(self, *_: Any, **__: Any) -> NoReturn:
-        raise NotOffered(self._text, name=self._name)
-
-    __call__ = __getitem__ = __iter__ = __mro_entries__ = __setattr__ = _raise
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):          # asked for by Python itself: by isinstance, pickle and the like
-            raise AttributeError(name)
-        self._raise()
-
-
 def missing(module_name: str) -> Callable[[str], Any]:
     """Makes the `__getattr__` of a front-end module: it finds moved names and submodules, and else says what is missing."""
     module = public_path(module_name)
@@ -174,10 +154,11 @@ def _answer(module: str, name: str) -> Any:
         return _meant(slips.SLIPS[path])
     if (found := _imported(path)) is not None:
         return found
-    if _asked_by_from():
-        if os.environ.get(LENIENT) == "1":
-            return Absent(text_for(path), name)
-        raise ModuleNotOffered(text_for(path), name=path)
+    if is_asked_by_from():
+        if placeholders.may_stand_in():
+            placeholders.warn_of(path, text_for(path))
+            return placeholders.MissingName(path, text_for(path))
+        raise ModuleNotOffered(import_text(path), name=path)
     raise NotOffered(text_for(path), name=name)
 
 
@@ -231,7 +212,7 @@ def _importable(path: str) -> str:
     return path if root is not None and root is sys.modules.get(FRONT_END) else front_end_path(path)
 
 
-def _asked_by_from() -> bool:
+def is_asked_by_from() -> bool:
     """Whether the module is being asked by `from module import name`.
 
     Python replaces an AttributeError there by a text of its own, so that ours would be lost: it needs an ImportError.
@@ -284,6 +265,13 @@ def text_for(path: str) -> str:
     near = nearest(path)
     text = f"{path} is not in torchspore{_standing(path)}"
     return with_hint(text, f"the nearest name here is {near}") if near else text
+
+
+def import_text(path: str) -> str:
+    """Return what the ImportError for a missing `path` says: `text_for`, and the option that defers the error to the first use."""
+    text, _, hint = text_for(path).partition("\n\nhint: ")
+    later = "`torchspore run --lenient` raises this error only where the name is first used"
+    return with_hint(text, f"{hint.removesuffix('.')}; {later}" if hint else later)
 
 
 def _standing(path: str) -> str:

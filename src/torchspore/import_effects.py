@@ -1,0 +1,33 @@
+"""What `import mindspore` changes in a process besides its own modules, because programs rely on it."""
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+
+PROTOBUF_VARIABLE = "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"
+
+
+def apply() -> None:
+    """Make `PIL.Image` reachable as an attribute of `PIL`, and select protobuf's Python implementation, as MindSpore's import does.
+
+    `PIL.Image` loads at its first use. A value of the protobuf variable in the environment is kept.
+    """
+    os.environ.setdefault(PROTOBUF_VARIABLE, "python")
+    _load_lazily("PIL.Image")
+
+
+def _load_lazily(name: str) -> None:
+    """Put the module `name` into `sys.modules` so that its code runs at the first access to an attribute."""
+    parent, _, child = name.rpartition(".")
+    if name in sys.modules or importlib.util.find_spec(parent) is None:
+        return
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.loader is None:
+        return
+    loader = importlib.util.LazyLoader(spec.loader)
+    spec.loader = loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    loader.exec_module(module)
+    setattr(sys.modules[parent], child, module)
