@@ -173,8 +173,8 @@ def test_lenient_raises_where_a_missing_name_is_first_used(use: str, run: RunFix
     assert (ended.code, ended.out) == (1, "imported\n")
     lines = ended.err.splitlines()
     assert lines[0] == (
-        "old.py:1: UserWarning: mindspore.nn.Conv7d is not in torchspore yet, and MindSpore 2.10 has no such name. The import succeeds, and "
-        "the first use of the name raises an error."
+        "old.py:1: UserWarning: mindspore.nn.Conv7d is not in torchspore yet, and MindSpore 2.10 has no such name. The import succeeds, "
+        "and the first use of the name raises an error."
     )
     assert lines[3:8] == [
         '  File "old.py", line 6, in <module>', "    late()", '  File "old.py", line 5, in late', f"    {use}",

@@ -53,7 +53,7 @@ def _compiled_classes(file: Any) -> dict[str, Any]:
 
         pool = upb.DescriptorPool()
         pool.AddSerializedFile(file.SerializeToString())
-        classes = {}
+        classes: dict[str, Any] = {}
         for message in file.message_type:
             for path in (message.name, *(f"{message.name}.{nested.name}" for nested in message.nested_type)):
                 descriptor = pool.FindMessageTypeByName(f"{file.package}.{path}")

@@ -20,7 +20,7 @@ class MindSporeDistribution(importlib.metadata.Distribution):
                     "Summary: torchspore, which runs MindSpore programs on PyTorch\n")
         return "mindspore\n" if filename == "top_level.txt" else None
 
-    def locate_file(self, path: str | os.PathLike[str]) -> Path:  # type: ignore[override]
+    def locate_file(self, path: str | os.PathLike[str]) -> Path:
         """Return where a file of the distribution is: below the folder that holds the front end."""
         return Path(__file__).resolve().parents[1] / path
 

@@ -9,25 +9,31 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, FrameType
 
-_CATCHING = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+_IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
+_BASES = frozenset({"Exception", "BaseException"})
 _OURS = str(Path(__file__).resolve().parents[1]) + "/"
 _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"] + "/"
 _RUNNERS = tuple(f"/site-packages/{name}/" for name in ("_pytest", "pluggy", "IPython", "ipykernel", "nbclient", "xdist", "execnet"))
 
-_handled_lines: dict[str, list[tuple[int, int]]] = {}
-"""By file, the first and last lines of blocks whose ImportError the program handles."""
+_handled_blocks: dict[str, list[tuple[int, int, bool]]] = {}
+"""By file, the first and last line of blocks whose ImportError the program handles, and whether the handler names ImportError."""
 
 
 def is_guarded() -> bool:
     """Return whether a frame of the program would catch an ImportError raised now and go on without the import.
 
-    A `try` whose handler ends by raising again does not count: it only changes the message. `with` blocks of `contextlib.suppress`,
-    `pytest.raises` and the like count.
+    The frame of the import statement counts with any handler that catches ImportError. Frames around it, which import the program's
+    modules or call its functions, count only if the handler names ImportError: `except Exception` there is a report of any failure.
+    A handler that ends by raising again never counts, because it only changes the message. `with` blocks of `contextlib.suppress`,
+    `pytest.raises` and the like count as handlers.
     """
     frame: FrameType | None = sys._getframe(1)
+    is_innermost = True
     while frame is not None:
-        if _is_program(frame.f_code.co_filename) and _handles(frame):
-            return True
+        if _is_program(frame.f_code.co_filename):
+            if _handles(frame, is_innermost):
+                return True
+            is_innermost = False
         frame = frame.f_back
     return False
 
@@ -38,17 +44,18 @@ def _is_program(filename: str) -> bool:
     return not filename.startswith(_STANDARD_LIBRARY) or "/site-packages/" in filename
 
 
-def _handles(frame: FrameType) -> bool:
+def _handles(frame: FrameType, is_innermost: bool) -> bool:
     filename, line = frame.f_code.co_filename, frame.f_lineno
-    if filename not in _handled_lines:
+    if filename not in _handled_blocks:
         source = "".join(linecache.getlines(filename, frame.f_globals))
-        if not source:
-            return _is_in_any_try(frame.f_code, frame.f_lasti)
         try:
-            _handled_lines[filename] = list(_handled_blocks(ast.parse(source)))
+            tree = ast.parse(source) if source else None
         except (SyntaxError, ValueError, RecursionError):
-            return _is_in_any_try(frame.f_code, frame.f_lasti)
-    return any(first <= line <= last for first, last in _handled_lines[filename])
+            tree = None
+        if tree is None:
+            return is_innermost and _is_in_any_try(frame.f_code, frame.f_lasti)
+        _handled_blocks[filename] = list(_find_handled_blocks(tree))
+    return any(first <= line <= last and (is_innermost or is_named) for first, last, is_named in _handled_blocks[filename])
 
 
 def _is_in_any_try(code: CodeType, offset: int) -> bool:
@@ -59,32 +66,31 @@ def _is_in_any_try(code: CodeType, offset: int) -> bool:
     return parse is not None and any(entry.start <= offset < entry.end for entry in parse(code))
 
 
-def _handled_blocks(tree: ast.AST) -> Iterator[tuple[int, int]]:
+def _find_handled_blocks(tree: ast.AST) -> Iterator[tuple[int, int, bool]]:
     for node in ast.walk(tree):
-        is_handled = (
-            any(_catches_imports(handler.type) and not _raises_again(handler) for handler in node.handlers) if isinstance(node, ast.Try)
-            else any(_expects_import_error(item.context_expr) for item in node.items) if isinstance(node, ast.With) else False
-        )
-        if is_handled:
-            body = node.body  # type: ignore[attr-defined]
-            yield body[0].lineno, body[-1].end_lineno
+        if isinstance(node, ast.Try):
+            kinds = [_caught_names(handler.type) for handler in node.handlers if not isinstance(handler.body[-1], ast.Raise)]
+        elif isinstance(node, ast.With):
+            kinds = [_argument_names(item.context_expr) & _IMPORT_ERRORS for item in node.items]
+        else:
+            continue
+        names = frozenset().union(*kinds)
+        if names & (_IMPORT_ERRORS | _BASES):
+            yield node.body[0].lineno, node.body[-1].end_lineno or node.body[-1].lineno, bool(names & _IMPORT_ERRORS)
 
 
-def _catches_imports(kind: ast.expr | None) -> bool:
+def _caught_names(kind: ast.expr | None) -> frozenset[str]:
+    """Return the names of the exception classes in `except kind`; a bare `except` catches BaseException."""
     if kind is None:
-        return True
+        return frozenset({"BaseException"})
     if isinstance(kind, ast.Tuple):
-        return any(_catches_imports(item) for item in kind.elts)
-    return (kind.id if isinstance(kind, ast.Name) else getattr(kind, "attr", "")) in _CATCHING
+        return frozenset().union(*map(_caught_names, kind.elts))
+    return frozenset({kind.id if isinstance(kind, ast.Name) else getattr(kind, "attr", "")})
 
 
-def _raises_again(handler: ast.ExceptHandler) -> bool:
-    return isinstance(handler.body[-1], ast.Raise)
-
-
-def _expects_import_error(expression: ast.expr) -> bool:
-    """Return whether `expression` is a call with an ImportError among its arguments, such as `suppress(ImportError)`."""
+def _argument_names(expression: ast.expr) -> frozenset[str]:
+    """Return the names of exception classes among the arguments of a call such as `suppress(ImportError)`."""
     if not isinstance(expression, ast.Call):
-        return False
+        return frozenset()
     arguments = [*expression.args, *(keyword.value for keyword in expression.keywords)]
-    return any(_catches_imports(item) for item in arguments if isinstance(item, (ast.Name, ast.Attribute, ast.Tuple)))
+    return frozenset().union(*(_caught_names(item) for item in arguments if isinstance(item, (ast.Name, ast.Attribute, ast.Tuple))))
