@@ -3,8 +3,7 @@
 
     .oracle/bin/python tools/record_inside.py        writes src/torchspore/names/mindspore_2_10_{private,classes,imports}.txt
 
-A line of the first is a module and its names, private ones or those of a private module, that were defined there. A line of the second
-is a class, the classes that it is derived from, and the attributes that it adds to theirs: its own, and those that its methods give to
+A line of the first is a module and its names, private ones or those of a private module, that MindSpore defines. A line of the second is a class, the classes that it is derived from, and the attributes that it adds to theirs: its own, and those that its methods give to
 `self`. Classes that nothing but operators are left out. A line of the third is a module and the modules that it has imported, under the
 names that they have there (`np=numpy`): programs import them from there.
 """
@@ -35,9 +34,11 @@ BASES = ("mindspore.nn.cell.Cell", "mindspore.nn.optim.optimizer.Optimizer", "mi
 LEFT_OUT = ("mindspore.nn.probability", "mindspore.boost", "mindspore.dataset.core", "mindspore.nn.optim.thor", "mindspore.parallel._tensor")
 SKIPPED = (
     "mindspore._extends", "mindspore.graph_pass", "mindspore._check_jit_forbidden_api", "mindspore.parallel.cluster", "mindspore._akg",
-    "mindspore.ops._op_impl", "mindspore.ops._grad_experimental", "mindspore.ops._vmap", "mindspore.train._utils_", "mindspore.numpy.fft",
-    "mindspore.experimental", "mindspore.run_check", "mindspore.mindrecord", "mindspore.scipy", "mindspore._c_", "mindspore.graph._parse", "mindspore.graph._pijit", "mindspore.ops.composite.multitype_ops",
+    "mindspore.ops._op_impl", "mindspore.ops._vmap", "mindspore.train._utils_", "mindspore.numpy.fft",
+    "mindspore.experimental", "mindspore.run_check", "mindspore.mindrecord", "mindspore.scipy", "mindspore.graph._parse", "mindspore.graph._pijit", "mindspore.ops.composite.multitype_ops",
 )
+EXTENSIONS = ("mindspore._c_expression", "mindspore._c_dataengine", "mindspore._c_mindrecord")
+"""Compiled modules, which pkgutil does not walk. What they hold is public there; programs import it from there."""
 
 
 def modules() -> Iterator[ModuleType]:
@@ -48,13 +49,17 @@ def modules() -> Iterator[ModuleType]:
         if is_wanted(information.name) and not information.name.startswith(SKIPPED):
             with contextlib.suppress(BaseException), contextlib.redirect_stdout(io.StringIO()):
                 yield importlib.import_module(information.name)
+    for name in EXTENSIONS:
+        extension = importlib.import_module(name)
+        yield extension
+        yield from (value for value in vars(extension).values() if inspect.ismodule(value) and value.__name__.startswith(f"{name}."))
 
 
-def is_defined_in(value: object, module: ModuleType) -> bool:
-    """Whether a class or function was defined in the module, or the value has no home of its own, as a constant."""
+def is_of_mindspore(value: object) -> bool:
+    """Return whether MindSpore defines the class or function, or the value has no module, as a constant."""
     home = getattr(value, "__module__", None)
     is_value = (home is None and not callable(value)) or type(value).__module__.startswith(ROOT)
-    return not inspect.ismodule(value) and (home == module.__name__ or is_value)
+    return not inspect.ismodule(value) and (str(home).startswith(ROOT) or is_value)
 
 
 def compact(attributes: dict[str, set[str]]) -> Iterator[str]:
@@ -86,7 +91,7 @@ def main() -> None:
         inside = not is_public(module.__name__)
         names = [
             name for name, value in vars(module).items()
-            if not name.startswith("__") and (inside or name.startswith("_")) and is_defined_in(value, module)
+            if not name.startswith("__") and (inside or name.startswith("_")) and is_of_mindspore(value)
         ]
         if names:
             private[module.__name__] = sorted(names)
