@@ -92,38 +92,6 @@ class String(Type):
     """Text."""
 
 
-class List(Type):
-    """A list."""
-
-
-class Tuple(Type):
-    """A tuple."""
-
-
-class Dict(Type):
-    """A dictionary."""
-
-
-class Slice(Type):
-    """A slice."""
-
-
-class TensorType(Type):
-    """A tensor."""
-
-
-class TypeNone(Type):
-    """None."""
-
-
-class TypeNull(Type):
-    """No type at all."""
-
-
-class Function(Type):
-    """A function."""
-
-
 bool_ = Bool("bool", "Bool", 8, torch.bool, np.bool_)
 int8 = Int("int8", "Int8", 8, torch.int8, np.int8)
 int16 = Int("int16", "Int16", 16, torch.int16, np.int16)
@@ -143,8 +111,7 @@ float8_e4m3fn = Float("float8_e4m3fn", "Float8E4M3FN", 8, torch.float8_e4m3fn)
 float8_e5m2 = Float("float8_e5m2", "Float8E5M2", 8, torch.float8_e5m2)
 
 number, int_, uint, float_ = Number("number", "Number"), Int("int", "Int"), UInt("uint", "UInt"), Float("float", "Float")
-string, list_, tuple_ = String("string_", "String"), List("list_", "List"), Tuple("tuple_", "Tuple")
-tensor_type, type_none, null = TensorType("tensor", "Tensor"), TypeNone("type_none", "None"), TypeNull("Null", "Null")
+string = String("string_", "String")
 
 STORED: tuple[Number, ...] = (
     bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32, float64, bfloat16, complex64, complex128,
@@ -152,14 +119,10 @@ STORED: tuple[Number, ...] = (
 )
 """Every dtype that a Tensor can have."""
 
-_BY_NAME: dict[str, Type] = {
-    t._name: t for t in (*STORED, number, int_, uint, float_, string, list_, tuple_, tensor_type, type_none, null)
-}
+_BY_NAME: dict[str, Type] = {t._name: t for t in (*STORED, number, int_, uint, float_, string)}
 FROM_TORCH: dict[torch.dtype, Number] = {t._torch: t for t in STORED if t._torch is not None}
 _FROM_NUMPY: dict[np.dtype[Any], Number] = {np.dtype(t._numpy): t for t in STORED if t._numpy is not None}
-_FROM_PYTHON: dict[type, Type] = {
-    bool: bool_, int: int64, float: float64, complex: complex128, str: string, list: list_, tuple: tuple_, type(None): type_none,
-}
+_FROM_PYTHON: dict[type, Type] = {bool: bool_, int: int64, float: float64, complex: complex128, str: string}
 
 
 def named(name: str) -> Type:

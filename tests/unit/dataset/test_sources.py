@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import mindspore.dataset as ds
 import numpy as np
@@ -108,3 +109,24 @@ def test_image_folder(tmp_path: Path) -> None:
     assert [int(row["label"]) for row in chosen] == [7] and chosen[0]["image"].ndim == 1
     with pytest.raises(RuntimeError, match="expected images in its folders"):
         rows(ds.ImageFolderDataset(str(tmp_path), extensions=[".bmp"]))
+
+
+class _WithoutLength:
+    def __getitem__(self, index: int) -> tuple[np.ndarray, ...]:
+        return (np.array([index]),)
+
+
+class _WithoutLengthButIterable(_WithoutLength):
+    def __iter__(self) -> Any:
+        return iter([(np.array([1]),)])
+
+
+@pytest.mark.parametrize("source", [_WithoutLength(), _WithoutLengthButIterable()])
+@pytest.mark.parametrize("use", [lambda d: list(d.create_tuple_iterator()), lambda d: d.get_dataset_size(), lambda d: list(d.batch(2))])
+def test_a_source_with_getitem_and_without_len_is_refused(source: Any, use: Any) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        use(ds.GeneratorDataset(source, ["column"]))
+    assert str(caught.value) == (
+        f"GeneratorDataset(source={type(source).__name__}): __getitem__ without __len__: expected a source with both methods, or an "
+        f"iterable with __iter__ alone.\n\nhint: define __len__(self) on {type(source).__name__}."
+    )

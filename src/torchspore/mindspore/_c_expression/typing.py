@@ -8,28 +8,45 @@ from torchspore.engine.dtypes import (
     BFloat,
     Bool,
     Complex,
-    Dict,
     Float,
-    Function,
     Int,
-    List,
     Number,
-    Slice,
     String,
-    TensorType,
-    Tuple,
     Type,
-    TypeNone,
-    TypeNull,
     UInt,
 )
+from torchspore.engine.structured_types import (
+    COOTensorType,
+    CSRTensorType,
+    Dict,
+    EnvType,
+    External,
+    Function,
+    List,
+    RefKeyType,
+    RefType,
+    RowTensorType,
+    Slice,
+    SymbolicKeyType,
+    TensorType,
+    Tuple,
+    TypeEllipsis,
+    TypeNone,
+    TypeNull,
+    TypeType,
+    UndeterminedType,
+    list_,
+    tensor_type,
+    tuple_,
+    type_none,
+)
 
-kBool, kString, kNumber, kTypeNone = dtypes.bool_, dtypes.string, dtypes.number, dtypes.type_none
-kList, kTuple = dtypes.list_, dtypes.tuple_
+kBool, kString, kNumber, kTypeNone = dtypes.bool_, dtypes.string, dtypes.number, type_none
+kList, kTuple = list_, tuple_
 kInt8, kInt16, kInt32, kInt64 = dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64
 kUInt8, kUInt16, kUInt32, kUInt64 = dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64
 kFloat16, kFloat32, kFloat64, kBFloat16 = dtypes.float16, dtypes.float32, dtypes.float64, dtypes.bfloat16
-kComplex64, kComplex128, kTensorType = dtypes.complex64, dtypes.complex128, dtypes.tensor_type
+kComplex64, kComplex128, kTensorType = dtypes.complex64, dtypes.complex128, tensor_type
 
 
 def is_subclass(one: Any, other: Any) -> bool:
@@ -44,6 +61,7 @@ def type_size_in_bytes(dtype: Type) -> Any:
 
 
 __all__ = [
-    "BFloat", "Bool", "Complex", "Dict", "Float", "Function", "Int", "List", "Number", "Slice", "String", "TensorType", "Tuple", "Type",
-    "TypeNone", "TypeNull", "UInt", "is_subclass", "type_size_in_bytes",
+    "BFloat", "Bool", "COOTensorType", "CSRTensorType", "Complex", "Dict", "EnvType", "External", "Float", "Function", "Int", "List",
+    "Number", "RefKeyType", "RefType", "RowTensorType", "Slice", "String", "SymbolicKeyType", "TensorType", "Tuple", "Type", "TypeEllipsis",
+    "TypeNone", "TypeNull", "TypeType", "UInt", "UndeterminedType", "is_subclass", "type_size_in_bytes",
 ]

@@ -11,14 +11,9 @@ from torchspore.engine.dtypes import (
     Complex,
     Float,
     Int,
-    List,
     Number,
-    Slice,
     String,
-    TensorType,
-    Tuple,
     Type,
-    TypeNone,
     UInt,
     bfloat16,
     bool_,
@@ -35,17 +30,35 @@ from torchspore.engine.dtypes import (
     int32,
     int64,
     int_,
-    list_,
     number,
     string,
-    tensor_type,
-    tuple_,
-    type_none,
     uint,
     uint8,
     uint16,
     uint32,
     uint64,
+)
+from torchspore.engine.structured_types import (
+    Dict,
+    Function,
+    List,
+    Slice,
+    TensorType,
+    Tuple,
+    TypeNone,
+    coo_tensor,
+    csr_tensor,
+    env_type,
+    function,
+    index_slices,
+    list_,
+    symbolic_key,
+    tensor_type,
+    tuple_,
+    type_none,
+    type_refkey,
+    type_type,
+    undetermined,
 )
 
 bool = bool_
@@ -65,14 +78,17 @@ number_type = (*int_type, *uint_type, float16, float32, float64, bfloat16, compl
 all_types = (bool_, *number_type)
 
 
+_CONTAINERS = ((list, list_), (tuple, tuple_), (type(None), type_none))
+
+
 def dtype_to_nptype(type_: Type) -> Any:
     """The NumPy type of a dtype. Raises TypeError where there is none."""
     return _engine.to_numpy(type_)
 
 
 def pytype_to_dtype(obj: Any) -> Type:
-    """The dtype for a Python or NumPy type. Raises TypeError for anything else."""
-    return _engine.from_python(obj)
+    """Return the dtype for a Python or NumPy type. Raises TypeError for anything else."""
+    return next((type_ for python, type_ in _CONTAINERS if obj is python), None) or _engine.from_python(obj)
 
 
 def dtype_to_pytype(type_: Type) -> Any:
@@ -118,7 +134,7 @@ def _issubclass_(type_: Any, dtype: Any) -> Any:
     """Whether a dtype or type of MindSpore's is `dtype` or of its kind: float32 is a number and a Float."""
     if isinstance(dtype, type):
         return isinstance(type_, dtype) or (isinstance(type_, type) and issubclass(type_, dtype))
-    return isinstance(type_, type(dtype)) if dtype in (number, float_, int_, uint) else type_ == dtype
+    return isinstance(type_, type(dtype)) if dtype in (number, float_, int_, uint, tensor_type, tuple_, list_) else type_ == dtype
 
 
 _dtype_to_nptype, _dtype_to_pytype = dtype_to_nptype, dtype_to_pytype
@@ -126,8 +142,10 @@ _pytype_to_dtype, _get_py_obj_dtype = pytype_to_dtype, get_py_obj_dtype
 
 
 __all__ = [
-    "Bool", "Complex", "Float", "Int", "List", "Number", "Slice", "String", "TensorType", "Tuple", "Type",
-    "all_types", "bfloat16", "bool", "bool_", "byte", "cdouble", "cfloat", "complex64", "complex128", "complex_type", "double",
+    "Bool", "Complex", "Dict", "Float", "Function", "Int", "List", "Number", "Slice", "String", "TensorType", "Tuple", "Type",
+    "all_types", "bfloat16", "bool", "bool_", "byte", "cdouble", "cfloat", "complex64", "complex128", "complex_type",
+    "coo_tensor", "csr_tensor", "double", "env_type", "function", "index_slices", "symbolic_key", "type_refkey", "type_type",
+    "undetermined",
     "dtype_to_nptype", "dtype_to_pytype", "float", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "float_", "float_type",
     "get_py_obj_dtype",
     "half", "int", "int16", "int32", "int64", "int8", "int_", "int_type", "intc", "intp", "list_", "long", "number", "number_type",

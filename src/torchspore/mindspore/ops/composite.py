@@ -13,6 +13,7 @@ from torchspore.engine import dtypes
 from torchspore.engine.front import FRONT
 from torchspore.engine.precision import changed, lowered_to
 from torchspore.engine.rows import RowsBase
+from torchspore.engine.structured_types import TensorType
 from torchspore.engine.tensor import TensorBase, raw, transform, wrap
 from torchspore.errors import NotFinite
 from torchspore.mindspore.common.flags import precision_flag, report_compiler_flags
@@ -55,7 +56,7 @@ class MultitypeFuncGraph:
 
 def _is_of(value: Any, kind: Any) -> bool:
     if isinstance(kind, dtypes.Type):
-        if isinstance(kind, dtypes.TensorType):
+        if isinstance(kind, TensorType):
             return isinstance(value, TensorBase)
         if isinstance(value, TensorBase):
             return False

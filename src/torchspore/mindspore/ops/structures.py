@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import device, dtypes
+from torchspore.engine import device, dtypes, structured_types
 from torchspore.engine.create import constant
 from torchspore.engine.tensor import TensorBase
 from torchspore.mindspore.ops.activation import as_dtype
@@ -187,11 +188,25 @@ def broadcast_gradient_args(x_shape: tuple[int, ...], y_shape: tuple[int, ...]) 
 
 @op(raw_arguments=True)
 def typeof(x: Any) -> Any:
-    """The MindSpore type of a value: a dtype for a number, the type of Tensors for a Tensor, else its Python type."""
-    for kind, dtype in ((bool, dtypes.bool_), (int, dtypes.int64), (float, dtypes.float32), (str, dtypes.string)):
-        if isinstance(x, kind):
-            return dtype
-    return dtypes.tensor_type if isinstance(x, TensorBase) else type(x)
+    """Return the MindSpore type of a value, such as `Int64`, `Tensor[Float32]` or `Tuple[Tensor[Float32],String]`.
+
+    The type of a Python object that MindSpore has no type for is External.
+    """
+    return structured_types.type_of(x, _sparse_types())
+
+
+@functools.cache
+def _sparse_types() -> dict[type, Any]:
+    """Return, for each class of sparse Tensors, a function that describes the type of one: the dtypes of its parts and its rank."""
+    from torchspore.mindspore.common.sparse_tensor import COOTensor, CSRTensor
+
+    def describe(kind: Any, sparse: Any, *parts: Any) -> Any:
+        return kind(*(part.dtype for part in parts), *(dtypes.int64 for _ in sparse.shape))
+
+    return {
+        COOTensor: lambda t: describe(structured_types.COOTensorType, t, t.indices, t.values),
+        CSRTensor: lambda t: describe(structured_types.CSRTensorType, t, t.indptr, t.indices, t.values),
+    }
 
 
 @op(raw_arguments=True)

@@ -87,6 +87,7 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
             raise failed(f"{self._place}.__len__", error) from error
 
     def _size(self) -> int | None:
+        self._check_length()
         if self.batch_sampler is not None:
             return len(self.batch_sampler) if hasattr(self.batch_sampler, "__len__") else sum(1 for _ in self.batch_sampler)
         return super()._size() if self._indexable else None
@@ -173,7 +174,16 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         except Exception as error:
             raise failed(self._place, error) from error
 
+    def _check_length(self) -> None:
+        """Raise PipelineError if the source has `__getitem__` but no `__len__`: reading it would never end."""
+        if not self._indexable and hasattr(self.source, "__getitem__"):
+            raise PipelineError(message(
+                f"{self._place}: __getitem__ without __len__", "a source with both methods, or an iterable with __iter__ alone",
+                hint=f"define __len__(self) on {type(self.source).__name__}",
+            ))
+
     def _values(self) -> Iterator[Any]:
+        self._check_length()
         source = self.source
         if self._first_rows is not None:
             yield from self._first_rows
@@ -185,10 +195,8 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
                     yield next(source)
                 except StopIteration:
                     return
-        elif callable(source):
+        else:
             yield from source()
-        else:  # __getitem__ without __len__
-            yield from iter(source)
 
     def _row(self, value: Any) -> Row:
         values, names = tree.listed(value), self.column_names
