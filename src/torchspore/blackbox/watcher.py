@@ -18,8 +18,6 @@ from typing import Any
 from torchspore.blackbox import stacks, writing
 from torchspore.blackbox.board import ENDED, RECORDED, Board, Running, contents, shared_file
 
-CODE = 124
-"""The exit code of a program that was ended, as of `timeout`; 137 where Python itself could not end it."""
 _TICK, _IDLE = 0.1, 0.5
 """Seconds between two looks, and while nothing is asked for."""
 _WRITTEN, _EXPORTED = 0.5, 0.8
@@ -108,7 +106,7 @@ class Watcher:
     def _end(self, late: Running) -> None:
         """Says what hangs and where, has the program write its part of the record, and ends it and all its children."""
         seconds = (time.monotonic_ns() - late.start) / 1e9
-        dump = self._stacks(self.process)
+        dump = self._stacks_by_listener() or self._stacks(self.process)
         workers = {child: self._stacks(child, 0.1) for child in children(self.process)[:_WORKERS]} if late.kind == "data" else {}
         line = stacks.user_line(stacks.of_thread(dump, late.thread))
         inner = stacks.others(dump, late.thread) if late.kind == "data" else []
@@ -129,13 +127,21 @@ class Watcher:
         except OSError:
             pass
         kill_children(self.process, signal.SIGKILL)
-        self._call(f"exit {CODE}")
+        self._call(f"exit {stacks.EXIT_CODE}")
+        if not self._has_ended():
+            if _handles(self.process, stacks.EXIT_SIGNAL):      # C code holds Python's lock, or a print hangs
+                os.kill(self.process, stacks.EXIT_SIGNAL)
+            if not self._has_ended():
+                os.kill(self.process, signal.SIGKILL)
+        kill_children(self.process, signal.SIGKILL)
+
+    def _has_ended(self) -> bool:
+        """Return whether the program ends within 0.2 s."""
         for _ in range(20):
             if os.getppid() != self.process or _is_zombie(self.process):
-                return
+                return True
             time.sleep(0.01)
-        os.kill(self.process, signal.SIGKILL)
-        kill_children(self.process, signal.SIGKILL)
+        return False
 
     def _shown(self, late: Running) -> str:
         """The operator by MindSpore's name, where a mark tells it, and by torch's."""
@@ -144,6 +150,12 @@ class Watcher:
         kernel = next((running.name for running in of_thread if "::" in running.name), "")
         return f"{marked} ({kernel})" if marked and kernel else marked or kernel or late.name
 
+    def _stacks_by_listener(self) -> str:
+        """Return the stacks of all threads as the program's own thread writes them; empty if Python cannot run there."""
+        before = os.fstat(self.handles.stacks).st_size
+        self._call("stacks")
+        return self._read_stacks(before, _WRITTEN)
+
     def _stacks(self, process: int, seconds: float = _WRITTEN) -> str:
         """All threads of the program, or of a child that was forked from it, as faulthandler writes them."""
         before = os.fstat(self.handles.stacks).st_size
@@ -151,6 +163,10 @@ class Watcher:
             os.kill(process, stacks.SIGNAL)
         except OSError:
             return ""
+        return self._read_stacks(before, seconds)
+
+    def _read_stacks(self, before: int, seconds: float) -> str:
+        """Return what is written to the file of stacks after its first `before` bytes, once it stops growing, within `seconds`."""
         end, size = time.monotonic() + seconds, before
         while time.monotonic() < end:
             time.sleep(0.03)
@@ -158,6 +174,8 @@ class Watcher:
             if now == size and now > before:
                 break
             size = now
+        if size == before:
+            return ""
         return stacks.without_ours(contents(self.handles.stacks)[before:].decode("utf-8", "replace"))
 
     def _own_part(self, cause: dict[str, Any]) -> bool:
@@ -259,6 +277,16 @@ def _state(process: int) -> str:
         return ""
 
 
+def _handles(process: int, number: int) -> bool:
+    """Return whether a process has a handler for a signal. The default action would end it with another exit code."""
+    try:
+        with open(f"/proc/{process}/status", encoding="ascii", errors="replace") as file:
+            caught = next(line for line in file if line.startswith("SigCgt:"))
+    except (OSError, StopIteration):
+        return False
+    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+
+
 def _is_stopped(process: int) -> bool:
     return _state(process) in ("T", "t")
 
@@ -302,7 +330,7 @@ def main(words: list[str]) -> None:
     Watcher(Handles(*map(int, words))).run()
 
 
-__all__ = ["CODE", "Handles", "Watcher", "children", "kill_children", "main", "shared_file"]
+__all__ = ["Handles", "Watcher", "children", "kill_children", "main", "shared_file"]
 
 if __name__ == "__main__":
     main(sys.argv[1:])

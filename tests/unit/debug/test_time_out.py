@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from running import Run
 
-from torchspore.blackbox import watcher
+from torchspore.blackbox import stacks, watcher
 
 WITHOUT_NATIVE = {"TORCHSPORE_NO_NATIVE": "1"}
 SVD = """
@@ -30,6 +30,18 @@ def stuck(x):
 net = ms.ops.Custom(stuck, out_shape=lambda s: s, out_dtype=lambda d: d, func_type="pyfunc")
 print(time.time(), child.pid, flush=True)
 net(ms.Tensor(np.ones(3, np.float32)))
+"""
+SLEEPS_IN_C = """
+import ctypes, time, mindspore as ms
+ms.set_context(op_timeout=1)
+library = ctypes.LOADER(None)
+def hang(x):
+    library.sleep(600)
+    return x
+print(time.time(), flush=True)
+ms.ops.Custom(hang, lambda s: s, lambda d: d, func_type="pyfunc")(ms.Tensor(1.0))
+print("not reached", flush=True)
+open("after", "w").write("x")
 """
 PIPELINE = """
 import time, mindspore as ms, mindspore.dataset as ds
@@ -95,6 +107,14 @@ def test_code_that_holds_pythons_lock_is_stopped_with_its_children(run: Callable
     assert watcher._state(int(words[1])) in ("", "Z")              # its new parent may not have looked at it yet
 
 
+@pytest.mark.parametrize("loader", ["CDLL", "PyDLL"])
+def test_a_call_that_sleeps_in_c_is_stopped_before_the_code_after_it_runs(run: Callable[..., Run], tmp_path: Path, loader: str) -> None:
+    ran, _ = ended(run, tmp_path, SLEEPS_IN_C.replace("LOADER", loader))
+    assert "at hang.py:6; the program is ended." in ran.err
+    assert ran.code == 124
+    assert not (tmp_path / "after").exists()
+
+
 def test_a_step_of_the_data_pipeline_is_stopped(run: Callable[..., Run], tmp_path: Path) -> None:
     ran, _ = ended(run, tmp_path, PIPELINE, WITHOUT_NATIVE)
     assert says_it_ran("the data pipeline of GeneratorDataset", ran)
@@ -138,7 +158,7 @@ def test_switched_off_it_leaves_nothing_and_can_be_switched_on_again(run: Callab
     (tmp_path / "again.py").write_text(AGAIN)
     ran = run("run", "again.py")
     status, started = ran.out.split()
-    assert status == "0" and ran.code == watcher.CODE, ran.err
+    assert status == "0" and ran.code == stacks.EXIT_CODE, ran.err
     assert time.time() - float(started) < 1 + 2 + 0.5
     assert says_it_ran("Custom <lambda>", ran)
 

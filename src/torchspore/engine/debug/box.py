@@ -44,7 +44,8 @@ class Box:
         self._read, self._write = os.pipe()
         self._library: Any = None
         self._lock = threading.Lock()
-        faulthandler.register(stacks.SIGNAL, file=self._open["stacks"], all_threads=True, chain=False)
+        has_end_signals = native.install_end_signals(stacks.SIGNAL, stacks.EXIT_SIGNAL, stacks.EXIT_CODE)
+        faulthandler.register(stacks.SIGNAL, file=self._open["stacks"], all_threads=True, chain=has_end_signals)
         self._start()
         marks.read_by(self.board)
         native.load(self._arm)
@@ -161,6 +162,8 @@ class Box:
                 word, _, rest = line.decode().partition(" ")
                 if word == "close":
                     return
+                if word == "stacks":           # without a signal, which would end a sleep in C code and let the program go on
+                    faulthandler.dump_traceback(self._open["stacks"], all_threads=True)
                 if word == "exit":
                     _flush()
                     os._exit(int(rest))

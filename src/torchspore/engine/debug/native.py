@@ -16,6 +16,7 @@ from torchspore.engine.native import NO_COMPILER, Source
 
 __all__ = ["NO_COMPILER", "build", "load", "unload", "why_not"]
 _SOURCE = Source(Path(__file__).with_name("watch.cpp"))
+_END_SIGNALS = Source(Path(__file__).with_name("end_signals.cpp"))
 _building: threading.Thread | None = None
 _waiting: Callable[[Any], None] | None = None
 """Who gets the library when it is built."""
@@ -38,6 +39,18 @@ def load(use: Callable[[Any], None]) -> None:
     if _building is None:
         _building = threading.Thread(target=_build_and_use, name="torchspore-native", daemon=True)
         _building.start()
+
+
+def install_end_signals(stack_signal: int, exit_signal: int, code: int) -> bool:
+    """Install the handlers of end_signals.cpp. Return whether they are installed; without a compiler they cannot be built.
+
+    The file includes no header of torch, so the first build takes a fraction of a second.
+    """
+    try:
+        library = _END_SIGNALS.build()
+    except OSError:
+        return False
+    return library is not None and ctypes.CDLL(str(library)).torchspore_install_end_signals(stack_signal, exit_signal, code) == 0
 
 
 def unload() -> None:
