@@ -38,7 +38,7 @@ check_bprop = Option(
 )
 grad_for_scalar = Option(
     kind=Bool(), default=False, in_graph_key=True, example="set_context(grad_for_scalar=True)",
-    read_by="engine.scalar_gradients", graph_only=True, since="1.2", until="2.6",
+    read_by="engine.scalar_gradients", since="1.2", until="2.6",
     doc="Allows gradients with respect to Python numbers.",
 )
 enable_reduce_precision = Option(
