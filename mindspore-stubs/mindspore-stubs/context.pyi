@@ -28,7 +28,7 @@ class _GpuConfig(TypedDict, total=False):
     matmul_allow_tf32: bool  # Whether matrix products of float32 may use TF32.
 
 class _AscendConfig(TypedDict, total=False):
-    precision_mode: Literal['force_fp16', 'allow_fp32_to_fp16', 'allow_mix_precision', 'must_keep_origin_dtype', 'force_fp32', 'allow_fp32_to_bf16', 'allow_mix_precision_fp16', 'allow_mix_precision_bf16']  # Which operators of a graph compute in another dtype than the program gives them, on every device.
+    precision_mode: Literal['force_fp16', 'allow_fp32_to_fp16', 'allow_mix_precision', 'must_keep_origin_dtype', 'force_fp32', 'allow_fp32_to_bf16', 'allow_mix_precision_fp16', 'allow_mix_precision_bf16']  # Which operators compute in another dtype than the program gives them, in both modes and on every device.
     jit_compile: bool  # Whether the levels O1 and O2 may write and compile kernels, on every device; False takes ready-made ones and compiles nothing.
     atomic_clean_policy: Literal[0, 1]  # Whether memory of operators that add in place is cleared all at once (0) or one by one (1).
     matmul_allow_hf32: bool  # Whether matrix products of float32 may use HF32, which is faster and less precise.

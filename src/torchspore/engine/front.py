@@ -32,6 +32,8 @@ class FrontEnd:
     """The class of gradients that are rows of a table."""
     getters: tuple[Callable[..., Any], ...] = ()
     """Functions that give a state of the front end: what they answer while a capture runs must be the same later."""
+    precision_rules: Callable[[str], Any] = field(default=lambda mode: None)
+    """Returns the rules by which operators outside of graphs compute under a `precision_mode`, by their names; None if there are none."""
     warn: Callable[[str], None] | None = None
     """Tells the user in MindSpore's log."""
 

@@ -11,9 +11,12 @@ from typing import Any
 import torch
 
 from torchspore.blackbox import marks
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine import dtypes
-from torchspore.engine.tensor import Frame, TensorBase, frame, raw, transform, wrap
+from torchspore.engine import dtypes, lacking, tree
+from torchspore.engine.front import FRONT
+from torchspore.engine.tensor import Frame, TensorBase, follow_operators, frame, raw, transform, wrap
 
 _FLOATS = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
 
@@ -176,10 +179,75 @@ def ruled(body: Callable[..., Any], name: str) -> Callable[..., Any]:
     if marks.wanted:
         body = marks.marked(body, name)
     around = frame()
-    if around is None or around.rules is None:
-        return body
-    rule = around.rules.get(name)
+    rules = None if around is None else around.rules
+    if rules is None and _policy_options:
+        rules = _policy_rules(around)
+    rule = None if rules is None else rules.get(name)
     return body if rule is None else partial(rule, body)
+
+
+_policy_options: set[str] = set()
+"""The options with a value that names a policy for operators outside of graphs."""
+
+
+def follow_mode(mode: str) -> Outcome | None:
+    """Make operators outside of graphs follow `precision_mode`. The first one that computes in another dtype reports the outcome."""
+    return _follow("precision_mode", mode)
+
+
+def follow_auto_mixed(enabled: bool) -> Outcome | None:
+    """Make operators outside of graphs follow `enable_auto_mixed_precision`, as `follow_mode` does."""
+    return _follow("enable_auto_mixed_precision", enabled)
+
+
+def _follow(option: str, value: Any) -> Outcome | None:
+    if bool(value) != (option in _policy_options):
+        follow_operators(bool(value))
+        (_policy_options.add if value else _policy_options.remove)(option)
+    return None
+
+
+def _policy_rules(around: Frame | None) -> Mapping[str, Rule] | None:
+    """Return the rules of the policy for an operator that PyNative runs, or None in graphs, whose own pass follows the policy."""
+    if STORE.graph_mode:
+        return None
+    while around is not None:
+        if getattr(around, "traces", False):
+            return None
+        around = around.outer
+    mode = STORE.get("precision_mode")
+    option = "precision_mode" if mode else "enable_auto_mixed_precision"
+    rules: Mapping[str, Rule] | None = FRONT.precision_rules(mode or ("allow_mix_precision" if STORE.get(option) else ""))
+    if rules:
+        effects.report(option, _IN_PYNATIVE)
+    return rules
+
+
+_IN_PYNATIVE = Outcome.applied("operators that PyNative runs cast their inputs as the policy says, and cast their results back")
+
+
+def computing_from(sources: frozenset[torch.dtype], dtype: torch.dtype) -> Rule:
+    """Return the rule of an operator that computes in `dtype` if an input has one of the dtypes `sources`, with its results cast back.
+
+    Numbers (Tensors without axes) alone change nothing, as in graphs. An operator without a kernel in `dtype` computes in its own dtype.
+    """
+    def cast_down(value: Any) -> Any:
+        return value.to(dtype) if isinstance(value, torch.Tensor) and value.dtype in sources else value
+
+    def rule(body: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+        inputs = [t for t in _tensors((arguments, tuple(keywords.values()))) if t.dtype in sources]
+        if not any(t.ndim for t in inputs):
+            return body(*arguments, **keywords)
+        source = inputs[0].dtype
+        try:
+            result = body(*tree.mapped(arguments, cast_down), **{key: tree.mapped(value, cast_down) for key, value in keywords.items()})
+        except (RuntimeError, NotImplementedError) as error:
+            if not lacking.is_said_by(error):
+                raise
+            return body(*arguments, **keywords)
+        return tree.mapped(result, lambda out: out.to(source) if isinstance(out, torch.Tensor) and out.dtype is dtype else out)
+
+    return rule
 
 
 def cast(value: Any, dtype: torch.dtype) -> Any:

@@ -20,16 +20,16 @@ ascend_config = Option(
 )
 precision_mode = Option(
     within="ascend_config", settable=False, default="", effect="engine.npu.options:precision",
-    read_by="engine.graph.settings", graph_only=True,
+    read_by="engine.graph.settings",
     unread={"must_keep_origin_dtype": "operators compute in the dtypes that the program gives them"},
     kind=Choice("force_fp16", "allow_fp32_to_fp16", "allow_mix_precision", "must_keep_origin_dtype", "force_fp32", "allow_fp32_to_bf16",
                 "allow_mix_precision_fp16", "allow_mix_precision_bf16", no_str=OptionValueError),
     example="set_context(ascend_config={'precision_mode': 'must_keep_origin_dtype'})",
     since="2.0",
-    doc="Which operators of a graph compute in another dtype than the program gives them, on every device. force_fp16: all that can, in "
-        "float16. allow_fp32_to_fp16 and allow_fp32_to_bf16: products and convolutions, their results cast back. allow_mix_precision, "
-        "allow_mix_precision_fp16 and allow_mix_precision_bf16: by lists of operators. force_fp32: products and convolutions of 16 bits in "
-        "float32. must_keep_origin_dtype: none. Parameters and the state of optimizers keep their dtypes.",
+    doc="Which operators compute in another dtype than the program gives them, in both modes and on every device. force_fp16: all that "
+        "can, in float16. allow_fp32_to_fp16 and allow_fp32_to_bf16: products and convolutions, their results cast back. "
+        "allow_mix_precision, allow_mix_precision_fp16 and allow_mix_precision_bf16: by lists of operators. force_fp32: products and "
+        "convolutions of 16 bits in float32. must_keep_origin_dtype: none. Parameters and the state of optimizers keep their dtypes.",
 )
 jit_compile = Option(
     within="ascend_config", settable=False, kind=Among(True, False, give=_digit), default="",

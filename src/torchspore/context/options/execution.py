@@ -49,7 +49,7 @@ enable_reduce_precision = Option(
     doc="Lets an operator run in a lower precision where the device lacks the one asked for. Otherwise that is an error.",
 )
 enable_auto_mixed_precision = Option(
-    kind=Bool(), default=False, in_graph_key=True, read_by="engine.graph.settings", graph_only=True,
+    kind=Bool(), default=False, in_graph_key=True, effect="engine.precision:follow_auto_mixed", read_by="engine.graph.settings",
     unread={False: "no policy is chosen by itself"}, example="set_context(enable_auto_mixed_precision=True)",
     since="0.1",
     doc="Mixed precision over the whole program: the policy allow_mix_precision of `precision_mode`, where that is not set.",

@@ -9,6 +9,7 @@ import os
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine import device
+from torchspore.engine.precision import follow_mode
 
 _PRECISIONS = ("allow_fp32_to_fp16", "must_keep_origin_dtype")
 """What ACL_PRECISION_MODE takes; the other policies are graph passes of ours."""
@@ -26,9 +27,9 @@ def elsewhere(what: str) -> Outcome:
 
 
 def precision(wanted: str) -> Outcome | None:
-    """Makes `precision_mode` act on operators outside of graphs; None where only the graphs' own passes follow it."""
+    """Make `precision_mode` act on operators outside of graphs. Return None if operators and graphs report the outcome when they run."""
     if not is_ascend() or wanted not in _PRECISIONS:
-        return None
+        return follow_mode(wanted if wanted != "must_keep_origin_dtype" else "")
     device.npu().set_option({"ACL_PRECISION_MODE": wanted})
     return Outcome.applied(f"the device's operators compute as {wanted} says")
 

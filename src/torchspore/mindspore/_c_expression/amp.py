@@ -8,7 +8,7 @@ from typing import Any
 from torchspore.base.text import message, short
 from torchspore.engine import precision
 from torchspore.mindspore.common import dtype as mstype
-from torchspore.mindspore.train import amp_operators
+from torchspore.mindspore.ops import amp_operators
 
 Named = list[tuple[str, list[int]]]
 """Primitives by name, each with the places of those of its inputs that are cast; none means all."""

@@ -51,6 +51,7 @@ from torchspore.mindspore.ops import (
     parameter_server,
     pooling,
     products,
+    pynative_precision,
     quantized,
     rearrange,
     recurrent,

@@ -16,7 +16,7 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer import normalization
 from torchspore.mindspore.nn.wrap.cell_wrapper import TrainOneStepCell, WithLossCell
 from torchspore.mindspore.nn.wrap.loss_scale import TrainOneStepWithLossScaleCell
-from torchspore.mindspore.train.amp_operators import automatic, by_primitives
+from torchspore.mindspore.ops.amp_operators import automatic, by_primitives
 from torchspore.mindspore.train.checks import check_bool, check_type
 from torchspore.mindspore.train.loss_scale_manager import DynamicLossScaleManager, LossScaleManager
 

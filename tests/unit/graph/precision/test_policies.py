@@ -14,6 +14,7 @@ import torchspore
 from torchspore.context import effects
 from torchspore.context.public import scope
 from torchspore.context.store import STORE
+from torchspore.engine import precision
 from torchspore.errors import OptionValueError
 
 PRODUCTS = ("convolution", "convolution_backward", "addmm", "mm")
@@ -23,7 +24,9 @@ HALF, BRAIN, SINGLE = {"float16"}, {"bfloat16"}, {"float32"}
 @pytest.fixture(autouse=True)
 def after() -> Iterator[None]:
     yield
-    STORE.reset("context")
+    STORE.reset("context")                       # which calls no effects
+    precision.follow_mode("")
+    precision.follow_auto_mixed(False)
 
 
 def unchanged() -> list[float]:

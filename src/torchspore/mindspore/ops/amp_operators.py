@@ -16,7 +16,7 @@ from torchspore.engine.precision import (
 )
 from torchspore.mindspore.ops.declare import OPERATORS
 
-_PRODUCTS_WITH_BIAS = {
+PRODUCTS_WITH_BIAS = {
     "dense_layer": (2, -1), "conv1d": (2, 1), "conv2d": (2, 1), "conv3d": (2, 1), "_conv_transposed": (2, 1), "conv_transpose2d": (2, 1),
 }
 """Where the bias stands among the arguments, and along which axis of the result it is added."""
@@ -64,7 +64,7 @@ def automatic(dtype: Any) -> ByOperator:
     rules: dict[str, Rule] = {**dict.fromkeys(LOWER, lower), **dict.fromkeys(FULL, full), **dict.fromkeys(WIDEST, computing_in_widest)}
     rules.update(dict.fromkeys(("float_power", "float_power_ext"), computing_in(full_dtype, full_dtype)))
     rules.update(dict.fromkeys(("addmm", "addmv", "baddbmm"), adding_product_in(low)))
-    rules.update({name: computing_in_but_for_bias(low, *place) for name, place in _PRODUCTS_WITH_BIAS.items()})
+    rules.update({name: computing_in_but_for_bias(low, *place) for name, place in PRODUCTS_WITH_BIAS.items()})
     return ByOperator(rules)
 
 
@@ -72,7 +72,7 @@ def by_primitives(primitives: Iterable[type], dtype: Any) -> ByOperator:
     """Rules by which the operators of these primitives compute in `dtype` and give float32."""
     low, back = dtypes.to_torch(dtype), dtypes.to_torch(dtypes.float32)
     return ByOperator({
-        name: computing_in_but_for_bias(low, *_PRODUCTS_WITH_BIAS[name], back) if name in _PRODUCTS_WITH_BIAS else computing_in(low, back)
+        name: computing_in_but_for_bias(low, *PRODUCTS_WITH_BIAS[name], back) if name in PRODUCTS_WITH_BIAS else computing_in(low, back)
         for primitive in primitives for name in _functions_of(primitive.__name__)
     })
 
@@ -89,8 +89,8 @@ def by_names(named: Mapping[str, Any], otherwise: Any = None) -> ByOperator:
         for function in _functions_of(name):
             if found == "widest":
                 rules[function] = computing_in_widest
-            elif function in _PRODUCTS_WITH_BIAS:
-                rules[function] = computing_in_but_for_bias(dtypes.to_torch(found[0]), *_PRODUCTS_WITH_BIAS[function])
+            elif function in PRODUCTS_WITH_BIAS:
+                rules[function] = computing_in_but_for_bias(dtypes.to_torch(found[0]), *PRODUCTS_WITH_BIAS[function])
             else:
                 rules[function] = computing_in(dtypes.to_torch(found[0]), None, found[1])
     return ByOperator(rules if otherwise is None else Otherwise(rules, computing_in(dtypes.to_torch(otherwise))), only_in_graphs=True)
