@@ -6,10 +6,11 @@ from typing import Any
 import torch
 
 from torchspore.engine.tensor import TensorBase
+from torchspore.engine.topk import topk as topk_of
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, as_dtype, axes, in_floats, total_dtype
 from torchspore.mindspore.ops.declare import bridged, part_of
-from torchspore.mindspore.ops.reduction import no_truth_values
+from torchspore.mindspore.ops.reduction import log_sum_exp, no_truth_values
 
 
 @bridged
@@ -157,7 +158,7 @@ def cumprod(input: T, dim: int, dtype: Any = None) -> T:
 @bridged
 def logsumexp(input: T, dim: Any, keepdim: bool = False) -> T:
     """log(sum(exp(x))) over `dim`."""
-    return torch.logsumexp(input, dim, keepdim)
+    return log_sum_exp(input, dim, keepdim)
 
 
 @bridged
@@ -211,7 +212,7 @@ def argsort(input: T, dim: int = -1, descending: bool = False, stable: bool = Fa
 @bridged
 def topk(input: T, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The k largest (or smallest) elements along `dim`, and their int64 indexes."""
-    return tuple(torch.topk(input, k, dim, largest, sorted))
+    return topk_of(input, k, dim, largest, sorted)
 
 
 @bridged

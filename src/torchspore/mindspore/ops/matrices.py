@@ -1,6 +1,7 @@
 """Matrices taken apart and solved with: determinants, inverses, decompositions, norms."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -8,7 +9,7 @@ import torch
 from torchspore.engine.create import constant
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.reduction import _floats
+from torchspore.mindspore.ops.reduction import _floats, norm_of_extremes
 
 T = torch.Tensor
 L = torch.linalg
@@ -329,6 +330,8 @@ def matrix_norm(A: T, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = F
 @op()
 def vector_norm(x: T, ord: Any = 2, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> T:
     """The norm of order `ord` along `axis`, or of all elements."""
+    if ord in (math.inf, -math.inf):
+        return norm_of_extremes(_floats(x), ord, axis, keepdims, as_dtype(dtype))
     return L.vector_norm(_floats(x), ord, axis, keepdims, dtype=as_dtype(dtype))
 
 

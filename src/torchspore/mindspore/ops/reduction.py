@@ -279,13 +279,40 @@ def norm(A: T, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype
     of_matrices = A.ndim == 2 if dim is None else isinstance(dim, (tuple, list)) and len(dim) == 2
     if of_matrices and not isinstance(ord, (int, str)) and ord in (1, 2, -1, -2):
         ord = None
-    return torch.linalg.norm(_floats(A), ord, dim, keepdim, dtype=as_dtype(dtype))
+    x = _floats(A)
+    if not of_matrices and ord in (math.inf, -math.inf):
+        return norm_of_extremes(x, ord, dim, keepdim, as_dtype(dtype))
+    return torch.linalg.norm(x, ord, dim, keepdim, dtype=as_dtype(dtype))
+
+
+def norm_of_extremes(x: T, order: float, axes: Any, keepdims: bool, dtype: torch.dtype | None = None) -> T:
+    """The norm of order inf or -inf along `axes`. Of equal elements the first has the gradient, where torch gives each a share."""
+    axis = axes[0] if isinstance(axes, (tuple, list)) and len(axes) == 1 else axes
+    if not x.requires_grad or isinstance(axis, (tuple, list)):
+        return torch.linalg.vector_norm(x, order, axes, keepdims, dtype=dtype)
+    sizes = (x if dtype is None else x.to(dtype)).abs()
+    sizes, axis = (sizes.reshape(-1), 0) if axis is None else (sizes, axis)
+    values = (torch.max if order > 0 else torch.min)(sizes, axis, keepdim=keepdims).values
+    return values.reshape((1,) * x.ndim) if axes is None and keepdims else values
 
 
 @op(methods=("logsumexp",))
 def logsumexp(input: T, dim: Any, keepdim: bool = False) -> T:
     """log(sum(exp(x))) along `dim`."""
-    return torch.logsumexp(input, axes_of(input, dim), keepdim)
+    return log_sum_exp(input, axes_of(input, dim), keepdim)
+
+
+def log_sum_exp(x: T, axes: Any, keepdims: bool) -> T:
+    """log(sum(exp(x))) along `axes`, with softmax as its gradient.
+
+    torch's gradient is exp(x - result). Where the result has few digits left, as of large numbers in float16, these do not sum to 1.
+    """
+    if not x.requires_grad:
+        return torch.logsumexp(x, axes, keepdims)
+    largest = torch.amax(x.detach(), axes, keepdim=True)
+    largest = torch.where(largest.abs() == math.inf, 0, largest)
+    sums = torch.log(torch.sum(torch.exp(x - largest), axes, keepdim=keepdims))
+    return sums + (largest if keepdims else largest.reshape(sums.shape))
 
 
 @op(methods=("count_nonzero",))

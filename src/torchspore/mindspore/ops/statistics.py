@@ -163,7 +163,12 @@ def _logcumsumexp(x: T, axis: T, exclusive: bool = False, reverse: bool = False)
 @op(methods=("aminmax",))
 def aminmax(input: T, *, axis: int | None = 0, keepdims: bool = False) -> Any:
     """The smallest and the largest value along `axis`, or of all elements for None."""
-    return tuple(torch.aminmax(input, dim=axis, keepdim=keepdims))
+    if not input.requires_grad:
+        return tuple(torch.aminmax(input, dim=axis, keepdim=keepdims))
+    values = input.reshape(-1) if axis is None else input                      # of equal values the first has the gradient
+    low, high = (pick(values, 0 if axis is None else axis, keepdim=keepdims).values for pick in (torch.min, torch.max))
+    shape = (1,) * input.ndim
+    return (low.reshape(shape), high.reshape(shape)) if axis is None and keepdims else (low, high)
 
 
 @op(methods=("bincount",))

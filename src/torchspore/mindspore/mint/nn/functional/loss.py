@@ -6,12 +6,13 @@ import torch.nn.functional as F
 
 from torchspore.mindspore.mint.shared import T
 from torchspore.mindspore.ops.declare import bridged
+from torchspore.mindspore.ops.loss import probability_loss
 
 
 @bridged
 def binary_cross_entropy(input: T, target: T, weight: T | None = None, reduction: str = "mean") -> T:
-    """-(y * log(x) + (1 - y) * log(1 - x)), times weight."""
-    return F.binary_cross_entropy(input, target, weight, reduction=reduction)
+    """-(y * log(x) + (1 - y) * log(1 - x)), times weight, with logarithms of x + 1e-12 and 1 - x + 1e-12."""
+    return probability_loss(input, target, weight, reduction)
 
 
 @bridged
