@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F
 from splitting import grid, split
 
+from torchspore.engine.topk import topk
+
 CASES: dict[str, tuple[Any, list[Any]]] = {
     "mm": (torch.mm, [(8, 16), (16, 8)]),
     "bmm": (torch.bmm, [(8, 8, 8), (8, 8, 8)]),

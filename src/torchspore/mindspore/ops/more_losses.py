@@ -35,7 +35,8 @@ def cosine_embedding_loss(input1: T, input2: T, target: T, margin: float = 0.0, 
     try:
         torch.broadcast_shapes(target.shape, expected)
     except RuntimeError:
-        raise ValueError(f"expected a target of shape {expected}, one for each cosine, or one for all, got {tuple(target.shape)}.") from None
+        text = f"expected a target of shape {expected}, one for each cosine, or one for all, got {tuple(target.shape)}."
+        raise ValueError(text) from None
     lengths = torch.square(input1).sum(1).sqrt() * torch.square(input2).sum(1).sqrt()         # without torch's 1e-12 in each
     cosine = (input1 * input2).sum(1) / lengths
     above = torch.maximum(cosine - margin, torch.zeros_like(cosine))                          # at the margin half a gradient
