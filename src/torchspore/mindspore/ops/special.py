@@ -80,7 +80,11 @@ def _with_slope_by_first(value: Callable[[T, T], T]) -> Callable[[T, T], T]:
 
 def _with_slope(value: Callable[[T], T], slope: Callable[[T], T]) -> Callable[[T], T]:
     def function(x: T) -> T:
-        return apart(_Sloped, x, value, slope) if x.requires_grad and torch.is_grad_enabled() else value(x)
+        if not (x.requires_grad and torch.is_grad_enabled()):
+            return value(x)
+        if x.dtype in (torch.float16, torch.bfloat16):               # torch has no kernels of 16 bits for most of these
+            return function(x.float()).to(x.dtype)
+        return apart(_Sloped, x, value, slope)
 
     return function
 
