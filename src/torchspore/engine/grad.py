@@ -14,6 +14,7 @@ import torch
 from torchspore.base.text import message
 from torchspore.engine import hooks, integer_gradients, private, tree
 from torchspore.engine import rows as rows_module
+from torchspore.engine.gradient_errors import in_the_users_words
 from torchspore.engine.memory import limit, offload
 from torchspore.engine.tensor import Composite, Frame, TensorBase, frame, raw, tensors, transform, wrap
 
@@ -328,7 +329,7 @@ def _gradients(result: Any, wanted: list[torch.Tensor], sens: Any, nested: bool)
     at = [t for t in sources if t.requires_grad]
     if not pairs or not at:
         return [None for _ in wanted]
-    with limit.around_backward():
+    with limit.around_backward(), in_the_users_words():
         got = torch.autograd.grad(
             [o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested, allow_unused=True,
         )

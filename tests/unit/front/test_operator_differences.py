@@ -237,3 +237,38 @@ def test_a_strided_slice_with_a_new_axis() -> None:
 
 def test_an_embedding_has_the_dtype_that_it_is_told() -> None:
     assert nn.Embedding(5, 3, dtype=ms.float16)(Tensor([1])).dtype == ms.float16
+
+
+def test_cross_entropies_of_float16_stay_finite() -> None:
+    p, y = Tensor([0.0, 1.0, 0.5], ms.float16), Tensor([1.0, 1.0, 1.0], ms.float16)
+    losses = ops.binary_cross_entropy(p, y, None, "none")
+    assert losses.dtype == ms.float16
+    np.testing.assert_allclose(losses.asnumpy(), [27.631, 0.0, 0.6931], rtol=1e-3)
+    with pytest.raises(ValueError, match=r"expected probabilities, numbers from 0 to 1\."):
+        ops.binary_cross_entropy(Tensor([0.5]), Tensor([2.0]))
+
+
+def test_a_masked_class_leaves_the_loss_of_others_finite() -> None:
+    scores, classes = Tensor([[0.0, 0.0, -np.inf]], ms.float32), Tensor([0], ms.int32)
+    assert abs(float(ops.cross_entropy(scores, classes)) - np.log(2)) < 1e-6
+    assert float(ops.nll_loss(scores, classes)) == 0
+
+
+def test_topk_puts_nan_first_and_orders_unsigned_numbers() -> None:
+    values, indexes = ops.topk(Tensor([1.0, np.nan, 3.0, np.nan], ms.float32), 3)
+    assert indexes.asnumpy().tolist() == [1, 3, 2] and np.isnan(values.asnumpy()[:2]).all()
+    for dtype in (ms.uint8, ms.uint16, ms.uint32):
+        smallest = ops.topk(Tensor([2, 0, 1, 0], dtype), 3, largest=False)
+        assert smallest[0].asnumpy().tolist() == [0, 0, 1] and smallest[1].asnumpy().tolist() == [1, 3, 2]
+
+
+def test_gradient_of_zeta_by_its_first_argument() -> None:
+    x, q = np.array([1.5, 2.0, 5.0]), Tensor([1.0, 0.5, 2.0], ms.float64)
+    found = ms.grad(lambda x: ops.zeta(x, q).sum())(Tensor(x)).asnumpy()
+    np.testing.assert_allclose(found, differences(lambda x: ops.zeta(x, q).sum(), x, 1e-4), rtol=1e-6)
+
+
+def test_gradient_of_a_short_normalized_vector() -> None:
+    x = np.array([[1e-4, 2e-4]])
+    found = ms.grad(lambda x: ops.L2Normalize(1)(x).sum())(Tensor(x, ms.float32)).asnumpy()
+    np.testing.assert_allclose(found, [[100.0, 100.0]], rtol=1e-5)

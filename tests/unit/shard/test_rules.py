@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F
 from splitting import grid, split
 
+from torchspore.engine.topk import topk
+
 CASES: dict[str, tuple[Any, list[Any]]] = {
     "mm": (torch.mm, [(8, 16), (16, 8)]),
     "bmm": (torch.bmm, [(8, 8, 8), (8, 8, 8)]),
@@ -28,6 +30,7 @@ CASES: dict[str, tuple[Any, list[Any]]] = {
     "cumsum": (lambda x: x.cumsum(1), [(8, 8)]),
     "sort": (lambda x: x.sort(1).values, [(8, 8)]),
     "topk": (lambda x: x.topk(3, 1).values, [(8, 8)]),
+    "topk of MindSpore": (lambda x: topk(x, 3)[0], [(8, 8)]),
     "view, join": (lambda x: x.view(64, 8) * 2, [(8, 8, 8)]),
     "view, part": (lambda x: x.view(8, 2, 4, 8).sum(2), [(8, 8, 8)]),
     "view, odd": (lambda x: x.view(4, 16, 8) * 2, [(8, 8, 8)]),

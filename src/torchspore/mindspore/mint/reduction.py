@@ -5,24 +5,26 @@ from typing import Any
 
 import torch
 
+from torchspore.engine import integer_gradients
 from torchspore.engine.tensor import TensorBase
+from torchspore.engine.topk import topk as topk_of
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, as_dtype, axes, in_floats, total_dtype
 from torchspore.mindspore.ops.declare import bridged, part_of
-from torchspore.mindspore.ops.reduction import no_truth_values
+from torchspore.mindspore.ops.reduction import cast_to_integers, log_sum_exp, no_truth_values
 
 
 @bridged
 def sum(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The sum over `dim` (None: all), int64 for integers unless `dtype` says otherwise."""
-    return torch.sum(input, axes(dim), keepdim, dtype=total_dtype(input, dtype))
+    return torch.sum(cast_to_integers(input, dtype), axes(dim), keepdim, dtype=total_dtype(input, dtype))
 
 
 @bridged
 def nansum(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The sum over `dim` (None: all) of what is not NaN, in the input's dtype, int64 for bools; then in `dtype`."""
     own = torch.int64 if input.dtype is torch.bool else input.dtype
-    return torch.nansum(input, axes(dim), keepdim, dtype=own).to(as_dtype(dtype) or own)
+    return integer_gradients.cast(torch.nansum(input, axes(dim), keepdim, dtype=own), as_dtype(dtype) or own)
 
 
 @bridged
@@ -32,13 +34,17 @@ def mean(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None)
     if dtype is None:
         no_truth_values(input)
     between = wanted if wanted.is_floating_point or wanted.is_complex else torch.float64
-    return torch.mean(input.to(wanted), axes(dim), keepdim, dtype=between).to(wanted)
+    values = input.to(wanted).to(between)
+    if input.requires_grad and input.is_floating_point() and between is not wanted:
+        values = input + (values - input).detach()                # the gradient of the mean, not cut to whole numbers
+    return integer_gradients.cast(torch.mean(values, axes(dim), keepdim), wanted)
 
 
 @bridged
 def prod(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The product over `dim` (None: all), int64 for integers unless `dtype` says otherwise."""
     wanted = total_dtype(input, dtype)
+    input = cast_to_integers(input, dtype)
     if dim is None:
         out = torch.prod(input, dtype=wanted)
         return out.reshape([1] * input.ndim) if keepdim else out
@@ -145,19 +151,19 @@ def cummin(input: T, dim: int) -> Any:
 @bridged
 def cumsum(input: T, dim: int, dtype: Any = None) -> T:
     """The sums so far along `dim`, int64 for integers unless `dtype` says otherwise."""
-    return torch.cumsum(input, dim, dtype=total_dtype(input, dtype))
+    return torch.cumsum(cast_to_integers(input, dtype), dim, dtype=total_dtype(input, dtype))
 
 
 @bridged
 def cumprod(input: T, dim: int, dtype: Any = None) -> T:
     """The products so far along `dim`, int64 for integers unless `dtype` says otherwise."""
-    return torch.cumprod(input, dim, dtype=total_dtype(input, dtype))
+    return torch.cumprod(cast_to_integers(input, dtype), dim, dtype=total_dtype(input, dtype))
 
 
 @bridged
 def logsumexp(input: T, dim: Any, keepdim: bool = False) -> T:
     """log(sum(exp(x))) over `dim`."""
-    return torch.logsumexp(input, dim, keepdim)
+    return log_sum_exp(input, dim, keepdim)
 
 
 @bridged
@@ -211,7 +217,7 @@ def argsort(input: T, dim: int = -1, descending: bool = False, stable: bool = Fa
 @bridged
 def topk(input: T, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The k largest (or smallest) elements along `dim`, and their int64 indexes."""
-    return tuple(torch.topk(input, k, dim, largest, sorted))
+    return topk_of(input, k, dim, largest, sorted)
 
 
 @bridged
@@ -248,7 +254,10 @@ def nonzero(input: T, *, as_tuple: bool = False) -> Any:
 @bridged
 def bincount(input: T, weights: T | None = None, minlength: int = 0) -> T:
     """How often each number from 0 on occurs in `input`, or the sums of its `weights`."""
-    return torch.bincount(input, weights, minlength)
+    if weights is None or not weights.requires_grad:
+        return torch.bincount(input, weights, minlength)
+    empty = torch.zeros_like(torch.bincount(input, weights.detach(), minlength))      # torch.bincount has no gradient
+    return empty.index_add(0, input.to(torch.int64), weights.to(empty.dtype))
 
 
 @bridged

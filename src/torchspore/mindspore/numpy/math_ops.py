@@ -9,6 +9,7 @@ import torch
 
 from torchspore.mindspore.numpy.utils import cast, floating, function, pair, promote, to_tensor, together
 from torchspore.mindspore.ops import quotients
+from torchspore.mindspore.ops.elementwise import arccosh_of
 
 T = torch.Tensor
 _HALF = frozenset({torch.bool, torch.int8, torch.uint8})
@@ -65,7 +66,7 @@ abs = _unary("abs", _same(torch.abs), "The absolute value, in the dtype of x.")
 absolute = _unary("absolute", _same(torch.abs), "The absolute value, in the dtype of x.")
 fabs = _unary("fabs", _same(torch.abs), "The absolute value, in the dtype of x.")
 arccos = _unary("arccos", _of_trigonometric(torch.acos), "The inverse cosine.", "input")
-arccosh = _unary("arccosh", _of_trigonometric(torch.acosh), "The inverse hyperbolic cosine.")
+arccosh = _unary("arccosh", _of_trigonometric(arccosh_of), "The inverse hyperbolic cosine.")
 arcsin = _unary("arcsin", _of_trigonometric(torch.asin), "The inverse sine.")
 arcsinh = _unary("arcsinh", _of_trigonometric(torch.asinh), "The inverse hyperbolic sine.")
 arctan = _unary("arctan", _of_trigonometric(torch.atan), "The inverse tangent.")
@@ -263,12 +264,15 @@ def _within(bound: T, dtype: torch.dtype) -> T:
 
 @function
 def around(a: Any, decimals: int = 0) -> T:
-    """a rounded to `decimals` digits, halves to the even one; integers stay. Raises ValueError where `decimals` < 0."""
+    """a rounded to `decimals` digits, halves to the even one; integers stay, and truth values are int64 where `decimals` > 0.
+
+    Raises ValueError where `decimals` < 0.
+    """
     t = to_tensor(a)
     if decimals < 0:
         raise ValueError(f"decimals={decimals}: expected at least 0.")
     if not t.is_floating_point():
-        return t.clone()
+        return t.to(torch.int64) if decimals and t.dtype is torch.bool else t.clone()
     scale = math.pow(10, decimals)
     return torch.round(t * scale) / scale if decimals else torch.round(t)
 

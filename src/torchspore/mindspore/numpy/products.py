@@ -134,10 +134,8 @@ def _vector_norm(t: T, order: Any, axes: tuple[int, ...], keepdims: bool) -> T:
     size = torch.abs(t)
     if order is None or order == 2:
         return torch.sqrt(torch.sum(size * size, axes, keepdim=keepdims))
-    if order == float("inf"):
-        return torch.amax(size, axes, keepdim=keepdims)
-    if order == -float("inf"):
-        return torch.amin(size, axes, keepdim=keepdims)
+    if order in (float("inf"), -float("inf")):
+        return (torch.amax if order > 0 else torch.amin)(size, axes, keepdim=keepdims)
     if order == 0:
         return torch.sum(size != 0, axes, keepdim=keepdims).to(t.dtype)
     return torch.pow(torch.sum(torch.pow(size, order), axes, keepdim=keepdims), 1 / order)
@@ -153,12 +151,15 @@ def _matrix_norm(t: T, order: Any, axes: tuple[int, ...], keepdims: bool) -> T:
 
 @function
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T:
-    """The norm `ord` of the vectors along one axis, of the matrices in two, or of all values; float32 for integers and float16.
+    """The norm `ord` of the vectors along one axis, of the matrices in two, or of all values.
+
+    It is float32 for integers and for float16, whose largest and smallest values (`ord` inf and -inf of vectors) stay float16.
 
     For vectors `ord` is a number p, inf, -inf or 0 (how many are not zero), for matrices 'fro', 'nuc', 1, 2, inf or their negatives.
     """
     t = floating(to_tensor(x))
-    t = t.to(torch.float32) if t.dtype is torch.float16 else t
+    is_extreme = ord in (float("inf"), -float("inf")) and (t.ndim == 1 if axis is None else len(axes_of(axis, t.ndim)) == 1)
+    t = t.to(torch.float32) if t.dtype is torch.float16 and not is_extreme else t
     axes = axes_of(axis, t.ndim)
     if ord is None:
         return _vector_norm(t, None, axes, keepdims)

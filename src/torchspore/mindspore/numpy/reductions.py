@@ -178,8 +178,9 @@ def argmax(a: Any, axis: int | None = None) -> T:
 
 @function
 def argmin(a: Any, axis: int | None = None) -> T:
-    """Where the smallest value stands along `axis`, or, for None, in the flat array (int32)."""
-    return _place(torch.argmin, a, axis).to(torch.int32)
+    """Where the smallest value stands along `axis`, or, for None, in the flat array (int32; int64 for a single number)."""
+    found = _place(torch.argmin, a, axis)
+    return found if to_tensor(a).ndim == 0 else found.to(torch.int32)
 
 
 @function

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from torchspore.engine import device, dtypes
+from torchspore.engine import device, dtypes, integer_gradients
 from torchspore.engine import tensor as engine
 from torchspore.engine.create import constant
 from torchspore.engine.number import Number
@@ -103,7 +103,7 @@ def dtype_of_cast(wanted: Any) -> torch.dtype:
 
 def cast(t: T, dtype: Any) -> T:
     """`t` in the dtype asked for, or as it is where that is None."""
-    return t if dtype is None else t.to(dtype_of_cast(dtype))
+    return t if dtype is None else integer_gradients.cast(t, dtype_of_cast(dtype))
 
 
 def to_tensor(value: Any) -> T:

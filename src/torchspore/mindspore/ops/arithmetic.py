@@ -103,6 +103,8 @@ def _power(a: Any, b: Any) -> torch.Tensor:
     if base is not None and not base.dtype.is_floating_point and not base.dtype.is_complex:
         if isinstance(b, int) and b < 0:
             return torch.where(base == 1, 1, torch.where(base == -1, -1 if b % 2 else 1, 0)).to(base.dtype)
+    if a.__class__ is bool and b.dtype is not torch.bool:              # torch's gradient fails for a truth value
+        a = int(a)
     return torch.pow(a, b)
 
 

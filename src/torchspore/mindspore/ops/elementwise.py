@@ -23,6 +23,13 @@ def _unary(
     return op(primitive=primitive, methods=(name,) if methods is None else methods)(body)
 
 
+def arccosh_of(x: T) -> T:
+    """The inverse hyperbolic cosine; the gradient is NaN below 1, as the value is, where torch gives a number below -1."""
+    if x.is_complex() or not x.requires_grad:
+        return torch.acosh(x)
+    return torch.acosh(x * torch.where(x < 1, torch.nan, 1.0))
+
+
 abs = _unary(
     "abs", lambda x: x.clone() if x.dtype is torch.bool else torch.abs(x), "The absolute value.", "Abs", ("abs", "absolute", "__abs__"),
 )
@@ -77,7 +84,7 @@ atan = _unary("atan", torch.atan, "The inverse tangent.", "Atan", ("atan", "arct
 sinh = _unary("sinh", torch.sinh, "The hyperbolic sine.", "Sinh")
 cosh = _unary("cosh", torch.cosh, "The hyperbolic cosine.", "Cosh")
 asinh = _unary("asinh", torch.asinh, "The inverse hyperbolic sine.", "Asinh")
-acosh = _unary("acosh", torch.acosh, "The inverse hyperbolic cosine.", "Acosh")
+acosh = _unary("acosh", arccosh_of, "The inverse hyperbolic cosine.", "Acosh")
 atanh = _unary("atanh", torch.atanh, "The inverse hyperbolic tangent.", "Atanh")
 erf = _unary("erf", torch.erf, "The error function.", "Erf")
 erfc = _unary("erfc", torch.erfc, "1 - erf(x).", "Erfc")
@@ -133,9 +140,9 @@ def _held(x: T, low: T | float | None, high: T | float | None) -> T:
         raise ValueError("For Clamp, the dtype of 'input', 'min' and 'max' must not be bool.")
     if not isinstance(low, T) and not isinstance(high, T):
         return torch.clamp(x, low, high)
-    for pick, number, bound in ((torch.maximum, "min", low), (torch.minimum, "max", high)):
+    for name, bound in (("min", low), ("max", high)):      # at a bound the gradient is that of x alone
         if bound is not None:
-            x = pick(x, bound) if isinstance(bound, T) else torch.clamp(x, **{number: bound})
+            x = torch.clamp(x, **{name: bound})
     return x
 
 

@@ -160,7 +160,10 @@ def reverse(x: T, axis: Any) -> T:
 @op()
 def vander(x: T, N: int | None = None) -> T:
     """The powers of a vector as columns, the highest first; as many as `N` says."""
-    return torch.vander(x, N)
+    if not x.requires_grad:
+        return torch.vander(x, N)
+    count = x.shape[0] if N is None else N                             # torch.vander has no gradient
+    return torch.pow(x.unsqueeze(-1), torch.arange(count - 1, -1, -1, device=x.device))
 
 
 @op(primitive="Meshgrid", init=("indexing",))

@@ -7,6 +7,7 @@ import torch
 
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import as_index
+from torchspore.mindspore.ops.reduction import log_sum_exp
 
 T = torch.Tensor
 
@@ -57,7 +58,7 @@ def _with_diagonal(x: T, diagonal: T) -> T:
 def _log_sum_exp(x: T, axis: Any, keep_dims: bool) -> T:
     """log(sum(exp(x))) along `axis`, an int or a tuple; () is all."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    return torch.logsumexp(x, axes or tuple(range(x.ndim)), keep_dims)
+    return log_sum_exp(x, axes or tuple(range(x.ndim)), keep_dims)
 
 
 @op()

@@ -135,10 +135,38 @@ def _sigmoid_cross_entropy(logits: T, label: T) -> T:
     return F.binary_cross_entropy_with_logits(logits, constant_in(label), reduction="none")
 
 
+EPSILON = 1e-12
+"""MindSpore adds this to a probability before it takes the logarithm, so a loss is at most 27.631; torch's loss ends at 100."""
+
+
+def probability_loss(probabilities: T, labels: T, weight: T | None, reduction: str) -> T:
+    """The binary cross entropy of `probabilities` and `labels` of one shape, with logarithms of p + 1e-12; NaN stays NaN.
+
+    Float16 and bfloat16 are computed in float32: 1e-12 is 0 in float16. Raises ValueError for other words and shapes, and RuntimeError
+    for a number that is not between 0 and 1.
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"reduction={reduction!r}: expected 'mean', 'sum' or 'none'.")
+    dtype = probabilities.dtype
+    if dtype in (torch.float16, torch.bfloat16):
+        probabilities, labels = probabilities.float(), labels.float()
+        weight = None if weight is None else weight.float()
+    is_nan = torch.isnan(probabilities)
+    numbers = torch.where(is_nan, 0.5, probabilities)
+    losses = F.binary_cross_entropy(numbers, labels, reduction="none")         # checks the arguments, and has MindSpore's gradient
+    with torch.no_grad():
+        positive, negative = (torch.log(p + EPSILON) for p in (numbers, 1 - numbers))
+        change = -torch.lerp(negative, positive, labels) - losses
+    losses = torch.where(is_nan, probabilities * probabilities, losses + change)
+    if weight is not None:
+        losses = losses * weight.detach()
+    return reduced(losses, reduction).to(dtype)
+
+
 @op()
 def binary_cross_entropy(logits: T, labels: T, weight: T | None = None, reduction: str = "mean") -> T:
-    """The binary cross entropy of probabilities."""
-    return F.binary_cross_entropy(logits, labels, constant_in(weight), reduction=reduction)
+    """The binary cross entropy of probabilities, at most 27.631 for each."""
+    return probability_loss(logits, labels, weight, reduction)
 
 
 @op()

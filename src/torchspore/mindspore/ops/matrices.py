@@ -1,14 +1,14 @@
 """Matrices taken apart and solved with: determinants, inverses, decompositions, norms."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
 from torchspore.engine.create import constant
-from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.reduction import _floats
+from torchspore.mindspore.ops.reduction import in_dtype_of_norm, norm_of_extremes
 
 T = torch.Tensor
 L = torch.linalg
@@ -323,18 +323,21 @@ def _matrix_logarithm(x: T) -> T:
 @op()
 def matrix_norm(A: T, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False, *, dtype: Any = None) -> T:
     """The norm of matrices: 'fro', 'nuc', 1, -1, 2, -2, inf or -inf."""
-    return L.matrix_norm(_floats(A), ord, tuple(axis), keepdims, dtype=as_dtype(dtype))
+    return L.matrix_norm(in_dtype_of_norm(A, dtype), ord, tuple(axis), keepdims)
 
 
 @op()
 def vector_norm(x: T, ord: Any = 2, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> T:
     """The norm of order `ord` along `axis`, or of all elements."""
-    return L.vector_norm(_floats(x), ord, axis, keepdims, dtype=as_dtype(dtype))
+    x = in_dtype_of_norm(x, dtype)
+    return norm_of_extremes(x, ord, axis, keepdims) if ord in (math.inf, -math.inf) else L.vector_norm(x, ord, axis, keepdims)
 
 
 @op()
 def cond(A: T, p: Any = None) -> T:
     """The condition number of matrices: the norm times that of the inverse."""
+    if A.requires_grad and p in ("fro", 1, -1, math.inf, -math.inf):        # torch writes into what its gradient needs
+        return L.matrix_norm(A, p) * L.matrix_norm(L.inv(A), p)
     return L.cond(A, p)
 
 

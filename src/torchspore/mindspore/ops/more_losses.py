@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.loss import class_indexes, constant_in, divergence, reduced, same_shapes
+from torchspore.mindspore.ops.loss import class_indexes, constant_in, divergence, probability_loss, reduced, same_shapes
 
 T = torch.Tensor
 
@@ -29,22 +29,27 @@ def cosine_embedding_loss(input1: T, input2: T, target: T, margin: float = 0.0, 
     """
     if not -1 <= margin <= 1:
         raise ValueError(f"margin={margin}: expected a number from -1 to 1.")
-    wanted = (*input1.shape[:1], *input1.shape[2:]) if input1.ndim > 1 else ()
-    if input1.ndim < 2 or input1.shape != input2.shape or (input1.ndim == 2 and target.shape == wanted):
+    if input1.ndim < 2 or input1.shape != input2.shape:
         return F.cosine_embedding_loss(input1, input2, target, margin, reduction=reduction)
+    expected = (*input1.shape[:1], *input1.shape[2:])
     try:
-        torch.broadcast_shapes(target.shape, wanted)
+        torch.broadcast_shapes(target.shape, expected)
     except RuntimeError:
-        raise ValueError(f"expected a target of shape {wanted}, one for each cosine, or one for all, got {tuple(target.shape)}.") from None
-    likeness = F.cosine_similarity(input1, input2, 1)
-    losses = torch.where(target == 1, 1 - likeness, torch.where(target == -1, (likeness - margin).clamp(min=0), 0))
-    return reduced(losses, reduction)
+        text = f"expected a target of shape {expected}, one for each cosine, or one for all, got {tuple(target.shape)}."
+        raise ValueError(text) from None
+    lengths = torch.square(input1).sum(1).sqrt() * torch.square(input2).sum(1).sqrt()         # without torch's 1e-12 in each
+    cosine = (input1 * input2).sum(1) / lengths
+    above = torch.maximum(cosine - margin, torch.zeros_like(cosine))                          # at the margin half a gradient
+    zero = torch.zeros_like(cosine)
+    return reduced(torch.where(target == 1, 1 - cosine, zero) + torch.where(target == -1, above, zero), reduction)
 
 
 @op()
 def hinge_embedding_loss(inputs: T, targets: T, margin: float = 1.0, reduction: str = "mean") -> T:
-    """The input where `targets` is 1; max(0, margin - input) where it is -1."""
-    return F.hinge_embedding_loss(inputs, targets, margin, reduction=reduction)
+    """The input where `targets` is above 0; max(0, margin - input) where it is below 0."""
+    above = torch.maximum(margin - inputs, inputs.new_zeros(()))                              # at the margin half a gradient
+    losses = torch.where(targets > 0, inputs, 0) + torch.where(targets < 0, above, 0)
+    return reduced(losses, reduction)
 
 
 @op()
@@ -150,7 +155,12 @@ def gaussian_nll_loss(x: T, target: T, var: T, full: bool = False, eps: float = 
 @op()
 def _poisson_nll(input: T, target: T, log_input: bool, full: bool, eps: float, reduction: str) -> T:
     """exp(x) - target * x, or x - target * log(x + eps) where x is no logarithm; `full` adds Stirling's approximation of log(target!)."""
-    return F.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=reduction)
+    losses = F.poisson_nll_loss(input, target, log_input, eps=eps, full=False, reduction="none")
+    if full:                                           # torch's own has the gradient NaN by targets up to 1
+        large = torch.where(target > 1, target, 2.0)
+        stirling = large * torch.log(large) - large + 0.5 * torch.log(2 * torch.pi * large)
+        losses = losses + torch.where(target > 1, stirling, 0.0)
+    return reduced(losses, reduction)
 
 
 @op(primitive="KLDivLoss", init=("reduction",))
@@ -172,8 +182,8 @@ def _nll_loss(logits: T, labels: T, weight: T, reduction: str = "mean", ignore_i
 
 @op(primitive="BinaryCrossEntropy", init=("reduction",))
 def _binary_cross_entropy(logits: T, labels: T, weight: T | None = None, reduction: str = "mean") -> T:
-    """The binary cross entropy of probabilities."""
-    return F.binary_cross_entropy(logits, labels, constant_in(weight), reduction=reduction)
+    """The binary cross entropy of probabilities, at most 27.631 for each."""
+    return probability_loss(logits, labels, weight, reduction)
 
 
 @op(primitive="BCEWithLogitsLoss", init=("reduction",))

@@ -46,7 +46,8 @@ def batch_norm(
     input_x: T, running_mean: T, running_var: T, weight: T, bias: T, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> T:
     """Normalised over all axes but axis 1; in training the running values take in the share `momentum` of the batch's."""
-    out = by_batch(input_x, running_mean, running_var, weight, bias, training, momentum, eps)
+    mean, variance = (t.detach() if t is not None and t.requires_grad else t for t in (running_mean, running_var))
+    out = by_batch(input_x, mean, variance, weight, bias, training, momentum, eps)
     if training and running_mean is not None:
         counters.batch_norms += 1
     return out

@@ -86,7 +86,10 @@ def _div_no_nan(a: T, b: T) -> T:
 
 
 def _mul_no_nan(a: T, b: T) -> T:
-    return torch.where(b == 0, 0, a * b)
+    if not b.requires_grad:
+        return torch.where(b == 0, 0, a * b)
+    number = torch.where((b == 0) & ~torch.isfinite(a), 0, a)          # where b is 0, its gradient is a all the same
+    return number * b
 
 
 def _xdivy(a: T, b: T) -> T:

@@ -20,7 +20,7 @@ def addmm(input: T, mat1: T, mat2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
 @op(methods=("addmv",))
 def addmv(input: T, mat: T, vec: T, *, beta: Any = 1, alpha: Any = 1) -> T:
     """beta * input + alpha * (mat @ vec), of a matrix and a vector."""
-    return input * beta + alpha * torch.mv(mat, vec)
+    return input * beta + alpha * torch.mv(mat, _as_vector(mat, vec))
 
 
 @op(methods=("addr",))
@@ -43,8 +43,13 @@ def baddbmm(input: T, batch1: T, batch2: T, beta: Any = 1, alpha: Any = 1) -> T:
 
 @op()
 def mv(mat: T, vec: T) -> T:
-    """The product of a matrix and a vector."""
-    return torch.mv(mat, vec)
+    """The product of a matrix (N, M) and a vector (M,), or of a Tensor of M elements in another shape."""
+    return torch.mv(mat, _as_vector(mat, vec))
+
+
+def _as_vector(mat: T, vec: T) -> T:
+    """`vec` with one axis where it has as many elements as `mat` has columns; any other one as it is, for torch to refuse."""
+    return vec.reshape(-1) if mat.ndim == 2 and vec.ndim > 1 and vec.numel() == mat.shape[1] else vec
 
 
 @op(methods=("inner",))
@@ -199,6 +204,8 @@ def _pairs(x: T, p: float) -> T:
 @op()
 def dist(input: T, other: T, p: float = 2) -> T:
     """The p-norm of the difference of all elements."""
+    if p == 0 and (input.requires_grad or other.requires_grad):
+        return torch.dist(input.detach(), other.detach(), 0.0)         # a count has the gradient 0; torch's own fails
     return torch.dist(input, other, float(p))
 
 

@@ -26,7 +26,9 @@ def remainder(a: Any, b: Any) -> torch.Tensor:
     """The rest with the sign of the divisor."""
     if _are_truths(a, b):
         return torch.logical_and(_tensor(a, b), torch.logical_not(_tensor(b, a)))
-    return torch.remainder(a, _divisor(a, b) if engine.active else b)
+    if not engine.active:
+        return torch.remainder(a, b)
+    return torch.remainder(_tensor(a, b), _divisor(a, b))                  # of a number as `a` torch has no gradient
 
 
 def fmod(a: Any, b: Any) -> torch.Tensor:

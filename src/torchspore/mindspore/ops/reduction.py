@@ -6,12 +6,25 @@ from typing import Any
 
 import torch
 
+from torchspore.engine import integer_gradients
 from torchspore.engine.create import constant
+from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
 Axis = Any
+
+
+def cast_to_integers(x: T, dtype: Any) -> T:
+    """Real numbers in `dtype` where that is one of integers or truth values: their gradient goes through the cast, as in MindSpore.
+
+    torch's functions make the same cast by their `dtype`, and refuse it inside of a gradient.
+    """
+    wanted = as_dtype(dtype)
+    if wanted is None or not x.requires_grad or wanted.is_floating_point or wanted.is_complex or x.is_complex():
+        return x
+    return integer_gradients.cast(x, wanted)
 
 
 def axes_of(x: T, axis: Axis) -> tuple[int, ...]:
@@ -54,7 +67,7 @@ def integer_mean(x: T, axes: tuple[int, ...], keep_dims: bool) -> T:
 @op(methods=("sum",))
 def sum(input: T, dim: Axis = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The sum along `dim`; integers sum up in int64."""
-    return torch.sum(input, axes_of(input, dim), keepdim, dtype=as_dtype(dtype))
+    return torch.sum(cast_to_integers(input, dtype), axes_of(input, dim), keepdim, dtype=as_dtype(dtype))
 
 
 @op(methods=("mean",))
@@ -248,6 +261,7 @@ def var(input: T, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> T
 @op(methods=("prod",))
 def prod(input: T, axis: Any = None, keep_dims: bool = False, dtype: Any = None) -> T:
     """The product along `axis`, or of all."""
+    input = cast_to_integers(input, dtype)
     if axis is None:
         return torch.prod(input, dtype=as_dtype(dtype))
     if isinstance(axis, (tuple, list)):
@@ -261,7 +275,7 @@ def prod(input: T, axis: Any = None, keep_dims: bool = False, dtype: Any = None)
 @op(methods=("cumsum",))
 def cumsum(x: T, axis: int, dtype: Any = None) -> T:
     """The running sum along `axis`."""
-    return torch.cumsum(x, axis, dtype=as_dtype(dtype) or (x.dtype if x.dtype is not torch.bool else None))
+    return torch.cumsum(cast_to_integers(x, dtype), axis, dtype=as_dtype(dtype) or (x.dtype if x.dtype is not torch.bool else None))
 
 
 @op(primitive="CumSum", init=("exclusive", "reverse"))
@@ -279,13 +293,50 @@ def norm(A: T, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype
     of_matrices = A.ndim == 2 if dim is None else isinstance(dim, (tuple, list)) and len(dim) == 2
     if of_matrices and not isinstance(ord, (int, str)) and ord in (1, 2, -1, -2):
         ord = None
-    return torch.linalg.norm(_floats(A), ord, dim, keepdim, dtype=as_dtype(dtype))
+    x = in_dtype_of_norm(A, dtype)
+    if not of_matrices and ord in (math.inf, -math.inf):
+        return norm_of_extremes(x, ord, dim, keepdim)
+    return torch.linalg.norm(x, ord, dim, keepdim)
+
+
+def in_dtype_of_norm(x: T, dtype: Any) -> T:
+    """`x` in `dtype` if one is given, else integers as float32. Raises TypeError for a dtype of integers or truth values."""
+    wanted = as_dtype(dtype)
+    if wanted is None:
+        return _floats(x)
+    if not (wanted.is_floating_point or wanted.is_complex):
+        raise TypeError(f"expected a dtype of real or complex numbers, got {FROM_TORCH[wanted]}.\n\nhint: cast the norm itself.")
+    return x.to(wanted)
+
+
+def norm_of_extremes(x: T, order: float, axes: Any, keepdims: bool) -> T:
+    """The norm of order inf or -inf along `axes`. Of equal elements the first has the gradient, where torch gives each a share."""
+    axis = axes[0] if isinstance(axes, (tuple, list)) and len(axes) == 1 else axes
+    if not x.requires_grad or isinstance(axis, (tuple, list)):
+        return torch.linalg.vector_norm(x, order, axes, keepdims)
+    sizes = x.abs()
+    sizes, axis = (sizes.reshape(-1), 0) if axis is None else (sizes, axis)
+    values = (torch.max if order > 0 else torch.min)(sizes, axis, keepdim=keepdims).values
+    return values.reshape((1,) * x.ndim) if axes is None and keepdims else values
 
 
 @op(methods=("logsumexp",))
 def logsumexp(input: T, dim: Any, keepdim: bool = False) -> T:
     """log(sum(exp(x))) along `dim`."""
-    return torch.logsumexp(input, axes_of(input, dim), keepdim)
+    return log_sum_exp(input, axes_of(input, dim), keepdim)
+
+
+def log_sum_exp(x: T, axes: Any, keepdims: bool) -> T:
+    """log(sum(exp(x))) along `axes`, with softmax as its gradient.
+
+    torch's gradient is exp(x - result). Where the result has few digits left, as of large numbers in float16, these do not sum to 1.
+    """
+    if not x.requires_grad:
+        return torch.logsumexp(x, axes, keepdims)
+    largest = torch.amax(x.detach(), axes, keepdim=True)
+    largest = torch.where(largest.abs() == math.inf, 0, largest)
+    sums = torch.log(torch.sum(torch.exp(x - largest), axes, keepdim=keepdims))
+    return sums + (largest if keepdims else largest.reshape(sums.shape))
 
 
 @op(methods=("count_nonzero",))

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.create import constant
+from torchspore.engine.topk import topk
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 
@@ -154,7 +155,7 @@ def msort(input: T) -> T:
 @op(methods=("top_k",))
 def top_k(input_x: T, k: int, sorted: bool = True) -> Any:
     """The k largest values of the last axis and their indexes (int32)."""
-    values, indexes = torch.topk(input_x, int(k), -1, True, sorted)
+    values, indexes = topk(input_x, int(k), -1, True, sorted)
     return values, indexes.to(torch.int32)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.create import constant, length
+from torchspore.engine.topk import topk as topk_of
 from torchspore.mindspore.ops import sparse
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import as_index, axis_within, counted
@@ -125,15 +126,15 @@ def masked_select(input: T, mask: T) -> T:
 
 @op(primitive="TopK", init=("sorted",))
 def _topk(input_x: T, k: int, sorted: bool = True) -> Any:
-    """The `k` largest values of the last axis and their indexes (int32)."""
-    values, indexes = torch.topk(input_x, int(k), -1, True, sorted)
+    """The `k` largest values of the last axis and their indexes (int32); equal values come in MindSpore's order."""
+    values, indexes = topk_of(input_x, int(k), -1, True, sorted)
     return values, indexes.to(torch.int32)
 
 
 @op(methods=("topk",))
 def topk(input: T, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> Any:
-    """The `k` largest (or smallest) values along `dim` and their indexes (int32)."""
-    values, indexes = torch.topk(input, int(k), -1 if dim is None else dim, largest, sorted)
+    """The `k` largest (or smallest) values along `dim` and their indexes (int32); equal values come in MindSpore's order."""
+    values, indexes = topk_of(input, int(k), -1 if dim is None else dim, largest, sorted)
     return values, indexes.to(torch.int32)
 
 

@@ -14,7 +14,7 @@ from torchspore.errors import NotFinite
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import several
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.elementwise import _unary
+from torchspore.mindspore.ops.elementwise import _unary, arccosh_of
 from torchspore.mindspore.ops.pairs import two
 
 T = torch.Tensor
@@ -40,9 +40,51 @@ class _Sloped(torch.autograd.Function):
         return gradient * ctx.slope(*ctx.saved_tensors), None, None
 
 
+class _SlopedByFirst(torch.autograd.Function):
+    """A function of two tensors that torch differentiates by the second one only; `slope` is the derivative by the first one."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(a: T, x: T, value: Callable[[T, T], T], _: Any) -> T:  # type: ignore[override]
+        return value(a, x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, _output: T) -> None:
+        ctx.save_for_backward(*inputs[:2])
+        ctx.slope = inputs[3]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: T) -> Any:  # type: ignore[override]
+        return gradient * ctx.slope(*ctx.saved_tensors), None, None, None
+
+
+def _with_slope_by_first(value: Callable[[T, T], T]) -> Callable[[T, T], T]:
+    """`value` with a derivative by its first argument, from central differences in float64."""
+
+    def function(a: T, x: T) -> T:
+        if not (a.requires_grad and torch.is_grad_enabled()):
+            return value(a, x)
+        by_first = apart(_SlopedByFirst, a, x.detach(), value, slope)
+        by_second = value(a.detach(), x)
+        return by_first + (by_second - by_second.detach())
+
+    def slope(a: T, x: T) -> T:
+        wide = a.double()
+        step = torch.clamp(wide.detach().abs(), min=1.0) * 1e-5
+        change = function(wide + step, x.double()) - function(wide - step, x.double())
+        return (change / (2 * step)).to(a.dtype)
+
+    return function
+
+
 def _with_slope(value: Callable[[T], T], slope: Callable[[T], T]) -> Callable[[T], T]:
     def function(x: T) -> T:
-        return apart(_Sloped, x, value, slope) if x.requires_grad and torch.is_grad_enabled() else value(x)
+        if not (x.requires_grad and torch.is_grad_enabled()):
+            return value(x)
+        if x.dtype in (torch.float16, torch.bfloat16):               # torch has no kernels of 16 bits for most of these
+            return function(x.float()).to(x.dtype)
+        return apart(_Sloped, x, value, slope)
 
     return function
 
@@ -110,7 +152,7 @@ isposinf = _unary("isposinf", torch.isposinf, "Whether x is plus infinity.")
 isreal = _unary("isreal", torch.isreal, "Whether the imaginary part is 0.")
 positive = _unary("positive", lambda x: x.clone(), "x itself.")
 angle = _unary("angle", torch.angle, "The angle of a complex number in radians; pi of a negative one.", "Angle")
-arccosh = _unary("arccosh", torch.acosh, "The inverse hyperbolic cosine.")
+arccosh = _unary("arccosh", arccosh_of, "The inverse hyperbolic cosine.")
 arcsinh = _unary("arcsinh", torch.asinh, "The inverse hyperbolic sine.")
 arctanh = _unary("arctanh", torch.atanh, "The inverse hyperbolic tangent.")
 tensor_expm1 = _unary("tensor_expm1", torch.expm1, "exp(x) - 1.", methods=())
@@ -212,9 +254,15 @@ def _logit(input: T, eps: float = -1.0) -> T:
     return torch.logit(input, None if eps < 0 else eps)
 
 
-igamma = two("igamma", torch.igamma, "The regularized lower incomplete gamma function.", "Igamma", methods=("igamma",), alike=True)
-igammac = two("igammac", torch.igammac, "The regularized upper incomplete gamma function.", "Igammac", methods=("igammac",), alike=True)
-zeta = two("zeta", S.zeta, "The Hurwitz zeta function.", "Zeta", alike=True)
+igamma = two(
+    "igamma", _with_slope_by_first(torch.igamma), "The regularized lower incomplete gamma function.", "Igamma", methods=("igamma",),
+    alike=True,
+)
+igammac = two(
+    "igammac", _with_slope_by_first(torch.igammac), "The regularized upper incomplete gamma function.", "Igammac", methods=("igammac",),
+    alike=True,
+)
+zeta = two("zeta", _with_slope_by_first(S.zeta), "The Hurwitz zeta function.", "Zeta", alike=True)
 
 
 @op(primitive="Polygamma")

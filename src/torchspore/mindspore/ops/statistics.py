@@ -6,10 +6,11 @@ from typing import Any
 
 import torch
 
+from torchspore.engine import integer_gradients
 from torchspore.engine.create import constant
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.reduction import _floats, axes_of, integer_mean
+from torchspore.mindspore.ops.reduction import _floats, axes_of, cast_to_integers, integer_mean
 
 T = torch.Tensor
 
@@ -18,7 +19,7 @@ T = torch.Tensor
 def nansum(input: T, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> T:
     """The sum along `axis`, NaN as 0, in the dtype of `input` (int64 for bools); then in `dtype`."""
     own = torch.int64 if input.dtype is torch.bool else input.dtype
-    return torch.nansum(input, axes_of(input, axis), keepdims, dtype=own).to(as_dtype(dtype) or own)
+    return integer_gradients.cast(torch.nansum(input, axes_of(input, axis), keepdims, dtype=own), as_dtype(dtype) or own)
 
 
 @op(methods=("nanmean",))
@@ -129,7 +130,7 @@ def _cummin(input: T, axis: int) -> Any:
 @op(methods=("cumprod",))
 def cumprod(input: T, dim: int, dtype: Any = None) -> T:
     """The running product along `dim`; that of integers is int64 unless `dtype` says otherwise."""
-    return torch.cumprod(input, dim, dtype=as_dtype(dtype))
+    return torch.cumprod(cast_to_integers(input, dtype), dim, dtype=as_dtype(dtype))
 
 
 def _running(function: Any, x: T, axis: int, exclusive: bool, reverse: bool, start: float) -> T:
@@ -163,14 +164,22 @@ def _logcumsumexp(x: T, axis: T, exclusive: bool = False, reverse: bool = False)
 @op(methods=("aminmax",))
 def aminmax(input: T, *, axis: int | None = 0, keepdims: bool = False) -> Any:
     """The smallest and the largest value along `axis`, or of all elements for None."""
-    return tuple(torch.aminmax(input, dim=axis, keepdim=keepdims))
+    if not input.requires_grad:
+        return tuple(torch.aminmax(input, dim=axis, keepdim=keepdims))
+    values = input.reshape(-1) if axis is None else input                      # of equal values the first has the gradient
+    low, high = (pick(values, 0 if axis is None else axis, keepdim=keepdims).values for pick in (torch.min, torch.max))
+    shape = (1,) * input.ndim
+    return (low.reshape(shape), high.reshape(shape)) if axis is None and keepdims else (low, high)
 
 
 @op(methods=("bincount",))
 def bincount(input: T, weights: T | None = None, minlength: int = 0) -> T:
     """How often each number from 0 on occurs, or the sum of its weights: float32, at least `minlength` long."""
-    out = torch.bincount(input.to(torch.int64), weights, minlength)
-    return out.to(torch.float32 if weights is None else weights.dtype)
+    numbers = input.to(torch.int64)
+    if weights is None:
+        return torch.bincount(numbers, None, minlength).to(torch.float32)
+    length = torch.bincount(numbers, weights.detach(), minlength).shape[0]            # checks both; it has no gradient
+    return torch.zeros(length, device=numbers.device).index_add(0, numbers, weights.to(torch.float32))
 
 
 @op(primitive="Bincount")

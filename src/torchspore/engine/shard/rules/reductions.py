@@ -57,6 +57,15 @@ def along_an_axis(given: Given) -> Rule | None:
     return naming.rule([dims], outputs)
 
 
+@splits("topk_indices")
+def order_along_the_last_axis(given: Given) -> Rule | None:
+    """The last dimension is not cut, all others may be."""
+    naming, shape = Naming(), given.shape("x")
+    dims = naming.all(shape)
+    naming.lock(dims[-1])
+    return naming.rule([dims], [(*dims[:-1], naming.new(int(given["k"]), locked=True))])
+
+
 @splits("_softmax_backward_data", "_log_softmax_backward_data")
 def softmax_gradient(given: Given) -> Rule | None:
     """The gradient of a softmax sees all of its axis too."""

@@ -9,9 +9,9 @@ from torchspore.base.text import message, one_of, short
 from torchspore.mindspore.train.checks import check_bool
 from torchspore.mindspore.train.metrics.metric import Metric, rearrange_inputs
 
-DISTANCES = ("euclidean", "chessboard", "taxicab")
-_PIECE = 1 << 22
-"""So many distances are held at once."""
+_ORDERS = {"euclidean": 2.0, "chessboard": np.inf, "taxicab": 1.0}
+"""The order of the norm of each distance."""
+DISTANCES = tuple(_ORDERS)
 
 
 def _edges(mask: np.ndarray) -> np.ndarray:
@@ -23,18 +23,13 @@ def _edges(mask: np.ndarray) -> np.ndarray:
     return np.argwhere(mask & ~inside[(slice(1, -1),) * mask.ndim])
 
 
-def _distances(kind: str, of: np.ndarray, to: np.ndarray, piece: int = _PIECE) -> np.ndarray:
+def _distances(kind: str, of: np.ndarray, to: np.ndarray) -> np.ndarray:
     """The distance from each place in `of` to the nearest one in `to`; infinite where there is none."""
-    if not len(to):
+    from scipy.spatial import cKDTree  # takes long to import: only where such a metric is computed
+
+    if not len(to) or not len(of):
         return np.full(len(of), np.inf)
-    found, step = [], max(1, piece // max(1, to.size))
-    for start in range(0, len(of), step):
-        apart = np.abs(of[start : start + step, None] - to[None])
-        if kind == "euclidean":
-            found.append(np.sqrt((apart * apart).sum(-1).min(1)))
-        else:
-            found.append((apart.max(-1) if kind == "chessboard" else apart.sum(-1)).min(1))
-    return np.concatenate(found) if found else np.zeros(0)
+    return np.asarray(cKDTree(to).query(of, p=_ORDERS[kind])[0], np.float64)
 
 
 class _Surfaces(Metric):

@@ -6,12 +6,13 @@ import torch.nn.functional as F
 
 from torchspore.mindspore.mint.shared import T
 from torchspore.mindspore.ops.declare import bridged
+from torchspore.mindspore.ops.loss import constant_in, probability_loss
 
 
 @bridged
 def binary_cross_entropy(input: T, target: T, weight: T | None = None, reduction: str = "mean") -> T:
-    """-(y * log(x) + (1 - y) * log(1 - x)), times weight."""
-    return F.binary_cross_entropy(input, target, weight, reduction=reduction)
+    """-(y * log(x) + (1 - y) * log(1 - x)), times weight, with logarithms of x + 1e-12 and 1 - x + 1e-12."""
+    return probability_loss(input, target, weight, reduction)
 
 
 @bridged
@@ -19,7 +20,9 @@ def binary_cross_entropy_with_logits(
     input: T, target: T, weight: T | None = None, reduction: str = "mean", pos_weight: T | None = None,
 ) -> T:
     """Binary cross entropy of sigmoid(x); `pos_weight` weighs the positive part of each class."""
-    return F.binary_cross_entropy_with_logits(input, target, weight, reduction=reduction, pos_weight=pos_weight)
+    return F.binary_cross_entropy_with_logits(
+        input, target, constant_in(weight), reduction=reduction, pos_weight=constant_in(pos_weight),
+    )
 
 
 def _classes(target: T) -> T:
@@ -31,13 +34,15 @@ def cross_entropy(
     input: T, target: T, weight: T | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> T:
     """-log of softmax along the classes (axis 1) at the class `target`, or weighed by the probabilities in it."""
-    return F.cross_entropy(input, _classes(target), weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)
+    return F.cross_entropy(
+        input, _classes(target), constant_in(weight), ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing,
+    )
 
 
 @bridged
 def nll_loss(input: T, target: T, weight: T | None = None, ignore_index: int = -100, reduction: str = "mean") -> T:
     """-x at the class `target`, times the weight of that class."""
-    return F.nll_loss(input, _classes(target), weight, ignore_index=ignore_index, reduction=reduction)
+    return F.nll_loss(input, _classes(target), constant_in(weight), ignore_index=ignore_index, reduction=reduction)
 
 
 @bridged
