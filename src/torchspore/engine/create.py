@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 
 from torchspore.engine import device, dtypes
 from torchspore.engine.number import Number, natural, number
-from torchspore.engine.tensor import TensorBase, frame, raw, wrap
+from torchspore.engine.tensor import TensorBase, frame, outside, raw, wrap
 
 
 def from_capsule(capsule: Any) -> Any:
@@ -118,6 +118,20 @@ def filled(shape: Any, value: Any, dtype: Any) -> torch.Tensor:
     """A tensor of `shape` that holds `value` everywhere."""
     sizes = (int(shape),) if isinstance(shape, int) else tuple(length(s) for s in shape)
     return torch.full(sizes, value, dtype=dtypes.to_torch(dtype), device=device.current())
+
+
+def from_filler(shape: Any, dtype: Any, fill: Callable[[np.ndarray[Any, Any]], Any]) -> torch.Tensor:
+    """A tensor of `shape` whose values `fill(array)` writes on the host, into an array of zeros of the dtype; float32 for bfloat16."""
+    wanted = dtypes.to_torch(dtype)
+    has_array = wanted is not torch.bfloat16 and not (wanted.itemsize == 1 and wanted.is_floating_point)
+    if frame() is not None:                        # a graph may be captured: values come into it as those of an array
+        array = np.zeros(tuple(shape), torch.empty(0, dtype=wanted).numpy().dtype if has_array else np.float32)
+        with outside():
+            fill(array)
+        return from_data(array, dtype)
+    values = torch.zeros(tuple(shape), dtype=wanted if has_array else torch.float32, device="cpu")
+    fill(values.numpy())
+    return values.to(device.current(), wanted)
 
 
 def host(tensor: TensorBase) -> torch.Tensor:

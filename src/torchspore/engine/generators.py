@@ -1,10 +1,31 @@
-"""Streams of random numbers as objects: torch's generators, with their states as arrays."""
+"""MindSpore's own streams of random numbers: one torch generator for each device, apart from the generators that torch's functions use.
+
+Operators and compiled code can only draw from torch's global generators. While one of them runs, `lent` puts the states of MindSpore's
+generators there, and puts the program's states back afterwards. So `torch.rand` and `torch.manual_seed` in a program change no number of
+MindSpore's, and the other way round.
+"""
 from __future__ import annotations
 
-from typing import Any
+import functools
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
+
+from torchspore.engine import device as placing
+from torchspore.engine import tensor as engine
+
+Body = TypeVar("Body", bound=Callable[..., Any])
+
+_HOST = torch.device("cpu")
+_lock = threading.RLock()
+_own: dict[torch.device, torch.Generator] = {}
+_seed: int | None = None
+_lent: dict[torch.device, torch.Tensor] = {}
+"""The devices whose global generator holds MindSpore's state now, with the state of the program's stream there."""
 
 
 def new() -> torch.Generator:
@@ -12,14 +33,105 @@ def new() -> torch.Generator:
     return torch.Generator()
 
 
-def default() -> torch.Generator:
-    """The stream that operators draw from on the host."""
-    return torch.default_generator
+def own(device: torch.device = _HOST) -> torch.Generator:
+    """MindSpore's stream on a device."""
+    device = _numbered(device)
+    generator = _own.get(device)
+    if generator is None:
+        with _lock:
+            generator = torch.Generator(device)
+            if _seed is None:
+                generator.seed()
+            else:
+                generator.manual_seed(_seed)
+            generator = _own.setdefault(device, generator)
+    return generator
+
+
+def _numbered(device: torch.device) -> torch.device:
+    if device.type == "cpu":
+        return _HOST
+    return device if device.index is not None else torch.device(device.type, torch.get_device_module(device).current_device())
+
+
+def _global(device: torch.device) -> torch.Generator:
+    """The generator that torch's functions use on a device."""
+    if device.type == "cpu":
+        return torch.default_generator
+    generator: torch.Generator = torch.get_device_module(device).default_generators[device.index]
+    return generator
 
 
 def seed_devices(seed: int) -> None:
-    """Starts the streams that operators draw from on accelerators too."""
-    torch.manual_seed(seed)
+    """Start the streams of all devices from `seed`."""
+    global _seed
+    with _lock:
+        _seed = seed if seed < 2**64 else seed % 2**63
+        own()
+        for device, generator in _own.items():
+            (_global(device) if device in _lent else generator).manual_seed(_seed)
+
+
+@contextmanager
+def lent(devices: Iterable[torch.device] | None = None) -> Iterator[None]:
+    """Let torch's functions draw from MindSpore's streams inside the block.
+
+    These are the streams of `devices`, by default of the host and the current device. Other threads wait. In a capture nothing is drawn,
+    and nothing happens here.
+    """
+    around = engine.frame()
+    while around is not None:
+        if around.traces:
+            yield
+            return
+        around = around.outer
+    chosen = {_HOST, placing.current()} if devices is None else set(devices)
+    with _lock:
+        borrowed = [device for device in map(_numbered, chosen) if device not in _lent]
+        for device in borrowed:
+            generator = _global(device)
+            _lent[device] = generator.get_state()
+            generator.set_state(own(device).get_state())
+        try:
+            yield
+        finally:
+            for device in borrowed:
+                generator = _global(device)
+                own(device).set_state(generator.get_state())
+                generator.set_state(_lent.pop(device))
+
+
+def drawing(body: Body) -> Body:
+    """Declare that `body` draws random numbers by torch's functions: they come from MindSpore's streams."""
+
+    @functools.wraps(body)
+    def drawn(*arguments: Any, **keywords: Any) -> Any:
+        with lent():
+            return body(*arguments, **keywords)
+
+    return drawn  # type: ignore[return-value]
+
+
+def dropout(values: torch.Tensor, probability: float) -> torch.Tensor:
+    """PyTorch's dropout with numbers of MindSpore's stream."""
+    with lent():
+        return torch.nn.functional.dropout(values, probability, True)
+
+
+def of_device(device: torch.device) -> torch.Generator:
+    """The generator that holds the state of MindSpore's stream on a device now."""
+    device = _numbered(device)
+    return _global(device) if device in _lent else own(device)
+
+
+def current_state(kind: str = "cpu") -> torch.Tensor:
+    """The state of MindSpore's stream on the current device of a kind, as bytes."""
+    return of_device(torch.device(kind)).get_state()
+
+
+def go_on_from(state: torch.Tensor, kind: str = "cpu") -> None:
+    """Continue MindSpore's stream on the current device of a kind from a state that `current_state` gave."""
+    of_device(torch.device(kind)).set_state(state)
 
 
 def state(stream: torch.Generator) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchspore.engine import generators
 from torchspore.engine.tensor import frame
 
 _lock = threading.Lock()
@@ -30,14 +31,15 @@ def starts_anew() -> None:
 
 
 def set_seed(seed: int) -> None:
-    """Starts every stream afresh from `seed`: the global generators of torch, NumPy and Python, and those that `derive` feeds."""
+    """Starts every stream afresh from `seed`: MindSpore's generators, the global ones of NumPy and Python, and those that
+    `derive` feeds. The generators of torch are the program's."""
     global _seed, seedings
     starts_anew()
     with _lock:
         _seed = seed
         seedings += 1
         _counts.clear()
-    torch.manual_seed(seed)
+    generators.seed_devices(seed)
     np.random.seed(seed % 2**32)
     random.seed(seed)
 
@@ -71,7 +73,7 @@ def state() -> dict[str, Any]:
 
 
 def restore(kept: dict[str, Any]) -> None:
-    """Goes on from what `state` gave; the generators of torch, NumPy and Python are left alone."""
+    """Goes on from what `state` gave; all other generators are left alone."""
     global _seed
     seed, counts = kept["seed"], {str(purpose): int(count) for purpose, count in kept["counts"].items()}
     with _lock:

@@ -15,7 +15,7 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 from torchspore.context import effects
-from torchspore.engine import integer_gradients
+from torchspore.engine import generators, integer_gradients
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_recording
 from torchspore.engine.graph.thread_state import in_pynative
@@ -53,16 +53,13 @@ def later(*values: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 def random_state(device: str) -> torch.Tensor:
     """The state of the device's random numbers, as bytes."""
-    return torch.get_rng_state() if device == "cpu" else torch.get_device_module(device).get_rng_state()
+    return generators.current_state(device)
 
 
 def swap_state(state: torch.Tensor, device: str) -> torch.Tensor:
     """Makes `state` the state of the device's random numbers; gives what it was."""
     before = random_state(device)
-    if device == "cpu":
-        torch.set_rng_state(state)
-    else:
-        torch.get_device_module(device).set_rng_state(state)
+    generators.go_on_from(state, device)
     return before
 
 

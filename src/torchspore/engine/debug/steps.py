@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from torchspore.base.files import READ_ONLY, write_whole
-from torchspore.engine import random, tree
+from torchspore.engine import generators, random, tree
 from torchspore.engine import tensor as engine
 from torchspore.engine.front import FRONT
 from torchspore.engine.shard.parted import own_part
@@ -328,9 +328,9 @@ def numbers_of(cell: Any) -> dict[str, Any]:
 
 def random_state(tensors: dict[str, torch.Tensor]) -> dict[str, Any]:
     """The state of all random streams of the process."""
-    tensors["random.torch"] = torch.get_rng_state()
+    tensors["random.torch"] = generators.current_state()
     for number in range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0):
-        tensors[f"random.device.{number}"] = torch.cuda.get_rng_state(number)
+        tensors[f"random.device.{number}"] = generators.of_device(torch.device("cuda", number)).get_state()
     _, keys, position, has_gauss, gauss = np.random.get_state()
     tensors["random.numpy"] = torch.from_numpy(np.asarray(keys).astype(np.int64))
     version, state, next_gauss = python_random.getstate()
@@ -340,10 +340,10 @@ def random_state(tensors: dict[str, torch.Tensor]) -> dict[str, Any]:
 
 def restore_random(told: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:
     """Goes on from such a state."""
-    torch.set_rng_state(tensors["random.torch"])
+    generators.go_on_from(tensors["random.torch"])
     for number in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
         if f"random.device.{number}" in tensors:
-            torch.cuda.set_rng_state(tensors[f"random.device.{number}"], number)
+            generators.of_device(torch.device("cuda", number)).set_state(tensors[f"random.device.{number}"])
     position, has_gauss, gauss = told["numpy"]
     np.random.set_state(("MT19937", tensors["random.numpy"].numpy().astype(np.uint32), position, has_gauss, gauss))
     version, next_gauss = told["python"]

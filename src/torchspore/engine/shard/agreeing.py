@@ -15,6 +15,7 @@ from torchspore.base.text import message
 from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
+from torchspore.engine import generators
 from torchspore.engine.comm import agreement, collectives, groups
 from torchspore.engine.shard.cut import cut_of
 
@@ -31,7 +32,7 @@ def say_context() -> None:
 
 
 def agree(inputs: Sequence[Any]) -> None:
-    """Gives the whole Parameters among the inputs of a graph, and torch's generator, the values that process 0 has.
+    """Gives the whole Parameters among the inputs of a graph, and MindSpore's generator, the values that process 0 has.
 
     Every process must call it at the same place. Raises ValueError where they have other Parameters: what they would send then is of other
     lengths, at which gloo ends the process.
@@ -43,7 +44,7 @@ def agree(inputs: Sequence[Any]) -> None:
     new = [item for item in own if cut_of(item) is None and id(item) not in _alike]
     if not new:
         return
-    state = torch.get_rng_state()
+    state = generators.current_state()
     world = groups.world()
     differs = _differ([*(_digest(item._t) for item in new), _digest(state)])
     changed = [item for item, differ in zip(new, differs) if differ]
@@ -51,7 +52,7 @@ def agree(inputs: Sequence[Any]) -> None:
         with torch.no_grad():
             item._t.copy_(collectives.broadcast(item._t.detach().contiguous(), 0, world))
     if differs[-1]:
-        torch.set_rng_state(collectives.broadcast(state, 0, world))
+        generators.go_on_from(collectives.broadcast(state, 0, world))
     if changed:
         names = ", ".join(str(item.name) for item in changed[:3]) + (", .." if len(changed) > 3 else "")
         effects.note("distribution", f"{len(changed)} Parameters ({names}) were not alike in all processes: those of process 0 are taken")

@@ -90,7 +90,7 @@ class _Default(Generator):
     """The generator that `set_seed` starts."""
 
     def __init__(self) -> None:
-        self._stream = generators.default()
+        self._stream = generators.own()
 
     def manual_seed(self, seed: int) -> Generator:
         """Starts the streams of all devices from `seed`."""

@@ -8,34 +8,54 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.engine import create, dtypes, random
+from torchspore.engine import create, dtypes, philox
 from torchspore.engine.tensor import write
-from torchspore.mindspore.common.seed import get_seed
+from torchspore.mindspore.common.seed import _get_graph_seed, get_seed
 from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.common.undrawn import postpone
 
 
 class Initializer:
-    """The base: `values(shape)` gives a float32 array; a subclass of the user's own fills an array in `_initialize(self, arr)`."""
+    """The base class. A subclass fills the array `arr` in `_initialize(self, arr)`; `arr` has the shape and dtype of the Tensor.
+
+    A bfloat16 Tensor is filled through a float32 array, because NumPy has no bfloat16.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         self._kwargs = kwargs
+        self._seed: int | None = None
+
+    @property
+    def seed(self) -> tuple[int, int]:
+        """(seed of the program, seed of this use), as MindSpore counts them; (value + 1, 0) after `seed = value`."""
+        if self.__dict__.get("_seed") is None:
+            return _get_graph_seed(get_seed() or 0, "init")
+        return self._seed + 1, 0  # type: ignore[operator]
+
+    @seed.setter
+    def seed(self, value: int | None) -> None:
+        self._seed = value
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
         raise NotImplementedError(f"{type(self).__name__}: expected a method _initialize(self, arr).")
 
     def __call__(self, arr: np.ndarray[Any, Any]) -> None:
-        self._random_ = _stream()
-        self._initialize(arr)
+        return self._initialize(arr)
 
-    def _values_(self, shape: Sequence[int]) -> np.ndarray[Any, Any]:
-        """The initial values for `shape`, drawn from a stream of their own that `set_seed` starts."""
-        arr = np.zeros(tuple(shape), np.float32)
-        self(arr)
-        return arr
+    def _values_(self, shape: Sequence[int], dtype: Any) -> Any:
+        """Draw the initial values for `shape` on the host; return them as a torch tensor on the device of the program."""
+        return create.from_filler(shape, dtype, self)
 
-    def _tensor_(self, shape: Sequence[int], dtype: Any) -> Any:
-        """The initial values for `shape` as a torch tensor."""
-        return create.from_data(self._values_(shape), dtype)
+    def _prepare_(self, tensor: Tensor, shape: Sequence[int], dtype: Any) -> None:
+        """Give `tensor` its values, or postpone this to its first use, when MindSpore draws them."""
+        postpone(tensor, shape, dtype)
+
+
+class _Fixed(Initializer):
+    """An Initializer that draws no random numbers: the Tensor has its values at once."""
+
+    def _prepare_(self, tensor: Tensor, shape: Sequence[int], dtype: Any) -> None:
+        tensor._t = self._values_(shape, dtype)
 
 
 fills = True
@@ -70,13 +90,22 @@ def _calculate_correct_fan(shape: Sequence[int], mode: str) -> int:
     return _calculate_fan_in_and_fan_out(shape)[mode.lower() == "fan_out"]
 
 
-def _stream() -> np.random.Generator:
-    return np.random.Generator(np.random.PCG64(random.derive("initializer")))
+def _numpy_seed() -> int:
+    """The seed of one drawn Tensor: one number from NumPy's global stream, as in MindSpore, so that `np.random.seed` decides it."""
+    return int(np.random.randint(low=1, high=1 << 63, dtype=np.int64))
+
+
+def _check_sigma(sigma: float) -> None:
+    if sigma < 0:
+        raise ValueError(f"normal initial values with sigma={sigma!r}: expected a number from 0 on.")
 
 
 def _init_random_normal(mean: float, sigma: float, shape: Sequence[int]) -> np.ndarray[Any, Any]:
-    """Normal numbers with deviation `sigma`, float32."""
-    return _stream().normal(mean, sigma, tuple(shape)).astype(np.float32)
+    """Normal numbers with deviation `sigma`, float32. Raises ValueError for a negative `sigma`."""
+    _check_sigma(sigma)
+    values = np.empty(tuple(shape), np.float32)
+    philox.fill_normal(values, _numpy_seed(), mean, sigma)
+    return values
 
 
 def random_normal(shape: Sequence[int], seed: int, seed2: int, output_tensor: Tensor) -> bool:
@@ -89,34 +118,53 @@ def random_normal(shape: Sequence[int], seed: int, seed2: int, output_tensor: Te
         raise TypeError(message(f"random_normal(output_tensor={short(output_tensor)})", f"a Tensor, got {type(output_tensor).__name__}"))
     if tuple(shape) != tuple(output_tensor.shape):
         raise ValueError(message(f"random_normal({list(shape)}, output_tensor of shape {list(output_tensor.shape)})", "one shape"))
-    stream = np.random.Generator(np.random.PCG64([seed % 2**63, seed2 % 2**63])) if seed or seed2 else _stream()
+    stream = np.random.Generator(np.random.PCG64([seed % 2**63, seed2 % 2**63] if seed or seed2 else [_numpy_seed()]))
     write(output_tensor, create.from_data(stream.standard_normal(tuple(shape)).astype(np.float32), output_tensor.dtype))
     return True
 
 
 def _init_random_uniform(a: float, b: float, shape: Sequence[int]) -> np.ndarray[Any, Any]:
     """Uniform numbers from `a` to `b`, float32."""
-    return _stream().uniform(a, b, tuple(shape)).astype(np.float32)
+    values = np.empty(tuple(shape), np.float32)
+    philox.fill_uniform(values, _numpy_seed(), a, b)
+    return values
 
 
 def _init_truncated_normal(a: float, b: float, mean: float, sigma: float, shape: Sequence[int]) -> np.ndarray[Any, Any]:
-    """Normal numbers with deviation `sigma`, none outside of `a` to `b` deviations from the mean, float32."""
-    return TruncatedNormal(sigma, mean, mean + a * sigma, mean + b * sigma)._values_(shape)
+    """Normal numbers with deviation `sigma` from `a` to `b`, float32. Raises ValueError for a `sigma` that is not positive."""
+    _check_sigma(sigma)
+    if sigma == 0:
+        raise ValueError("truncated normal initial values with sigma=0: expected a positive number.")
+    values = np.empty(tuple(shape), np.float32)
+    philox.fill_truncated_normal(values, _numpy_seed(), a, b, mean, sigma)
+    return values
 
 
 def _init_random_normal_inplace(mean: float, sigma: float, arr: np.ndarray[Any, Any]) -> None:
     """Fills `arr` with normal numbers."""
-    _assignment(arr, _init_random_normal(mean, sigma, arr.shape))
+    if _is_plain(arr):
+        _check_sigma(sigma)
+        philox.fill_normal(arr, _numpy_seed(), mean, sigma)
+    else:
+        _assignment(arr, _init_random_normal(mean, sigma, arr.shape))
 
 
 def _init_random_uniform_inplace(a: float, b: float, arr: np.ndarray[Any, Any]) -> None:
     """Fills `arr` with uniform numbers from `a` to `b`."""
-    _assignment(arr, _init_random_uniform(a, b, arr.shape))
+    if _is_plain(arr):
+        philox.fill_uniform(arr, _numpy_seed(), a, b)
+    else:
+        _assignment(arr, _init_random_uniform(a, b, arr.shape))
 
 
 def _init_truncated_normal_inplace(a: float, b: float, mean: float, sigma: float, arr: np.ndarray[Any, Any]) -> None:
     """Fills `arr` with what `_init_truncated_normal` draws."""
     _assignment(arr, _init_truncated_normal(a, b, mean, sigma, arr.shape))
+
+
+def _is_plain(arr: np.ndarray[Any, Any]) -> bool:
+    """Whether values can be drawn directly into `arr`."""
+    return isinstance(arr, np.ndarray) and arr.dtype == np.float32 and arr.flags.c_contiguous
 
 
 def _calculate_gain(nonlinearity: str, param: float | None = None) -> float:
@@ -125,31 +173,31 @@ def _calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         slope = 0.01 if param is None else float(param)
         return math.sqrt(2.0 / (1 + slope**2))
     gains = {"sigmoid": 1.0, "linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0)}
+    gains |= dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), 1.0)
     if nonlinearity not in gains:
         raise ValueError(f"nonlinearity={nonlinearity!r}: expected one of {', '.join([*gains, 'leaky_relu'])}.")
     return gains[nonlinearity]
 
 
-class Zero(Initializer):
+class Zero(_Fixed):
     """Zeros."""
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
         arr[...] = 0
 
-    def _tensor_(self, shape: Sequence[int], dtype: Any) -> Any:
+    def _values_(self, shape: Sequence[int], dtype: Any) -> Any:
         """Zeros in the tensor's own memory alone: states of optimizers begin so."""
-        self(np.empty(0, np.float32))                      # which is one use of the stream, as every Initializer's is
         return create.filled(shape, 0, dtype)
 
 
-class One(Initializer):
+class One(_Fixed):
     """Ones."""
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
         arr[...] = 1
 
 
-class Constant(Initializer):
+class Constant(_Fixed):
     """The number `value` everywhere."""
 
     def __init__(self, value: float) -> None:
@@ -168,7 +216,7 @@ class Uniform(Initializer):
         self.scale = scale
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
-        arr[...] = self._random_.uniform(-self.scale, self.scale, arr.shape)
+        _init_random_uniform_inplace(-self.scale, self.scale, arr)
 
 
 class Normal(Initializer):
@@ -179,7 +227,7 @@ class Normal(Initializer):
         self.sigma, self.mean = sigma, mean
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
-        arr[...] = self._random_.normal(self.mean, self.sigma, arr.shape)
+        _init_random_normal_inplace(self.mean, self.sigma, arr)
 
 
 class TruncatedNormal(Initializer):
@@ -190,11 +238,7 @@ class TruncatedNormal(Initializer):
         self.sigma, self.mean, self.a, self.b = sigma, mean, a, b
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
-        low, high = (self.a - self.mean) / self.sigma, (self.b - self.mean) / self.sigma
-        drawn = self._random_.standard_normal(arr.shape)
-        while (outside := (drawn < low) | (drawn > high)).any():
-            drawn[outside] = self._random_.standard_normal(int(outside.sum()))
-        arr[...] = drawn * self.sigma + self.mean
+        _init_truncated_normal_inplace(self.a, self.b, self.mean, self.sigma, arr)
 
 
 class XavierUniform(Initializer):
@@ -206,7 +250,7 @@ class XavierUniform(Initializer):
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
         bound = self.gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(arr.shape)))
-        arr[...] = self._random_.uniform(-bound, bound, arr.shape)
+        _init_random_uniform_inplace(-bound, bound, arr)
 
 
 class XavierNormal(Initializer):
@@ -217,7 +261,7 @@ class XavierNormal(Initializer):
         self.gain = gain
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
-        arr[...] = self._random_.normal(0, self.gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(arr.shape))), arr.shape)
+        _init_random_normal_inplace(0, self.gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(arr.shape))), arr)
 
 
 class _He(Initializer):
@@ -239,14 +283,14 @@ class HeUniform(_He):
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
         bound = math.sqrt(3.0) * self._deviation_(arr.shape)
-        arr[...] = self._random_.uniform(-bound, bound, arr.shape)
+        _init_random_uniform_inplace(-bound, bound, arr)
 
 
 class HeNormal(_He):
     """Normal with deviation gain / sqrt(fan)."""
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
-        arr[...] = self._random_.normal(0, self._deviation_(arr.shape), arr.shape)
+        _init_random_normal_inplace(0, self._deviation_(arr.shape), arr)
 
 
 class VarianceScaling(Initializer):
@@ -267,17 +311,13 @@ class VarianceScaling(Initializer):
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
         fan_in, fan_out = _calculate_fan_in_and_fan_out(arr.shape)
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
-        deviation = math.sqrt(self.scale / max(1.0, fan))
-        if self.distribution == "uniform":
-            arr[...] = self._random_.uniform(-math.sqrt(3) * deviation, math.sqrt(3) * deviation, arr.shape)
-        elif self.distribution == "untruncated_normal":
-            arr[...] = self._random_.normal(0, deviation, arr.shape)
+        scale = self.scale / max(1.0, fan)
+        if self.distribution == "untruncated_normal":
+            _assignment(arr, _init_random_normal(0, math.sqrt(scale), arr.shape))
         else:
-            # Cutting at two deviations shrinks the variance; 0.87962566 is what is left of the deviation.
-            wide = deviation / 0.87962566103423978
-            cut = TruncatedNormal(wide, 0.0, -2 * wide, 2 * wide)
-            cut._random_ = self._random_
-            cut._initialize(arr)
+            # MindSpore 2.10 draws "truncated_normal" uniformly too: it compares with another spelling of the name (docs/differences.md).
+            limit = math.sqrt(3.0 * scale)
+            _assignment(arr, _init_random_uniform(-limit, limit, arr.shape))
 
 
 class Orthogonal(Initializer):
@@ -291,10 +331,10 @@ class Orthogonal(Initializer):
         if arr.ndim < 2:
             raise ValueError(f"Orthogonal for shape {arr.shape}: expected at least two axes.")
         rows, columns = arr.shape[0], math.prod(arr.shape[1:])
-        drawn = self._random_.standard_normal((max(rows, columns), min(rows, columns)))
-        q, r = np.linalg.qr(drawn)
-        q = q * np.sign(np.diag(r))
-        arr[...] = self.gain * (q if rows >= columns else q.T).reshape(arr.shape)
+        drawn = _init_random_normal(0, 1, (rows, columns))
+        q, r = np.linalg.qr(drawn.T if rows < columns else drawn)
+        q *= np.sign(np.diag(r))
+        _assignment(arr, (self.gain * (q.T if rows < columns else q)).reshape(arr.shape))
 
 
 class Sparse(Initializer):
@@ -307,13 +347,14 @@ class Sparse(Initializer):
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
         if arr.ndim != 2:
             raise ValueError(f"Sparse for shape {arr.shape}: expected two axes.")
-        arr[...] = self._random_.normal(0, self.sigma, arr.shape)
-        zeros = math.ceil(self.sparsity * arr.shape[0])
+        values = _init_random_normal(0, self.sigma, arr.shape)
+        num_zeros = math.ceil(self.sparsity * arr.shape[0])
         for column in range(arr.shape[1]):
-            arr[self._random_.permutation(arr.shape[0])[:zeros], column] = 0
+            values[np.random.permutation(arr.shape[0])[:num_zeros], column] = 0
+        _assignment(arr, values)
 
 
-class Dirac(Initializer):
+class Dirac(_Fixed):
     """Passes channels through: 1 at the middle of the kernel where the output channel is the input channel, else 0."""
 
     def __init__(self, groups: int = 1) -> None:
@@ -333,7 +374,7 @@ class Dirac(Initializer):
                 arr[(group * each + channel, channel, *middle)] = 1
 
 
-class Identity(Initializer):
+class Identity(_Fixed):
     """The identity matrix."""
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
@@ -359,13 +400,6 @@ def _register(*aliases: str) -> Any:
         return cls
 
     return keep
-
-
-def _get_graph_seed(op_seed: int, kernel_name: str) -> tuple[int, int]:
-    """(the seed of the program or 0, `op_seed`), which operators with a seed of their own are given; for each `kernel_name` alike."""
-    if not isinstance(kernel_name, str):
-        raise TypeError(f"_get_graph_seed(kernel_name={kernel_name!r:.40}): expected a str, got {type(kernel_name).__name__}.")
-    return get_seed() or 0, op_seed
 
 
 def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Tensor:

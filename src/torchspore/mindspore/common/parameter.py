@@ -63,10 +63,10 @@ class Parameter(Tensor):
         if device is not None:
             check_device("Parameter", device)
         if isinstance(default_input, TensorBase):
+            if default_input.has_init:
+                default_input.init_data()
             with engine.outside():
                 self._t = default_input._t.detach().clone()
-            if "init" in default_input.__dict__:
-                self.init = default_input.__dict__["init"]
         else:
             if isinstance(default_input, bool):
                 raise ValueError(

@@ -53,6 +53,9 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     grad: Any = None
     """Where packages with a `backward` of their own keep a gradient, as they may in MindSpore 2.4; nothing here fills it."""
 
+    init: Any = None
+    """The Initializer of a Tensor before `init_data`; None afterwards, and for all other Tensors."""
+
     const_arg = False
     """Whether a graph takes this Tensor's values as they are, and not as an input."""
 
@@ -71,8 +74,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
                     "\n\nhint: write Tensor(shape=(2, 3), dtype=mindspore.float32, init=One())."
                 )
             sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-            self._t = init._tensor_(sizes, dtype)
             self.init = init
+            init._prepare_(self, sizes, dtype)
         elif input_data is None:
             if dtype is None:
                 raise TypeError("Tensor(): expected data, or a shape and a dtype.\n\nhint: write Tensor([1.0, 2.0]).")
@@ -136,8 +139,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @property
     def has_init(self) -> bool:
-        """Whether it was made from an initializer."""
-        return "init" in self.__dict__
+        """Whether it has an initializer whose values `init_data` has not drawn yet."""
+        return self.init is not None
 
     def dim(self) -> int:
         """How many axes there are."""
@@ -356,8 +359,14 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return self
 
     def init_data(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: Any = None) -> Tensor:
-        """The Tensor with its initial values, which here are made at once."""
-        return self
+        """Draw the initial values, if that has not happened yet; return the Tensor itself.
+
+        With `slice_index` they are drawn from the seed of the program plus this index, and NumPy's stream is seeded before and after, as
+        in MindSpore, so that devices with the same slice have the same values. `shape` is the shape of the slice.
+        """
+        from torchspore.mindspore.common import undrawn
+
+        return undrawn.draw(self, slice_index, shape)  # type: ignore[no-any-return]
 
     def to_tensor(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: Any = None) -> Tensor:
         """`init_data` by its name in 1.x."""
@@ -438,6 +447,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     for each in (t1, t2):
         if not isinstance(each, Tensor):
             raise TypeError(f"swap_tensors({each!r:.40}): expected two Tensors, got {type(each).__name__}.")
+        each.init_data()
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
     t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
     t1._t, t2._t = t2._t, t1._t

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.engine import device
+from torchspore.engine.generators import drawing
 from torchspore.mindspore.mint.shared import T, as_dtype, at_home, no_generator, sizes
 from torchspore.mindspore.ops.declare import bridged
 
@@ -86,6 +87,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> T:
 
 
 @bridged
+@drawing
 def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None) -> T:
     """Uniform in [0, 1), float32 unless `dtype` says otherwise."""
     no_generator(generator)
@@ -94,6 +96,7 @@ def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = Non
 
 
 @bridged
+@drawing
 def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None) -> T:
     """Standard normal, float32 unless `dtype` says otherwise."""
     no_generator(generator)
@@ -102,6 +105,7 @@ def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = No
 
 
 @bridged
+@drawing
 def rand_like(input: T, *, dtype: Any = None, device: Any = None) -> T:
     """Uniform in [0, 1) in the shape of `input`."""
     at_home(device)
@@ -109,6 +113,7 @@ def rand_like(input: T, *, dtype: Any = None, device: Any = None) -> T:
 
 
 @bridged
+@drawing
 def randn_like(input: T, *, dtype: Any = None, device: Any = None) -> T:
     """Standard normal in the shape of `input`."""
     at_home(device)
@@ -130,6 +135,7 @@ def _bounds(arguments: tuple[Any, ...], named: dict[str, Any], last: str) -> tup
 
 
 @bridged
+@drawing
 def randint(*args: Any, generator: Any = None, dtype: Any = None, device: Any = None, **named: Any) -> T:
     """Uniform integers below `high` (or from `low` on) in the shape `size`, int64 unless `dtype` says otherwise."""
     no_generator(generator)
@@ -139,6 +145,7 @@ def randint(*args: Any, generator: Any = None, dtype: Any = None, device: Any = 
 
 
 @bridged
+@drawing
 def randint_like(input: T, *args: Any, dtype: Any = None, device: Any = None, **named: Any) -> T:
     """Uniform integers below `high` (or from `low` on) in the shape of `input`."""
     at_home(device)
@@ -147,6 +154,7 @@ def randint_like(input: T, *args: Any, dtype: Any = None, device: Any = None, **
 
 
 @bridged
+@drawing
 def randperm(n: int, *, generator: Any = None, dtype: Any = torch.int64) -> T:
     """The integers below n in random order."""
     no_generator(generator)
@@ -154,6 +162,7 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = torch.int64) -> T:
 
 
 @bridged
+@drawing
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, generator: Any = None) -> T:
     """Normal with the means and standard deviations given; two numbers want a `size`."""
     no_generator(generator)
@@ -169,6 +178,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, generator: Any = N
 
 
 @bridged
+@drawing
 def bernoulli(input: T, *, generator: Any = None) -> T:
     """1 with the probabilities in `input`, else 0."""
     no_generator(generator)
@@ -176,6 +186,7 @@ def bernoulli(input: T, *, generator: Any = None) -> T:
 
 
 @bridged
+@drawing
 def multinomial(input: T, num_samples: int, replacement: bool = False, *, generator: Any = None) -> T:
     """Indexes (int64) drawn with the weights given, along the last axis."""
     no_generator(generator)

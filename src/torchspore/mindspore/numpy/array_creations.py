@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.engine import device
+from torchspore.engine.generators import drawing
 from torchspore.mindspore.numpy.utils import (
     axis_of,
     dtype_of,
@@ -270,6 +271,7 @@ def randn(*shape: Any, dtype: Any = torch.float32) -> T:
 
 
 @function
+@drawing
 def randint(minval: Any, maxval: Any = None, shape: Any = None, dtype: Any = torch.int32) -> T:
     """Uniform integers in [minval, maxval), or, with one bound, in [0, minval), of `shape`; one value where there is no shape."""
     for value in (minval, maxval):

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.engine.generators import drawing
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import axis_within
 
@@ -223,6 +224,7 @@ def fast_gelu(x: T) -> T:
 
 
 @op()
+@drawing
 def rrelu(input: T, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> T:
     """x where positive, else x times a number drawn for each element between `lower` and `upper`."""
     if not 0 <= lower <= upper <= 1:
@@ -232,6 +234,7 @@ def rrelu(input: T, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> T:
 
 
 @op()
+@drawing
 def gumbel_softmax(logits: T, tau: float = 1.0, hard: bool = False, dim: int = -1) -> T:
     """Softmax of (logits + Gumbel noise) / tau along `dim` (Jang and others, 2017).
 

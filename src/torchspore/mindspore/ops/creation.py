@@ -9,6 +9,7 @@ import torch
 from torchspore.base.text import message, short
 from torchspore.engine import device
 from torchspore.engine.create import constant
+from torchspore.engine.generators import drawing
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op
@@ -108,6 +109,7 @@ def eye(n: int, m: int | None = None, dtype: Any = None) -> T:
     return torch.eye(n, n if m is None else m, dtype=as_dtype(dtype) or torch.float32, device=device.current())
 
 
+@drawing
 def _random(make: Any, size: Any, dtype: Any, seed: int | None) -> T:
     source = None if seed is None else torch.Generator(device.current()).manual_seed(int(seed))
     return make(sizes(size), generator=source, device=device.current()).to(as_dtype(dtype) or torch.float32)
@@ -138,6 +140,7 @@ def randn_like(input: T, seed: int | None = None, *, dtype: Any = None) -> T:
 
 
 @op(numbers=("low", "high"))
+@drawing
 def randint(low: int, high: int, size: Any, seed: int | None = None, *, dtype: Any = None) -> T:
     """Uniform integers in [low, high), int64 unless `dtype` says otherwise."""
     source = None if seed is None else torch.Generator(device.current()).manual_seed(int(seed))
@@ -145,6 +148,7 @@ def randint(low: int, high: int, size: Any, seed: int | None = None, *, dtype: A
 
 
 @op()
+@drawing
 def randperm(n: int, seed: int = 0, offset: int = 0, dtype: Any = torch.int64) -> T:
     """The integers below n in random order."""
     source = torch.Generator(device.current()).manual_seed((int(seed) + 2654435761 * int(offset)) % 2**32) if seed else None
@@ -172,6 +176,7 @@ def bernoulli(input: T, p: Any = 0.5, seed: int | None = None) -> T:
 
 
 @op(methods=("multinomial",))
+@drawing
 def multinomial(input: T, num_samples: int, replacement: bool = True, seed: int | None = None) -> T:
     """Indexes (int32) drawn with the weights given, along the last axis."""
     source = None if seed is None else torch.Generator(input.device).manual_seed(int(seed))

@@ -9,6 +9,7 @@ import torch
 from torchspore.engine import device, private
 from torchspore.engine.create import constant
 from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.engine.generators import drawing
 from torchspore.engine.streams import Stream, stream
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
@@ -17,11 +18,13 @@ from torchspore.mindspore.ops.declare import op
 T = torch.Tensor
 
 
+@drawing
 def _uniform(shape: Any, source: Stream, like: torch.dtype = torch.float32) -> T:
     where = device.current()
     return torch.rand(sizes(shape), generator=source.on(where), dtype=like, device=where)
 
 
+@drawing
 def _normal(shape: Any, source: Stream, like: torch.dtype = torch.float32) -> T:
     where = device.current()
     return torch.randn(sizes(shape), generator=source.on(where), dtype=like, device=where)
@@ -36,12 +39,14 @@ def _tensor(value: Any) -> T:
     return value if isinstance(value, T) else constant(value, device.current(), torch.float32)
 
 
+@drawing
 def _gamma(alpha: T, source: Stream) -> T:
     """Gamma with shape `alpha` and scale 1, in alpha's shape (torch's kernel on the host, which takes a generator)."""
     host = alpha.detach().to("cpu", torch.float64 if alpha.dtype is torch.float64 else torch.float32)
     return private.standard_gamma(host, source.on(torch.device("cpu"))).to(alpha.device, alpha.dtype)
 
 
+@drawing
 def _poisson(rate: T, source: Stream) -> T:
     return torch.poisson(rate.detach(), generator=source.on(rate.device))
 
@@ -59,6 +64,7 @@ def _uniform_real(shape: Any, seed: Any = 0, seed2: int = 0) -> T:
 
 
 @op(primitive="UniformInt", init=("seed", "seed2"), numbers=("minval", "maxval"))
+@drawing
 def _uniform_int(shape: Any, minval: T, maxval: T, seed: Any = 0, seed2: int = 0) -> T:
     """Uniform integers in [minval, maxval), int32. Raises ValueError where that is empty."""
     if not int(minval) < int(maxval):
@@ -205,6 +211,7 @@ def _multinomial(x: T, num_samples: int, seed: Any = 0, seed2: int = 0, dtype: A
     return _drawn(x, int(num_samples), True, stream(seed, seed2)).to(as_dtype(dtype))
 
 
+@drawing
 def _drawn(weights: T, count: int, replacement: bool, source: Stream) -> T:
     return torch.multinomial(_real(weights), count, replacement, generator=source.on(weights.device))
 
@@ -237,6 +244,7 @@ def _random_categorical(logits: T, num_sample: int, seed: int = 0, dtype: Any = 
     return _categorical(logits, num_sample, stream(seed), dtype)
 
 
+@drawing
 def _permuted(x: T, source: Stream) -> T:
     if not x.ndim:
         return x.clone()
@@ -256,6 +264,7 @@ def _random_shuffle(x: T, seed: Any = 0, seed2: int = 0) -> T:
 
 
 @op(primitive="Randperm", init=("max_length", "pad", "dtype"))
+@drawing
 def _randperm(n: T, max_length: int = 1, pad: int = -1, dtype: Any = torch.int32) -> T:
     """The integers below n in random order, filled up to `max_length` with `pad`."""
     count = int(n)
@@ -267,6 +276,7 @@ def _randperm(n: T, max_length: int = 1, pad: int = -1, dtype: Any = torch.int32
 
 
 @op(primitive="RandpermV2", init=("seed", "offset", "dtype"))
+@drawing
 def _randperm_v2(n: int, seed: Any = 0, offset: int = 0, dtype: Any = torch.int64) -> T:
     """The integers below n in random order."""
     where = device.current()
@@ -274,6 +284,7 @@ def _randperm_v2(n: int, seed: Any = 0, offset: int = 0, dtype: Any = torch.int6
 
 
 @op()
+@drawing
 def randint_like(input: T, low: int, high: int, seed: int | None = None, *, dtype: Any = None) -> T:
     """Uniform integers in [low, high) in the shape of `input`, and in its dtype unless `dtype` says otherwise."""
     kind = as_dtype(dtype) or input.dtype
@@ -283,6 +294,7 @@ def randint_like(input: T, low: int, high: int, seed: int | None = None, *, dtyp
     return torch.randint(low, high, list(input.shape), generator=stream(seed).on(where), device=where).to(kind)
 
 
+@drawing
 def _choice(mask: T, count: int, source: Stream) -> Any:
     """`count` indexes of true elements in random order (int32), (0, …) where there are fewer; and which are real."""
     if count < 1:
@@ -314,6 +326,7 @@ def choice_with_mask(input_x: T, count: int = 256, seed: int | None = None) -> A
     return _choice(input_x, count, stream(seed))
 
 
+@drawing
 def _candidates(true_classes: T, sampled: int, unique: bool, limit: int, weights: T, source: Stream) -> Any:
     """Classes drawn by `weights`, and how often the true and the drawn classes are expected among them (float32)."""
     if unique and sampled > limit:

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torchspore.context import effects
 from torchspore.engine import device
 from torchspore.engine.create import constant
+from torchspore.engine.generators import drawing
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -19,6 +20,7 @@ def _note_seed(call: str) -> None:
 
 
 @op()
+@drawing
 def dropout(input: T, p: float = 0.5, training: bool = True, seed: int | None = None) -> T:
     """Each element 0 with probability `p`, the others divided by 1 - p, while `training`.
 
@@ -34,6 +36,7 @@ def dropout(input: T, p: float = 0.5, training: bool = True, seed: int | None = 
 
 
 @op(primitive="Dropout", init=("keep_prob", "Seed0", "Seed1"))
+@drawing
 def _dropout(x: T, keep_prob: float = 0.5, Seed0: int = 0, Seed1: int = 0) -> Any:
     """The input with each element kept with probability `keep_prob` and divided by it, and the mask.
 
@@ -45,6 +48,7 @@ def _dropout(x: T, keep_prob: float = 0.5, Seed0: int = 0, Seed1: int = 0) -> An
     return x * mask / keep_prob, mask.to(x.dtype)
 
 
+@drawing
 def _channels(x: T, p: float, axes: tuple[int, ...]) -> tuple[T, T]:
     """x with channels set to 0 with probability `p` and the others divided by 1 - p, and what was kept (bool).
 
@@ -96,6 +100,7 @@ def _dropout3d(x: T, keep_prob: float = 0.5) -> Any:
 
 
 @op(primitive="DropoutGenMask", init=("Seed0", "Seed1"))
+@drawing
 def _dropout_mask(shape: Any, keep_prob: Any, Seed0: int = 0, Seed1: int = 0) -> T:
     """A mask for DropoutDoMask: one bit for each of the elements of `shape`, 1 with probability `keep_prob`, in bytes (uint8).
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.engine.generators import drawing
 from torchspore.engine.streams import Stream, stream
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op
@@ -35,6 +36,7 @@ def _lengths(x: T, pooling_ratio: Any) -> list[int]:
     return found
 
 
+@drawing
 def _starts(length: int, count: int, pseudo_random: bool, fixed: random.Random | None, source: Stream, where: torch.device) -> T:
     """Where `count` windows begin, and `length`: by Graham, 2014, section 2. Windows have length // count places, or one more."""
     width, longer = divmod(length, count)

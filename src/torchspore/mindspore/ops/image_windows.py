@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import one_of
+from torchspore.engine.generators import drawing
 from torchspore.engine.streams import stream
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op
@@ -62,6 +63,7 @@ def _glimpse(
     return torch.where(inside.unsqueeze(-1), seen, _noise(noise, seen))
 
 
+@drawing
 def _noise(kind: str, like: T) -> T:
     source = stream(0).on(like.device)
     if kind == "uniform":

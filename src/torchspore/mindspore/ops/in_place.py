@@ -11,6 +11,7 @@ import torch
 
 from torchspore.engine import create, dtypes, integer_gradients
 from torchspore.engine.create import constant
+from torchspore.engine.generators import drawing
 from torchspore.engine.precision import as_stored
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, write
 from torchspore.mindspore.ops import quotients
@@ -62,6 +63,7 @@ def _no_generator(generator: Any) -> None:
 
 
 @updating("input", name="normal_", methods=("normal_",))
+@drawing
 def normal_(input: T, mean: float = 0, std: float = 1, *, generator: Any = None) -> T:
     """Normal numbers with the mean and standard deviation given, written into the Tensor; gives it back."""
     _no_generator(generator)
@@ -69,6 +71,7 @@ def normal_(input: T, mean: float = 0, std: float = 1, *, generator: Any = None)
 
 
 @updating("input", name="uniform_", methods=("uniform_",))
+@drawing
 def uniform_(input: T, from_: float = 0, to: float = 1, *, generator: Any = None) -> T:
     """Uniform numbers in [from_, to), written into the Tensor; gives it back."""
     _no_generator(generator)
@@ -76,6 +79,7 @@ def uniform_(input: T, from_: float = 0, to: float = 1, *, generator: Any = None
 
 
 @updating("input", name="random_", methods=("random_",))
+@drawing
 def random_(input: T, from_: int = 0, to: int | None = None, *, generator: Any = None) -> T:
     """Uniform integers in [from_, to), by default all that the dtype holds exactly, written into the Tensor; gives it back."""
     _no_generator(generator)
@@ -85,6 +89,7 @@ def random_(input: T, from_: int = 0, to: int | None = None, *, generator: Any =
 
 
 @updating("input", name="bernoulli_", methods=("bernoulli_",))
+@drawing
 def bernoulli_(input: T, p: Any = 0.5, *, generator: Any = None) -> T:
     """1 with probability `p`, else 0, written into the Tensor; gives it back."""
     _no_generator(generator)
@@ -92,6 +97,7 @@ def bernoulli_(input: T, p: Any = 0.5, *, generator: Any = None) -> T:
 
 
 @updating("input", name="exponential_", methods=("exponential_",))
+@drawing
 def exponential_(input: T, lambd: float = 1, *, generator: Any = None) -> T:
     """Numbers of an exponential distribution of rate `lambd`, written into the Tensor; gives it back."""
     _no_generator(generator)
@@ -99,6 +105,7 @@ def exponential_(input: T, lambd: float = 1, *, generator: Any = None) -> T:
 
 
 @op()
+@drawing
 def bernoulli_ext(input: T, *, generator: Any = None) -> T:
     """1 with the probability that each element is, else 0."""
     _no_generator(generator)
@@ -217,6 +224,7 @@ def _triangular_solve_method(input: T, A: T, upper: bool = True, transpose: bool
 
 
 @op(methods=("uniform",))
+@drawing
 def _uniform_method(input: T, from_: float = 0.0, to: float = 1.0, generator: Any = None) -> T:
     """Uniform numbers in [from_, to) in the shape and dtype of the Tensor."""
     _no_generator(generator)
@@ -224,12 +232,14 @@ def _uniform_method(input: T, from_: float = 0.0, to: float = 1.0, generator: An
 
 
 @op(methods=("cauchy",))
+@drawing
 def _cauchy_method(input: T, median: float = 0.0, sigma: float = 1.0) -> T:
     """Cauchy numbers with the median and scale given in the shape and dtype of the Tensor."""
     return median + sigma * torch.tan(math.pi * (torch.rand_like(input) - 0.5))
 
 
 @op(methods=("log_normal",))
+@drawing
 def _log_normal_method(input: T, mean: float = 1.0, std: float = 2.0) -> T:
     """exp of normal numbers with the mean and standard deviation given in the shape and dtype of the Tensor."""
     return torch.exp(mean + std * torch.randn_like(input))

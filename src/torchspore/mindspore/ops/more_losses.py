@@ -6,6 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.engine.generators import drawing
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.loss import class_indexes, constant_in, divergence, probability_loss, reduced, same_shapes
 
@@ -195,6 +196,7 @@ def _bce_with_logits(input: T, target: T, weight: T | None = None, posWeight: T 
 
 
 @op()
+@drawing
 def _sampled_classes(labels: T, count: int, classes: int, seed: int, avoids_labels: bool) -> Any:
     """`count` classes drawn evenly, different ones where there are enough, and the expected counts of the labels and of the drawn ones."""
     chance = torch.ones(classes, device=labels.device)

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.engine import dtypes
+from torchspore.engine.generators import drawing
 from torchspore.mindspore.ops.conv import pair, same_padding
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import as_index
@@ -368,6 +369,7 @@ def _max_unpool3d(
     return _unpooled(3, x.permute(first), argmax.permute(first), ksize, strides, pads, sizes).permute(last)
 
 
+@drawing
 def _fractional(count: int, x: T, kernel: Size, size: Any, ratio: Any, samples: T | None) -> tuple[T, T]:
     """Windows that begin at pseudo-random places (Graham, 2014), from one sample for each axis of each channel."""
     if (size is None) == (ratio is None):

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.engine import generators
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -68,7 +69,7 @@ def _recurrent(
             last.append(end)
         x = torch.cat(outs, -1) if len(outs) > 1 else outs[0]
         if dropout and training and layer < layers - 1:
-            x = F.dropout(x, dropout, True)
+            x = generators.dropout(x, dropout)
     if kind == "lstm":
         return x, (torch.stack([h for h, _ in last]), torch.stack([c for _, c in last]))
     return x, torch.stack(last)
@@ -283,7 +284,7 @@ def _stacked(x: T, states: tuple[T, T], weights: list[Any], layers: int, directi
         own = weights[4 * places.start: 4 * places.stop]
         x, end = _fused(x, tuple(s[places] for s in states), own, "lstm", 1, directions == 2)
         last.append(end)
-        x = F.dropout(x, dropout, True) if layer < layers - 1 else x
+        x = generators.dropout(x, dropout) if layer < layers - 1 else x
     return x, (torch.cat([h for h, _ in last]), torch.cat([c for _, c in last]))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
+from torchspore.engine import generators
 from torchspore.mindspore.ops.declare import OPERATORS, op
 from torchspore.mindspore.ops.grad_primitives import vjp_of_many
 from torchspore.mindspore.ops.indices import as_index
@@ -72,7 +73,7 @@ def _gru(
             last.append(end)
         x = torch.cat(outs, -1)
         if dropout and is_train and layer < num_layers - 1:
-            x = F.dropout(x, dropout, True)
+            x = generators.dropout(x, dropout)
     return x, torch.stack(last)
 
 

@@ -8,6 +8,7 @@ import torch
 
 from torchspore.base.text import short
 from torchspore.engine import device, dtypes
+from torchspore.engine.generators import drawing
 from torchspore.engine.graph.capture import watching
 from torchspore.engine.graph.refusal import Kind
 from torchspore.engine.streams import Stream, stream
@@ -60,6 +61,7 @@ def _buffer_get(data: Any, count: T, head: T, index: Any, capacity: int, buffer_
 
 
 @op(primitive="BufferSample", init=("capacity", "batch_size", "buffer_shape", "buffer_dtype", "seed", "unique"))
+@drawing
 def _buffer_sample(
     data: Any, count: T, head: T, capacity: int, batch_size: int, buffer_shape: Any, buffer_dtype: Any, seed: Any = 0,
     unique: bool = False,

@@ -195,21 +195,22 @@ BAD = {
         "expected equal shapes.",
     ),
     "init_own": Bad(
-        lambda: init.initializer(OwnInit(), [2], ms.float32), NotImplementedError,
+        lambda: init.initializer(OwnInit(), [2], ms.float32).init_data(), NotImplementedError,
         "OwnInit",
         "expected a method _initialize(self, arr).",
     ),
     "init_fans": Bad(
-        lambda: init.initializer("he_uniform", [2]), ValueError,
+        lambda: init.initializer("he_uniform", [2]).init_data(), ValueError,
         "initial values for shape (2,)",
         "fans need at least two axes.",
         "use Normal() for vectors.",
     ),
     "init_mode": Bad(lambda: init.HeUniform(mode="x"), ValueError, "HeUniform(mode='x')", "expected 'fan_in' or 'fan_out'."),
     "init_gain": Bad(
-        lambda: init.initializer(init.HeNormal(nonlinearity="foo"), [2, 2]), ValueError,
+        lambda: init.initializer(init.HeNormal(nonlinearity="foo"), [2, 2]).init_data(), ValueError,
         "nonlinearity='foo'",
-        "expected one of sigmoid, linear, conv1d, conv2d, conv3d, tanh, relu, leaky_relu.",
+        "expected one of sigmoid, linear, conv1d, conv2d, conv3d, tanh, relu, conv_transpose1d, "
+        "conv_transpose2d, conv_transpose3d, leaky_relu.",
     ),
     "init_scale": Bad(lambda: init.VarianceScaling(scale=-1), ValueError, "VarianceScaling(scale=-1)", "expected a number above 0."),
     "init_vmode": Bad(
@@ -223,11 +224,22 @@ BAD = {
         "expected 'uniform', 'truncated_normal' or 'untruncated_normal'.",
     ),
     "init_orth": Bad(
-        lambda: init.initializer(init.Orthogonal(), [2]), ValueError,
+        lambda: init.initializer(init.Orthogonal(), [2]).init_data(), ValueError,
         "Orthogonal for shape (2,)",
         "expected at least two axes.",
     ),
-    "init_sparse": Bad(lambda: init.initializer(init.Sparse(0.5), [2]), ValueError, "Sparse for shape (2,)", "expected two axes."),
+    "init_sparse": Bad(
+        lambda: init.initializer(init.Sparse(0.5), [2]).init_data(), ValueError, "Sparse for shape (2,)", "expected two axes.",
+    ),
+    "init_sigma": Bad(
+        lambda: init.initializer(init.Normal(-1.0), [2]).init_data(), ValueError, "normal initial values with sigma=-1.0",
+        "expected a number from 0 on.",
+    ),
+    "init_sigma_0": Bad(
+        lambda: init.initializer(init.TruncatedNormal(0), [2]).init_data(), ValueError, "truncated normal initial values with sigma=0",
+        "expected a positive number.",
+    ),
+    "graph_seed": Bad(lambda: init._get_graph_seed(-1, "x"), ValueError, "x: seed=-1", "expected an int from 0 on."),
     "init_dirac": Bad(
         lambda: init.initializer(init.Dirac(), [2]), ValueError,
         "Dirac for shape (2,)",

@@ -14,6 +14,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.graph import cache, passes, pipeline
 from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.call.key import meta
+from torchspore.engine.graph.call.own_numbers import with_own_numbers
 from torchspore.engine.graph.call.undo import Undo, undo_for
 from torchspore.engine.graph.capture.capture import Captured, In, Out
 from torchspore.engine.graph.capture.state import MISSING, Read, current, hold, tensors_in
@@ -83,7 +84,7 @@ class Graph:
             # Before a pass lets weights be written early: what it computes again has not failed the first time.
             self._writes, self._exchanges = written_inputs(self.module), exchanges(self.module)
             self._undo = undo_for(list(self.module.graph.nodes), nested_nodes(self.module), self.settings, self._writes)
-            self.code = self._compiled(flat)
+            self.code = with_own_numbers(self._compiled(flat), self.module)
         # The arguments of this call are the program's own, who may want to be rid of them.
         self.inputs = [None if isinstance(source, int) else item for source, item in zip(self._sources, self.inputs)]
         self.operators = sum(node.op == "call_function" for node in self.module.graph.nodes)

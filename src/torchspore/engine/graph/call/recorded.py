@@ -16,6 +16,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable
 from torchspore.engine.graph import marks, pipeline
 from torchspore.engine.graph.call.graph import Graph
+from torchspore.engine.graph.call.own_numbers import with_own_numbers
 from torchspore.engine.graph.capture.capture import Capture, Captured
 from torchspore.engine.graph.control.halves import halves
 from torchspore.engine.graph.fx.exchanges import exchanges
@@ -149,6 +150,7 @@ class RecordedGraph(Graph):
         forward_code = pipeline.compile(forward, lambda: self._examples(flat), self.settings, exchanges(forward))
         stages.part("backward")
         backward_code = pipeline.compile(backward, lambda: examples(backward), self.settings, exchanges(backward))
+        backward_code = with_own_numbers(backward_code, backward)
         leaves, seeds = tuple(capture.leaves), tuple(capture.seeds)
 
         def code(*inputs: torch.Tensor) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine import tree
+from torchspore.engine import generators, tree
 from torchspore.engine.debug import printing
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.control import execution as control
@@ -48,7 +48,7 @@ class Undo:
             with torch.no_grad():
                 copies = [torch.empty_like(t) for t in tensors]
                 torch._foreach_copy_(copies, [t.detach() for t in tensors])
-        states = [(generator, generator.get_state()) for generator in map(_generator, self._devices)]
+        states = [(generator, generator.get_state()) for generator in map(generators.of_device, self._devices)]
         if self._prints:
             printing.hold()
         return tensors, copies, states
@@ -68,13 +68,6 @@ class Undo:
                 tensor.detach().copy_(copy)
         for generator, state in states:
             generator.set_state(state)
-
-
-def _generator(device: torch.device) -> Any:
-    if device.type == "cpu":
-        return torch.default_generator
-    module = torch.get_device_module(device)
-    return module.default_generators[device.index if device.index is not None else module.current_device()]
 
 
 Nested = Mapping[Node, list[Node]]

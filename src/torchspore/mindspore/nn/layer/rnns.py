@@ -4,6 +4,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from torchspore.engine import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import Uniform, initializer
@@ -55,14 +57,20 @@ class _RNNBase(Cell):
         self.has_bias, self.batch_first, self.dropout, self.bidirectional = has_bias, batch_first, dropout, bidirectional
         self.is_lstm = kind == "lstm"
         self._dtype_ = dtype
+        parts = ("weight_ih", "weight_hh", "bias_ih", "bias_hh") if has_bias else ("weight_ih", "weight_hh")
+        # MindSpore draws these weights from NumPy itself, one layer and direction after the other, and registers them part by part.
         bound, rows = 1 / math.sqrt(hidden_size), _GATES[kind] * hidden_size
         columns = {"weight_hh": (hidden_size,), "bias_ih": (), "bias_hh": ()}
-        for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh") if has_bias else ("weight_ih", "weight_hh"):
+        values = {}
+        for layer, suffix in self._places_():
+            inner = input_size if layer == 0 else hidden_size * (2 if bidirectional else 1)
+            for part in parts:
+                drawn = np.random.uniform(-bound, bound, (rows, *columns.get(part, (inner,))))
+                values[f"{part}_l{layer}{suffix}"] = Tensor(drawn.astype(np.float32), dtype=dtype)
+        for part in parts:
             for layer, suffix in self._places_():
-                inner = input_size if layer == 0 else hidden_size * (2 if bidirectional else 1)
-                shape = (rows, *columns.get(part, (inner,)))
                 own = f"{part}_l{layer}{suffix}"
-                setattr(self, own, Parameter(initializer(Uniform(bound), shape, dtype), name=own))
+                setattr(self, own, Parameter(values[own], name=own))
 
     def _places_(self) -> list[tuple[int, str]]:
         return [(layer, suffix) for layer in range(self.num_layers) for suffix in (("", "_reverse") if self.bidirectional else ("",))]
@@ -158,11 +166,24 @@ class RNNCellBase(Cell):
         check_sizes(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
         check_bools(type(self).__name__, has_bias=has_bias)
         self.input_size, self.hidden_size, self.has_bias = input_size, hidden_size, has_bias
-        rows, start = num_chunks * hidden_size, Uniform(1 / math.sqrt(hidden_size))
-        self.weight_ih = Parameter(initializer(start, (rows, input_size), dtype), name="weight_ih")
-        self.weight_hh = Parameter(initializer(start, (rows, hidden_size), dtype), name="weight_hh")
-        self.bias_ih = Parameter(initializer(start, (rows,), dtype), name="bias_ih") if has_bias else None
-        self.bias_hh = Parameter(initializer(start, (rows,), dtype), name="bias_hh") if has_bias else None
+        rows = num_chunks * hidden_size
+        # MindSpore draws normal numbers from NumPy first, and then replaces them; NumPy's stream moves by both.
+        self.weight_ih = self._drawn_(dtype, rows, input_size)
+        self.weight_hh = self._drawn_(dtype, rows, hidden_size)
+        self.bias_ih = self._drawn_(dtype, rows) if has_bias else None
+        self.bias_hh = self._drawn_(dtype, rows) if has_bias else None
+        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh") if has_bias else ("weight_ih", "weight_hh"):
+            getattr(self, name).name = name
+        self.reset_parameters(dtype)
+
+    def _drawn_(self, dtype: Any, *shape: int) -> Parameter:
+        return Parameter(Tensor(np.random.randn(*shape), dtype=dtype))
+
+    def reset_parameters(self, dtype: Any = dtypes.float32) -> None:
+        """Draw all Parameters anew, uniformly within 1 / sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for parameter in self.get_parameters():
+            parameter.set_data(initializer(Uniform(bound), parameter.shape, dtype))
 
 
 class _Step(RNNCellBase):

@@ -8,7 +8,7 @@ from typing import Any
 from torchspore.base.text import message, short
 from torchspore.engine import dtypes
 from torchspore.mindspore import ops
-from torchspore.mindspore.common.initializer import HeUniform, XavierNormal, XavierUniform, initializer
+from torchspore.mindspore.common.initializer import HeUniform, Uniform, XavierNormal, XavierUniform, initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.basic import Dense, Dropout
@@ -47,10 +47,10 @@ class MultiheadAttention(Cell):
                 setattr(self, own, Parameter(initializer(XavierUniform(), (embed_dim, length), dtype), name=own))
         self.in_proj_bias = Parameter(initializer("zeros", (3 * embed_dim,), dtype), name="in_proj_bias") if has_bias else None
         self.bias_k = self.bias_v = None
+        self.out_proj = Dense(embed_dim, embed_dim, HeUniform(5**0.5), Uniform(1 / math.sqrt(embed_dim)), has_bias, dtype=dtype)
         if add_bias_kv:
             self.bias_k = Parameter(initializer(XavierNormal(), (1, 1, embed_dim), dtype), name="bias_k")
             self.bias_v = Parameter(initializer(XavierNormal(), (1, 1, embed_dim), dtype), name="bias_v")
-        self.out_proj = Dense(embed_dim, embed_dim, HeUniform(5**0.5), "zeros", has_bias, dtype=dtype)
 
     def construct(
         self, query: Any, key: Any, value: Any, key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None,
@@ -152,6 +152,7 @@ class TransformerEncoderLayer(Cell):
         layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
+        self._arguments_ = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, dtype)
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
         self.dense1 = Dense(d_model, dim_feedforward, dtype=dtype)
         self.dropout = Dropout(p=dropout)
@@ -186,6 +187,7 @@ class TransformerDecoderLayer(Cell):
         layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
+        self._arguments_ = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, dtype)
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
         self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
         self.dense1 = Dense(d_model, dim_feedforward, dtype=dtype)
@@ -221,13 +223,19 @@ class TransformerDecoderLayer(Cell):
 
 
 def _copies(call: str, layer: Any, count: Any) -> CellList:
-    """Raises TypeError for what is no Cell or no int, ValueError for a number below 0."""
+    """Return `count` equal layers. MindSpore draws their weights anew instead of copying those of `layer`, and so does this function.
+
+    A layer of a class of the program is copied with its weights. Raises TypeError for what is not a Cell or not an int, ValueError for a
+    number below 0.
+    """
     if not isinstance(layer, Cell):
         raise TypeError(message(f"{call}({short(layer)})", f"a layer, got {type(layer).__name__}"))
     if isinstance(count, bool) or not isinstance(count, int):
         raise TypeError(message(f"{call}(num_layers={short(count)})", f"an int, got {type(count).__name__}"))
     if count < 0:
         raise ValueError(message(f"{call}(num_layers={count})", "an int from 0 on"))
+    if type(layer) in (TransformerEncoderLayer, TransformerDecoderLayer):
+        layer = type(layer)(*layer._arguments_)
     return CellList([copy.deepcopy(layer) for _ in range(count)])
 
 

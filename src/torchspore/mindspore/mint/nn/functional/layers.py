@@ -6,6 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.engine.generators import drawing
 from torchspore.engine.precision import as_stored
 from torchspore.mindspore.mint.shared import T, sizes, written
 from torchspore.mindspore.ops.declare import bridged, part_of
@@ -235,11 +236,13 @@ def _embedded(input: T, weight: T, padding_idx: int | None, scale_grad_by_freq: 
 
 
 @part_of("dropout")
+@drawing
 def _dropped(input: T, p: float) -> T:
     return F.dropout(input, p)
 
 
 @part_of("dropout2d")
+@drawing
 def _channels_dropped(input: T, p: float) -> T:
     return F.dropout2d(input, p)
 

@@ -24,7 +24,7 @@ class ConvReparam(Conv2d, Variational):
         check_counts("ConvReparam", in_channels=in_channels, out_channels=out_channels, group=group)
         if not isinstance(has_bias, bool):
             raise TypeError(message(f"ConvReparam(has_bias={short(has_bias)})", f"True or False, got {type(has_bias).__name__}"))
-        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias)
+        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, "normal", "zeros")
         functions = (weight_prior_fn, weight_posterior_fn, bias_prior_fn, bias_posterior_fn)
         for parameter in (self.weight, self.bias):
             if parameter is not None:

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from torchspore.base.text import message, short
 from torchspore.engine.dtypes import float32
 from torchspore.mindspore import ops
-from torchspore.mindspore.common.initializer import Normal as NormalInitializer
-from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.probability.distribution import Normal
 
@@ -47,9 +48,10 @@ class NormalPosterior(Cell):
             if isinstance(value, bool) or not isinstance(value, (int, float)) or ("std" in key and value < 0):
                 expected = "a number" if "std" not in key else "a number from 0 on"
                 raise TypeError(message(f"NormalPosterior({key}={short(value)})", f"{expected}, got {type(value).__name__}"))
-        self.mean = Parameter(initializer(NormalInitializer(loc_std, loc_mean), list(shape), dtype), name=f"{name}_mean")
-        started = NormalInitializer(untransformed_scale_std, untransformed_scale_mean)
-        self.untransformed_std = Parameter(initializer(started, list(shape), dtype), name=f"{name}_untransformed_std")
+        # MindSpore draws both from NumPy itself.
+        self.mean = Parameter(Tensor(np.random.normal(loc_mean, loc_std, shape), dtype=dtype), name=f"{name}_mean")
+        spread = np.random.normal(untransformed_scale_mean, untransformed_scale_std, shape)
+        self.untransformed_std = Parameter(Tensor(spread, dtype=dtype), name=f"{name}_untransformed_std")
         self.normal = Normal()
 
     def _std_trans_(self, std_pre: Any) -> Any:

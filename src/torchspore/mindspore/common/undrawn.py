@@ -1,0 +1,102 @@
+"""Tensors whose initial values are drawn at their first use, as MindSpore draws them: the order of uses decides which numbers they get.
+
+Until then such a Tensor has no torch tensor in its slot. Python looks for the missing slot in `__getattr__`, which only the class here has,
+so that no other Tensor becomes slower. Drawing gives the object its normal class back.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from torchspore.engine import tensor as engine
+from torchspore.mindspore.common import tensor as front
+from torchspore.mindspore.common.seed import get_seed
+
+_lock = threading.RLock()
+_slice_seed = 0
+"""What MindSpore adds to the index of a slice where the program has no seed."""
+
+
+def postpone(tensor: Any, shape: Sequence[int], dtype: Any) -> None:
+    """Let `tensor` draw its values from `tensor.init` at its first use. A Tensor of a class of the program draws them now."""
+    if type(tensor) is not front.Tensor:
+        tensor._t = tensor.init._values_(shape, dtype)
+        return
+    tensor.__dict__["_shape_and_dtype_"] = tuple(shape), dtype
+    tensor.__class__ = _Undrawn
+
+
+def draw(tensor: Any, slice_index: int | None = None, shape: Any = None) -> Any:
+    """Draw the values of `tensor` if it has an Initializer; return it. See `Tensor.init_data`."""
+    init = tensor.init
+    if init is None:
+        return tensor
+    is_undrawn = type(tensor) is _Undrawn
+    if is_undrawn or slice_index is not None or shape is not None:
+        around = engine.frame()
+        if around is not None:
+            around.acts_beside("draws the initial values of a Tensor")
+        with _lock:
+            if tensor.init is None:                          # another thread has drawn them
+                return tensor
+            _draw(tensor, init, slice_index, shape)
+    tensor.__dict__.pop("init", None)
+    return tensor
+
+
+def _draw(tensor: Any, init: Any, slice_index: int | None, shape: Any) -> None:
+    drawn_shape, dtype = tensor.__dict__.pop("_shape_and_dtype_", None) or (tensor.shape, tensor.dtype)
+    if shape is not None:
+        drawn_shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    try:
+        values = init._values_(drawn_shape, dtype) if slice_index is None else _slice(init, drawn_shape, dtype, int(slice_index))
+    except BaseException:
+        if type(tensor) is _Undrawn:
+            tensor.__dict__["_shape_and_dtype_"] = drawn_shape, dtype
+        raise
+    tensor._t = values
+    tensor.__class__ = front.Tensor if type(tensor) is _Undrawn else type(tensor)
+    tensor.__dict__.pop("init", None)
+
+
+def _slice(init: Any, shape: Any, dtype: Any, index: int) -> Any:
+    """The values of one slice: from a seed of its own, which every device with this slice has."""
+    global _slice_seed
+    numpy_state: Any = np.random.get_state(legacy=False)
+    seed_before, own_seed = int(numpy_state["state"]["key"][0]), init.seed
+    base = get_seed()
+    np.random.seed(index + (_slice_seed if base is None else base))
+    init.seed = index + (_slice_seed if base is None else base)
+    if base is None:
+        from torchspore.engine.comm import groups
+
+        _slice_seed += 2 * groups.size()
+    try:
+        return init._values_(shape, dtype)
+    finally:
+        np.random.seed(seed_before)
+        init.seed = own_seed[0]
+
+
+class _Undrawn(front.Tensor):
+    """A Tensor without values yet; a program sees a `Tensor`."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_t":
+            draw(self)
+        return object.__getattribute__(self, name)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return front.Tensor.__deepcopy__(draw(self), memo)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return front.Tensor.__reduce_ex__(draw(self), protocol)
+
+
+_Undrawn.__name__ = _Undrawn.__qualname__ = "Tensor"
+_Undrawn.__module__ = front.Tensor.__module__

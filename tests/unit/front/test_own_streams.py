@@ -1,0 +1,98 @@
+"""MindSpore's random numbers and torch's do not touch each other."""
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+import torch
+from mindspore import Tensor, mint, nn, ops
+
+ONES = np.ones((4, 6), np.float32)
+
+
+class Net(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(p=0.5)
+
+    def construct(self, x: Any) -> Any:
+        return self.dropout(x) + ops.rand(6) + ops.dropout(x, 0.3)
+
+
+DRAWS = {
+    "standard_normal": lambda: ops.standard_normal((3,)), "rand": lambda: ops.rand(3), "randn": lambda: ops.randn(3),
+    "randint": lambda: ops.randint(0, 1000, (5,)), "randperm": lambda: ops.randperm(50), "dropout": lambda: ops.dropout(Tensor(ONES), 0.5),
+    "dropout2d": lambda: ops.dropout2d(Tensor(np.ones((4, 9, 2, 2), np.float32)), 0.5),
+    "bernoulli": lambda: ops.bernoulli(Tensor(ONES), 0.5), "gamma": lambda: ops.gamma((3,), Tensor([1.5]), Tensor([2.0])),
+    "multinomial": lambda: ops.multinomial(Tensor(ONES), 4), "mint": lambda: mint.rand(4),
+    "mint_dropout": lambda: mint.nn.functional.dropout(Tensor(ONES)),
+    "uniform_": lambda: Tensor(ONES).uniform_(0, 1),
+    "net": lambda: Net().set_train()(Tensor(ONES)), "poisson": lambda: ops.poisson((50,), Tensor(3.0)),
+    "shuffle": lambda: ops.shuffle(Tensor(np.arange(60.0))), "laplace": lambda: ops.standard_laplace((4,)),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_torch_does_not_move_the_stream(name: str, mode: int) -> None:
+    seen = []
+    for between in (lambda: None, lambda: torch.manual_seed(9), lambda: torch.rand(5)):
+        ms.set_seed(3)
+        first = DRAWS[name]().asnumpy()
+        between()
+        seen.append((first.tobytes(), DRAWS[name]().asnumpy().tobytes()))
+    assert seen[0] == seen[1] == seen[2]
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_mindspore_does_not_move_torchs_stream(name: str, mode: int) -> None:
+    torch.manual_seed(4)
+    expected = torch.rand(3)
+    torch.manual_seed(4)
+    ms.set_seed(11)
+    ms.manual_seed(12)
+    DRAWS[name]()
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_two_threads_share_the_stream_and_leave_torch_alone() -> None:
+    torch.manual_seed(4)
+    expected = torch.rand(3)
+    torch.manual_seed(4)
+    ms.set_seed(3)
+    drawn: list[float] = []
+
+    def draw() -> None:
+        for _ in range(200):
+            drawn.extend(ops.rand(2).asnumpy().tolist())
+
+    threads = [threading.Thread(target=draw) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    both = sorted(drawn)
+    ms.set_seed(3)
+    assert both == sorted(value for _ in range(400) for value in ops.rand(2).asnumpy().tolist())
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_a_failing_operator_gives_torchs_stream_back() -> None:
+    torch.manual_seed(4)
+    expected = torch.rand(3)
+    torch.manual_seed(4)
+    with pytest.raises(Exception):  # noqa: B017  whatever the operator raises
+        ops.multinomial(Tensor([-1.0, 2.0]), 3)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_the_state_can_be_kept_and_restored(mode: int) -> None:
+    ms.set_seed(3)
+    ops.rand(5)
+    state = ms.get_rng_state()
+    first = [ops.rand(3).asnumpy().tolist() for _ in range(2)]
+    torch.rand(7)
+    ms.set_rng_state(state)
+    assert [ops.rand(3).asnumpy().tolist() for _ in range(2)] == first
