@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.engine import device, dtypes
+from torchspore.engine import device, dtypes, private
 from torchspore.engine.number import Number, natural, number
 from torchspore.engine.tensor import TensorBase, frame, outside, raw, wrap
 
@@ -30,6 +30,10 @@ def from_data(data: Any, dtype: Any = None) -> torch.Tensor:
         return raw(data).to(wanted) if wanted is not None and wanted is not raw(data).dtype else raw(data).clone()
     if isinstance(data, (list, tuple)) and any(isinstance(item, TensorBase) for item in data):
         return _from_sequence(data, wanted)                 # of the graph, where one is captured
+    if isinstance(data, torch.Tensor) and (data.requires_grad or private.is_transforming()):
+        from torchspore.engine import torch_border
+
+        return torch_border.enter(data).to(data.dtype if wanted is None else wanted, copy=True)
     around = frame()
     if around is not None:
         return around.literal(data, lambda values: _make(values, wanted))

@@ -6,7 +6,7 @@ when the transform ends, so that the gradient uses the value that was read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -49,6 +49,10 @@ class GradFrame(Frame):
         """From now on `leaf` is computed with where `tensor` is read."""
         self._values[id(tensor)] = leaf
         self._kept.append(tensor)
+
+    def leaf_ids(self) -> set[int]:
+        """Return the ids of the torch tensors that this frame hands out for Tensors."""
+        return {id(value) for value in self._values.values()}
 
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
         found = self._values.get(id(tensor))
@@ -171,11 +175,26 @@ def is_differentiable(t: torch.Tensor) -> bool:
     return t.dtype.is_floating_point or t.dtype.is_complex
 
 
+def recording_gradients() -> AbstractContextManager[Any]:
+    """Return the context in which torch records operators for gradients, also inside `torch.no_grad` and `torch.inference_mode`."""
+    if not torch.is_inference_mode_enabled():
+        return torch.enable_grad()
+    stack = ExitStack()
+    stack.enter_context(torch.inference_mode(False))
+    stack.enter_context(torch.enable_grad())
+    return stack
+
+
 def _leaf(tensor: TensorBase) -> torch.Tensor:
     t = raw(tensor)
     if not is_differentiable(t):
         return integer_gradients.leaf(t) if integer_gradients.is_whole(t) else t
-    return hooks.follow(tensor, t.view_as(t) if t.requires_grad else t.detach().requires_grad_())
+    return hooks.follow(tensor, t.view_as(t) if t.requires_grad else new_leaf(t))
+
+
+def new_leaf(t: torch.Tensor) -> torch.Tensor:
+    """Return a leaf of torch.autograd with the values of `t`; a copy if `t` comes from `torch.inference_mode`."""
+    return (t.clone() if t.is_inference() else t.detach()).requires_grad_()
 
 
 class GradientInside(RuntimeError):
@@ -208,7 +227,7 @@ def differentiate(
     check_is_seen()
     nested, own = is_recording(), GradFrame()
     arguments = list(arguments)
-    with torch.enable_grad():
+    with recording_gradients():
         if cutter is not None and not nested:
             own.cut = {id(w): leaf for w in weights if (leaf := cutter.leaf_of(w)) is not None}
         leaves = {id(w): own.cut[id(w)] if id(w) in own.cut else _leaf(w) for w in weights}

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.grad import GradFrame, check_is_seen, enter_inputs, is_recording, tensors_of
+from torchspore.engine.grad import GradFrame, check_is_seen, enter_inputs, is_recording, recording_gradients, tensors_of
 from torchspore.engine.tensor import raw, tensors
 
 T = torch.Tensor
@@ -68,7 +68,7 @@ def _called(function: Callable[..., Any], arguments: Sequence[Any], positions: S
     check_is_seen()
     nested, own = is_recording(), GradFrame()
     given, taken, leaves = list(arguments), dict[int, T](), list[T]()
-    with torch.enable_grad():
+    with recording_gradients():
         for position in positions:
             given[position], found = enter_inputs(given[position], own, taken)
             leaves += tensors_of(found)

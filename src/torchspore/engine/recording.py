@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.grad import differentiate, is_differentiable
+from torchspore.engine.grad import differentiate, is_differentiable, new_leaf, recording_gradients
 from torchspore.engine.graph.forward import Forward
 from torchspore.engine.tensor import TensorBase, raw, tensors, transform, wrap
 
@@ -36,11 +36,11 @@ class Recording(Forward):
 
     def begin(self) -> None:
         """Opens the frame; Tensors among the arguments become leaves."""
-        self._stack.enter_context(torch.enable_grad())
+        self._stack.enter_context(recording_gradients())
         for tensor in tensors((self.args, self.kwargs)):
             if id(tensor) not in self._leaves:
                 t = raw(tensor)
-                self._leaf(tensor, t.detach().requires_grad_() if is_differentiable(t) else t)
+                self._leaf(tensor, new_leaf(t) if is_differentiable(t) else t)
         self._stack.enter_context(self.open())
 
     def end(self, result: Any) -> None:

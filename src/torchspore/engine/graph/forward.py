@@ -18,7 +18,7 @@ import torch
 from torchspore.context.store import STORE
 from torchspore.engine import counters, hooks, random
 from torchspore.engine.dtypes import Type
-from torchspore.engine.grad import GradFrame, differentiate, follow, is_differentiable
+from torchspore.engine.grad import GradFrame, differentiate, follow, is_differentiable, new_leaf, recording_gradients
 from torchspore.engine.graph import thread_state
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.integer_gradients import is_whole
@@ -77,7 +77,7 @@ class Forward(GradFrame):
         # What needs no gradient may come from outside: it is looked at again before the record is used.
         self._read[id(tensor)] = tensor
         if getattr(tensor, "__parameter__", False) and tensor.requires_grad and is_differentiable(t):  # type: ignore[attr-defined]
-            return self._leaf(tensor, t.detach().requires_grad_())
+            return self._leaf(tensor, new_leaf(t))
         return t
 
     def _leaf(self, tensor: TensorBase, leaf: torch.Tensor) -> torch.Tensor:
@@ -89,11 +89,11 @@ class Forward(GradFrame):
 
     def run(self, call: Callable[..., Any]) -> Any:
         """Calls and records."""
-        with torch.enable_grad():
+        with recording_gradients():
             for tensor in self._given:
                 if id(tensor) not in self._leaves:
                     t = raw(tensor)
-                    self._leaf(tensor, t.detach().requires_grad_() if is_differentiable(t) else t)
+                    self._leaf(tensor, new_leaf(t) if is_differentiable(t) else t)
             self.inputs = list(self._leaves)
             try:
                 with self._beginning.open() if self._beginning is not None else nullcontext(), self.open(), offload.saving():
@@ -165,8 +165,8 @@ class Forward(GradFrame):
         None where the backward pass needs a value that the forward pass has assigned to since it read it.
         """
         inputs = [self._of_argument(self.args[position]) for position in positions]
-        with torch.enable_grad():
-            leaves = [self._leaves[id(w)] if id(w) in self._leaves else raw(w).detach().requires_grad_() for w in weights]
+        with recording_gradients():
+            leaves = [self._leaves[id(w)] if id(w) in self._leaves else new_leaf(raw(w)) for w in weights]
             try:
                 with self.open():
                     found = follow(self.result[0] if has_aux else self.result, inputs, leaves, self.taken, sens, False)

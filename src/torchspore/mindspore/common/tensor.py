@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine import counters, create, dtypes, eager, hooks
+from torchspore.engine import counters, create, dtypes, eager, hooks, torch_border
 from torchspore.engine import device as placing
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import thread_state
@@ -199,13 +199,17 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return self._single("item()").item()
 
     def torch(self) -> Any:
-        """The torch tensor that holds the values (shared, not copied)."""
+        """Return the torch tensor that holds the values (shared, not copied). Inside a gradient transform it carries the gradient."""
         return raw(self)
 
     @staticmethod
     def from_torch(t: Any) -> Tensor:
-        """A Tensor on the torch tensor `t` (shared, cut from its graph)."""
-        return wrap(t.detach())  # type: ignore[no-any-return]
+        """Return a Tensor on the torch tensor `t` (shared). Inside a gradient transform the gradient flows through `t`.
+
+        Raises:
+            RuntimeError: inside a gradient transform, `t` depends on a torch Parameter, which the gradient would not reach.
+        """
+        return wrap(torch_border.enter(t))  # type: ignore[no-any-return]
 
     @staticmethod
     def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
@@ -236,6 +240,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return sharing.from_dlpack(capsule)
 
     def __dlpack__(self, **keywords: Any) -> Any:
+        torch_border.leave(raw(self), "DLPack")
         return create.host(self).__dlpack__(**keywords) if self._t.device.type == "cpu" else self._t.__dlpack__(**keywords)
 
     def __dlpack_device__(self) -> Any:

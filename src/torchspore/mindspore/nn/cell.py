@@ -14,6 +14,7 @@ from torchspore.engine.grad import is_recording
 from torchspore.engine.graph import breaks, dispatch, forward, thread_state
 from torchspore.engine.precision import changed
 from torchspore.engine.tensor import TensorBase, frame
+from torchspore.engine.torch_border import is_torch_module
 from torchspore.errors import NameRefused
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.recompute import check_options
@@ -123,6 +124,12 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
                 around.acts_beside(f"sets {type(self).__name__}.{name}, a slot or descriptor")
             _set(self, name, value)
         else:
+            if is_torch_module(value):
+                raise TypeError(
+                    f"{type(self).__name__}.{name}: expected a Cell, got the torch Module {type(value).__name__}, which trainable_params, "
+                    "checkpoints and set_train would leave out.\n\nhint: build it from mindspore.nn, or write "
+                    f"self.{name} = (module,) to keep a Module that is not trained and whose training mode you set yourself."
+                )
             own[name] = value
             if isinstance(value, Primitive) and hasattr(type(self), name):
                 self._part_assigned_(name)

@@ -39,11 +39,20 @@ def reason(name: str, given: dict[str, Any], error: Exception) -> Reason:
     beyond = _beyond(error, text)
     if beyond is not None:
         return beyond
-    for known in (_mixed_dtypes, _not_a_tensor, _product, _by_pattern, _no_axis):
+    for known in (_inference_tensor, _mixed_dtypes, _not_a_tensor, _product, _by_pattern, _no_axis):
         found = known(name, given, text)
         if found is not None:
             return found
     return _rest(error, text)
+
+
+def _inference_tensor(name: str, given: dict[str, Any], text: str) -> Reason | None:
+    if "Inference tensors cannot be saved for backward" not in text:
+        return None
+    key = next((key for key, value in given.items() if isinstance(value, TensorBase) and value._t.is_inference()), "one of them")
+    return RuntimeError, f"expected Tensors that torch.inference_mode did not create in a gradient, got such a Tensor as {key}.", (
+        "write x.copy() outside of torch.inference_mode, or create it under torch.no_grad"
+    )
 
 
 def _mixed_dtypes(name: str, given: dict[str, Any], text: str) -> Reason | None:

@@ -1,0 +1,122 @@
+"""Torch functions inside MindSpore's gradients: the gradient flows through them, and what would lose one raises."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+import torch
+from mindspore import Tensor, nn
+
+X = Tensor([0.0, 1.0, 2.0])
+COSINE = np.cos([0.0, 1.0, 2.0]).astype(np.float32)
+
+
+def sine(a: Any) -> Any:
+    return Tensor.from_torch(torch.sin(a.torch()))
+
+
+@pytest.mark.parametrize("back", [
+    Tensor.from_torch, Tensor, lambda t: Tensor(t, ms.float64), lambda t: Tensor.from_torch(t).astype(ms.float64),
+])
+def test_a_torch_function_carries_the_gradient(mode: int, back: Callable[[Any], Any]) -> None:
+    gradient = ms.grad(lambda a: back(torch.sin(a.torch())).sum())(X)
+    assert gradient.dtype == ms.float32
+    np.testing.assert_allclose(gradient.asnumpy(), COSINE, rtol=1e-6)
+
+
+def test_every_transform(mode: int) -> None:
+    np.testing.assert_allclose(ms.grad(ms.grad(lambda a: sine(a).sum()))(X).asnumpy(), -np.sin([0, 1, 2]), rtol=1e-6)
+    np.testing.assert_allclose(ms.jvp(sine, X, Tensor([1.0, 1.0, 1.0]))[1].asnumpy(), COSINE, rtol=1e-6)
+    np.testing.assert_allclose(ms.vjp(sine, X)[1](Tensor([1.0, 1.0, 1.0]))[0].asnumpy(), COSINE, rtol=1e-6)
+    for jacobian in (ms.jacrev, ms.jacfwd):
+        np.testing.assert_allclose(jacobian(sine)(X).asnumpy(), np.diag(COSINE), atol=1e-7)
+
+
+def test_a_cell_and_its_recorded_forward_pass(mode: int) -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = nn.Dense(3, 3)
+
+        def construct(self, a: Any) -> Any:
+            return sine(self.dense(a))
+
+    net = Net().set_grad()
+    x = X.reshape(1, 3)
+    expected = torch.nn.functional.linear(x.torch(), net.dense.weight.torch(), net.dense.bias.torch()).cos()[0].numpy()
+    gradients = ms.grad(lambda a: net(a).sum(), None, net.trainable_params())(x)
+    np.testing.assert_allclose(gradients[1].asnumpy(), expected, rtol=1e-5)
+    net(x)
+    np.testing.assert_allclose(ms.grad(net, None, net.trainable_params())(x)[1].asnumpy(), expected, rtol=1e-5)
+
+
+def test_a_frozen_torch_module_passes_the_gradient_on(mode: int) -> None:
+    module = torch.nn.Linear(3, 2).requires_grad_(False)
+    gradient = ms.grad(lambda a: Tensor.from_torch(module(a.torch())).sum())(X)
+    np.testing.assert_allclose(gradient.asnumpy(), module.weight.sum(0).numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("compute", "what"), [
+    (lambda a: Tensor.from_torch(torch.nn.Linear(3, 2)(a.torch())).sum(), "the torch Parameter of shape"),
+    (lambda a: (Tensor.from_torch(torch.ones(3, requires_grad=True)) * a).sum(), "the torch Tensor of shape [3]"),
+])
+def test_a_torch_parameter_that_would_get_no_gradient_raises(mode: int, compute: Callable[[Any], Any], what: str) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        ms.grad(compute)(X)
+    assert f"Tensor.from_torch: a result of {what}" in str(caught.value)
+    assert "hint: call requires_grad_(False) on the torch Module, or take the gradient with torch.autograd." in str(caught.value)
+
+
+@pytest.mark.parametrize("leave", [torch.from_dlpack, Tensor.to_dlpack])
+def test_dlpack_cannot_carry_a_gradient(mode: int, leave: Callable[[Any], Any]) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        ms.grad(lambda a: (leave(a), a.sum())[1])(X)
+    assert str(caught.value) == (
+        "DLPack inside a gradient of MindSpore: expected a value that takes no part in it, because the gradient would be lost.\n\n"
+        "hint: use Tensor.torch() and Tensor.from_torch, which carry the gradient, or ops.stop_gradient(x)."
+    )
+    assert torch.from_dlpack(X).tolist() == [0.0, 1.0, 2.0]
+
+
+def test_outside_of_gradients_a_tensor_is_detached() -> None:
+    assert not Tensor.from_torch(torch.ones(3, requires_grad=True) * 2).torch().requires_grad
+
+
+@pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
+def test_a_gradient_inside_torchs_modes(mode: int, context: Callable[[], Any]) -> None:
+    with context():
+        inside = Tensor([0.0, 1.0, 2.0])
+        dense = nn.Dense(3, 1, weight_init="ones", bias_init="zeros")
+        for x in (X, inside):
+            np.testing.assert_array_equal(ms.grad(lambda a: (a * a).sum())(x).asnumpy(), [0, 2, 4])
+        _, (weight, _) = ms.value_and_grad(lambda a: dense(a.reshape(1, 3)).sum(), None, dense.trainable_params())(X)
+        np.testing.assert_array_equal(weight.asnumpy(), [[0, 1, 2]])
+
+
+def test_an_inference_tensor_that_a_gradient_needs_raises() -> None:
+    with torch.inference_mode():
+        constant = Tensor([0.0, 1.0, 2.0])
+    with pytest.raises(RuntimeError) as caught:
+        ms.grad(lambda a: (a * constant).sum())(X)
+    assert "expected Tensors that torch.inference_mode did not create in a gradient, got such a Tensor as other." in str(caught.value)
+    assert "hint: write x.copy() outside of torch.inference_mode, or create it under torch.no_grad." in str(caught.value)
+
+
+def test_a_torch_module_as_an_attribute_is_refused() -> None:
+    class Net(nn.Cell):
+        def __init__(self, wrap: bool) -> None:
+            super().__init__()
+            module = torch.nn.Linear(3, 2)
+            self.head = (module,) if wrap else module
+
+    with pytest.raises(TypeError) as caught:
+        Net(wrap=False)
+    assert str(caught.value) == (
+        "Net.head: expected a Cell, got the torch Module Linear, which trainable_params, checkpoints and set_train would leave out.\n\n"
+        "hint: build it from mindspore.nn, or write self.head = (module,) to keep a Module that is not trained and whose training mode you "
+        "set yourself."
+    )
+    assert Net(wrap=True).head[0].training
