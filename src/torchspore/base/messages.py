@@ -65,6 +65,29 @@ def _compiled_classes(file: Any) -> dict[str, Any]:
     return classes
 
 
+def has_unknown_fields(message: Any) -> bool:
+    """Return whether a message holds fields that its table does not list."""
+    from google.protobuf import unknown_fields
+
+    fields: Any = unknown_fields.UnknownFieldSet
+    if type(type(message)).__module__ == "google._upb._message":      # compiled, whatever implementation protobuf has selected
+        from google._upb._message import UnknownFieldSet as fields
+    return len(fields(message)) > 0
+
+
+def with_size(content: bytes) -> bytes:
+    """Return a message with its size in bytes in front, as field SIZE_FIELD, which other readers of the message skip."""
+    head, size = bytearray([SIZE_FIELD << 3]), len(content)
+    while size > 0x7F:
+        head.append(size & 0x7F | 0x80)
+        size >>= 7
+    return bytes([*head, size]) + content
+
+
+SIZE_FIELD = 15
+"""The number of the field that says how long the rest of a file is. A protobuf file that is cut between two fields is valid otherwise."""
+
+
 def _add_map(made: Any, label: str, number: int, owner: str) -> None:
     """Adds a field that maps strings to strings: protobuf keeps it as a message of its own for each pair."""
     title = "".join(word.title() for word in label.split("_")) + "Entry"

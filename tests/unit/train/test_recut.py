@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -126,11 +128,27 @@ def test_json_is_written_as_mindspore_writes_it(tmp_path: Path) -> None:
 def test_groups_are_written_and_read(tmp_path: Path) -> None:
     strategy_file.write_groups(tmp_path / "g.pb", {"2-5004544844489628105": (0, 1), "4-5226697808808137312": (0, 2, 4, 6)}, [0])
     assert (tmp_path / "g.pb").read_bytes() == (
+        b"xF"                                                       # how many bytes follow, in a field that MindSpore skips
         b'\n\x1d\n\x152-5004544844489628105\x12\x04\x08\x00\x08\x01\n!\n\x154-5226697808808137312\x12\x08\x08\x00\x08\x02\x08\x04\x08\x06'
         b'\x12\x02\x08\x00'
     )                                                               # what MindSpore 2.10 wrote for the program above
     assert strategy_file.groups(tmp_path / "g.pb")["4-5226697808808137312"] == [0, 2, 4, 6]
     assert ms.restore_group_info_list(str(tmp_path / "g.pb")) == [0]
+
+
+@pytest.mark.parametrize("write", [
+    lambda path: strategy_file.write(path, StrategyFile({name: stored(On((8,), (0, -1)), (16, 16)) for name in "abc"})),
+    lambda path: strategy_file.write_groups(path, {"2-1": (0, 1), "4-2": (0, 2, 4, 6)}, [0]),
+])
+def test_files_that_are_cut_anywhere_are_refused(tmp_path: Path, write: Callable[[Path], None]) -> None:
+    write(tmp_path / "whole.pb")
+    content, read = (tmp_path / "whole.pb").read_bytes(), strategy_file.read if b"2-1" not in (tmp_path / "whole.pb").read_bytes() else (
+        strategy_file.groups)
+    assert read(tmp_path / "whole.pb")
+    for length in range(len(content)):
+        (tmp_path / "cut.pb").write_bytes(content[:length])
+        with pytest.raises(FileFormatError, match=re.escape(str(tmp_path / "cut.pb"))):
+            read(tmp_path / "cut.pb")
 
 
 @pytest.mark.parametrize(("cut", "rank", "needed"), [

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchspore.base import json_text
 from torchspore.base.files import write_whole
-from torchspore.base.messages import messages
+from torchspore.base.messages import SIZE_FIELD, has_unknown_fields, messages, with_size
 from torchspore.base.text import message
 from torchspore.errors import FileFormatError
 
@@ -33,9 +33,9 @@ _TABLE = {
     "Item": "1 name string, 2 layout Layout",
     "Strategy": "1 stage int64, 2 parallel_strategy Dims*",
     "Operator": "1 name string, 2 strategys Strategy",
-    "Layouts": "1 current_stage int64, 2 strategies Operator*, 3 items Item*",
+    "Layouts": f"1 current_stage int64, 2 strategies Operator*, 3 items Item*, {SIZE_FIELD} size int64",
     "Group": "1 name string, 2 ranks Dims",
-    "Groups": "1 groups Group*, 2 restored Dims",
+    "Groups": f"1 groups Group*, 2 restored Dims, {SIZE_FIELD} size int64",
 }
 _WHAT = "a strategy file of MindSpore"
 
@@ -102,7 +102,7 @@ def read(path: Path) -> StrategyFile:
 
 def write(path: Path, file: StrategyFile) -> None:
     """Writes a strategy file, whole or not at all; JSON by its suffix. Raises OSError."""
-    contents: bytes | str = _as_json(file) if path.suffix == ".json" else _as_message(file).SerializeToString()
+    contents: bytes | str = _as_json(file) if path.suffix == ".json" else with_size(_as_message(file).SerializeToString())
     write_whole(path, contents, _MODE)
 
 
@@ -134,21 +134,25 @@ def write_groups(path: Path, made: Mapping[str, Iterable[int]], restored: Iterab
         group.ranks.dim.extend(ranks)
     file.restored.dim.extend(restored)
     file.restored.SetInParent()
-    write_whole(path, file.SerializeToString(), _MODE)
+    write_whole(path, with_size(file.SerializeToString()), _MODE)
 
 
 def _read(path: Path, title: str, wanted: str) -> Any:
     from google.protobuf.message import DecodeError
-    from google.protobuf.unknown_fields import UnknownFieldSet
 
-    read = _messages()[title]()
+    read, content = _messages()[title](), path.read_bytes()
     try:
-        read.ParseFromString(path.read_bytes())
-        is_other = len(UnknownFieldSet(read)) > 0
+        read.ParseFromString(content)
+        is_other = not content or has_unknown_fields(read)
     except DecodeError:
         is_other = True
     if is_other:
         raise FileFormatError(message(str(path), wanted)) from None
+    if read.HasField("size"):
+        head = len(content) - read.size
+        if content[:max(head, 0)] != with_size(b"\0" * read.size)[:head] or head < 1:
+            text = f"{path}: {read.size} bytes are announced, {max(len(content) - 2, 0)} are there"
+            raise FileFormatError(message(text, f"a complete file: {wanted}", hint="copy it again from where it came"))
     return read
 
 

@@ -1,9 +1,12 @@
 """MindSpore's checkpoint file, read and written as a stream.
 
-The file is a protobuf message without a head: field 1, repeated, is one parameter { 1 tag: its name, 2 tensor { 1 dims: repeated int64,
-absent for a 0-d tensor, 2 type name, 3 content: little-endian, C order } }. A large parameter comes in several such entries under one tag,
-each with the whole shape. The wire format is written here by hand: protobuf's Python messages hold at most 2 GB, copy the content twice,
-and a message type with these names would clash with real MindSpore's in the same process.
+The file is a protobuf message: field 1, repeated, is one parameter { 1 tag: its name, 2 tensor { 1 dims: repeated int64, absent for a 0-d
+tensor, 2 type name, 3 content: little-endian, C order } }. A large parameter comes in several such entries under one tag, each with the
+whole shape. In front stands a field that MindSpore skips: "a checksum ends this file" or, in an encrypted file, which has no checksum, the
+length of the rest. It reveals a file of torchspore that was cut between two parameters.
+
+The wire format is written here by hand: protobuf's Python messages hold at most 2 GB, copy the content twice, and a message type with these
+names would clash with real MindSpore's in the same process.
 """
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torchspore.base.files import READ_ONLY, whole_file
+from torchspore.base.messages import SIZE_FIELD, with_size
 from torchspore.base.text import message, short
 from torchspore.errors import FileFormatError
 from torchspore.mindspore.train import encryption
@@ -25,6 +29,9 @@ PIECE_BYTES = 512 * 2**20
 
 _CHECKSUM_MARK = b"crc_num"
 _CHECKSUM_BYTES = 10
+_COMPLETE_FIELD = 14
+"""The number of the field in front whose value 1 says that a checksum ends the file."""
+_COMPLETE_HEAD = bytes([_COMPLETE_FIELD << 3, 1])
 _LENGTH_DELIMITED = 2
 _MOST_AXES = 32
 """What every NumPy holds."""
@@ -95,11 +102,12 @@ def write(
     if key is not None:
         content = b"".join(bytes(part) for entry in entries for head_and_content in pieces(entry, piece) for part in head_and_content)
         with whole_file(path, READ_ONLY, durable=True) as file:
-            for block in encryption.encrypted(content, key, mode):
+            for block in encryption.encrypted(with_size(content), key, mode):
                 file.write(block)
         return
-    total = 0
+    total = zlib.crc32(_COMPLETE_HEAD)
     with whole_file(path, READ_ONLY, durable=True) as file:
+        file.write(_COMPLETE_HEAD)
         for entry in entries:
             for head, content in pieces(entry, piece):
                 file.write(head)
@@ -143,6 +151,7 @@ def _entries(content: memoryview) -> tuple[list[Entry], bool]:
         content = content[:-tail]
         if zlib.crc32(content) != written:
             raise _Damaged("its checksum does not fit its content")
+    content = _without_head(content, is_checked)
     found: dict[str, list[tuple[str, tuple[int, ...], memoryview]]] = {}
     for number, entry in _fields(content, 0, len(content)):
         if number != 1 or not isinstance(entry, tuple):
@@ -150,6 +159,20 @@ def _entries(content: memoryview) -> tuple[list[Entry], bool]:
         name, parts = _parameter(content, *entry)
         found.setdefault(name, []).append(parts)
     return [_joined(name, parts) for name, parts in found.items()], is_checked
+
+
+def _without_head(content: memoryview, is_checked: bool) -> memoryview:
+    """Return the parameters of a file without the field in front. Raises _Damaged if the field shows that the file is cut short."""
+    if bytes(content[:2]) == _COMPLETE_HEAD:
+        if not is_checked:
+            raise _Damaged("it is cut short: its checksum is missing")
+        return content[2:]
+    if len(content) and content[0] == SIZE_FIELD << 3:
+        size, place = _read_number(content, 1, len(content))
+        if size != len(content) - place:
+            raise _Damaged(f"it is cut short: {size} bytes are announced, {len(content) - place} are there")
+        return content[place:]
+    return content
 
 
 def _read_number(content: memoryview, place: int, end: int) -> tuple[int, int]:
