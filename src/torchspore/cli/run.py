@@ -147,7 +147,9 @@ def run(words: Sequence[str]) -> int:
         report.end(code, program.last_error)
     if request.explain:
         from torchspore.cli import explain
+        from torchspore.context import effects
 
+        effects.complete_outcomes()
         explain.show()
     return code
 

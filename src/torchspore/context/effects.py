@@ -158,6 +158,21 @@ def has_outcome(key: str) -> bool:
     return key in _program.outcomes
 
 
+_completers: list[Callable[[], None]] = []
+
+
+def before_table(complete: Callable[[], None]) -> None:
+    """Register a function that completes outcomes once the program has ended; `complete_outcomes` calls it."""
+    if complete not in _completers:
+        _completers.append(complete)
+
+
+def complete_outcomes() -> None:
+    """Let every option that reports when the program has ended do so now, before `torchspore explain` prints its table."""
+    while _completers:
+        _completers.pop()()
+
+
 def expect_explain() -> None:
     """Tells that `torchspore explain` is going to print, so that what costs a little time is measured."""
     global _explaining

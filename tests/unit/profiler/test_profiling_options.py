@@ -45,7 +45,9 @@ def test_all_parts(run: Callable[..., Run], tmp_path: Path, mode: int) -> None:
     options = json.dumps({"result_path": "out", "training_trace": "on", "task_trace": "on", "op_trace": "on", "aicpu": "on",
                           "fp_point": "network-WithLossCell/_backbone-Net/second-Dense", "bp_point": "MatMull", "aic_metrics": "Memory"})
     found = run("explain", "train.py", str(mode), options, "on")
-    assert found.code == 0 and found.out.startswith("True\n") and found.err == "", found.err
+    assert found.code == 0 and found.out.startswith("True\n"), found.err
+    assert found.err.count("UserWarning") == 2
+    assert "UserWarning: profiling_options: bp_point='MatMull' has no effect: no operator named 'MatMull' ran; the nearest" in found.err
     folder = tmp_path / "out" / "profiler"
     assert {path.name for path in folder.iterdir()} >= {
         "step_trace_raw_0_detail_time.csv", "step_trace_point_info_0.json", "output_op_compute_time_0.txt",
@@ -56,7 +58,8 @@ def test_all_parts(run: Callable[..., Run], tmp_path: Path, mode: int) -> None:
     table = {line.split()[0]: line for line in found.out.splitlines() if line.strip()}
     assert "applied: training_trace, task_trace, op_trace, aicpu_trace: written to out/profiler" in table["enable_profiling"]
     assert "bytes of an operator's inputs" in found.out and "files go to out/profiler" in found.out
-    # Written at the end, after the table: no operator has such names, which the profile says.
+    assert "bp_point no effect here: no operator named 'MatMull' ran; the nearest names are " in table["profiling_options"]
+    assert "fp_point no effect here: no operator named 'network-WithLossCell/_backbone-Net/second-Dense' ran" in table["profiling_options"]
 
 
 @pytest.mark.parametrize("mode", [0, 1], ids=["graph", "pynative"])

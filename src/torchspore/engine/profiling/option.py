@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import atexit
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 from torchspore.engine.profiling import counters, files
+from torchspore.engine.profiling.record import Record
 from torchspore.engine.profiling.watch import MOST, Busy, Watch
 
 PARENT = "profiling_options"
@@ -46,13 +48,19 @@ def configure(_: str) -> Outcome:
     if _switched is False and _running is None and _has_ended:
         return Outcome.no_effect("enable_profiling was switched off")
     is_enabled = bool(STORE.get("enable_profiling"))
-    outcome, told = _apply(is_enabled, _options()), [
-        f"{name}: {found.text}" for name in _MEMBERS if (found := effects.outcome_of(OPTIONS[f"{PARENT}.{name}"], None)) is not None
-        and STORE.source(f"{PARENT}.{name}")[0] != "default"
-    ]
+    outcome, told = _apply(is_enabled, _options()), _member_outcomes()
     if is_enabled:
         effects.report("enable_profiling", outcome)           # the files may go elsewhere now, and be others
     return Outcome(outcome.state, "; ".join(told)) if told else outcome
+
+
+def _member_outcomes() -> list[str]:
+    """Return the outcome of each member that was set, with its name."""
+    outcomes = {name: effects.outcome_of(OPTIONS[f"{PARENT}.{name}"], None) for name in _MEMBERS}
+    return [
+        f"{name}: {outcome.text}" if outcome.state == effects.APPLIED else f"{name} {outcome}" for name, outcome in outcomes.items()
+        if outcome is not None and STORE.source(f"{PARENT}.{name}")[0] != "default"
+    ]
 
 
 def _apply(wanted: bool, options: dict[str, Any]) -> Outcome:
@@ -83,6 +91,7 @@ def _apply(wanted: bool, options: dict[str, Any]) -> Outcome:
             return Outcome.no_effect("a mindspore.Profiler watches already, and torch has one profiler for a process")
         _running = (watch, options)
         atexit.register(_finish)
+        effects.before_table(_finish)
     asked = [part for part in _PARTS if options[part] == "on"]
     folder = Path(options["folder"]) / "profiler"
     return Outcome.applied(f"{', '.join(asked)}: written to {folder} when the program ends, or after {MOST:,} operators")
@@ -113,8 +122,24 @@ def _report(options: dict[str, Any], is_enabled: bool) -> None:
             outcome = Outcome.applied(counters.meaning(group)) if counters.column(group) else Outcome.no_effect(counters.meaning(group))
         else:
             what = "forward begins" if name == "fp_point" else "the gradient ends"
-            outcome = Outcome.applied(f"{what} at {options[name]}" if options[name] else "found by itself")
+            outcome = Outcome.applied(f"{what} at {options[name]}, if such an operator runs" if options[name] else "found by itself")
         effects.report(f"{PARENT}.{name}", outcome)
+
+
+def _report_points(record: Record, options: dict[str, Any]) -> None:
+    """Report where each step was divided at `fp_point` and `bp_point`, and warn of points that no operator has."""
+    for name, what in (("fp_point", "forward begins"), ("bp_point", "the gradient ends")):
+        reason = record.unknown_points.get(name)
+        if reason is not None:
+            effects.report(f"{PARENT}.{name}", Outcome.no_effect(reason))
+            setting = STORE.source(f"{PARENT}.{name}")[1]
+            file, _, line = (setting.where or "" if setting is not None else "").rpartition(":")
+            text = f"profiling_options: {name}={options[name]!r} has no effect: {reason}."
+            warnings.warn_explicit(text, UserWarning, file or PARENT, int(line) if line.isdigit() else 1)
+        elif options[name]:
+            effects.report(f"{PARENT}.{name}", Outcome.applied(f"{what} at {options[name]}"))
+    if options["fp_point"] or options["bp_point"]:
+        effects.report(PARENT, Outcome.applied("; ".join(_member_outcomes())))
 
 
 def _finish() -> None:
@@ -144,4 +169,5 @@ def _finish() -> None:
         return
     for line in record.notes:
         effects.note("profile", line)
+    _report_points(record, options)
     effects.note("profile", f"{len(record.operators):,} operators in {len(record.steps):,} steps: {made}")

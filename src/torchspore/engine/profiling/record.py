@@ -106,3 +106,5 @@ class Record:
     forward_point: str = ""
     backward_point: str = ""
     notes: list[str] = field(default_factory=list)
+    unknown_points: dict[str, str] = field(default_factory=dict)
+    """For `fp_point` and `bp_point`, the reason why the point does not count: no operator of that name ran."""

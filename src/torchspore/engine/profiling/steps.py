@@ -1,9 +1,9 @@
 """Where a step's time goes. A step ends with its update; what has begun lasts until something else begins, so that nothing is left over."""
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 
-from torchspore.base.suggest import closest
 from torchspore.engine.profiling.record import BACKWARD, DATA, FORWARD, OTHER, PHASES, SYNC, UPDATE, Operator, Record, Step
 
 _Segment = tuple[int, int, str]
@@ -20,9 +20,9 @@ def divide(
     chosen = {"fp_point": forward_point, "bp_point": backward_point}
     for option, point in chosen.items():
         if point and not any(_is_at(row, point) for row in record.operators):
-            near = closest(point, {name for row in record.operators for name in (row.kind, row.name)})
-            hint = f" Did you mean {near}?" if near else ""
-            record.notes.append(f"{option}={point!r}: no operator of that name ran; the point was found by itself.{hint}")
+            names = sorted({name for row in record.operators for name in (row.kind, row.name)})
+            nearest = difflib.get_close_matches(point, names, n=3, cutoff=0.0)
+            record.unknown_points[option] = f"no operator named {point!r} ran; the nearest names are {', '.join(nearest)}"
             chosen[option] = ""
     bounds = _explicit(explicit, segments) or list(_bounds(segments, calls))
     at = 0
