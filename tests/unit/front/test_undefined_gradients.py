@@ -27,7 +27,8 @@ def test_the_message(name: str, mode: int) -> None:
     place, _, rest = str(raised.value).partition(": ")
     assert Path(place.partition(":")[0]).name == Path(__file__).name
     assert rest == (
-        f"the gradient of {shown} is not defined.\n\nhint: write ops.stop_gradient(x) for what it takes, or take the gradient by other values."
+        f"the gradient of {shown} is not defined.\n\n"
+        "hint: write ops.stop_gradient(x) for what it takes, or take the gradient by other values."
     )
 
 
@@ -37,6 +38,7 @@ def test_the_message_of_a_complete_qr() -> None:
 
 
 def test_a_norm_refuses_a_dtype_of_integers() -> None:
-    with pytest.raises(TypeError, match=r"norm\(.*\): expected a dtype of real or complex numbers, got Int32\.\n\nhint: cast the norm itself\."):
+    expected = r"norm\(.*\): expected a dtype of real or complex numbers, got Int32\.\n\nhint: cast the norm itself\."
+    with pytest.raises(TypeError, match=expected):
         ops.norm(Tensor([1.0, 2.0]), dtype=ms.int32)
     assert ops.norm(Tensor([3.0, 4.0]), dtype=ms.float16).dtype == ms.float16
