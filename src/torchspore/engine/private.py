@@ -34,6 +34,17 @@ written = torch._C._increment_version
 """Counts a write into each of these tensors, which torch's fused optimizers and batch norm leave uncounted."""
 softmax, log_softmax, gelu = torch._softmax, torch._log_softmax, torch._C._nn.gelu
 
+
+
+def has_products_of(dtype: torch.dtype) -> bool:
+    """Whether oneDNN has instructions of this CPU for float16 or bfloat16."""
+    name = "_is_mkldnn_fp16_supported" if dtype is torch.float16 else "_is_mkldnn_bf16_supported"
+    try:
+        return bool(getattr(torch.ops.mkldnn, name)())
+    except (AttributeError, RuntimeError):
+        return False
+
+
 _UPDATES = [f"_fused_{rule}_{form}" for rule in ("sgd", "adam", "adamw", "adagrad") for form in ("", ".tensor_lr")]
 _META = torch.library.Library("aten", "IMPL", "Meta")
 for _name in _UPDATES:

@@ -83,6 +83,18 @@ def gradient(name):
 
 
 @case()
+def suppressed_boxes():
+    out, draw = {}, np.random.RandomState(1)
+    for count in (2, 5, 8, 17, 40):
+        scores = draw.randint(0, 4, count) / 4 + 0.1
+        corners = draw.randint(0, 20, (count, 2))
+        boxes = np.concatenate([corners, corners + 10, scores[:, None]], 1).astype(np.float32)
+        for name, part in zip(("boxes", "places", "mask"), ops.NMSWithMask(0.5)(Tensor(boxes))):
+            out[f"{name} {count}"] = part.asnumpy()
+    return out
+
+
+@case()
 def gradient_of_bounds():
     bounds = Tensor(1.0), Tensor(3.0)
     low, high = ms.grad(lambda low, high: ops.clamp(Tensor(X), low, high), (0, 1))(*bounds)

@@ -7,9 +7,10 @@ import mindspore as ms
 import numpy as np
 import pytest
 import torch
-from mindspore import Tensor, mint, ops
+from mindspore import Tensor, mint, ops, train
 
 from torchspore.engine import topk as engine
+from torchspore.engine.bitonic import bitonic_order
 
 random = np.random.RandomState(0)
 
@@ -50,6 +51,25 @@ def test_vmap_of_topk_has_a_rule() -> None:
         warnings.simplefilter("error")
         found = ops.vmap(lambda row: ops.topk(row, 2)[1], 1, 1)(x)
     assert (found.asnumpy() == np.stack([ops.topk(x[:, i], 2)[1].asnumpy() for i in range(9)], 1)).all()
+
+
+def test_metrics_count_the_first_of_equal_scores() -> None:
+    scores = Tensor([[0.2, 0.2, 0.2, 0.2], [0.5, 0.5, 0.0, 0.0], [0.1, 0.4, 0.4, 0.1], [0.0, 0.0, 0.0, 0.0], [np.nan, 1.0, 1.0, 0.0]])
+    for k, labels, share in ((1, [0, 1, 2, 3, 0], 0.2), (1, [3, 0, 1, 0, 1], 0.8), (2, [0, 1, 2, 3, 0], 0.6), (1, [1, 1, 1, 1, 2], 0.2)):
+        metric = train.TopKCategoricalAccuracy(k)                      # the shares are those of MindSpore 2.10
+        metric.update(scores, Tensor(labels, ms.int32))
+        assert metric.eval() == share
+
+
+def test_nms_takes_equal_scores_in_the_order_of_a_bitonic_sort(mode: int) -> None:
+    scores = [0.9, 0.9, 0.9, 0.5, 0.5, 0.3, 0.9]
+    boxes = Tensor(np.array([[20 * i, 0, 20 * i + 10, 10, score] for i, score in enumerate(scores)], np.float32))
+    found = ops.NMSWithMask(0.5)(boxes)[0].asnumpy()[:, 0] / 20
+    assert found.astype(int).tolist()[:4] == [1, 6, 2, 0]              # as 2.10
+    assert bitonic_order(np.random.RandomState(0).rand(100)).shape == (100,)
+    for count in (0, 1, 5, 64):
+        values = np.random.RandomState(count).rand(count)
+        assert bitonic_order(values).tolist() == np.argsort(-values).tolist()
 
 
 def test_empty_and_single_values() -> None:

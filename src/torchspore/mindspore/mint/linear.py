@@ -1,10 +1,12 @@
 """Products, distances, convolutions and norms of mint, and what batch normalisation over several processes is made of."""
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
 
+from torchspore.engine.half_precision import in_float32
 from torchspore.mindspore.mint.shared import T, written
 from torchspore.mindspore.ops.declare import bridged, part_of
 
@@ -12,7 +14,7 @@ from torchspore.mindspore.ops.declare import bridged, part_of
 @bridged
 def bmm(input: T, mat2: T) -> T:
     """The products of two batches of matrices, (B, N, M) and (B, M, P)."""
-    return torch.bmm(input, mat2)
+    return in_float32(torch.bmm, input, mat2)
 
 
 @bridged
@@ -30,7 +32,7 @@ def vdot(input: T, other: T) -> T:
 @bridged
 def addmm(input: T, mat1: T, mat2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
     """beta * input + alpha * mat1 @ mat2."""
-    return torch.addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+    return in_float32(functools.partial(torch.addmm, beta=beta, alpha=alpha), input, mat1, mat2)
 
 
 @bridged
@@ -42,13 +44,13 @@ def addmv(input: T, mat: T, vec: T, *, beta: Any = 1, alpha: Any = 1) -> T:
 @bridged
 def addbmm(input: T, batch1: T, batch2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
     """beta * input + alpha * the sum of the products of two batches of matrices."""
-    return torch.addbmm(input, batch1, batch2, beta=beta, alpha=alpha)
+    return in_float32(functools.partial(torch.addbmm, beta=beta, alpha=alpha), input, batch1, batch2)
 
 
 @bridged
 def baddbmm(input: T, batch1: T, batch2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
     """beta * input + alpha * batch1 @ batch2, for each matrix of the batches."""
-    return torch.baddbmm(input, batch1, batch2, beta=beta, alpha=alpha)
+    return in_float32(functools.partial(torch.baddbmm, beta=beta, alpha=alpha), input, batch1, batch2)
 
 
 @bridged

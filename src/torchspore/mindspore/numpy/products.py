@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.half_precision import in_float32
 from torchspore.mindspore.numpy.utils import axes_of, axis_of, cast, floating, function, only_tensor, pair, to_tensor
 
 T = torch.Tensor
@@ -23,7 +24,7 @@ def matmul(x1: Any, x2: Any, dtype: Any = None) -> T:
     a, b = _tensors(x1, x2)
     if not a.ndim or not b.ndim:
         raise ValueError("expected arrays of one axis at least.\n\nhint: write multiply for a number.")
-    return cast(torch.matmul(a, b), dtype)
+    return cast(in_float32(torch.matmul, a, b), dtype)
 
 
 @function

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.bitonic import best_first
 from torchspore.engine.create import constant
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op
@@ -57,7 +58,7 @@ def suppressed(overlaps: T, threshold: Any) -> T:
 @op(primitive="NMSWithMask", init=("iou_threshold",))
 def _nms_with_mask(bboxes: T, iou_threshold: float = 0.5) -> Any:
     """Boxes (N, 5) with scores in the order of these, their numbers (int32), and which stay: each overlaps no better one that stays."""
-    order = torch.sort(bboxes[:, 4], descending=True, stable=True).indices
+    order = best_first(bboxes[:, 4].detach())
     boxes = bboxes.index_select(0, order)
     left, top, right, bottom = boxes[:, :4].unbind(-1)
     area = (right - left) * (bottom - top)

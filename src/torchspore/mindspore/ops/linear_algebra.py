@@ -1,12 +1,14 @@
 """Products of matrices and vectors."""
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
 from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.engine.half_precision import in_float32
 from torchspore.mindspore.ops.declare import op, part_of
 
 T = torch.Tensor
@@ -28,47 +30,47 @@ def matmul(input: T, other: T) -> T:
     Raises TypeError where the dtypes differ, ValueError where the shapes do not fit.
     """
     same_dtype(input, other)
-    return torch.matmul(input, other)
+    return in_float32(torch.matmul, input, other)
 
 
 @op(primitive="MatMul", init=("transpose_a", "transpose_b"))
 def _matmul(input: T, mat2: T, transpose_a: bool = False, transpose_b: bool = False) -> T:
     """The product of two matrices, each transposed first if so asked."""
     same_dtype(input, mat2)
-    return torch.mm(input.t() if transpose_a else input, mat2.t() if transpose_b else mat2)
+    return in_float32(torch.mm, input.t() if transpose_a else input, mat2.t() if transpose_b else mat2)
 
 
 @op(primitive="BatchMatMul", init=("transpose_a", "transpose_b"))
 def _batch_matmul(x: T, y: T, transpose_a: bool = False, transpose_b: bool = False) -> T:
     """The products of matrices in batches, each transposed first if so asked."""
     same_dtype(x, y)
-    return torch.matmul(x.mT if transpose_a else x, y.mT if transpose_b else y)
+    return in_float32(torch.matmul, x.mT if transpose_a else x, y.mT if transpose_b else y)
 
 
 @op(methods=("bmm",))
 def bmm(input_x: T, mat2: T) -> T:
     """The products of matrices in batches."""
-    return torch.matmul(input_x, mat2)
+    return in_float32(torch.matmul, input_x, mat2)
 
 
 @op(methods=("mm",))
 def mm(input: T, mat2: T) -> T:
     """The product of two matrices."""
-    return torch.mm(input, mat2)
+    return in_float32(torch.mm, input, mat2)
 
 
 @op()
 def dense(input: T, weight: T, bias: T | None = None) -> T:
     """x @ weight.T + bias: shape (..., in) with weight (out, in) gives (..., out)."""
     same_dtype(input, weight)
-    return F.linear(input, weight, bias)
+    return in_float32(F.linear, input, weight, bias)
 
 
 @part_of("dense")
 def dense_layer(input: T, weight: T, bias: T | None = None) -> T:
     """`dense` as the layer has it: in mixed precision its bias is added after the product, in the bias's own dtype."""
     same_dtype(input, weight)
-    return F.linear(input, weight, bias)
+    return in_float32(F.linear, input, weight, bias)
 
 
 dense_layer.__name__ = "dense"             # as graphs and errors call it
@@ -93,16 +95,20 @@ def _bias_add(input_x: T, bias: T, data_format: str = "NCHW") -> T:
     return input_x + (bias if data_format == "NHWC" else bias.reshape(-1, *[1] * (input_x.ndim - 2)))
 
 
+def _dot(a: T, b: T) -> T:
+    return torch.tensordot(a, b, dims=([-1], [-2 if b.ndim > 1 else 0]))
+
+
 @op(methods=("dot",))
 def _dot_method(input: T, other: T) -> T:
     """The sum of the products along the last axis of one and the next to last of the other."""
-    return torch.tensordot(input, other, dims=([-1], [-2 if other.ndim > 1 else 0]))
+    return in_float32(_dot, input, other)
 
 
 @op()
 def dot(input: T, other: T) -> T:
     """The sum of the products along the last axis of one and the next to last of the other."""
-    return torch.tensordot(input, other, dims=([-1], [-2 if other.ndim > 1 else 0]))
+    return in_float32(_dot, input, other)
 
 
 @op(methods=("outer", "ger"))
@@ -114,7 +120,7 @@ def outer(input: T, vec2: T) -> T:
 @op()
 def einsum(equation: str, *operands: Any) -> T:
     """The sum of products that `equation` describes."""
-    return torch.einsum(equation, *operands)
+    return in_float32(functools.partial(torch.einsum, equation), *operands) if operands else torch.einsum(equation)
 
 
 @op(methods=("t",))

@@ -1,10 +1,12 @@
 """Products and sums of vectors, matrices and batches of them, and distances between rows."""
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
 
+from torchspore.engine.half_precision import in_float32
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.linear_algebra import same_dtype
 
@@ -14,7 +16,7 @@ T = torch.Tensor
 @op(methods=("addmm",))
 def addmm(input: T, mat1: T, mat2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
     """beta * input + alpha * (mat1 @ mat2), of matrices."""
-    return input * beta + alpha * torch.mm(mat1, mat2)
+    return input * beta + alpha * in_float32(torch.mm, mat1, mat2)
 
 
 @op(methods=("addmv",))
@@ -32,13 +34,13 @@ def addr(x: T, vec1: T, vec2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
 @op(methods=("addbmm",))
 def addbmm(input: T, batch1: T, batch2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
     """beta * input + alpha * the sum of the products of matrices in batches."""
-    return input * beta + alpha * torch.bmm(batch1, batch2).sum(0)
+    return input * beta + alpha * in_float32(torch.bmm, batch1, batch2).sum(0)
 
 
 @op(methods=("baddbmm",))
 def baddbmm(input: T, batch1: T, batch2: T, beta: Any = 1, alpha: Any = 1) -> T:
     """beta * input + alpha * the products of matrices in batches."""
-    return input * beta + alpha * torch.bmm(batch1, batch2)
+    return input * beta + alpha * in_float32(torch.bmm, batch1, batch2)
 
 
 @op()
@@ -74,9 +76,10 @@ def vecdot(x: T, y: T, *, axis: int = -1) -> T:
 def tensor_dot(x1: T, x2: T, axes: Any) -> T:
     """The sum of products over `axes`: how many of the last of one and the first of the other, or the axes of each."""
     if isinstance(axes, int):
-        return torch.tensordot(x1, x2, dims=axes)
+        return in_float32(functools.partial(torch.tensordot, dims=axes), x1, x2)
     first, second = axes
-    return torch.tensordot(x1, x2, dims=([first], [second]) if isinstance(first, int) else (list(first), list(second)))
+    dims = ([first], [second]) if isinstance(first, int) else (list(first), list(second))
+    return in_float32(functools.partial(torch.tensordot, dims=dims), x1, x2)
 
 
 @op()
@@ -90,7 +93,7 @@ def batch_dot(x1: T, x2: T, axes: Any = None) -> T:
         raise ValueError(f"axes={axes}: expected axes other than the batch's, which is 0.")
     a, b = x1.movedim(first, -1), x2.movedim(second, -1)
     rest = (*a.shape[1:-1], *b.shape[1:-1])
-    out = torch.bmm(a.reshape(a.shape[0], -1, a.shape[-1]), b.reshape(b.shape[0], -1, b.shape[-1]).mT)
+    out = in_float32(torch.bmm, a.reshape(a.shape[0], -1, a.shape[-1]), b.reshape(b.shape[0], -1, b.shape[-1]).mT)
     return out.reshape(a.shape[0], *(rest or (1,)))
 
 

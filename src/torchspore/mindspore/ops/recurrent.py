@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.engine import generators
+from torchspore.engine.half_precision import in_float32, is_slow
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -17,14 +18,14 @@ Weights = tuple[T, T, Any, Any]
 def lstm_cell(x: T, state: tuple[T, T], weights: Weights) -> tuple[T, T]:
     """One step (Hochreiter and Schmidhuber, 1997): gates in the order input, forget, cell, output."""
     h, c = state
-    i, f, g, o = (F.linear(x, weights[0], weights[2]) + F.linear(h, weights[1], weights[3])).chunk(4, 1)
+    i, f, g, o = (in_float32(F.linear, x, weights[0], weights[2]) + in_float32(F.linear, h, weights[1], weights[3])).chunk(4, 1)
     c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
     return torch.sigmoid(o) * torch.tanh(c), c
 
 
 def gru_cell(x: T, h: T, weights: Weights) -> T:
     """One step (Cho and others, 2014): gates in the order reset, update, new; the reset gate acts after the product."""
-    own, past = F.linear(x, weights[0], weights[2]), F.linear(h, weights[1], weights[3])
+    own, past = in_float32(F.linear, x, weights[0], weights[2]), in_float32(F.linear, h, weights[1], weights[3])
     (r, z, n), (hr, hz, hn) = own.chunk(3, 1), past.chunk(3, 1)
     z = torch.sigmoid(z + hz)
     n = torch.tanh(n + torch.sigmoid(r + hr) * hn)
@@ -33,7 +34,7 @@ def gru_cell(x: T, h: T, weights: Weights) -> T:
 
 def rnn_cell(x: T, h: T, weights: Weights, nonlinearity: str) -> T:
     """One step: the nonlinearity ('tanh' or 'relu') of both products."""
-    out = F.linear(x, weights[0], weights[2]) + F.linear(h, weights[1], weights[3])
+    out = in_float32(F.linear, x, weights[0], weights[2]) + in_float32(F.linear, h, weights[1], weights[3])
     return torch.tanh(out) if nonlinearity == "tanh" else torch.relu(out)
 
 
@@ -77,6 +78,10 @@ def _recurrent(
 
 def _fused(x: T, states: Any, weights: Any, kind: str, layers: int, bidirectional: bool) -> Any:
     """torch's own kernels, which have no lengths and keep their random numbers for themselves."""
+    if is_slow(x):
+        wide_states = [s.float() for s in states] if kind == "lstm" else states.float()
+        out, last = _fused(x.float(), wide_states, [w if w is None else w.float() for w in weights], kind, layers, bidirectional)
+        return out.to(x.dtype), tuple(s.to(x.dtype) for s in last) if kind == "lstm" else last.to(x.dtype)
     flat = [w for w in weights if w is not None]
     has_bias = weights[2] is not None
     if kind == "lstm":

@@ -126,6 +126,11 @@ class ToNumber(TextTensorOperation):
         self._dtype = _number_type("ToNumber", data_type, TypeError)
         if self._dtype.kind not in "iuf":
             raise TypeError(message(f"ToNumber(data_type={short(data_type)})", "a dtype of numbers"))
+        if self._dtype.kind == "f":
+            limits = np.finfo(self._dtype)
+            self._least, self._most = float(limits.smallest_subnormal), float(limits.max)
+        else:
+            self._least, self._most = int(np.iinfo(self._dtype).min), int(np.iinfo(self._dtype).max)
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
         check_text("ToNumber", value)
@@ -141,9 +146,8 @@ class ToNumber(TextTensorOperation):
         if found is None or (self._dtype.kind == "u" and "-" in found[0]):
             raise self._refused(text, "an integer" + (" without a sign" if found else ""))
         number = int(found[0])
-        limits = np.iinfo(self._dtype)
-        if not limits.min <= number <= limits.max:
-            raise self._refused(text, f"a number from {limits.min} to {limits.max}")
+        if not self._least <= number <= self._most:
+            raise self._refused(text, f"a number from {self._least} to {self._most}")
         return number
 
     def _float(self, text: str) -> float:
@@ -151,8 +155,7 @@ class ToNumber(TextTensorOperation):
         if found is None:
             raise self._refused(text, "a number")
         number = float.fromhex(found[0]) if "x" in found[0].lower() else float(found[0])
-        most, least = (float(limit) for limit in (np.finfo(self._dtype).max, np.finfo(self._dtype).smallest_subnormal))
         vanished = number == 0 and re.search("[1-9]", re.split("[ep]", found[0], flags=re.IGNORECASE)[0])
-        if vanished or abs(number) > most or 0 < abs(number) < least:
-            raise self._refused(text, f"a number that {self._dtype} has, up to {most:g}")
+        if vanished or abs(number) > self._most or 0 < abs(number) < self._least:
+            raise self._refused(text, f"a number that {self._dtype} has, up to {self._most:g}")
         return number

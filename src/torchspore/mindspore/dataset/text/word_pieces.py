@@ -46,8 +46,8 @@ class WordpieceTokenizer(TextTensorOperation):
         pieces: list[str] = []
         places: list[tuple[int, int]] = []
         for word, first in zip(words, starts):
-            place = byte_places(word)
-            whole = place(len(word))
+            place = byte_places(word) if self.with_offsets else int
+            whole = len(word) if word.isascii() else len(word.encode("utf-8", "surrogatepass"))
             spans = self._spans(word) if whole <= self.max_bytes_per_token else None
             if spans is None:
                 pieces.append(self.unknown_token or word)

@@ -162,7 +162,11 @@ class AdjustGamma(ImageTensorOperation):
             return np.clip(np.power(value.astype(np.float32) * np.float32(self.gain), np.float32(self.gamma)), 0, 1)
         steps = np.arange(256) / 255.0
         table = np.clip(steps**self.gamma * self.gain * (255 + 1 - 1e-3), 0, 255)
-        return table.astype(value.dtype)[value]
+        if value.dtype != np.uint8:
+            return table.astype(value.dtype)[value]
+        import cv2
+
+        return cv2.LUT(value.reshape(value.shape[0], -1), table.astype(np.uint8)).reshape(value.shape)
 
 
 def affine(image: np.ndarray, degrees: float, shift: Any, scale: float, shear: Any, resample: Inter, fill: Any) -> np.ndarray:

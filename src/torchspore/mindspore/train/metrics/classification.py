@@ -167,7 +167,7 @@ class TopKCategoricalAccuracy(Metric):
         predicted, label = self._take_(inputs)
         if predicted.ndim == label.ndim and predicted.shape == label.shape:
             label = label.argmax(axis=1)
-        best = predicted.argsort(axis=1)[:, -self.k :]
+        best = np.argsort(-predicted, axis=1, kind="stable")[:, : self.k]        # of equal scores the first class counts
         self._correct_num += int((best == label.reshape(-1, 1)).any(axis=1).sum())
         self._samples_num += int(label.shape[0])
 

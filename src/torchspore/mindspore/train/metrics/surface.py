@@ -23,13 +23,17 @@ def _edges(mask: np.ndarray) -> np.ndarray:
     return np.argwhere(mask & ~inside[(slice(1, -1),) * mask.ndim])
 
 
+def _tree() -> Any:
+    from scipy.spatial import cKDTree
+
+    return cKDTree
+
+
 def _distances(kind: str, of: np.ndarray, to: np.ndarray) -> np.ndarray:
     """The distance from each place in `of` to the nearest one in `to`; infinite where there is none."""
-    from scipy.spatial import cKDTree  # takes long to import: only where such a metric is computed
-
     if not len(to) or not len(of):
         return np.full(len(of), np.inf)
-    return np.asarray(cKDTree(to).query(of, p=_ORDERS[kind])[0], np.float64)
+    return np.asarray(_tree()(to).query(of, p=_ORDERS[kind])[0], np.float64)
 
 
 class _Surfaces(Metric):
@@ -40,6 +44,7 @@ class _Surfaces(Metric):
         if distance_metric not in DISTANCES:
             raise ValueError(message(f"{type(self).__name__}(distance_metric={short(distance_metric)})", one_of(DISTANCES)))
         self.distance_metric = distance_metric
+        _tree()                                                      # its import takes 0.4 s, which the first update need not wait for
         self.clear()
 
     def clear(self) -> None:

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.engine.generators import drawing
+from torchspore.engine.half_precision import in_float32
 from torchspore.engine.precision import as_stored
 from torchspore.mindspore.mint.shared import T, sizes, written
 from torchspore.mindspore.ops.declare import bridged, part_of
@@ -19,7 +20,7 @@ def conv1d(
     input: T, weight: T, bias: T | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
 ) -> T:
     """Convolution of sequences (N, C, L) by (O, C / groups, kernel); padding 'same' keeps the length, 'valid' adds nothing."""
-    return F.conv1d(input, weight, bias, stride, padding, dilation, groups)
+    return in_float32(F.conv1d, input, weight, bias, stride, padding, dilation, groups)
 
 
 @bridged
@@ -27,7 +28,7 @@ def conv3d(
     input: T, weight: T, bias: T | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
 ) -> T:
     """Convolution of volumes (N, C, D, H, W) by (O, C / groups, kernel...); padding 'same' keeps the size, 'valid' adds nothing."""
-    return F.conv3d(input, weight, bias, stride, padding, dilation, groups)
+    return in_float32(F.conv3d, input, weight, bias, stride, padding, dilation, groups)
 
 
 @bridged
@@ -36,13 +37,13 @@ def conv_transpose2d(
     dilation: Any = 1,
 ) -> T:
     """Transposed convolution of images (N, C, H, W) by (C, O / groups, kernel...)."""
-    return F.conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return in_float32(F.conv_transpose2d, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 @bridged
 def linear(input: T, weight: T, bias: T | None = None) -> T:
     """input @ weight.T + bias for a weight (out, in)."""
-    return F.linear(input, weight, bias)
+    return in_float32(F.linear, input, weight, bias)
 
 
 @bridged
