@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import mindspore as ms
@@ -123,3 +124,34 @@ def test_explain_says_what_is_kept(debug: None) -> None:
     ms.set_context(mode=ms.PYNATIVE_MODE, debug_level=ms.RELEASE)
     ms.set_context(debug_level=ms.DEBUG)
     assert re.match("no effect here", next(row[3] for row in explain.rows() if row[0] == "debug_level"))
+
+
+def test_saved_graphs_show_the_calls_in_debug_alone(debug: None, tmp_path: Path) -> None:
+    def saved(level: int) -> tuple[str, str]:
+        folder = tmp_path / str(level)
+        ms.set_context(debug_level=level, save_graphs=2, save_graphs_path=str(folder))
+        try:
+            Outer()(Tensor([1.0]))
+        finally:
+            ms.set_context(save_graphs=0, save_graphs_path=".")
+        outcome = next(row[3] for row in explain.rows() if row[0] == "debug_level")
+        return next(path.read_text() for path in sorted(folder.rglob("*.ir"))), outcome
+
+    class Inner(nn.Cell):
+        def construct(self, x):
+            return ops.exp(x)
+
+    class Outer(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+        def construct(self, x):
+            return self.inner(x)
+
+    (release, outcome), (debug, kept) = saved(ms.RELEASE), saved(ms.DEBUG)
+    for text in (release, debug):
+        assert "return ops.exp(x)" in text and "Default/inner-Inner/Exp-op0" in text
+    assert "return self.inner(x)" in debug and "return self.inner(x)" not in release
+    assert outcome.startswith("applied: RELEASE: graphs keep the user's innermost line and the Cells, because another switch shows them")
+    assert kept == "applied: DEBUG: graphs and refusals keep the user's lines, the calls that led there and the Cells"

@@ -35,6 +35,10 @@ ENTRIES = (marks.LINE, marks.COLUMNS, marks.STACK, marks.SCOPE, marks.CALLED, ma
 
 _KEPT = Outcome.applied("DEBUG: graphs and refusals keep the user's lines, the calls that led there and the Cells")
 _DROPPED = Outcome.applied("RELEASE: graphs keep no lines and no Cells")
+_INNERMOST = Outcome.applied(
+    "RELEASE: graphs keep the user's innermost line and the Cells, because another switch shows them; DEBUG also keeps the calls that led "
+    "there"
+)
 _WITH_CLASSES = Outcome.applied("scopes name the class of each Cell: Default/fc-Dense")
 _WITHOUT_CLASSES = Outcome.applied("scopes name attributes alone: Default/fc")
 _NO_SCOPES = Outcome.no_effect("scopes are kept where save_graphs or debug_level=DEBUG asks for them")
@@ -73,16 +77,16 @@ def of_stages(count: int) -> AbstractContextManager[None]:
 
 def attach(tracer: Any, is_needed: bool = False) -> None:
     """Makes the tracer note where each node comes from, if that is asked for, or needed to split the graph."""
-    wanted = is_kept()
-    if wanted or STORE.source("debug_level")[0] != "default":
-        effects.report("debug_level", _KEPT if wanted else _DROPPED)
-    wanted = wanted or is_needed or _all or offload.is_asked_by_cell() or stages.now.get() is not None or where.followers > 0
+    keeps_calls = is_kept()
+    wanted = keeps_calls or is_needed or _all or offload.is_asked_by_cell() or stages.now.get() is not None or where.followers > 0
+    if keeps_calls or STORE.source("debug_level")[0] != "default":
+        effects.report("debug_level", _KEPT if keeps_calls else _INNERMOST if wanted else _DROPPED)
     with_classes = bool(STORE.get("reserve_class_name_in_scope"))
     if STORE.source("reserve_class_name_in_scope")[0] != "default":
         effects.report("reserve_class_name_in_scope", (_WITH_CLASSES if with_classes else _WITHOUT_CLASSES) if wanted else _NO_SCOPES)
     if not wanted:
         return
-    create, notes = tracer.create_node, _Notes(with_classes, int(STORE.get("auto_parallel.pipeline_stages")) > 1)
+    create, notes = tracer.create_node, _Notes(with_classes, int(STORE.get("auto_parallel.pipeline_stages")) > 1, keeps_calls)
 
     def noting(kind: str, *arguments: Any, **keywords: Any) -> Any:
         node = create(kind, *arguments, **keywords)
@@ -111,8 +115,8 @@ def stack_of(frame: FrameType | None) -> list[str]:
 class _Notes:
     """What is known of the operators of one trace."""
 
-    def __init__(self, with_classes: bool, has_stages: bool) -> None:
-        self._has_stages = has_stages
+    def __init__(self, with_classes: bool, has_stages: bool, keeps_calls: bool) -> None:
+        self._has_stages, self._keeps_calls = has_stages, keeps_calls
         self._scopes = where.Scopes(with_classes)
         self._by_number: dict[int, dict[str, Any]] = {}
         self._operator: FrameType | None = None
@@ -132,7 +136,8 @@ class _Notes:
         if not called and cells and FRONT.optimizer is not None and isinstance(cells[0], FRONT.optimizer):
             called, runs = type(cells[0]).__name__, innermost      # its formula is kernels that are no operator's
         found = {
-            marks.LINE: stack[-1] if stack else "", marks.COLUMNS: _columns(frame), marks.STACK: stack, marks.SCOPE: self._scopes.of(cells),
+            marks.LINE: stack[-1] if stack else "", marks.COLUMNS: _columns(frame),
+            marks.STACK: stack if self._keeps_calls else stack[-1:], marks.SCOPE: self._scopes.of(cells),
             marks.CALLED: called, marks.CALL: self._call(runs),
             **({marks.MARKED: True} if where.lies_in_marked(cells) else {}),
             **({marks.OFFLOADED: True} if lies_in_offloaded(cells) else {}),
