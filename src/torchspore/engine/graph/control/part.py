@@ -156,7 +156,7 @@ class Part(Capture):
             self._own_gradient = user_line() or "<unknown>"
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
-        if not self._records or self._is_mine(tensor._t):
+        if not self._records:
             super().write(tensor, value)
             return
         here = self.resolve(tensor)
@@ -165,7 +165,7 @@ class Part(Capture):
         self._set(tensor, assigned(here, value.detach().clone()) if is_parameter else value.clone())
 
     def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
-        if not self._records or self._is_mine(tensor._t):
+        if not self._records:
             super().modify(tensor, change)
             return
         here = self.resolve(tensor)
@@ -245,11 +245,12 @@ class Part(Capture):
         """Notes the changes and the results; gives the torch tensors of all Tensors in them."""
         found: list[tuple[Place, Any, Any]] = list(places.changes())
         found += [(place, before, place.get()) for place, before in self._attributes.values() if place.get() is not before]
-        found += [(Written(tensor), tensor, wrap(self._values[id(tensor)])) for tensor in self._written if id(tensor) not in self._state]
+        changed_outside = [tensor for tensor in self._written if id(tensor) not in self._state and not self._is_mine(tensor._t)]
+        found += [(Written(tensor), tensor, wrap(self._values[id(tensor)])) for tensor in changed_outside]
         out.changes = {place.key: (place, before, now) for place, before, now in found}
         results: list[torch.Tensor] = []
-        changed_state = [tensor for tensor in self._written if id(tensor) in self._state]
-        for tensor in tensors([out.value, *[items(now) for _, _, now in found], changed_state]):
+        # The other way of a branch, or the next round, may still name a Tensor that was written here: its values are results too.
+        for tensor in tensors([out.value, *[items(now) for _, _, now in found], self._written]):
             if id(tensor) not in out.outs:
                 t = self.resolve(tensor)
                 out.outs[id(tensor)] = len(results)
