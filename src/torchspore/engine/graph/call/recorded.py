@@ -25,6 +25,7 @@ from torchspore.engine.graph.report import stages
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.private import disable_proxy_modes_tracing, is_operator, without_modes
 from torchspore.engine.tensor import TensorBase, raw, tensors
+from torchspore.engine.versions import Versions, base_of
 
 
 class RecordedCapture(Capture):
@@ -45,6 +46,7 @@ class RecordedCapture(Capture):
         self._wanted: list[int] = []
         self._gradients: list[torch.Tensor] = []
         self._is_backward = False
+        self._versions = Versions()
 
     def _stand_in(self, source: Any, t: torch.Tensor) -> torch.Tensor:
         if isinstance(source, TensorBase) and self.outer is not None:
@@ -71,13 +73,46 @@ class RecordedCapture(Capture):
         found = super().resolve(tensor)
         if precision.reads_as_stored() and found.dtype is not tensor._t.dtype:
             raise Refusal("writes into a Parameter that it has read in the dtype of the Cell around it")
-        return found
+        return self._versions.read(found)
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
         precision.as_stored(tensor)
-        if self.resolve(tensor).requires_grad and not self._is_mine(tensor._t):
+        if self._is_made_here(tensor):
+            before = self.resolve(tensor)
+            self._versions.replace(tensor._t, value.expand(before.shape).to(before.dtype).clone())
+            self._end_write(tensor)
+            return
+        if self.resolve(tensor).requires_grad:
             raise Refusal("assigns to a Parameter whose gradient is taken")
         super().write(tensor, value)
+        self._end_write(tensor)
+
+    def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
+        if self._is_made_here(tensor):
+            self._versions.change(tensor._t, change)
+        else:
+            super().modify(tensor, change)
+        self._end_write(tensor)
+
+    def _is_made_here(self, tensor: TensorBase) -> bool:
+        """Whether the memory that `tensor` shows was made in the call, and is no input's."""
+        base = base_of(tensor._t)
+        return self._is_mine(tensor._t) and not any(base is fake for fake in self._fakes)
+
+    def _end_write(self, tensor: TensorBase) -> None:
+        for other, reason in self.aliases(self._versions.origin(base_of(Capture.resolve(self, tensor)))):
+            self.forget(other, reason)
+
+    def origin(self, base: torch.Tensor) -> torch.Tensor:
+        return self._versions.origin(base)
+
+    def forget(self, base: torch.Tensor, reason: BaseException) -> None:
+        if any(base is fake for fake in self._fakes):
+            raise reason
+        self._versions.forget(base, reason)
+
+    def known(self, tensor: TensorBase) -> Any:
+        return None if self._versions.has(base_of(tensor._t)) else super().known(tensor)
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
         if self._is_backward:
@@ -86,6 +121,9 @@ class RecordedCapture(Capture):
 
     def _end(self) -> None:
         """Takes the gradients: what the program does in them (`bprop`, hooks) is watched as all else is."""
+        for tensor in tensors((self.watch.now_written(), self.result)):
+            if self._is_mine(tensor._t):
+                tensor._t = self._versions.read(tensor._t)
         outputs = {id(tensor): tensor for tensor in tensors((self.watch.now_written(), self.result)) if self._is_mine(tensor._t)}
         if any(integer_gradients.shadow(tensor._t) is not None for tensor in outputs.values()):
             raise of_integers()

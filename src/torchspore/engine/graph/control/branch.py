@@ -10,7 +10,7 @@ import torch
 from torchspore.base import tracebacks
 from torchspore.base.frames import user_line
 from torchspore.engine import tensor as engine
-from torchspore.engine.grad import is_differentiable
+from torchspore.engine.grad import is_differentiable, is_recording
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.capture.capture import Capture
 from torchspore.engine.graph.capture.profile_hook import quiet
@@ -166,7 +166,36 @@ def _on_tensor(around: Capture, test: Any, then: Callable[[], Any], otherwise: C
         mark_numbers(results, (slot.may_be_number for slot in join.slots))
     for place, structure in changes:
         leave(place, filled(structure, results))
+    _note_aliases(around, join.slots, results, left, right, line)
+    _forget(left, right)
     return filled(value, results)
+
+
+def _note_aliases(
+    around: Capture, slots: list[Slot], results: list[torch.Tensor], left: Outcome, right: Outcome, line: str | None,
+) -> None:
+    """Notes which memory a result may show: that of a Tensor from outside, or that of another result."""
+    if not (is_recording() and torch.is_grad_enabled()):
+        return                                          # what shares memory shares it when the graph runs, too
+    memory = [
+        [[] if tensor is None or isinstance(tensor, Number) else part.memory_of(side, tensor) for side, tensor in zip((left, right), slot.tensors)]
+        for slot in slots
+    ]
+    for i, (t, sides) in enumerate(zip(results, memory)):
+        for base in (*sides[0], *sides[1]):
+            around.watch.aliases.add(t, base, line)
+        for other, its_sides in zip(results[:i], memory[:i]):
+            if any(one is two for here, there in zip(sides, its_sides) for one in here for two in there):
+                around.watch.aliases.add(t, other, line)
+
+
+def _forget(*sides: Outcome) -> None:
+    """Forgets what a side forgot."""
+    for side in sides:
+        for base, reason in side.unknown:
+            found = engine.frame()
+            assert found is not None
+            found.forget(base, reason)
 
 
 def both(around: Capture, value: Any, other: Callable[[], Any], combine: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Any:
