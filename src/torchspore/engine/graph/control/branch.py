@@ -182,11 +182,18 @@ def _note_aliases(
         for slot in slots
     ]
     for i, (t, sides) in enumerate(zip(results, memory)):
-        for base in (*sides[0], *sides[1]):
-            around.watch.aliases.add(t, base, line)
+        for side, bases in zip((left, right), sides):
+            for base in bases:
+                if not is_made_in(side, base):
+                    around.watch.aliases.add(t, base, line)
         for other, its_sides in zip(results[:i], memory[:i]):
             if any(one is two for here, there in zip(sides, its_sides) for one in here for two in there):
                 around.watch.aliases.add(t, other, line)
+
+
+def is_made_in(side: Outcome, base: torch.Tensor) -> bool:
+    """Whether memory was made in a part, so that nothing names it any more."""
+    return side.part is not None and side.part._is_mine(base)
 
 
 def _forget(*sides: Outcome) -> None:

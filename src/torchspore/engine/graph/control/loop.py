@@ -14,7 +14,7 @@ from torchspore.engine.graph.capture.capture import Capture
 from torchspore.engine.graph.capture.profile_hook import quiet
 from torchspore.engine.graph.capture.shared import mark, mark_numbers
 from torchspore.engine.graph.control.assemble import Assembly, Shape
-from torchspore.engine.graph.control.branch import derivative, leave, scalar, scattered
+from torchspore.engine.graph.control.branch import derivative, is_made_in, leave, scalar, scattered
 from torchspore.engine.graph.control.carried import Again, State
 from torchspore.engine.graph.control.join import NOTHING, Mismatch, Source, filled
 from torchspore.engine.graph.control.part import Outcome, Part, memory_of, origin
@@ -231,12 +231,10 @@ class _Tracing:
 
     def _aliases_are_settled(self, outcome: Outcome) -> bool:
         """Whether nothing turned out that the next round has to know: what its state may show, and what is not known any more."""
-        part = outcome.part
-        assert part is not None
         memory: list[list[torch.Tensor]] = []
         for slot in self._state.slots:
             found = [] if slot.then is None or isinstance(slot.then, Number) else memory_of(outcome, slot.then)
-            memory.append([base for base in found if not part._is_mine(base)])
+            memory.append([base for base in found if not is_made_in(outcome, base)])
         is_new = self._note(memory)
         for base, reason in outcome.unknown:
             if not any(base is other for other, _ in self._unknown):
