@@ -288,7 +288,11 @@ def _joined(join: Join, left: Outcome, right: Outcome, live: set[str], around: C
                 )
                 changes.append((place, UNBOUND))
                 continue
+            count = len(join.slots)
             changes.append((place, join.value(a, b)))
+            if isinstance(place, Written):
+                for slot in join.slots[count:]:
+                    slot.tensors = (None, None)            # values, which are copied: no name is given to them
         except Mismatch as found:
             reason = Refusal(f"gives {place} two kinds of value, as a Tensor decides:\n{found}", line, Kind.TWO_KINDS)
             if not isinstance(place, Local):

@@ -33,6 +33,8 @@ class Slot:
     """What the program meets may be a Parameter itself."""
     may_be_number: bool = False
     """It may be a Python number where the graph has a Tensor."""
+    has_name: bool = True
+    """The program names it; it is not the values of a Tensor that is written in place."""
     before: TensorBase | None = None
     """The Tensor that the program names there before the first round."""
     then: TensorBase | None = None

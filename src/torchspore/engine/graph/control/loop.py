@@ -186,7 +186,10 @@ class _Tracing:
                 continue
             settled = False
             try:
+                count = len(self._state.slots)
                 self._carried[key] = (place, before, self._state.enter(before, now, outcome))
+                for slot in self._state.slots[count:]:
+                    slot.has_name = not isinstance(place, Written)
             except Mismatch as found:
                 self._give_up(key, place, before, found)
         if not settled:
@@ -211,7 +214,7 @@ class _Tracing:
 
     def _note_starts(self) -> None:
         """Notes what the state shows in the first round."""
-        memory = [[] if slot.before is None else memory_of(Outcome(), slot.before) for slot in self._state.slots]
+        memory = [[] if slot.before is None or not slot.has_name else memory_of(Outcome(), slot.before) for slot in self._state.slots]
         self._note(memory)
 
     def _note(self, memory: list[list[torch.Tensor]]) -> bool:
@@ -233,7 +236,7 @@ class _Tracing:
         """Whether nothing turned out that the next round has to know: what its state may show, and what is not known any more."""
         memory: list[list[torch.Tensor]] = []
         for slot in self._state.slots:
-            found = [] if slot.then is None or isinstance(slot.then, Number) else memory_of(outcome, slot.then)
+            found = [] if slot.then is None or not slot.has_name or isinstance(slot.then, Number) else memory_of(outcome, slot.then)
             memory.append([base for base in found if not is_made_in(outcome, base)])
         is_new = self._note(memory)
         for base, reason in outcome.unknown:
