@@ -30,6 +30,10 @@ mirror: Any = None
 """`engine.shard.calls.mirror`, once graphs are split: what a weight's gradient goes through."""
 
 
+tape_gradients: Callable[..., Any] = torch.autograd.grad
+"""What computes gradients; `engine.graph.control.presence` puts in its place what knows of branches and loops in a graph."""
+
+
 class GradFrame(Frame):
     """Hands out leaves for the Tensors that gradients are wanted of."""
 
@@ -376,7 +380,7 @@ def _gradients(result: Any, wanted: list[torch.Tensor], sens: Any, nested: bool)
     if not pairs or not at:
         return [None for _ in wanted]
     with limit.around_backward():
-        got = torch.autograd.grad(
+        got = tape_gradients(
             [o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested, allow_unused=True,
         )
     found = iter(got)

@@ -17,7 +17,9 @@ from torchspore.engine.grad import is_differentiable
 from torchspore.engine.graph import marks, pipeline
 from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.capture.capture import Capture, Captured
+from torchspore.engine.graph.control import presence
 from torchspore.engine.graph.control.halves import halves
+from torchspore.engine.graph.fx.control_flow import Flag, as_tensor
 from torchspore.engine.graph.fx.exchanges import exchanges
 from torchspore.engine.graph.fx.made_up import filled
 from torchspore.engine.graph.refusal import Kind, Refusal, of_integers
@@ -134,21 +136,24 @@ class RecordedCapture(Capture):
             return
         self._wanted = list(wanted)
         before, last = set(self.tracer.graph.nodes), self._last
-        seeds = []
-        for t in wanted.values():
-            with disable_proxy_modes_tracing(), torch.no_grad():
-                fake = torch.empty(t.shape, dtype=t.dtype, device=t.device)
-            self._track(fake)
-            seeds.append(fake)
+        seeds = [self._late_input(t.shape, t.dtype, t.device) for t in wanted.values()]
+        flags: list[Flag] = [self._late_input((), torch.bool, torch.device("cpu")) for _ in seeds]
         self._last = last                  # inputs that only the gradient meets come before the seeds too
         self._is_backward = True
-        found = torch.autograd.grad(list(wanted.values()), self._leaves, seeds, allow_unused=True)
+        found, flags = presence.gradients(list(wanted.values()), self._leaves, seeds, flags)
+        flags = [as_tensor(flag) for flag, g in zip(flags, found) if g is not None]
         self._is_backward = False
         for node in self.tracer.graph.nodes:
             if node not in before:
                 node.meta[marks.BACKWARD] = True
         self.leaves = [place for place, g in zip(self.leaves, found) if g is not None]
-        self._gradients = [g for g in found if g is not None]
+        self._gradients = [*[g for g in found if g is not None], *flags]
+
+    def _late_input(self, shape: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+        with disable_proxy_modes_tracing(), torch.no_grad():
+            fake = torch.empty(shape, dtype=dtype, device=device)
+        self._track(fake)
+        return fake
 
     def _more_outputs(self) -> list[torch.Tensor]:
         self.seeds = [self._known[key].index for key in self._wanted]
@@ -181,7 +186,7 @@ class RecordedGraph(Graph):
         if not capture.seeds:
             return pipeline.compile(self.module, lambda: self._examples(flat), self.settings, self._exchanges)
         results = [node for node in self.module.graph.nodes if node.op == "output"][-1].args[0]
-        count = len(results) - len(capture.leaves)
+        count = len(results) - 2 * len(capture.leaves)      # gradients, and whether they are there
         forward, backward = halves(self.module, list(range(count)), list(range(count, len(results))))
         stages.part("forward")
         forward_code = pipeline.compile(forward, lambda: self._examples(flat), self.settings, exchanges(forward))
@@ -240,8 +245,10 @@ class _Step(torch.autograd.Function):
             torch.zeros(shape, dtype=dtype, device=device) if gradients[i] is None else gradients[i].contiguous()
             for i, (shape, dtype, device) in zip(ctx.seeds, ctx.metas)
         ]
-        found = iter(ctx.backward_code(*kept, *given))
-        return (None, None, None, None, None, *[next(found) if i in ctx.leaves else None for i in range(ctx.count)])
+        flags = [torch.tensor(gradients[i] is not None) for i in ctx.seeds]
+        found = ctx.backward_code(*kept, *given, *flags)
+        by_leaf = {i: g if flag.item() else None for i, g, flag in zip(ctx.leaves, found, found[len(ctx.leaves):])}
+        return (None, None, None, None, None, *[by_leaf.get(i) for i in range(ctx.count)])
 
 
 def examples(module: torch.fx.GraphModule) -> list[torch.Tensor]:

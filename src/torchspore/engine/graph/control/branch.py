@@ -15,13 +15,13 @@ from torchspore.engine.graph import marks
 from torchspore.engine.graph.capture.capture import Capture
 from torchspore.engine.graph.capture.profile_hook import quiet
 from torchspore.engine.graph.capture.shared import mark, mark_numbers
-from torchspore.engine.graph.control import part
+from torchspore.engine.graph.control import part, presence
 from torchspore.engine.graph.control.assemble import Assembly, Shape, SubGraph
 from torchspore.engine.graph.control.halves import without_prints
 from torchspore.engine.graph.control.join import Join, Mismatch, Slot, filled
 from torchspore.engine.graph.control.part import Outcome
 from torchspore.engine.graph.control.places import UNBOUND, Local, Places, Written
-from torchspore.engine.graph.fx.control_flow import Record, emit, stand_in
+from torchspore.engine.graph.fx.control_flow import Flag, Gradients, Record, as_tensor, emit, flag_like, stand_in
 from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.graph.report import provenance
 from torchspore.engine.number import Number
@@ -41,10 +41,12 @@ class Branch(Record):
     def graphs(self) -> list[torch.fx.GraphModule]:
         return [self.then, self.otherwise]
 
-    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
         if self.back is None:
-            self.back = BranchBack([self.shape.inputs[i] for i in self.shape.wanted], self)
-        return scattered(emit(self.back, [*inputs, *gradients]), self.shape.wanted, len(inputs), 1)
+            metas = [self.shape.inputs[i] for i in self.shape.wanted]
+            self.back = BranchBack([*metas, *[flag_like() for _ in metas]], self)
+        found = emit(self.back, [*inputs, *gradients, *map(as_tensor, flags)])
+        return scattered(found, self.shape.wanted, len(inputs), 1)
 
 
 @dataclass(eq=False)
@@ -54,30 +56,31 @@ class BranchBack(Record):
     of: Branch
     again: Branch | None = None
 
-    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
         """Of second order: the gradient as a branch of its own, with a gradient."""
         if self.again is None:
             shape = self.of.shape
             count = len(shape.outputs)
             taken = shape.derived()
             then, otherwise = (derivative(module, taken, count) for module in (self.of.then, self.of.otherwise))
-            seeds = list(range(len(self.metas)))
+            seeds = list(range(len(shape.wanted)))
             wanted = [i for i, t in enumerate(taken) if is_differentiable(t)]
             self.again = Branch(self.metas, then, otherwise, Shape(taken, self.metas, seeds, wanted))
-        return self.again.gradient(inputs, gradients)
+        return self.again.gradient(inputs, gradients, flags)
 
 
-def scattered(found: Sequence[torch.Tensor], wanted: Sequence[int], count: int, shift: int) -> list[torch.Tensor | None]:
-    """`found` at the positions `wanted`, moved by `shift`, of a list of `count`."""
+def scattered(found: Sequence[torch.Tensor], wanted: Sequence[int], count: int, shift: int) -> Gradients:
+    """The gradients in `found`, and then their flags, at the positions `wanted`, moved by `shift`, of lists of `count`."""
     out: list[torch.Tensor | None] = [None] * count
-    for position, t in zip(wanted, found):
-        out[position + shift] = t
-    return out
+    flags: list[Flag] = [False] * count
+    for position, t, flag in zip(wanted, found, found[len(wanted):]):
+        out[position + shift], flags[position + shift] = t, flag
+    return out, flags
 
 
 def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: int) -> torch.fx.GraphModule:
-    """From the graph of a part the graph (what it takes, gradients of its outputs after the first `skip`) -> those outputs, and the
-    gradients of everything differentiable that it takes.
+    """From the graph of a part the graph (what it takes, gradients of its outputs after the first `skip`, their flags) -> those outputs,
+    and the gradients of everything differentiable that it takes, and their flags.
     """
     names: set[str] = set()
     ours: set[str] = set()
@@ -97,14 +100,19 @@ def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: in
             leaves = [t for t in at if t.requires_grad]
             ours.update(node.name for node in graph.nodes if node.name not in names)
             names.update(ours)
-            pairs = [(o, g) for o, g in zip(outs, tensors[given:]) if o.requires_grad]
+            rows = list(zip([o for o in outs if is_differentiable(o)], tensors[given:], tensors[given + count:]))
+            rows = [row for row in rows if row[0].requires_grad]
             got: Sequence[Any] = [None] * len(leaves)
-            if pairs:
-                got = torch.autograd.grad([o for o, _ in pairs], leaves, [g for _, g in pairs], allow_unused=True)
-        return [*plain, *[torch.zeros_like(t) if g is None else g for t, g in zip(leaves, got)]]
+            flags: list[Flag] = [False] * len(leaves)
+            if rows:
+                got, flags = presence.gradients([o for o, _, _ in rows], leaves, [g for _, g, _ in rows], [f for _, _, f in rows])
+        zeros = [torch.zeros_like(t) if g is None else g for t, g in zip(leaves, got)]
+        return [*plain, *zeros, *map(as_tensor, flags)]
 
     with torch.no_grad():
-        metas = [*taken, *[node.meta["val"] for node in _outputs(module)[skip:]]]
+        results = [value for node in _outputs(module)[skip:] if is_differentiable(value := node.meta["val"])]
+        count = len(results)
+        metas = [*taken, *results, *[flag_like() for _ in results]]
         examples = [torch.empty_strided(m.shape, m.stride(), dtype=m.dtype, device=getattr(m, "at", m.device)) for m in metas]
     with without_modes():
         made = make_fx(both, tracing_mode="fake")(*examples)

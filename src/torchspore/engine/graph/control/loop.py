@@ -19,7 +19,7 @@ from torchspore.engine.graph.control.carried import Again, State
 from torchspore.engine.graph.control.join import NOTHING, Mismatch, Source, filled
 from torchspore.engine.graph.control.part import Outcome, Part, memory_of, origin
 from torchspore.engine.graph.control.places import UNBOUND, Attribute, Local, Places, Written
-from torchspore.engine.graph.fx.control_flow import Record, emit, stand_in
+from torchspore.engine.graph.fx.control_flow import Flag, Gradients, Record, as_tensor, emit, flag_like, stand_in
 from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.number import Number, is_plain, number
 from torchspore.engine.tensor import TensorBase, raw
@@ -52,10 +52,11 @@ class Loop(Record):
         """The places, among state and inputs, of the inputs that have gradients."""
         return [i for i in self.shape.wanted if i >= self.count]
 
-    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
         if self.back is None:
-            self.back = LoopBack([self.shape.inputs[i] for i in self.shape.wanted], self)
-        return scattered(emit(self.back, [*inputs, *gradients]), self.shape.wanted, len(inputs), 1)
+            metas = [self.shape.inputs[i] for i in self.shape.wanted]
+            self.back = LoopBack([*metas, *[flag_like() for _ in metas]], self)
+        return scattered(emit(self.back, [*inputs, *gradients, *map(as_tensor, flags)]), self.shape.wanted, len(inputs), 1)
 
 
 @dataclass(eq=False)
@@ -65,15 +66,16 @@ class LoopBack(Record):
     of: Loop
     again: LoopBackAgain | None = None
 
-    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
         shape = self.of.shape
         if self.again is None:
             taken = shape.derived()
             second = derivative(self.of.body, taken, len(shape.outputs))
             ends = [shape.outputs[i] for i in shape.seeds]
-            self.again = LoopBackAgain([*self.metas, *ends], self, second)
+            metas = [*self.metas[:len(shape.wanted)], *ends]
+            self.again = LoopBackAgain([*metas, *[flag_like() for _ in metas]], self, second)
         wanted = [*shape.wanted, *range(len(shape.inputs), len(shape.inputs) + len(shape.seeds))]
-        return scattered(emit(self.again, [*inputs, *gradients]), wanted, len(inputs), 1)
+        return scattered(emit(self.again, [*inputs, *gradients, *map(as_tensor, flags)]), wanted, len(inputs), 1)
 
 
 @dataclass(eq=False)
@@ -83,7 +85,7 @@ class LoopBackAgain(Record):
     of: LoopBack
     second: torch.fx.GraphModule
 
-    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
         raise Refusal("takes a gradient of third order through a loop on a Tensor, of which graphs hold two", self.of.of.line)
 
 

@@ -23,9 +23,10 @@ from torchspore.engine.graph.capture.capture import Capture, unbound_name
 from torchspore.engine.graph.capture.profile_hook import quiet
 from torchspore.engine.graph.capture.shared import is_registered
 from torchspore.engine.graph.capture.state import MISSING
+from torchspore.engine.graph.control import presence
 from torchspore.engine.graph.control.places import Attribute, Place, Places, Written
 from torchspore.engine.graph.forward import PartCalls
-from torchspore.engine.graph.fx.control_flow import stand_in
+from torchspore.engine.graph.fx.control_flow import Flag, as_tensor, stand_in
 from torchspore.engine.graph.fx.inputs import new_input
 from torchspore.engine.graph.refusal import Kind, Refusal, of_integers
 from torchspore.engine.graph.report import provenance
@@ -64,9 +65,9 @@ class Outcome:
     metas: list[torch.Tensor] = field(default_factory=list)
     """Stand-ins of the outputs, for shapes and dtypes."""
     seeds: list[int] = field(default_factory=list)
-    """The outputs that have a gradient; the graph takes one tensor for each, after its inputs."""
+    """The outputs that have a gradient; the graph takes one tensor for each, after its inputs, and then the flags of these gradients."""
     wanted: list[int] = field(default_factory=list)
-    """The inputs whose gradients the graph gives after its outputs."""
+    """The inputs whose gradients the graph gives after its outputs; the flags of these gradients follow."""
     raised: BaseException | None = None
     own_gradient: str | None = None
     """The line of what has a gradient of its own in here, which one of second order would not know of."""
@@ -356,17 +357,19 @@ class Part(Capture):
         if not out.seeds or not leaves:
             out.seeds = []
             return []
-        seeds = []
-        for i in out.seeds:
-            with disable_proxy_modes_tracing(), torch.no_grad():
-                fake = torch.empty(results[i].shape, dtype=results[i].dtype, device=results[i].device)
-            track_tensor_tree(fake, torch.fx.Proxy(self._placeholder(f"d{i}"), self.tracer), constant=None, tracer=self.tracer)
-            seeds.append(fake)
+        seeds = [self._late_input(f"d{i}", results[i].shape, results[i].dtype, results[i].device) for i in out.seeds]
+        flags: list[Flag] = [self._late_input(f"f{i}", (), torch.bool, torch.device("cpu")) for i in out.seeds]
         self._is_backward = True
         with self.watch.heard():           # what the program does in a gradient (`bprop`, hooks) is watched as all else is
-            got = torch.autograd.grad([results[i] for i in out.seeds], leaves, seeds, allow_unused=True)
+            got, flags = presence.gradients([results[i] for i in out.seeds], leaves, seeds, flags)
         self._is_backward = False
-        return [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, got)]
+        return [*[torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, got)], *map(as_tensor, flags)]
+
+    def _late_input(self, name: str, shape: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+        with disable_proxy_modes_tracing(), torch.no_grad():
+            fake = torch.empty(shape, dtype=dtype, device=device)
+        track_tensor_tree(fake, torch.fx.Proxy(self._placeholder(name), self.tracer), constant=None, tracer=self.tracer)
+        return fake
 
 
 def memory_of(side: Outcome, tensor: TensorBase) -> list[torch.Tensor]:
