@@ -133,7 +133,8 @@ def host(tensor: TensorBase) -> torch.Tensor:
         if private.is_batched(t):
             line = user_line()
             raise ValueError(message(
-                f"{line + ': ' if line else ''}reads the values of a Tensor inside of vmap", "operators on the Tensor itself, which has other values for each row",
+                f"{line + ': ' if line else ''}reads the values of a Tensor inside of vmap",
+                "operators on the Tensor itself, which has other values for each row",
                 hint="use ops.where for a choice between rows, or print the Tensor, which shows all of them",
             ))
         with private.no_transforms():

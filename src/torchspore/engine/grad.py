@@ -114,6 +114,8 @@ class GradFrame(Frame):
     def _end_write(self, tensor: TensorBase) -> None:
         """Forgets the memory that may be the same, as a branch or loop of a graph decides."""
         assert self._versions is not None
+        if self.settles:
+            return
         for other, reason in self.aliases(base_of(self._memory(tensor))):
             self._versions.forget(other, reason)
 
@@ -172,9 +174,14 @@ class GradFrame(Frame):
     def _write_back(self, versions: Versions, nested: bool) -> None:
         owners = {id(self._values[id(tensor)]): tensor for tensor in self._kept if id(tensor) in self._values}
         owners.update({id(t): tensor for tensor in self._written.values() if base_of(t := self._memory(tensor)) is t})
-        for base, value in list(versions.written()):
-            owner = owners.get(id(base))
-            Frame.write(self, wrap(base) if owner is None else owner, value if nested else value.detach())
+        around = self.outer if self.outer is not None else self
+        around.settles = True
+        try:
+            for base, value in list(versions.written()):
+                owner = owners.get(id(base))
+                Frame.write(self, wrap(base) if owner is None else owner, value if nested else value.detach())
+        finally:
+            around.settles = False
         for base, reason in versions.unknown():
             owner = owners.get(id(base))
             Frame.forget(self, base if owner is None else base_of(Frame.resolve(self, owner)), reason)

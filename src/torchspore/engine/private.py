@@ -343,11 +343,9 @@ def is_transformed(t: torch.Tensor) -> bool:
 
 def is_batched(t: torch.Tensor) -> bool:
     """Whether a tensor stands for the rows of several, inside of `vmap`."""
-    while torch._C._functorch.is_functorch_wrapped_tensor(t):
-        if torch._C._functorch.is_batchedtensor(t):
-            return True
+    while is_transformed(t) and not torch._C._functorch.is_batchedtensor(t):
         t = torch._C._functorch.get_unwrapped(t)
-    return False
+    return is_transformed(t)
 
 
 @contextmanager

@@ -63,6 +63,8 @@ class Frame:
     rules: Any = None
     """By which operators inside compute in another dtype (`engine.precision`); those around it, but where a frame has `own_rules`."""
     own_rules = False
+    settles = False
+    """Whether a frame inside it hands on the values that it ended with: all of them are known, whatever may be the same memory."""
     forwards: Any = None
     """The calls of Cells inside it whose gradients may be asked for later (`engine.graph.forward.Calls`), where it keeps them."""
 

@@ -208,9 +208,9 @@ class InPlaceWriter(Writer):
     def _write(self, depth: int) -> None:
         name, other = self._random.choice((*NAMES, "d")), self._random.choice((*NAMES, "x", "W"))
         self._put(depth, self._random.choice((
-            f"{name}[{self._random.choice((0, 1, 2, -1))}] = {self._number()}", f"{name}[{name} > 1] = 0.5", f"{name}[0] += {self._number()}",
-            f"{name}.mul_(0.5)", f"{name}.add_({other})", f"{name}[1:] = {other}[1:] * 0.5", f"{name}[:] = {other} * 0.25",
-            f"{name}[2] = {name}[0] * {name}[1]",
+            f"{name}[{self._random.choice((0, 1, 2, -1))}] = {self._number()}", f"{name}[{name} > 1] = 0.5",
+            f"{name}[0] += {self._number()}", f"{name}.mul_(0.5)", f"{name}.add_({other})",
+            f"{name}[1:] = {other}[1:] * 0.5", f"{name}[:] = {other} * 0.25", f"{name}[2] = {name}[0] * {name}[1]",
         )))
 
     def _alias(self, depth: int) -> None:
@@ -220,7 +220,9 @@ class InPlaceWriter(Writer):
         self._put(depth, f"v = {self._random.choice((*NAMES, 'd'))}[{self._random.choice(('1:', ':2', '::2'))}]")
 
     def _write_view(self, depth: int) -> None:
-        self._put(depth, self._random.choice((f"v[0] = {self._number()}", "v.mul_(0.5)", f"v += {self._random.choice(NAMES)}[:2]", "v[v > 1] = 0")))
+        self._put(depth, self._random.choice((
+            f"v[0] = {self._number()}", "v.mul_(0.5)", f"v += {self._random.choice(NAMES)}[:2]", "v[v > 1] = 0",
+        )))
 
     def _exchange(self, depth: int) -> None:
         one, other = self._random.sample(NAMES, 2)

@@ -102,6 +102,8 @@ class RecordedCapture(Capture):
         return self._is_mine(tensor._t) and not any(base is fake for fake in self._fakes)
 
     def _end_write(self, tensor: TensorBase) -> None:
+        if self.settles:
+            return
         for other, reason in self.aliases(self._versions.origin(base_of(Capture.resolve(self, tensor)))):
             self.forget(other, reason)
 

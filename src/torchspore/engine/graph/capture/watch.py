@@ -15,8 +15,8 @@ import torch
 from torchspore.base.frames import is_users, user_line
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph.capture import answers, depth, facts
-from torchspore.engine.graph.capture.aliases import Aliases
 from torchspore.engine.graph.capture.acts import ASKS, CLOCKS, TALK, WARNS, is_stream
+from torchspore.engine.graph.capture.aliases import Aliases
 from torchspore.engine.graph.capture.callers import is_ours, is_programs
 from torchspore.engine.graph.capture.code_names import computes_globals
 from torchspore.engine.graph.capture.ownership import PAST, is_known_by_itself, is_known_by_names

@@ -185,12 +185,15 @@ def _note_aliases(
     """Notes which memory a result may show: that of a Tensor from outside, or that of another result."""
     if not (is_recording() and torch.is_grad_enabled()):
         return                                          # what shares memory shares it when the graph runs, too
+    sides_of = (left, right)
     memory = [
-        [[] if tensor is None or isinstance(tensor, Number) else part.memory_of(side, tensor) for side, tensor in zip((left, right), slot.tensors)]
-        for slot in slots
+        [
+            [] if tensor is None or isinstance(tensor, Number) else part.memory_of(side, tensor)
+            for side, tensor in zip(sides_of, slot.tensors)
+        ] for slot in slots
     ]
     for i, (t, sides) in enumerate(zip(results, memory)):
-        for side, bases in zip((left, right), sides):
+        for side, bases in zip(sides_of, sides):
             for base in bases:
                 if not is_made_in(side, base):
                     around.watch.aliases.add(t, base, line)

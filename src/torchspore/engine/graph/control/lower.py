@@ -263,7 +263,7 @@ def _mark_like(old: Node, *made: Node) -> None:
 
 
 def _second_code(record: LoopBackAgain, loop: Loop) -> torch.fx.GraphModule:
-    """The graph (state, inputs, a, c, d, with flags) -> gradients by a, by the state and by the inputs, those that have one; their flags."""
+    """The graph (state, inputs, a, c, d, with flags) -> gradients by a, by the state and by the inputs, those that have one; flags."""
     taken = [*loop.shape.inputs, *[loop.shape.outputs[i] for i in loop.shape.seeds]]
     leaves = [i for i, t in enumerate(taken) if t.dtype.is_floating_point or t.dtype.is_complex]
     first = 2 * len(loop.shape.wanted)

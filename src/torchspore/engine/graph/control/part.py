@@ -220,6 +220,8 @@ class Part(Capture):
         self._versions.begin(key, value)
 
     def _end_write(self, key: torch.Tensor) -> None:
+        if self.settles:
+            return
         for other, reason in self.aliases(key):
             self._versions.forget(other, reason)
 

@@ -15,6 +15,7 @@ import torch
 from torchspore.engine import grad
 from torchspore.engine.graph.fx.control_flow import RECORDS, Flag, as_tensor
 
+
 @torch.library.custom_op("torchspore::gate", mutates_args=())
 def gate(flag: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
     """`gradient` where `flag` is true, else zeros, and no gradient of a higher order."""
