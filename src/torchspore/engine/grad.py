@@ -116,7 +116,12 @@ class GradFrame(Frame):
         assert self._versions is not None
         if self.settles:
             return
-        for other, reason in self.aliases(base_of(self._memory(tensor))):
+        around = self.outer
+        while around is not None and not around.is_part:
+            around = around.outer
+        for other, reason in self.aliases(self.origin(base_of(self._memory(tensor)))):
+            if around is not None:
+                raise reason                   # inside of a branch the other memory goes by another name
             self._versions.forget(other, reason)
 
     def origin(self, base: torch.Tensor) -> torch.Tensor:

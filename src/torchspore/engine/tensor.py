@@ -63,6 +63,8 @@ class Frame:
     rules: Any = None
     """By which operators inside compute in another dtype (`engine.precision`); those around it, but where a frame has `own_rules`."""
     own_rules = False
+    is_part = False
+    """Whether it captures a branch or loop."""
     settles = False
     """Whether a frame inside it hands on the values that it ended with: all of them are known, whatever may be the same memory."""
     forwards: Any = None

@@ -20,7 +20,7 @@ def base_of(t: torch.Tensor) -> torch.Tensor:
 
 def renamed(t: torch.Tensor) -> torch.Tensor:
     """`t` as a tensor that counts as memory of its own; its gradient goes on to `t`. Nothing is copied."""
-    return torch.ops.aten._unsafe_view.default(t, t.shape)  # type: ignore[no-any-return]
+    return torch.ops.aten._unsafe_view.default(t, t.shape)
 
 
 class _Memory:

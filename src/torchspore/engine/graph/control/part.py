@@ -85,6 +85,8 @@ class Outcome:
 class Part(Capture):
     """The frame of one part."""
 
+    is_part = True
+
     def __init__(self, around: Capture) -> None:
         super().__init__()
         self.forwards = None if around.forwards is None else PartCalls(around.forwards)
@@ -206,7 +208,10 @@ class Part(Capture):
     def _begin_write(self, tensor: TensorBase) -> tuple[torch.Tensor, torch.Tensor]:
         """(The torch tensor whose geometry counts, the memory that is written); that of the frames around becomes an input."""
         if self._is_mine(tensor._t):
-            return tensor._t, base_of(tensor._t)
+            base = base_of(tensor._t)
+            if any(base is fake for fake in self._fakes):
+                raise Refusal("takes a view on one path of an `if` or in a loop that a Tensor decides, and writes in place into it")
+            return tensor._t, base
         t = self._outside(lambda: raw(tensor))
         base = base_of(t)
         key = self.outer.origin(base)  # type: ignore[union-attr]
@@ -226,7 +231,9 @@ class Part(Capture):
             self._versions.forget(other, reason)
 
     def origin(self, base: torch.Tensor) -> torch.Tensor:
-        return super().origin(self._versions.origin(base))
+        base = self._versions.origin(base)
+        place = next((place for place, fake in enumerate(self._fakes) if fake is base), None)
+        return super().origin(base if place is None else base_of(self._inputs[place]))     # an input is known by what it is around
 
     def forget(self, base: torch.Tensor, reason: BaseException) -> None:
         self._versions.forget(base, reason)
@@ -343,13 +350,8 @@ class Part(Capture):
 
     def _memory_of(self, tensor: TensorBase) -> list[torch.Tensor]:
         """The memory that `tensor` shows, or may show."""
-        if self._is_mine(tensor._t):
-            base = self._versions.origin(base_of(tensor._t))
-        else:
-            base = self.outer.origin(base_of(self._outside(lambda: raw(tensor))))  # type: ignore[union-attr]
-        found = [base, *[other for other, _ in self.aliases(base)]]
-        inputs = {id(fake): t for fake, t in zip(self._fakes, self._inputs)}
-        return [self.outer.origin(base_of(inputs[id(t)])) if id(t) in inputs else t for t in found]  # type: ignore[union-attr]
+        base = self.origin(base_of(tensor._t if self._is_mine(tensor._t) else self._outside(lambda: raw(tensor))))
+        return [base, *[other for other, _ in self.aliases(base)]]
 
     def _gradients(self, out: Outcome, results: list[torch.Tensor]) -> list[torch.Tensor]:
         if not self._records:
