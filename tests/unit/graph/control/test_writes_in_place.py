@@ -344,5 +344,5 @@ def test_what_no_graph_holds_runs_in_parts(function: Callable[[Any], Any]) -> No
             np.testing.assert_allclose(ours, its, rtol=1e-5)
     ms.set_context(jit_syntax_level=LEVELS["STRICT"])
     inner = first(function)
-    with pytest.raises(RuntimeError, match="(writes in place into a Tensor that may be another one|and writes in place into it)"):
+    with pytest.raises(RuntimeError, match=r"(writes in place into a Tensor that may be another one|and writes in place into it)"):
         ms.jit(lambda x: inner(x))(tensor(INPUTS[0]))

@@ -143,13 +143,13 @@ class RecordedCapture(Capture):
         self._last = last                  # inputs that only the gradient meets come before the seeds too
         self._is_backward = True
         found, flags = presence.gradients(list(wanted.values()), self._leaves, seeds, flags)
-        flags = [as_tensor(flag) for flag, g in zip(flags, found) if g is not None]
+        are_there = [as_tensor(flag) for flag, g in zip(flags, found) if g is not None]
         self._is_backward = False
         for node in self.tracer.graph.nodes:
             if node not in before:
                 node.meta[marks.BACKWARD] = True
         self.leaves = [place for place, g in zip(self.leaves, found) if g is not None]
-        self._gradients = [*[g for g in found if g is not None], *flags]
+        self._gradients = [*[g for g in found if g is not None], *are_there]
 
     def _late_input(self, shape: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
         with disable_proxy_modes_tracing(), torch.no_grad():

@@ -104,7 +104,7 @@ class Part(Capture):
         self._modes: list[Any] = []
         self._state: dict[int, TensorBase] = {}
         self._given: list[tuple[TensorBase, TensorBase]] = []
-        self._lost: list[tuple[torch.Tensor, BaseException]] = []
+        self._unknown_before: list[tuple[torch.Tensor, BaseException]] = []
         self._handed: dict[int, torch.Tensor | None] = {}              # what each of them had when the round began
         self._is_backward = False
         self._own_gradient: str | None = None
@@ -119,7 +119,7 @@ class Part(Capture):
 
     def lose(self, unknown: list[tuple[torch.Tensor, BaseException]]) -> None:
         """Says which memory of the frames around has values that are not known when the part begins."""
-        self._lost += unknown
+        self._unknown_before += unknown
 
     # ---- what operators meet
 
@@ -266,7 +266,7 @@ class Part(Capture):
             self.tracer, self.mode = current_trace()
             provenance.attach(self.tracer)
             with self.open():
-                for base, reason in self._lost:
+                for base, reason in self._unknown_before:
                     self._versions.forget(base, reason)
                 for tensor, value in self._given:
                     key = self.outer.origin(base_of(self._outside(lambda tensor=tensor: raw(tensor))))  # type: ignore[misc,union-attr]
@@ -338,7 +338,7 @@ class Part(Capture):
             if newest is self._handed.get(id(owner), MISSING):
                 continue
             out.rewritten[id(key)] = key
-            if id(owner) not in self._state and id(key) not in lost:
+            if newest is not None and id(owner) not in self._state and id(key) not in lost:
                 found.append((Written(owner), owner, wrap(newest)))
         return found
 

@@ -60,7 +60,7 @@ def either(flags: Sequence[Flag]) -> Flag:
         if flag is True or total is True:
             return True
         if flag is not False and flag is not total:
-            total = flag if total is False else torch.logical_or(total, flag)  # type: ignore[arg-type]
+            total = flag if total is False else torch.logical_or(total, flag)
     return total
 
 
