@@ -31,6 +31,7 @@ from torchspore.engine.graph.fx.inputs import new_input
 from torchspore.engine.graph.refusal import Kind, Refusal, of_integers
 from torchspore.engine.graph.report import provenance
 from torchspore.engine.private import (
+    FakeTensor,
     current_trace,
     disable_proxy_modes_tracing,
     lazy_graphs,
@@ -330,7 +331,7 @@ class Part(Capture):
 
     def _writes(self, out: Outcome) -> list[tuple[Place, Any, Any]]:
         """The changes of the values of Tensors of the frames around."""
-        out.unknown = [(base, reason) for base, reason in self._versions.unknown() if not self._is_mine(base)]
+        out.unknown = [(base, reason) for base, reason in self._versions.unknown() if self._is_around(base)]
         lost = {id(base) for base, _ in out.unknown}
         found: list[tuple[Place, Any, Any]] = []
         for owner, key in self._written:
@@ -341,6 +342,15 @@ class Part(Capture):
             if newest is not None and id(owner) not in self._state and id(key) not in lost:
                 found.append((Written(owner), owner, wrap(newest)))
         return found
+
+    def _is_around(self, base: torch.Tensor) -> bool:
+        """Whether memory belongs to a frame around; what other parts, or an earlier capture of this one, made is gone."""
+        around = self.outer
+        while around is not None and isinstance(base, FakeTensor):
+            if isinstance(around, Capture) and base.fake_mode is around.mode:
+                return True
+            around = around.outer
+        return not isinstance(base, FakeTensor)
 
     def _is_rewritten(self, tensor: TensorBase) -> bool:
         """Whether `tensor`, of the frames around, shows memory that was written here to values that are known."""
