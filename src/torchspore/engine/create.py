@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchspore.base.frames import user_line
+from torchspore.base.text import message
 from torchspore.engine import device, dtypes, private
 from torchspore.engine.number import Number, natural, number
 from torchspore.engine.tensor import TensorBase, frame, outside, raw, wrap
@@ -139,15 +141,42 @@ def from_filler(shape: Any, dtype: Any, fill: Callable[[np.ndarray[Any, Any]], A
 
 
 def host(tensor: TensorBase) -> torch.Tensor:
-    """The values of `tensor` on the host, cut from every graph; refused while a graph is captured."""
+    """The values of `tensor` on the host, cut from every graph; refused while a graph is captured, and for the rows of `vmap`.
+
+    Raises ValueError inside of `vmap`, where a Tensor has other values for each row.
+    """
     around = frame()
     t = tensor._t if around is None else around.host(tensor)
+    if private.is_transformed(t):
+        if private.is_batched(t):
+            line = user_line()
+            raise ValueError(message(
+                f"{line + ': ' if line else ''}reads the values of a Tensor inside of vmap",
+                "operators on the Tensor itself, which has other values for each row",
+                hint="use ops.where for a choice between rows, or print the Tensor, which shows all of them",
+            ))
+        with private.no_transforms():
+            return private.outside_of_transforms(t).detach().cpu()
     return t.detach().cpu() if t.requires_grad or t.device.type != "cpu" else t
+
+
+def to_print(tensor: TensorBase) -> np.ndarray[Any, Any]:
+    """The values as a NumPy array for a text of them; inside of `vmap` those of all rows."""
+    around = frame()
+    t = tensor._t if around is None else around.host(tensor)
+    if not private.is_transformed(t):
+        return array_of(t)
+    with private.no_transforms():
+        return array_of(private.outside_of_transforms(t).detach())
 
 
 def to_numpy(tensor: TensorBase) -> np.ndarray[Any, Any]:
     """The values as a NumPy array, on the host without a copy."""
-    return array_of(host(tensor))
+    t = host(tensor)
+    if not private.is_transforming():
+        return array_of(t)
+    with private.no_transforms():
+        return array_of(t)
 
 
 def array_of(t: torch.Tensor) -> np.ndarray[Any, Any]:

@@ -17,6 +17,7 @@ from torchspore.engine import rows as rows_module
 from torchspore.engine.gradient_errors import in_the_users_words
 from torchspore.engine.memory import limit, offload
 from torchspore.engine.tensor import Composite, Frame, TensorBase, frame, raw, tensors, transform, wrap
+from torchspore.engine.versions import Versions, base_of, renamed
 
 watcher: Any = None
 """`engine.parallel.overlap`, once somebody sums gradients over several processes: it sees them while they are computed."""
@@ -30,6 +31,10 @@ mirror: Any = None
 """`engine.shard.calls.mirror`, once graphs are split: what a weight's gradient goes through."""
 
 
+tape_gradients: Callable[..., Any] = torch.autograd.grad
+"""What computes gradients; `engine.graph.control.presence` puts in its place what knows of branches and loops in a graph."""
+
+
 class GradFrame(Frame):
     """Hands out leaves for the Tensors that gradients are wanted of."""
 
@@ -39,6 +44,7 @@ class GradFrame(Frame):
         self._values: dict[int, torch.Tensor] = {}
         self._kept: list[TensorBase] = []          # keeps the ids in `_values` from being used again
         self._written: dict[int, TensorBase] = {}
+        self._versions: Versions | None = None     # from the first write on
         self._attributes: list[tuple[Any, str]] = []
         self.taken: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
         """By id of a weight's leaf the indices and the rows that were taken of it as leaves by themselves."""
@@ -56,13 +62,17 @@ class GradFrame(Frame):
 
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
         found = self._values.get(id(tensor))
-        if found is not None:
-            return found
+        if found is None:
+            found = self._first(tensor)
+        return found if self._versions is None else self._versions.read(found)
+
+    def _first(self, tensor: TensorBase) -> torch.Tensor:
+        """What `tensor`, which has no stand-in yet, was when the frame began."""
         return self._cut(tensor) if self.cut and id(tensor) in self.cut else super().resolve(tensor)
 
     def _cut(self, tensor: TensorBase) -> torch.Tensor:
         """A stand-in that is made when it is first needed: so its gradient is cut as soon as it is there."""
-        found: torch.Tensor = cutter.stand_in(tensor, self.cut[id(tensor)], super().resolve(tensor))
+        found: torch.Tensor = cutter.stand_in(tensor, self.cut[id(tensor)], Frame.resolve(self, tensor))
         self.stand_for(tensor, found)
         return found
 
@@ -79,21 +89,58 @@ class GradFrame(Frame):
             value = assigned(before, value.detach().clone())
         elif value._base is None and not value.requires_grad:
             value = value.clone()
-        self.stand_for(tensor, value)
-        self._written[id(tensor)] = tensor
+        self._begin_write(tensor).replace(self._memory(tensor), value)
+        self._end_write(tensor)
 
     def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
-        before = raw(tensor)
+        versions = self._begin_write(tensor)
         if getattr(tensor, "__parameter__", False):
+            before = raw(tensor)
             value = before.detach().clone()
             with torch.no_grad():
                 change(value)
-            value = assigned(before, value)
+            versions.replace(self._memory(tensor), assigned(before, value))
         else:
-            value = before.clone()
-            change(value)
-        self.stand_for(tensor, value)
+            versions.change(self._memory(tensor), change)
+        self._end_write(tensor)
+
+    def _memory(self, tensor: TensorBase) -> torch.Tensor:
+        """The torch tensor that writes into `tensor` go to."""
+        found = self._values.get(id(tensor))
+        return self._first(tensor) if found is None else found
+
+    def _begin_write(self, tensor: TensorBase) -> Versions:
         self._written[id(tensor)] = tensor
+        self._kept.append(tensor)
+        if self._versions is None:
+            self._versions = Versions()
+        return self._versions
+
+    def _end_write(self, tensor: TensorBase) -> None:
+        """Forgets the memory that may be the same, as a branch or loop of a graph decides."""
+        assert self._versions is not None
+        if self.settles:
+            return
+        around = self.outer
+        while around is not None and not around.is_part:
+            around = around.outer
+        for other, reason in self.aliases(self.origin(base_of(self._memory(tensor)))):
+            if around is not None:
+                raise reason                   # inside of a branch the other memory goes by another name
+            self._versions.forget(other, reason)
+
+    def origin(self, base: torch.Tensor) -> torch.Tensor:
+        return super().origin(base if self._versions is None else self._versions.origin(base))
+
+    def forget(self, base: torch.Tensor, reason: BaseException) -> None:
+        if self._versions is None:
+            self._versions = Versions()
+        self._versions.forget(base, reason)
+
+    def known(self, tensor: TensorBase) -> Any:
+        if self._versions is not None and self._versions.has(base_of(self._memory(tensor))):
+            return None
+        return super().known(tensor)
 
     def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
         self._values.pop(id(tensor), None)
@@ -102,7 +149,9 @@ class GradFrame(Frame):
 
     def host(self, tensor: TensorBase) -> torch.Tensor:
         found = self._values.get(id(tensor))
-        return found if found is not None else super().host(tensor)
+        if found is None:
+            found = super().host(tensor)
+        return found if self._versions is None else self._versions.read(found)
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
         if any(True for _ in tensors(value)):
@@ -125,13 +174,27 @@ class GradFrame(Frame):
 
     def finish(self, result: Any, nested: bool) -> None:
         """Writes back what was assigned and, in the outermost transform, cuts what leaves it from the graph."""
-        for key, tensor in self._written.items():
-            value = self._values[key]
-            Frame.write(self, tensor, value if nested else value.detach())
+        if self._versions is not None:
+            self._write_back(self._versions, nested)
         if not nested:
             cut(result)
             for owner, name in self._attributes:
                 cut(getattr(owner, name, None))
+
+    def _write_back(self, versions: Versions, nested: bool) -> None:
+        owners = {id(self._values[id(tensor)]): tensor for tensor in self._kept if id(tensor) in self._values}
+        owners.update({id(t): tensor for tensor in self._written.values() if base_of(t := self._memory(tensor)) is t})
+        around = self.outer if self.outer is not None else self
+        around.settles = True
+        try:
+            for base, value in list(versions.written()):
+                owner = owners.get(id(base))
+                Frame.write(self, wrap(base) if owner is None else owner, value if nested else value.detach())
+        finally:
+            around.settles = False
+        for base, reason in versions.unknown():
+            owner = owners.get(id(base))
+            Frame.forget(self, base if owner is None else base_of(Frame.resolve(self, owner)), reason)
 
 
 def assigned(before: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
@@ -189,7 +252,7 @@ def _leaf(tensor: TensorBase) -> torch.Tensor:
     t = raw(tensor)
     if not is_differentiable(t):
         return integer_gradients.leaf(t) if integer_gradients.is_whole(t) else t
-    return hooks.follow(tensor, t.view_as(t) if t.requires_grad else new_leaf(t))
+    return hooks.follow(tensor, renamed(t) if t.requires_grad else new_leaf(t))
 
 
 def new_leaf(t: torch.Tensor) -> torch.Tensor:
@@ -349,7 +412,7 @@ def _gradients(result: Any, wanted: list[torch.Tensor], sens: Any, nested: bool)
     if not pairs or not at:
         return [None for _ in wanted]
     with limit.around_backward(), in_the_users_words():
-        got = torch.autograd.grad(
+        got = tape_gradients(
             [o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested, allow_unused=True,
         )
     found = iter(got)

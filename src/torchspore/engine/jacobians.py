@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine import grad
 from torchspore.engine.grad import GradFrame, check_is_seen, enter_inputs, is_recording, recording_gradients, tensors_of
 from torchspore.engine.tensor import raw, tensors
 
@@ -53,7 +54,7 @@ def _rows(output: T, leaves: list[T], nested: bool) -> list[T]:
         seed = torch.zeros_like(output)
         seed.view(-1)[place] = 1
         at = [leaf for leaf in leaves if leaf.requires_grad]
-        got = iter(torch.autograd.grad([output], at, [seed], retain_graph=True, create_graph=nested, allow_unused=True)
+        got = iter(grad.tape_gradients([output], at, [seed], retain_graph=True, create_graph=nested, allow_unused=True)
                    if output.requires_grad and at else [None for _ in at])
         found = [next(got) if leaf.requires_grad else None for leaf in leaves]
         each.append([torch.zeros_like(leaf) if g is None else g for g, leaf in zip(found, leaves)])

@@ -347,6 +347,18 @@ def outside_of_transforms(t: torch.Tensor) -> torch.Tensor:
     return t
 
 
+def is_transformed(t: torch.Tensor) -> bool:
+    """Whether one of `torch.func`'s transforms has wrapped a tensor."""
+    return torch._C._functorch.is_functorch_wrapped_tensor(t)
+
+
+def is_batched(t: torch.Tensor) -> bool:
+    """Whether a tensor stands for the rows of several, inside of `vmap`."""
+    while is_transformed(t) and not torch._C._functorch.is_batchedtensor(t):
+        t = torch._C._functorch.get_unwrapped(t)
+    return is_transformed(t)
+
+
 @contextmanager
 def no_transforms() -> Iterator[None]:
     """A block which `torch.func`'s transforms do not see: that of `jvp` lets nobody read memory."""

@@ -63,6 +63,10 @@ class Frame:
     rules: Any = None
     """By which operators inside compute in another dtype (`engine.precision`); those around it, but where a frame has `own_rules`."""
     own_rules = False
+    is_part = False
+    """Whether it captures a branch or loop."""
+    settles = False
+    """Whether a frame inside it hands on the values that it ended with: all of them are known, whatever may be the same memory."""
     forwards: Any = None
     """The calls of Cells inside it whose gradients may be asked for later (`engine.graph.forward.Calls`), where it keeps them."""
 
@@ -98,6 +102,19 @@ class Frame:
             self.outer.modify(tensor, change)
         else:
             change(tensor._t)
+
+    def origin(self, base: torch.Tensor) -> torch.Tensor:
+        """The memory that `base`, a torch tensor that is no view, is a version of."""
+        return self.outer.origin(base) if self.outer is not None else base
+
+    def aliases(self, base: torch.Tensor) -> list[tuple[torch.Tensor, BaseException]]:
+        """The memory that may be the same as that of `base`, as a Tensor decides when a graph runs, and what to raise where it is read."""
+        return self.outer.aliases(base) if self.outer is not None else []
+
+    def forget(self, base: torch.Tensor, reason: BaseException) -> None:
+        """Says that what is in the memory of `base` is not known any more; who reads it meets `reason`."""
+        if self.outer is not None:
+            self.outer.forget(base, reason)
 
     def literal(self, data: Any, make: Callable[[Any], torch.Tensor]) -> torch.Tensor:
         """The torch tensor for `data` that the program wrote down or computed outside of operators."""

@@ -58,11 +58,10 @@ def print_values(values: Sequence[Any], captured: bool) -> None:
 
 def _pieces(value: Any) -> list[Piece]:
     """What a value is made of, the Tensors by their values of now."""
-    if isinstance(value, TensorBase):
-        return [("tensor", outside_of_transforms(raw(value)).detach())]
-    if isinstance(value, (list, tuple, dict)) and value:
-        return [piece for item in (value.values() if isinstance(value, dict) else value) for piece in _pieces(item)]
-    return [("number", value) if isinstance(value, (bool, int, float)) else ("text", str(value))]
+    given: list[torch.Tensor] = []
+    pieces: list[Piece] = []
+    _fill(_entry(value, given), given, pieces)
+    return pieces
 
 
 def _text(value: Any) -> str:

@@ -67,10 +67,7 @@ class Forward(GradFrame):
 
     # ---- while it runs
 
-    def resolve(self, tensor: TensorBase) -> torch.Tensor:
-        found = self._values.get(id(tensor))
-        if found is not None:
-            return found
+    def _first(self, tensor: TensorBase) -> torch.Tensor:
         t = tensor._t if self.outer is None else self.outer.resolve(tensor)
         if t.requires_grad or self._is_over:
             return t

@@ -295,14 +295,14 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def __repr__(self) -> str:
         try:
-            text, held = shown(self.asnumpy(), str(self.dtype)), holding(self)
+            text, held = shown(create.to_print(self), str(self.dtype)), holding(self)
             return f"{text[:-1]}, {held})" if held else text
         except ValueElsewhere:
             return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value=<{self._t}>)"
 
     def __str__(self) -> str:
         try:
-            text, held = str(self.asnumpy()), holding(self)
+            text, held = str(create.to_print(self)), holding(self)
             return f"{text} ({held})" if held else text
         except ValueElsewhere:
             return f"<{self._t}>"

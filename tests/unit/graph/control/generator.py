@@ -43,13 +43,19 @@ class Writer:
 
     def text(self, name: str) -> str:
         """The source."""
-        self._lines = [f"def {name}(x):", "    a, b, c, n = x, x * W, x - W, 0"]
+        self._lines = [f"def {name}(x):", *self._first_lines()]
         self._random.choice((self._if, self._while, self._for))(1, ())
         while self._left > 0:
             self._statement(1, ())
-        end = " + S.last * S.kept" if self._has_state else ""
+        end = self._last_terms() + (" + S.last * S.kept" if self._has_state else "")
         self._lines.append(f"    return a + 2 * b - c * {self._random.choice(('W', '0.5', 'x'))} + n{end}")
         return "\n".join(self._lines) + "\n"
+
+    def _first_lines(self) -> list[str]:
+        return ["    a, b, c, n = x, x * W, x - W, 0"]
+
+    def _last_terms(self) -> str:
+        return ""
 
     def _put(self, depth: int, line: str) -> None:
         self._lines.append("    " * depth + line)
@@ -77,8 +83,10 @@ class Writer:
             self._compound(depth, around)
 
     def _simple(self, depth: int) -> None:
-        kinds = [self._assign] * 4 + [self._count, self._swap] + [self._attribute, self._parameter] * self._has_state
-        self._random.choice(kinds)(depth)
+        self._random.choice(self._simple_kinds())(depth)
+
+    def _simple_kinds(self) -> list[Callable[[int], None]]:
+        return [self._assign] * 4 + [self._count, self._swap] + [self._attribute, self._parameter] * self._has_state
 
     def _compound(self, depth: int, around: tuple[str, ...]) -> None:
         kinds = [self._if] * 4 + [self._early] * ("loop" not in around)
@@ -176,14 +184,67 @@ class Writer:
             self._simple(depth + 1)
 
 
-def text(seed: int) -> str:
+class InPlaceWriter(Writer):
+    """The same with writes in place, through views, aliases and called functions; d is an alias, v a view of shape (2,)."""
+
+    def _first_lines(self) -> list[str]:
+        first = self._random.choice(("x", "x * 1", "x * 1", "x * 1"))
+        return [
+            "    def halve(t):", "        t[0] = t[1] * 0.5", "        return t.sum()", f"    a, b, c, n = {first}, x * W, x - W, 0",
+            f"    d, v = {self._random.choice(NAMES)}, {self._random.choice(NAMES)}[1:]",
+        ]
+
+    def _last_terms(self) -> str:
+        return " + d * 0.5 + v.sum()"
+
+    def _simple_kinds(self) -> list[Callable[[int], None]]:
+        more = [self._write] * 4 + [self._alias, self._view, self._write_view, self._exchange, self._called]
+        return [*super()._simple_kinds(), *more, *[self._write_state] * self._has_state]
+
+    def _number(self) -> str:
+        other = self._random.choice((*NAMES, "x", "W"))
+        return self._random.choice(("0.5", "-1.5", "2", f"{other}[1] * 0.5", f"ops.sin({other}[2])"))
+
+    def _write(self, depth: int) -> None:
+        name, other = self._random.choice((*NAMES, "d")), self._random.choice((*NAMES, "x", "W"))
+        self._put(depth, self._random.choice((
+            f"{name}[{self._random.choice((0, 1, 2, -1))}] = {self._number()}", f"{name}[{name} > 1] = 0.5",
+            f"{name}[0] += {self._number()}", f"{name}.mul_(0.5)", f"{name}.add_({other})",
+            f"{name}[1:] = {other}[1:] * 0.5", f"{name}[:] = {other} * 0.25", f"{name}[2] = {name}[0] * {name}[1]",
+        )))
+
+    def _alias(self, depth: int) -> None:
+        self._put(depth, f"{self._random.choice((*NAMES, 'd', 'd'))} = {self._random.choice(NAMES)}")
+
+    def _view(self, depth: int) -> None:
+        self._put(depth, f"v = {self._random.choice((*NAMES, 'd'))}[{self._random.choice(('1:', ':2', '::2'))}]")
+
+    def _write_view(self, depth: int) -> None:
+        self._put(depth, self._random.choice((
+            f"v[0] = {self._number()}", "v.mul_(0.5)", f"v += {self._random.choice(NAMES)}[:2]", "v[v > 1] = 0",
+        )))
+
+    def _exchange(self, depth: int) -> None:
+        one, other = self._random.sample(NAMES, 2)
+        self._put(depth, f"{one}, {other} = {other}, {one}")
+
+    def _called(self, depth: int) -> None:
+        self._put(depth, f"{self._random.choice(NAMES)} = {self._random.choice(NAMES)} + halve({self._random.choice(NAMES)}) * 0.25")
+
+    def _write_state(self, depth: int) -> None:
+        self._put(depth, self._random.choice((
+            f"S.kept[{self._random.choice((0, 1))}] = 0.25", f"S.last[1] = {self._number()}", "S.last.mul_(0.5)", "S.kept.mul_(0.5)",
+        )))
+
+
+def text(seed: int, kind: type[Writer] = Writer) -> str:
     """The source of the function of `seed`."""
-    return Writer(seed).text(f"generated_{seed}")
+    return kind(seed).text(f"generated_{seed}")
 
 
-def function(seed: int) -> Callable[[Any], Any]:
+def function(seed: int, kind: type[Writer] = Writer) -> Callable[[Any], Any]:
     """The function of `seed`, whose source Python's `inspect` finds, with a state of its own as its attribute `state`."""
-    name, file, source = f"generated_{seed}", f"/generated/{seed}.py", text(seed)
+    name, file, source = f"generated_{seed}", f"/generated/{kind.__name__}/{seed}.py", text(seed, kind)
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     scope: dict[str, Any] = {
         "ops": ops, "Tensor": Tensor, "W": Tensor(np.array([0.5, -1.0, 2.0], np.float32)), "S": State(), "FLAG": seed % 2 == 0,

@@ -258,7 +258,7 @@ def _captured(
         try:
             return shared(entry.converts)
         except Refusal as refusal:
-            may_help = refusal.needs_values or (entry.settings.syntax == "COMPATIBLE" and refusal.kind is Kind.PRINTS)
+            may_help = refusal.needs_values or refusal.kind is Kind.PRINTS          # converted, a graph prints Tensors itself
             if entry.converts or not may_help:
                 raise
             found = shared(True)

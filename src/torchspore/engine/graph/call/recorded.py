@@ -18,7 +18,9 @@ from torchspore.engine.graph import marks, pipeline
 from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.call.own_numbers import with_own_numbers
 from torchspore.engine.graph.capture.capture import Capture, Captured
+from torchspore.engine.graph.control import presence
 from torchspore.engine.graph.control.halves import halves
+from torchspore.engine.graph.fx.control_flow import Flag, as_tensor
 from torchspore.engine.graph.fx.exchanges import exchanges
 from torchspore.engine.graph.fx.made_up import filled
 from torchspore.engine.graph.refusal import Kind, Refusal, of_integers
@@ -26,6 +28,7 @@ from torchspore.engine.graph.report import stages
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.private import disable_proxy_modes_tracing, is_operator, without_modes
 from torchspore.engine.tensor import TensorBase, raw, tensors
+from torchspore.engine.versions import Versions, base_of
 
 
 class RecordedCapture(Capture):
@@ -46,6 +49,7 @@ class RecordedCapture(Capture):
         self._wanted: list[int] = []
         self._gradients: list[torch.Tensor] = []
         self._is_backward = False
+        self._versions = Versions()
 
     def _stand_in(self, source: Any, t: torch.Tensor) -> torch.Tensor:
         if isinstance(source, TensorBase) and self.outer is not None:
@@ -72,13 +76,48 @@ class RecordedCapture(Capture):
         found = super().resolve(tensor)
         if precision.reads_as_stored() and found.dtype is not tensor._t.dtype:
             raise Refusal("writes into a Parameter that it has read in the dtype of the Cell around it")
-        return found
+        return self._versions.read(found)
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
         precision.as_stored(tensor)
-        if self.resolve(tensor).requires_grad and not self._is_mine(tensor._t):
+        if self._is_made_here(tensor):
+            before = self.resolve(tensor)
+            self._versions.replace(tensor._t, value.expand(before.shape).to(before.dtype).clone())
+            self._end_write(tensor)
+            return
+        if self.resolve(tensor).requires_grad:
             raise Refusal("assigns to a Parameter whose gradient is taken")
         super().write(tensor, value)
+        self._end_write(tensor)
+
+    def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
+        if self._is_made_here(tensor):
+            self._versions.change(tensor._t, change)
+        else:
+            super().modify(tensor, change)
+        self._end_write(tensor)
+
+    def _is_made_here(self, tensor: TensorBase) -> bool:
+        """Whether the memory that `tensor` shows was made in the call, and is no input's."""
+        base = base_of(tensor._t)
+        return self._is_mine(tensor._t) and not any(base is fake for fake in self._fakes)
+
+    def _end_write(self, tensor: TensorBase) -> None:
+        if self.settles:
+            return
+        for other, reason in self.aliases(self._versions.origin(base_of(Capture.resolve(self, tensor)))):
+            self.forget(other, reason)
+
+    def origin(self, base: torch.Tensor) -> torch.Tensor:
+        return self._versions.origin(base)
+
+    def forget(self, base: torch.Tensor, reason: BaseException) -> None:
+        if any(base is fake for fake in self._fakes):
+            raise reason
+        self._versions.forget(base, reason)
+
+    def known(self, tensor: TensorBase) -> Any:
+        return None if self._versions.has(base_of(tensor._t)) else super().known(tensor)
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
         if self._is_backward:
@@ -87,6 +126,9 @@ class RecordedCapture(Capture):
 
     def _end(self) -> None:
         """Takes the gradients: what the program does in them (`bprop`, hooks) is watched as all else is."""
+        for tensor in tensors((self.watch.now_written(), self.result)):
+            if self._is_mine(tensor._t):
+                tensor._t = self._versions.read(tensor._t)
         outputs = {id(tensor): tensor for tensor in tensors((self.watch.now_written(), self.result)) if self._is_mine(tensor._t)}
         if any(integer_gradients.shadow(tensor._t) is not None for tensor in outputs.values()):
             raise of_integers()
@@ -97,21 +139,24 @@ class RecordedCapture(Capture):
             return
         self._wanted = list(wanted)
         before, last = set(self.tracer.graph.nodes), self._last
-        seeds = []
-        for t in wanted.values():
-            with disable_proxy_modes_tracing(), torch.no_grad():
-                fake = torch.empty(t.shape, dtype=t.dtype, device=t.device)
-            self._track(fake)
-            seeds.append(fake)
+        seeds = [self._late_input(t.shape, t.dtype, t.device) for t in wanted.values()]
+        flags: list[Flag] = [self._late_input((), torch.bool, torch.device("cpu")) for _ in seeds]
         self._last = last                  # inputs that only the gradient meets come before the seeds too
         self._is_backward = True
-        found = torch.autograd.grad(list(wanted.values()), self._leaves, seeds, allow_unused=True)
+        found, flags = presence.gradients(list(wanted.values()), self._leaves, seeds, flags)
+        are_there = [as_tensor(flag) for flag, g in zip(flags, found) if g is not None]
         self._is_backward = False
         for node in self.tracer.graph.nodes:
             if node not in before:
                 node.meta[marks.BACKWARD] = True
         self.leaves = [place for place, g in zip(self.leaves, found) if g is not None]
-        self._gradients = [g for g in found if g is not None]
+        self._gradients = [*[g for g in found if g is not None], *are_there]
+
+    def _late_input(self, shape: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+        with disable_proxy_modes_tracing(), torch.no_grad():
+            fake = torch.empty(shape, dtype=dtype, device=device)
+        self._track(fake)
+        return fake
 
     def _more_outputs(self) -> list[torch.Tensor]:
         self.seeds = [self._known[key].index for key in self._wanted]
@@ -144,7 +189,7 @@ class RecordedGraph(Graph):
         if not capture.seeds:
             return pipeline.compile(self.module, lambda: self._examples(flat), self.settings, self._exchanges)
         results = [node for node in self.module.graph.nodes if node.op == "output"][-1].args[0]
-        count = len(results) - len(capture.leaves)
+        count = len(results) - 2 * len(capture.leaves)      # gradients, and whether they are there
         forward, backward = halves(self.module, list(range(count)), list(range(count, len(results))))
         stages.part("forward")
         forward_code = pipeline.compile(forward, lambda: self._examples(flat), self.settings, exchanges(forward))
@@ -204,8 +249,10 @@ class _Step(torch.autograd.Function):
             torch.zeros(shape, dtype=dtype, device=device) if gradients[i] is None else gradients[i].contiguous()
             for i, (shape, dtype, device) in zip(ctx.seeds, ctx.metas)
         ]
-        found = iter(ctx.backward_code(*kept, *given))
-        return (None, None, None, None, None, *[next(found) if i in ctx.leaves else None for i in range(ctx.count)])
+        flags = [torch.tensor(gradients[i] is not None) for i in ctx.seeds]
+        found = ctx.backward_code(*kept, *given, *flags)
+        by_leaf = {i: g if flag.item() else None for i, g, flag in zip(ctx.leaves, found, found[len(ctx.leaves):])}
+        return (None, None, None, None, None, *[by_leaf.get(i) for i in range(ctx.count)])
 
 
 def examples(module: torch.fx.GraphModule) -> list[torch.Tensor]:

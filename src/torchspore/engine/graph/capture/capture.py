@@ -45,6 +45,7 @@ from torchspore.engine.private import (
 )
 from torchspore.engine.shard.parted import Parted
 from torchspore.engine.tensor import Frame, TensorBase, frame, tensors, transform
+from torchspore.engine.versions import base_of
 
 _one_at_a_time = threading.RLock()        # make_fx keeps its tracer in a module variable
 
@@ -96,6 +97,8 @@ class Capture(Frame):
         self._fakes: list[torch.Tensor] = []
         self._written_down: dict[int, tuple[torch.Tensor, int, Any]] = {}
         """By the id of its stand-in, which is kept, the version and the number of each Tensor that the program made of one."""
+        self._unknown: dict[int, tuple[torch.Tensor, BaseException]] = {}
+        """Memory whose values are not known any more, and why."""
         self._last: Any = None
 
     # ---- what operators meet
@@ -103,6 +106,8 @@ class Capture(Frame):
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
         t = tensor._t
         if self._is_mine(t):
+            if self._unknown:
+                self._check_is_known(t)
             return t
         if isinstance(t, Sliced):
             return self._gathered(t)
@@ -110,6 +115,11 @@ class Capture(Frame):
         if place is None:
             place = self._places[id(tensor)] = self._lift(tensor, t)
         return self._fakes[place]
+
+    def _check_is_known(self, t: torch.Tensor) -> None:
+        base = base_of(t)
+        if id(base) in self._unknown:
+            raise self._unknown[id(base)][1]
 
     def _gathered(self, weight: Sliced) -> torch.Tensor:
         """All rows of a weight that processes share; gathered anew at each look, because the own ones may have been written to."""
@@ -198,6 +208,14 @@ class Capture(Frame):
         if isinstance(tensor._t, Sliced):
             raise Refusal("writes in place into a weight that processes share", kind=Kind.OTHER)
         change(self.resolve(tensor))
+
+    def aliases(self, base: torch.Tensor) -> list[tuple[torch.Tensor, BaseException]]:
+        return self.watch.aliases.of(base)
+
+    def forget(self, base: torch.Tensor, reason: BaseException) -> None:
+        if any(base is fake for fake in self._fakes):
+            raise reason                           # it outlives the call
+        self._unknown[id(base)] = base, reason
 
     def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
         if not self._is_mine(tensor._t):
@@ -329,6 +347,8 @@ class Capture(Frame):
         if not self._is_mine(tensor._t):
             self.resolve(tensor)
             return In(self._places[id(tensor)])
+        if self._unknown:
+            self._check_is_known(tensor._t)
         found = self._known.get(id(tensor))
         if found is None and may_be_number(tensor) and not isinstance(tensor, Number):
             raise Refusal("gives what is a Tensor or a Python number, as a Tensor decides", self._first_line(), Kind.TWO_KINDS)

@@ -16,6 +16,7 @@ from torchspore.base.frames import is_users, user_line
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph.capture import answers, depth, facts
 from torchspore.engine.graph.capture.acts import ASKS, CLOCKS, TALK, WARNS, is_stream
+from torchspore.engine.graph.capture.aliases import Aliases
 from torchspore.engine.graph.capture.callers import is_ours, is_programs
 from torchspore.engine.graph.capture.code_names import computes_globals
 from torchspore.engine.graph.capture.ownership import PAST, is_known_by_itself, is_known_by_names
@@ -76,6 +77,9 @@ class Watch:
         """The attributes of Cells, by id of their dict, whose class may write them without a count."""
         self.lost: dict[str, Refusal] = {}
         """The local names that a branch or loop on a Tensor leaves without a value, and why."""
+        self.aliases = Aliases()
+        """Which memory may be the same, as branches and loops on Tensors decide."""
+        self._owners: dict[int, tuple[torch.Tensor, TensorBase]] = {}
         self.is_own_change = False
         """Whether what the trace changed in place were objects whose class says that they change themselves."""
         self._depth, self._deepest = 0, depth.limit()
@@ -83,6 +87,10 @@ class Watch:
         self._counted: dict[CodeType, bool] = {}
 
     # ---- reads and writes
+
+    def owner(self, base: torch.Tensor, tensor: TensorBase) -> TensorBase:
+        """The Tensor that stands for the memory `base` in all parts of the graph: the first that was named, as `tensor` is now."""
+        return self._owners.setdefault(id(base), (base, tensor))[1]
 
     def stand_for(self, key: tuple[int, str], holder: Any, name: str, value: Any, stand_in: Any) -> None:
         """From now on `stand_in` is read where the attribute holds a Python number; of that only the type counts."""

@@ -11,6 +11,7 @@ from torch.fx.node import Node
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.control.join import NOTHING, Source
 from torchspore.engine.graph.control.part import Outcome
+from torchspore.engine.graph.fx.control_flow import flag_like
 from torchspore.engine.graph.fx.inputs import new_input
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.private import without_modes
@@ -39,9 +40,9 @@ class Shape:
     """Stand-ins of the inputs, or the tensors themselves."""
     outputs: list[torch.Tensor]
     seeds: list[int] = field(default_factory=list)
-    """The outputs for which a gradient comes in, after the inputs."""
+    """The outputs for which a gradient comes in, after the inputs; the flags of these gradients follow (`control.presence`)."""
     wanted: list[int] = field(default_factory=list)
-    """The inputs whose gradients go out, after the outputs."""
+    """The inputs whose gradients go out, after the outputs; the flags of these gradients follow."""
     own_gradient: str | None = None
     """The line of what has a gradient of its own in it: this graph knows of it, one that is derived from its operators does not."""
 
@@ -50,7 +51,7 @@ class Shape:
         if self.own_gradient is not None:
             what = "takes a gradient of second order through a branch or loop on a Tensor, of what has a gradient of its own"
             raise Refusal(f"{what} (`bprop`, a hook)", self.own_gradient)
-        return [*self.inputs, *[self.outputs[i] for i in self.seeds]]
+        return [*self.inputs, *[self.outputs[i] for i in self.seeds], *[flag_like() for _ in self.seeds]]
 
 
 class Assembly:
@@ -68,13 +69,14 @@ class Assembly:
         shape, graph = self._shape, self._graph
         self._inputs = [self._new(new_input(graph, f"in{i}"), t) for i, t in enumerate(shape.inputs)]
         self._seeds = {i: self._new(new_input(graph, f"d{i}"), shape.outputs[i], True) for i in shape.seeds}
+        self._flags = {i: self._new(new_input(graph, f"f{i}"), flag_like(), True) for i in shape.seeds}
         gave: list[Node] = []
         module: Any = self._part.module
         if module is not None:
             gave = self._copy(module, sources)
         outs = [self._output(s, meta, flat, gave) for s, meta, flat in zip(sources, shape.outputs, contiguous)]
         gradients = [self._gradient(i, sources, gave) for i in shape.wanted]
-        graph.output([*outs, *gradients])
+        graph.output([*outs, *[g for g, _ in gradients], *[flag for _, flag in gradients]])
         root = module if module is not None else torch.nn.Module()
         return SubGraph({**_attributes(root), **self._constants}, graph)
 
@@ -85,12 +87,16 @@ class Assembly:
         for node, place in zip(placeholders[:count], self._at):
             if place is not None:
                 self._env[node] = self._inputs[place]
-        for index, node in zip(self._part.seeds, placeholders[count:]):
+        seeds = self._part.seeds
+        for index, node, flag in zip(seeds, placeholders[count:], placeholders[count + len(seeds):]):
             given = [
                 self._cast(self._seeds[i], self._part.metas[index], True) for i, source in enumerate(sources)
                 if source.index == index and i in self._seeds
             ]
             self._env[node] = self._sum(given, self._part.metas[index])
+            self._env[flag] = self._either([
+                self._flags[i] for i, source in enumerate(sources) if source.index == index and i in self._seeds
+            ])
         gave: list[Node] = []
         for node in module.graph.nodes:
             if node.op == "output":
@@ -112,17 +118,19 @@ class Assembly:
             node = self._new(self._graph.call_function(_aten.clone.default, (node,), {"memory_format": torch.contiguous_format}), meta)
         return node
 
-    def _gradient(self, wanted: int, sources: Sequence[Source], gave: list[Node]) -> Node:
-        """The gradient of one input: from the part's graph, and from outputs that are this very input."""
-        found = []
-        first = len(self._part.metas)
+    def _gradient(self, wanted: int, sources: Sequence[Source], gave: list[Node]) -> tuple[Node, Node]:
+        """(The gradient of one input, its flag): from the part's graph, and from outputs that are this very input."""
+        found, flags = [], []
+        first, count = len(self._part.metas), len(self._part.wanted)
         if self._part.seeds:
             found += [gave[first + i] for i, place in enumerate(self._part.wanted) if self._at[place] == wanted]
+            flags += [gave[first + count + i] for i, place in enumerate(self._part.wanted) if self._at[place] == wanted]
         meta = self._shape.inputs[wanted]
         for i, source in enumerate(sources):
             if source.outside is not None and i in self._seeds and self._position(source.outside) == wanted:
                 found.append(self._cast(self._seeds[i], meta, True))
-        return self._sum(found, meta)
+                flags.append(self._flags[i])
+        return self._sum(found, meta), self._either(flags)
 
     # ---- nodes
 
@@ -141,6 +149,14 @@ class Assembly:
         total = nodes[0]
         for node in nodes[1:]:
             total = self._new(self._graph.call_function(_aten.add.Tensor, (total, node)), meta, True)
+        return total
+
+    def _either(self, flags: list[Node]) -> Node:
+        if not flags:
+            return self._full(flag_like(), False, True)
+        total = flags[0]
+        for flag in flags[1:]:
+            total = self._new(self._graph.call_function(_aten.logical_or.default, (total, flag)), flag_like(), True)
         return total
 
     def _full(self, meta: torch.Tensor, value: Any, backward: bool) -> Node:

@@ -10,18 +10,18 @@ import torch
 from torchspore.base import tracebacks
 from torchspore.base.frames import user_line
 from torchspore.engine import tensor as engine
-from torchspore.engine.grad import is_differentiable
+from torchspore.engine.grad import is_differentiable, is_recording
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.capture.capture import Capture
 from torchspore.engine.graph.capture.profile_hook import quiet
 from torchspore.engine.graph.capture.shared import mark, mark_numbers
-from torchspore.engine.graph.control import part
+from torchspore.engine.graph.control import part, presence
 from torchspore.engine.graph.control.assemble import Assembly, Shape, SubGraph
 from torchspore.engine.graph.control.halves import without_prints
 from torchspore.engine.graph.control.join import Join, Mismatch, Slot, filled
 from torchspore.engine.graph.control.part import Outcome
 from torchspore.engine.graph.control.places import UNBOUND, Local, Places, Written
-from torchspore.engine.graph.fx.control_flow import Record, emit, stand_in
+from torchspore.engine.graph.fx.control_flow import Flag, Gradients, Record, as_tensor, emit, flag_like, stand_in
 from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.graph.report import provenance
 from torchspore.engine.number import Number
@@ -41,10 +41,12 @@ class Branch(Record):
     def graphs(self) -> list[torch.fx.GraphModule]:
         return [self.then, self.otherwise]
 
-    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
         if self.back is None:
-            self.back = BranchBack([self.shape.inputs[i] for i in self.shape.wanted], self)
-        return scattered(emit(self.back, [*inputs, *gradients]), self.shape.wanted, len(inputs), 1)
+            metas = [self.shape.inputs[i] for i in self.shape.wanted]
+            self.back = BranchBack([*metas, *[flag_like() for _ in metas]], self)
+        found = emit(self.back, [*inputs, *gradients, *map(as_tensor, flags)])
+        return scattered(found, self.shape.wanted, len(inputs), 1)
 
 
 @dataclass(eq=False)
@@ -54,30 +56,31 @@ class BranchBack(Record):
     of: Branch
     again: Branch | None = None
 
-    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
         """Of second order: the gradient as a branch of its own, with a gradient."""
         if self.again is None:
             shape = self.of.shape
             count = len(shape.outputs)
             taken = shape.derived()
             then, otherwise = (derivative(module, taken, count) for module in (self.of.then, self.of.otherwise))
-            seeds = list(range(len(self.metas)))
+            seeds = list(range(len(shape.wanted)))
             wanted = [i for i, t in enumerate(taken) if is_differentiable(t)]
             self.again = Branch(self.metas, then, otherwise, Shape(taken, self.metas, seeds, wanted))
-        return self.again.gradient(inputs, gradients)
+        return self.again.gradient(inputs, gradients, flags)
 
 
-def scattered(found: Sequence[torch.Tensor], wanted: Sequence[int], count: int, shift: int) -> list[torch.Tensor | None]:
-    """`found` at the positions `wanted`, moved by `shift`, of a list of `count`."""
+def scattered(found: Sequence[torch.Tensor], wanted: Sequence[int], count: int, shift: int) -> Gradients:
+    """The gradients in `found`, and then their flags, at the positions `wanted`, moved by `shift`, of lists of `count`."""
     out: list[torch.Tensor | None] = [None] * count
-    for position, t in zip(wanted, found):
-        out[position + shift] = t
-    return out
+    flags: list[Flag] = [False] * count
+    for position, t, flag in zip(wanted, found, found[len(wanted):]):
+        out[position + shift], flags[position + shift] = t, flag
+    return out, flags
 
 
 def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: int) -> torch.fx.GraphModule:
-    """From the graph of a part the graph (what it takes, gradients of its outputs after the first `skip`) -> those outputs, and the
-    gradients of everything differentiable that it takes.
+    """From the graph of a part the graph (what it takes, gradients of its outputs after the first `skip`, their flags) -> those outputs,
+    and the gradients of everything differentiable that it takes, and their flags.
     """
     names: set[str] = set()
     ours: set[str] = set()
@@ -97,14 +100,19 @@ def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: in
             leaves = [t for t in at if t.requires_grad]
             ours.update(node.name for node in graph.nodes if node.name not in names)
             names.update(ours)
-            pairs = [(o, g) for o, g in zip(outs, tensors[given:]) if o.requires_grad]
+            rows = list(zip([o for o in outs if is_differentiable(o)], tensors[given:], tensors[given + count:]))
+            rows = [row for row in rows if row[0].requires_grad]
             got: Sequence[Any] = [None] * len(leaves)
-            if pairs:
-                got = torch.autograd.grad([o for o, _ in pairs], leaves, [g for _, g in pairs], allow_unused=True)
-        return [*plain, *[torch.zeros_like(t) if g is None else g for t, g in zip(leaves, got)]]
+            flags: list[Flag] = [False] * len(leaves)
+            if rows:
+                got, flags = presence.gradients([o for o, _, _ in rows], leaves, [g for _, g, _ in rows], [f for _, _, f in rows])
+        zeros = [torch.zeros_like(t) if g is None else g for t, g in zip(leaves, got)]
+        return [*plain, *zeros, *map(as_tensor, flags)]
 
     with torch.no_grad():
-        metas = [*taken, *[node.meta["val"] for node in _outputs(module)[skip:]]]
+        results = [value for node in _outputs(module)[skip:] if is_differentiable(value := node.meta["val"])]
+        count = len(results)
+        metas = [*taken, *results, *[flag_like() for _ in results]]
         examples = [torch.empty_strided(m.shape, m.stride(), dtype=m.dtype, device=getattr(m, "at", m.device)) for m in metas]
     with without_modes():
         made = make_fx(both, tracing_mode="fake")(*examples)
@@ -166,7 +174,46 @@ def _on_tensor(around: Capture, test: Any, then: Callable[[], Any], otherwise: C
         mark_numbers(results, (slot.may_be_number for slot in join.slots))
     for place, structure in changes:
         leave(place, filled(structure, results))
+    _note_aliases(around, join.slots, results, left, right, line)
+    _forget(left, right)
     return filled(value, results)
+
+
+def _note_aliases(
+    around: Capture, slots: list[Slot], results: list[torch.Tensor], left: Outcome, right: Outcome, line: str | None,
+) -> None:
+    """Notes which memory a result may show: that of a Tensor from outside, or that of another result."""
+    if not (is_recording() and torch.is_grad_enabled()):
+        return                                          # what shares memory shares it when the graph runs, too
+    sides_of = (left, right)
+    memory = [
+        [
+            [] if tensor is None or isinstance(tensor, Number) else part.memory_of(side, tensor)
+            for side, tensor in zip(sides_of, slot.tensors)
+        ] for slot in slots
+    ]
+    for i, (t, sides) in enumerate(zip(results, memory)):
+        for side, bases in zip(sides_of, sides):
+            for base in bases:
+                if not is_made_in(side, base):
+                    around.watch.aliases.add(t, base, line)
+        for other, its_sides in zip(results[:i], memory[:i]):
+            if any(one is two for here, there in zip(sides, its_sides) for one in here for two in there):
+                around.watch.aliases.add(t, other, line)
+
+
+def is_made_in(side: Outcome, base: torch.Tensor) -> bool:
+    """Whether memory was made in a part, so that nothing names it any more."""
+    return side.part is not None and side.part._is_mine(base)
+
+
+def _forget(*sides: Outcome) -> None:
+    """Forgets what a side forgot."""
+    for side in sides:
+        for base, reason in side.unknown:
+            found = engine.frame()
+            assert found is not None
+            found.forget(base, reason)
 
 
 def both(around: Capture, value: Any, other: Callable[[], Any], combine: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Any:
@@ -252,7 +299,11 @@ def _joined(join: Join, left: Outcome, right: Outcome, live: set[str], around: C
                 )
                 changes.append((place, UNBOUND))
                 continue
+            count = len(join.slots)
             changes.append((place, join.value(a, b)))
+            if isinstance(place, Written):
+                for slot in join.slots[count:]:
+                    slot.tensors = (None, None)            # values, which are copied: no name is given to them
         except Mismatch as found:
             reason = Refusal(f"gives {place} two kinds of value, as a Tensor decides:\n{found}", line, Kind.TWO_KINDS)
             if not isinstance(place, Local):

@@ -6,13 +6,15 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.grad import is_recording
 from torchspore.engine.graph.capture.shared import mark, mark_numbers, may_be_number, may_be_parameter
-from torchspore.engine.graph.control.join import NOTHING, Mismatch, Place, Source, _is_equal, holds, sides
+from torchspore.engine.graph.control.join import NOTHING, Mismatch, Place, Source, _is_equal, from_outside, holds, sides
 from torchspore.engine.graph.control.part import Outcome
 from torchspore.engine.graph.fx.control_flow import stand_in
 from torchspore.engine.number import KINDS, Number, is_plain, number
 from torchspore.engine.tensor import TensorBase, raw, wrap
 from torchspore.engine.tree import like
+from torchspore.engine.versions import renamed
 
 
 class Again(Exception):
@@ -31,6 +33,12 @@ class Slot:
     """What the program meets may be a Parameter itself."""
     may_be_number: bool = False
     """It may be a Python number where the graph has a Tensor."""
+    has_name: bool = True
+    """The program names it; it is not the values of a Tensor that is written in place."""
+    before: TensorBase | None = None
+    """The Tensor that the program names there before the first round."""
+    then: TensorBase | None = None
+    """The one that it names there after a round."""
 
 
 class State:
@@ -54,7 +62,9 @@ class State:
         if isinstance(before, Number):
             return self._add(Number(alias(raw(before))))
         if isinstance(before, TensorBase):
-            return self._add(wrap(alias(raw(before))), is_shared=may_be_parameter(before), is_number=may_be_number(before))
+            place = self._add(wrap(alias(raw(before))), is_shared=may_be_parameter(before), is_number=may_be_number(before))
+            self.slots[place.index].before = before
+            return place
         if type(before) is type(after) and isinstance(before, (list, tuple)) and len(before) == len(after):
             return like(before, [self.enter(x, y, part) for x, y in zip(before, after)])
         if isinstance(before, dict) and type(before) is type(after) and list(before) == list(after):
@@ -122,7 +132,8 @@ class State:
                 if slot.is_read:
                     raise Again
             self._match_mark(slot, may_be_number(after) and not isinstance(start, Number))
-            slot.after = Source(index=index) if index is not None else Source(outside=raw(after))
+            slot.after = Source(index=index) if index is not None else from_outside(part, after)
+            slot.then = after
         elif is_plain(after) and isinstance(start, Number) and type(after) is not KINDS[meta.dtype]:
             raise Mismatch(_rounds(start, after))
         elif is_plain(after) and not meta.ndim and holds(meta.dtype, after):
@@ -166,6 +177,8 @@ class State:
 
 def alias(t: torch.Tensor) -> torch.Tensor:
     """`t` under another name, which costs nothing when the graph runs."""
+    if is_recording() and torch.is_grad_enabled():
+        return renamed(t)                       # a write into it is no write into `t`: it is `t` in the first round alone
     return torch.ops.aten.alias.default(t)
 
 

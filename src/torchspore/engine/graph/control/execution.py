@@ -74,53 +74,78 @@ def loop_keeping(test: torch.Tensor, state: Tensors, inputs: Tensors, body: Code
 
 
 def loop_back(history: list[list[Any]], gradients: Tensors, inputs: Tensors, body: Code) -> list[Any]:
-    """The gradients of the state and of `inputs`, those that have one; `body` gives them for one round."""
-    count = len(gradients)
+    """The gradients of the state and of `inputs`, those that have one, and their flags; `body` gives them for one round.
+
+    `gradients` are those of the state, and then their flags.
+    """
+    count = len(gradients) // 2
+    gradients, flags = gradients[:count], gradients[count:]
     total: list[Any] = []
+    total_flags: list[Any] = []
     for position, saved in enumerate(reversed(history)):
-        found = body(*saved, *gradients)
-        gradients = found[:count]
+        found = body(*saved, *gradients, *flags)
+        half = len(found) // 2
+        gradients, more = found[:count], found[count:half]
+        flags, more_flags = found[half:half + count], found[half + count:]
         if position == 0:
-            total = found[count:]
-        elif position == 1:
-            total = [torch.add(a, b) for a, b in zip(total, found[count:])]
+            total, total_flags = more, more_flags
+            continue
+        total_flags = _either(total_flags, more_flags)
+        if position == 1:
+            total = [torch.add(a, b) for a, b in zip(total, more)]
         else:
-            for a, b in zip(total, found[count:]):
+            for a, b in zip(total, more):
                 a.add_(b)
-    return [*gradients, *(total if history else [torch.zeros_like(t) for t in inputs])]
+    if not history:
+        total, total_flags = [torch.zeros_like(t) for t in inputs], _absent(len(inputs))
+    return [*gradients, *total, *flags, *total_flags]
+
+
+def _either(some: list[Any], others: list[Any]) -> list[Any]:
+    return [a if a is b else torch.logical_or(a, b) for a, b in zip(some, others)]
+
+
+def _absent(count: int) -> list[Any]:
+    """Flags of gradients that are not there."""
+    return [torch.zeros((), dtype=torch.bool) for _ in range(count)]
 
 
 def loop_back_again(
-    test: torch.Tensor, state: Tensors, inputs: Tensors, ends: Tensors, at_start: Tensors, at_inputs: Tensors, body: Code, back: Code,
-    second: Code, places: tuple[list[int], list[int]],
+    test: torch.Tensor, state: Tensors, inputs: Tensors, ends: Tensors, given: Tensors, body: Code, back: Code, second: Code,
+    places: tuple[list[int], list[int]],
 ) -> list[Any]:
-    """The gradients of `loop_back` by state, inputs and the gradients it was given, for gradients of its results.
+    """The gradients of `loop_back` by state, inputs and the gradients it was given, for gradients of its results; then their flags.
 
-    `back` (state, inputs, a) -> (gradients of state and inputs); `second` (state, inputs, a, c, d) -> their gradients by a, state and
-    inputs. `places` are the positions of the state and inputs that have gradients.
+    `ends` are the gradients that it was given and their flags, `given` those of its results and their flags. `back` (state, inputs, a,
+    flags of a) -> (gradients of state and inputs, flags); `second` (state, inputs, a, flags of a, c, d, flags of c, flags of d) -> their
+    gradients by a, state and inputs, and flags. `places` are the positions of the state and inputs that have gradients.
     """
-    of_state, of_inputs = places
+    many, every = len(places[0]), len(places[0]) + len(places[1])
     go_on, states = test, []
     while go_on.item():
         states.append(state)
         *state, go_on = body(*state, *inputs)
     adjoints = [ends]
     for before in reversed(states):
-        adjoints.append(back(*before, *inputs, *adjoints[-1])[:len(of_state)])
+        found = back(*before, *inputs, *adjoints[-1])
+        adjoints.append([*found[:many], *found[every:every + many]])
     adjoints.reverse()
-    dual, direct = at_start, []
-    total = [torch.zeros_like(inputs[i]) for i in of_inputs]
+    dual, dual_flags, fixed, fixed_flags = given[:many], given[every:every + many], given[many:every], given[every + many:]
+    direct = []
+    total, total_flags = [torch.zeros_like(inputs[i]) for i in places[1]], _absent(every - many)
     for before, adjoint in zip(states, adjoints[1:]):
-        found = second(*before, *inputs, *adjoint, *dual, *at_inputs)
-        dual, more = found[:len(of_state)], found[2 * len(of_state):]
-        direct.append(found[len(of_state):2 * len(of_state)])
-        total = [a + b for a, b in zip(total, more)]
-    tail = [torch.zeros_like(t) for t in ends]
-    for before, own in zip(reversed(states), reversed(direct)):
-        found = back(*before, *inputs, *tail)
-        tail = [a + b for a, b in zip(own, found)]
-        total = [a + b for a, b in zip(total, found[len(of_state):])]
-    return [*tail, *total, *dual]
+        found = second(*before, *inputs, *adjoint, *dual, *fixed, *dual_flags, *fixed_flags)
+        values, flags = found[:many + every], found[many + every:]
+        dual, dual_flags = values[:many], flags[:many]
+        direct.append((values[many:2 * many], flags[many:2 * many]))
+        total, total_flags = [a + b for a, b in zip(total, values[2 * many:])], _either(total_flags, flags[2 * many:])
+    tail, tail_flags = [torch.zeros_like(t) for t in ends[:many]], _absent(many)
+    for before, (own, own_flags) in zip(reversed(states), reversed(direct)):
+        found = back(*before, *inputs, *tail, *tail_flags)
+        tail, tail_flags = [a + b for a, b in zip(own, found)], _either(own_flags, found[every:every + many])
+        total = [a + b for a, b in zip(total, found[many:every])]
+        total_flags = _either(total_flags, found[every + many:])
+    return [*tail, *total, *dual, *tail_flags, *total_flags, *dual_flags]
 
 
 def check(test: torch.Tensor, text: str, line: str = "") -> None:

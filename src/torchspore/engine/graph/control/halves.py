@@ -40,11 +40,11 @@ def only(module: torch.fx.GraphModule, outputs: list[int], again: bool = False, 
     results = _results(made)
     end = next(node for node in reversed(made.graph.nodes) if node.op == "output")
     end.args = ([results[i] for i in outputs],)
-    drop_dead(made)
     if not again:
-        for node in list(made.graph.nodes):
-            if node.op == "placeholder" and marks.BACKWARD in node.meta:
-                made.graph.erase_node(node)
+        for node in reversed(list(made.graph.nodes)):
+            if marks.BACKWARD in node.meta and node.op != "output":
+                made.graph.erase_node(node)        # also what writes in place, which nobody reads here
+    drop_dead(made)
     if again and any(_draws(node) for node in made.graph.nodes):
         raise Refusal("draws random numbers where a gradient of second order computes them again")
     return _finished(made)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from torchspore.base.frames import is_users
+from torchspore.engine.debug.printing import print_values
 from torchspore.engine.graph.capture.capture import Capture, current
 from torchspore.engine.graph.control import branch, convert, loop, support_binary
 from torchspore.engine.graph.control.join import NOTHING
@@ -265,9 +266,16 @@ def call(function: Any) -> Any:
 
 
 def say(*values: Any, sep: str | None = " ", end: str | None = "\n", **others: Any) -> None:
-    """`print`: where the syntax level allows it, of what is known now, each time when the graph runs."""
+    """`print`, each time when the graph runs: of Tensors as MindSpore's graphs print them, one value in a line.
+
+    What is known now is printed where the syntax level allows it.
+    """
     around = current()
-    if around is None or not around.watch.says or others or any(True for _ in tensors(values)):
+    has_tensors = any(True for _ in tensors(values))
+    if around is not None and has_tensors and not others and sep == " " and end == "\n":
+        print_values(values, True)
+        return
+    if around is None or not around.watch.says or others or has_tensors:
         print(*values, sep=sep, end=end, **others)
         return
     text = (" " if sep is None else sep).join(map(str, values)) + ("\n" if end is None else end)

@@ -9,8 +9,9 @@ import torch
 
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.graph.capture.shared import may_be_number, may_be_parameter
-from torchspore.engine.graph.control.part import Outcome
+from torchspore.engine.graph.control.part import Outcome, origin
 from torchspore.engine.graph.fx.control_flow import stand_in
+from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.number import KINDS, Number, is_plain
 from torchspore.engine.tensor import TensorBase, raw, transform, wrap
 from torchspore.engine.tree import like
@@ -53,6 +54,8 @@ class Slot:
     """One side may be a Parameter itself."""
     may_be_number: bool = False
     """One side is, or may be, a Python number, and the other a Tensor."""
+    tensors: tuple[TensorBase | None, TensorBase | None] = (None, None)
+    """The Tensor of each side, where it is one."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Join:
     def __init__(self, left: Outcome, right: Outcome) -> None:
         self._left, self._right = left, right
         self.slots: list[Slot] = []
+        self._pairs: dict[tuple[int, int], Place] = {}
 
     def value(self, a: Any, b: Any) -> Any:
         """One structure for both, with Places where the sides differ. Raises Mismatch."""
@@ -103,6 +107,8 @@ class Join:
         if None in kinds:
             raise Mismatch(sides(a, b))
         if isinstance(a, TensorBase) and isinstance(b, TensorBase):
+            if (id(a), id(b)) in self._pairs:
+                return self._pairs[id(a), id(b)]
             one, other = self._source(self._left, a), self._source(self._right, b)
             left, right = self._meta(self._left, a), self._meta(self._right, b)
             same_class = isinstance(a, Number) is isinstance(b, Number)
@@ -112,6 +118,8 @@ class Join:
             place = self._slot(one, other, stand_in(left, uneven), isinstance(a, Number) and isinstance(b, Number), uneven)
             self.slots[place.index].is_shared = may_be_parameter(a) or may_be_parameter(b)
             self.slots[place.index].may_be_number = may_be_number(a) or may_be_number(b)
+            self.slots[place.index].tensors = (a, b)
+            self._pairs[id(a), id(b)] = place
             return place
         tensor, plain = (a, b) if isinstance(a, TensorBase) else (b, a)
         side = self._left if tensor is a else self._right
@@ -124,6 +132,7 @@ class Join:
         here, there = self._source(side, tensor), Source(value=plain, is_fixed=is_number)
         made = self._slot(here if tensor is a else there, there if tensor is a else here, meta, is_number)
         self.slots[made.index].may_be_number = not is_number
+        self.slots[made.index].tensors = (tensor, None) if tensor is a else (None, tensor)
         return made
 
     def _one_sided(self, value: Any, is_right: bool) -> Any:
@@ -134,7 +143,9 @@ class Join:
             here = self._source(side, tensor)
             is_number = isinstance(tensor, Number)
             made = self._slot(Source() if is_right else here, here if is_right else Source(), self._meta(side, tensor), is_number)
-            self.slots[made.index].is_shared, self.slots[made.index].may_be_number = may_be_parameter(tensor), may_be_number(tensor)
+            slot = self.slots[made.index]
+            slot.is_shared, slot.may_be_number = may_be_parameter(tensor), may_be_number(tensor)
+            slot.tensors = (None, tensor) if is_right else (tensor, None)
             return made
 
         return transform(value, place)
@@ -145,11 +156,22 @@ class Join:
 
     def _source(self, side: Outcome, tensor: TensorBase) -> Source:
         index = side.outs.get(id(tensor))
-        return Source(index=index) if index is not None else Source(outside=raw(tensor))
+        return Source(index=index) if index is not None else from_outside(side, tensor)
 
     def _meta(self, side: Outcome, tensor: TensorBase) -> torch.Tensor:
         index = side.outs.get(id(tensor))
         return side.metas[index] if index is not None else stand_in(raw(tensor))
+
+
+def from_outside(side: Outcome, tensor: TensorBase) -> Source:
+    """The Source of a Tensor that `side` left as it was. Raises Refusal where the side wrote into its memory."""
+    base = origin(tensor)
+    reason = next((reason for other, reason in side.unknown if other is base), None)
+    if reason is not None:
+        raise reason
+    if id(base) in side.rewritten:
+        raise Refusal("stores a Tensor, as a Tensor decides, that is written in place where it is not stored", kind=Kind.TWO_KINDS)
+    return Source(outside=raw(tensor))
 
 
 def holds(dtype: torch.dtype, value: Any) -> bool:

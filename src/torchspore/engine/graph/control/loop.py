@@ -8,19 +8,20 @@ from typing import Any
 import torch
 
 from torchspore.base.frames import user_line
+from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable, is_recording
 from torchspore.engine.graph.capture.capture import Capture
 from torchspore.engine.graph.capture.profile_hook import quiet
 from torchspore.engine.graph.capture.shared import mark, mark_numbers
 from torchspore.engine.graph.control.assemble import Assembly, Shape
-from torchspore.engine.graph.control.branch import derivative, leave, scalar, scattered
+from torchspore.engine.graph.control.branch import derivative, is_made_in, leave, scalar, scattered
 from torchspore.engine.graph.control.carried import Again, State
 from torchspore.engine.graph.control.join import NOTHING, Mismatch, Source, filled
-from torchspore.engine.graph.control.part import Outcome, Part
+from torchspore.engine.graph.control.part import Outcome, Part, memory_of, origin
 from torchspore.engine.graph.control.places import UNBOUND, Attribute, Local, Places, Written
-from torchspore.engine.graph.fx.control_flow import Record, emit, stand_in
+from torchspore.engine.graph.fx.control_flow import Flag, Gradients, Record, as_tensor, emit, flag_like, stand_in
 from torchspore.engine.graph.refusal import Kind, Refusal
-from torchspore.engine.number import is_plain, number
+from torchspore.engine.number import Number, is_plain, number
 from torchspore.engine.tensor import TensorBase, raw
 from torchspore.engine.tree import like
 
@@ -51,10 +52,11 @@ class Loop(Record):
         """The places, among state and inputs, of the inputs that have gradients."""
         return [i for i in self.shape.wanted if i >= self.count]
 
-    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
         if self.back is None:
-            self.back = LoopBack([self.shape.inputs[i] for i in self.shape.wanted], self)
-        return scattered(emit(self.back, [*inputs, *gradients]), self.shape.wanted, len(inputs), 1)
+            metas = [self.shape.inputs[i] for i in self.shape.wanted]
+            self.back = LoopBack([*metas, *[flag_like() for _ in metas]], self)
+        return scattered(emit(self.back, [*inputs, *gradients, *map(as_tensor, flags)]), self.shape.wanted, len(inputs), 1)
 
 
 @dataclass(eq=False)
@@ -64,15 +66,16 @@ class LoopBack(Record):
     of: Loop
     again: LoopBackAgain | None = None
 
-    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
         shape = self.of.shape
         if self.again is None:
             taken = shape.derived()
             second = derivative(self.of.body, taken, len(shape.outputs))
             ends = [shape.outputs[i] for i in shape.seeds]
-            self.again = LoopBackAgain([*self.metas, *ends], self, second)
+            metas = [*self.metas[:len(shape.wanted)], *ends]
+            self.again = LoopBackAgain([*metas, *[flag_like() for _ in metas]], self, second)
         wanted = [*shape.wanted, *range(len(shape.inputs), len(shape.inputs) + len(shape.seeds))]
-        return scattered(emit(self.again, [*inputs, *gradients]), wanted, len(inputs), 1)
+        return scattered(emit(self.again, [*inputs, *gradients, *map(as_tensor, flags)]), wanted, len(inputs), 1)
 
 
 @dataclass(eq=False)
@@ -82,7 +85,7 @@ class LoopBackAgain(Record):
     of: LoopBack
     second: torch.fx.GraphModule
 
-    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
         raise Refusal("takes a gradient of third order through a loop on a Tensor, of which graphs hold two", self.of.of.line)
 
 
@@ -103,6 +106,7 @@ class _Tracing:
         self._state = State()
         self._carried: dict[Any, tuple[Any, Any, Any]] = {}          # key -> (place, what was there, structure)
         self._lost: dict[Any, tuple[Local, Any]] = {}
+        self._unknown: list[tuple[torch.Tensor, BaseException]] = []
 
     def run(self, go_on: Any) -> tuple[Any, Any]:
         for _ in range(_ROUNDS):
@@ -116,8 +120,14 @@ class _Tracing:
         results = self._emit(scalar(go_on), again, outcome)
         mark(results, (slot.is_shared for slot in self._state.slots))
         mark_numbers(results, (slot.may_be_number for slot in self._state.slots))
-        for place, _, structure in self._carried.values():
-            leave(place, filled(structure, results))
+        for key, (place, _, structure) in self._carried.items():
+            if not isinstance(place, Written) or key in outcome.changes:
+                leave(place, filled(structure, results))
+        self._note_results(results)
+        for base, reason in self._unknown:
+            around = engine.frame()
+            assert around is not None
+            around.forget(base, reason)
         for key, (place, _, _) in outcome.changes.items():
             if isinstance(place, Local) and key not in self._carried:
                 if place.name in self._live:
@@ -141,6 +151,8 @@ class _Tracing:
         part = Part(self._around)
         starts: list[TensorBase] = [slot.start for slot in self._state.slots if slot.is_read]
         part.force(starts)
+        part.lose(self._unknown)
+        self._note_starts()
         for place, _, structure in self._carried.values():
             met = self._state.met(structure)
             if isinstance(place, Written):
@@ -176,7 +188,10 @@ class _Tracing:
                 continue
             settled = False
             try:
+                count = len(self._state.slots)
                 self._carried[key] = (place, before, self._state.enter(before, now, outcome))
+                for slot in self._state.slots[count:]:
+                    slot.has_name = not isinstance(place, Written)
             except Mismatch as found:
                 self._give_up(key, place, before, found)
         if not settled:
@@ -195,7 +210,55 @@ class _Tracing:
                 settled = False
                 del self._carried[key]
                 self._give_up(key, place, before, found)
-        return settled
+        return settled and self._aliases_are_settled(outcome)
+
+    # ---- which memory may be the same
+
+    def _note_starts(self) -> None:
+        """Notes what the state shows in the first round."""
+        memory = [[] if slot.before is None or not slot.has_name else memory_of(Outcome(), slot.before) for slot in self._state.slots]
+        self._note(memory)
+
+    def _note(self, memory: list[list[torch.Tensor]]) -> bool:
+        """Notes that the state may show this memory; gives whether any of that is new."""
+        if not (is_recording() and torch.is_grad_enabled()):
+            return False
+        starts, add = [slot.start._t for slot in self._state.slots], self._around.watch.aliases.add
+        is_new = False
+        for i, here in enumerate(memory):
+            for base in here:
+                if not any(base is start for start in starts):
+                    is_new |= add(starts[i], base, self._line)
+            for j, there in enumerate(memory[:i]):
+                if any(one is two for one in here for two in there):
+                    is_new |= add(starts[i], starts[j], self._line)
+        return is_new
+
+    def _aliases_are_settled(self, outcome: Outcome) -> bool:
+        """Whether nothing turned out that the next round has to know: what its state may show, and what is not known any more."""
+        memory: list[list[torch.Tensor]] = []
+        for slot in self._state.slots:
+            found = [] if slot.then is None or not slot.has_name or isinstance(slot.then, Number) else memory_of(outcome, slot.then)
+            memory.append([base for base in found if not is_made_in(outcome, base)])
+        is_new = self._note(memory)
+        for base, reason in outcome.unknown:
+            if not any(base is other for other, _ in self._unknown):
+                self._unknown.append((base, reason))
+                is_new = True
+        lost = {id(base) for base, _ in self._unknown}
+        self._carried = {
+            key: entry for key, entry in self._carried.items()
+            if not (isinstance(entry[0], Written) and id(origin(entry[0].tensor)) in lost)
+        }
+        return not is_new
+
+    def _note_results(self, results: list[torch.Tensor]) -> None:
+        """Notes what the state may show after the loop."""
+        starts = {id(slot.start._t): t for slot, t in zip(self._state.slots, results)}
+        add = self._around.watch.aliases.add
+        for slot, t in zip(self._state.slots, results):
+            for base, _ in self._around.aliases(slot.start._t):
+                add(t, starts.get(id(base), base), self._line)
 
     def _widen(self, key: Any, place: Any, before: Any, structure: Any, after: Any, outcome: Outcome) -> None:
         """Gives slots to what was thought constant inside a structure that has some already."""

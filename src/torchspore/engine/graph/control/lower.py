@@ -13,17 +13,19 @@ from torchspore.engine.graph.control import execution
 from torchspore.engine.graph.control.branch import Branch, BranchBack
 from torchspore.engine.graph.control.halves import only, split
 from torchspore.engine.graph.control.loop import Loop, LoopBack, LoopBackAgain
-from torchspore.engine.graph.fx.control_flow import OPERATOR, RECORDS, Check, Record, Say
+from torchspore.engine.graph.control.presence import GATE
+from torchspore.engine.graph.fx.control_flow import OPERATOR, RECORDS, Check, Record, Say, stand_in
 from torchspore.engine.graph.passes.cleanup import drop_dead
 from torchspore.engine.graph.report import provenance
 from torchspore.engine.private import FakeTensorMode
 
+_aten = torch.ops.aten
 _SAME = {torch.ops.aten.detach.default, torch.ops.aten.alias.default}
 
 
 def lower(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """`module` with direct calls in the place of branches and loops, those inside their graphs too."""
-    if not any(node.target is OPERATOR for node in module.graph.nodes):
+    if not any(node.target is OPERATOR or node.target is GATE for node in module.graph.nodes):
         return module
     drop_dead(module)
     calls = [node for node in module.graph.nodes if node.target is OPERATOR]
@@ -34,10 +36,41 @@ def lower(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
             backs = [back for back in calls if pairs.get(back) is node]
             done.update(backs)
             _Rewrite(module.graph, node, backs).run(_record(node))
+    _lower_gates(module.graph)
     module.graph.lint()
     module.recompile()
     _place(module, FakeTensorMode())
     return module
+
+
+def _lower_gates(graph: torch.fx.Graph) -> None:
+    """Puts operators in the place of gates: none where the gradient is there in any case."""
+    for node in list(graph.nodes):
+        if node.target is not GATE:
+            continue
+        flag, gradient = node.args
+        if _is_true(flag):
+            node.replace_all_uses_with(gradient)
+            graph.erase_node(node)
+            continue
+        value = gradient.meta["val"]
+        device = getattr(value, "at", value.device)
+        with graph.inserting_before(node):
+            if device.type != "cpu":
+                moved = graph.call_function(_aten._to_copy.default, (flag,), {"device": device})
+                _mark_like(node, moved)
+                moved.meta["val"] = stand_in(flag.meta["val"])
+                moved.meta["val"].at = device
+                flag = moved
+            new = graph.call_function(_aten.where.ScalarOther, (flag, gradient, 0))
+        _mark_like(node, new)
+        new.meta["val"] = node.meta["val"]
+        node.replace_all_uses_with(new)
+        graph.erase_node(node)
+
+
+def _is_true(flag: Node) -> bool:
+    return flag.target is _aten.full.default and flag.args[1] is True
 
 
 def _place(module: torch.fx.GraphModule, mode: FakeTensorMode) -> None:
@@ -150,7 +183,7 @@ class _Rewrite:
         if not self._backs:
             self._replace(self._node, execution.loop, (test, state, inputs, only(record.body, [*every, record.count])), every)
             return
-        count, wanted = record.count + 1, list(range(len(record.shape.wanted)))
+        count, wanted = record.count + 1, list(range(2 * len(record.shape.wanted)))
         forward, back_code = split(record.body, list(range(count)), [count + i for i in wanted])
         new = self._replace(self._node, execution.loop_keeping, (test, state, inputs, forward), every)
         kept = self._kept(new, record.count)
@@ -165,7 +198,7 @@ class _Rewrite:
         test, *rest = self._inputs
         state, inputs = rest[:loop.count], rest[loop.count:len(loop.shape.inputs)]
         gradients = rest[len(loop.shape.inputs):]
-        count, wanted = loop.count + 1, list(range(len(loop.shape.wanted)))
+        count, wanted = loop.count + 1, list(range(2 * len(loop.shape.wanted)))
         forward, back_code = split(loop.body, list(range(count)), [count + i for i in wanted], ran=True)
         with self._graph.inserting_before(self._node):
             first = self._graph.call_function(execution.loop_keeping, (test, state, inputs, forward))  # type: ignore[arg-type]
@@ -178,18 +211,17 @@ class _Rewrite:
         back, loop = record.of, record.of.of
         test, *rest = self._inputs
         many = len(loop.shape.inputs)
-        state, inputs, ends = rest[:loop.count], rest[loop.count:many], rest[many:many + len(loop.of_state)]
-        given = rest[many + len(loop.of_state):]
-        at_state, at_inputs = given[:len(loop.of_state)], given[len(loop.of_state):]
+        first = many + 2 * len(loop.of_state)
+        state, inputs, ends, given = rest[:loop.count], rest[loop.count:many], rest[many:first], rest[first:]
         count = loop.count + 1
         body = only(loop.body, list(range(count)), prints=False)
-        back_code = only(loop.body, [count + i for i in range(len(loop.shape.wanted))], True, prints=False)
+        back_code = only(loop.body, [count + i for i in range(2 * len(loop.shape.wanted))], True, prints=False)
         second = _second_code(record, loop)
         places = (loop.of_state, [i - loop.count for i in loop.of_inputs])
         self._replace(self._node, execution.loop_back_again, (
-            test, state, inputs, ends, at_state, at_inputs, body, back_code, second, places,
+            test, state, inputs, ends, given, body, back_code, second, places,
         ), list(range(len(record.metas))))
-        assert len(back.metas) == len(loop.shape.wanted)
+        assert len(back.metas) == 2 * len(loop.shape.wanted)
 
     # ---- nodes
 
@@ -231,10 +263,11 @@ def _mark_like(old: Node, *made: Node) -> None:
 
 
 def _second_code(record: LoopBackAgain, loop: Loop) -> torch.fx.GraphModule:
-    """The graph (state, inputs, a, c, d) -> gradients by a, by the state and by the inputs, those that have one."""
+    """The graph (state, inputs, a, c, d, with flags) -> gradients by a, by the state and by the inputs, those that have one; flags."""
     taken = [*loop.shape.inputs, *[loop.shape.outputs[i] for i in loop.shape.seeds]]
     leaves = [i for i, t in enumerate(taken) if t.dtype.is_floating_point or t.dtype.is_complex]
-    first = len(loop.shape.wanted)
+    first = 2 * len(loop.shape.wanted)
     many = len(loop.shape.inputs)
     order = [*range(many, many + len(loop.of_state)), *loop.of_state, *loop.of_inputs]
-    return only(record.second, [first + leaves.index(i) for i in order], True, prints=False)
+    places = [first + leaves.index(i) for i in order]
+    return only(record.second, [*places, *[place + len(leaves) for place in places]], True, prints=False)

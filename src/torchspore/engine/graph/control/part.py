@@ -23,13 +23,15 @@ from torchspore.engine.graph.capture.capture import Capture, unbound_name
 from torchspore.engine.graph.capture.profile_hook import quiet
 from torchspore.engine.graph.capture.shared import is_registered
 from torchspore.engine.graph.capture.state import MISSING
+from torchspore.engine.graph.control import presence
 from torchspore.engine.graph.control.places import Attribute, Place, Places, Written
 from torchspore.engine.graph.forward import PartCalls
-from torchspore.engine.graph.fx.control_flow import stand_in
+from torchspore.engine.graph.fx.control_flow import Flag, as_tensor, stand_in
 from torchspore.engine.graph.fx.inputs import new_input
 from torchspore.engine.graph.refusal import Kind, Refusal, of_integers
 from torchspore.engine.graph.report import provenance
 from torchspore.engine.private import (
+    FakeTensor,
     current_trace,
     disable_proxy_modes_tracing,
     lazy_graphs,
@@ -40,6 +42,7 @@ from torchspore.engine.private import (
     without_modes,
 )
 from torchspore.engine.tensor import TensorBase, raw, tensors, wrap
+from torchspore.engine.versions import Versions, base_of, renamed
 
 DEEPEST = 24
 """So deep branches and loops nest in one graph, those of called functions counted in. What is deeper calls itself without end: both ways
@@ -63,17 +66,27 @@ class Outcome:
     metas: list[torch.Tensor] = field(default_factory=list)
     """Stand-ins of the outputs, for shapes and dtypes."""
     seeds: list[int] = field(default_factory=list)
-    """The outputs that have a gradient; the graph takes one tensor for each, after its inputs."""
+    """The outputs that have a gradient; the graph takes one tensor for each, after its inputs, and then the flags of these gradients."""
     wanted: list[int] = field(default_factory=list)
-    """The inputs whose gradients the graph gives after its outputs."""
+    """The inputs whose gradients the graph gives after its outputs; the flags of these gradients follow."""
     raised: BaseException | None = None
     own_gradient: str | None = None
     """The line of what has a gradient of its own in here, which one of second order would not know of."""
+    part: Part | None = None
+    """The frame in which the part was captured."""
+    shows: dict[int, list[torch.Tensor]] = field(default_factory=dict)
+    """id(Tensor in the result or the changes) -> the memory that it shows: of the frames around, or made here."""
+    rewritten: dict[int, torch.Tensor] = field(default_factory=dict)
+    """The memory of the frames around that was written, by id."""
+    unknown: list[tuple[torch.Tensor, BaseException]] = field(default_factory=list)
+    """The memory of the frames around whose values are not known any more, and why."""
     kept: list[Any] = field(default_factory=list)
 
 
 class Part(Capture):
     """The frame of one part."""
+
+    is_part = True
 
     def __init__(self, around: Capture) -> None:
         super().__init__()
@@ -83,8 +96,8 @@ class Part(Capture):
         if self._depth > DEEPEST:
             raise Refusal(f"nests branches and loops on Tensors, or numbers, over {DEEPEST} deep, as a function does that calls itself")
         self._records = is_recording() and torch.is_grad_enabled()
-        self._values: dict[int, torch.Tensor] = {}
-        self._written: list[TensorBase] = []
+        self._versions = Versions()
+        self._written: list[tuple[TensorBase, torch.Tensor]] = []      # (what stands for memory of the frames around, that memory)
         self._attributes: dict[Any, tuple[Attribute, Any]] = {}
         self._wanted: list[int] = []
         self._leaves: set[str] = set()
@@ -92,6 +105,8 @@ class Part(Capture):
         self._modes: list[Any] = []
         self._state: dict[int, TensorBase] = {}
         self._given: list[tuple[TensorBase, TensorBase]] = []
+        self._unknown_before: list[tuple[torch.Tensor, BaseException]] = []
+        self._handed: dict[int, torch.Tensor | None] = {}              # what each of them had when the round began
         self._is_backward = False
         self._own_gradient: str | None = None
 
@@ -103,11 +118,21 @@ class Part(Capture):
         """Says that `tensor` has the values of `value` when the part begins."""
         self._given.append((tensor, value))
 
+    def lose(self, unknown: list[tuple[torch.Tensor, BaseException]]) -> None:
+        """Says which memory of the frames around has values that are not known when the part begins."""
+        self._unknown_before += unknown
+
     # ---- what operators meet
 
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
-        found = self._values.get(id(tensor))
-        return found if found is not None else super().resolve(tensor)
+        if self._is_mine(tensor._t):
+            return self._versions.read(tensor._t)
+        if self._written or self._versions.has_any():
+            t = self._outside(lambda: raw(tensor))
+            key = self.outer.origin(base_of(t))  # type: ignore[union-attr]
+            if self._versions.has(key):
+                return self._versions.read(t, key)
+        return super().resolve(tensor)
 
     def _lift(self, source: Any, t: torch.Tensor) -> int:
         if isinstance(source, TensorBase):
@@ -156,29 +181,66 @@ class Part(Capture):
             self._own_gradient = user_line() or "<unknown>"
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
-        if not self._records or self._is_mine(tensor._t):
+        if not self._records:
             super().write(tensor, value)
             return
-        here = self.resolve(tensor)
+        t, key = self._begin_write(tensor)
+        here = self._versions.read(t, key)
         value = value.expand(here.shape).to(here.dtype)
         is_parameter = getattr(tensor, "__parameter__", False)
-        self._set(tensor, assigned(here, value.detach().clone()) if is_parameter else value.clone())
+        self._versions.replace(t, assigned(here, value.detach().clone()) if is_parameter else value.clone(), key)
+        self._end_write(key)
 
     def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
-        if not self._records or self._is_mine(tensor._t):
+        if not self._records:
             super().modify(tensor, change)
             return
-        here = self.resolve(tensor)
-        is_parameter = getattr(tensor, "__parameter__", False)
-        value = here.detach().clone() if is_parameter else here.clone()
-        with torch.set_grad_enabled(torch.is_grad_enabled() and not is_parameter):
-            change(value)
-        self._set(tensor, assigned(here, value) if is_parameter else value)
+        t, key = self._begin_write(tensor)
+        if getattr(tensor, "__parameter__", False):
+            here = self._versions.read(t, key)
+            value = here.detach().clone()
+            with torch.no_grad():
+                change(value)
+            self._versions.replace(t, assigned(here, value), key)
+        else:
+            self._versions.change(t, change, key)
+        self._end_write(key)
 
-    def _set(self, tensor: TensorBase, value: torch.Tensor) -> None:
-        if id(tensor) not in self._values:
-            self._written.append(tensor)
-        self._values[id(tensor)] = value
+    def _begin_write(self, tensor: TensorBase) -> tuple[torch.Tensor, torch.Tensor]:
+        """(The torch tensor whose geometry counts, the memory that is written); that of the frames around becomes an input."""
+        if self._is_mine(tensor._t):
+            base = base_of(tensor._t)
+            if any(base is fake for fake in self._fakes):
+                raise Refusal("takes a view on one path of an `if` or in a loop that a Tensor decides, and writes in place into it")
+            return tensor._t, base
+        t = self._outside(lambda: raw(tensor))
+        base = base_of(t)
+        key = self.outer.origin(base)  # type: ignore[union-attr]
+        if not self._versions.has(key):
+            owner = self.watch.owner(key, tensor if t is base else wrap(base))
+            self._begin(owner, key, super().resolve(owner))
+        return t, key
+
+    def _begin(self, owner: TensorBase, key: torch.Tensor, value: torch.Tensor) -> None:
+        self._written.append((owner, key))
+        self._versions.begin(key, value)
+
+    def _end_write(self, key: torch.Tensor) -> None:
+        if self.settles:
+            return
+        for other, reason in self.aliases(key):
+            self._versions.forget(other, reason)
+
+    def origin(self, base: torch.Tensor) -> torch.Tensor:
+        base = self._versions.origin(base)
+        place = next((place for place, fake in enumerate(self._fakes) if fake is base), None)
+        return super().origin(base if place is None else base_of(self._inputs[place]))     # an input is known by what it is around
+
+    def forget(self, base: torch.Tensor, reason: BaseException) -> None:
+        self._versions.forget(base, reason)
+
+    def known(self, tensor: TensorBase) -> Any:
+        return None if self._records and self._is_mine(tensor._t) and self._versions.has(base_of(tensor._t)) else super().known(tensor)
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
         if self._is_backward:
@@ -205,8 +267,12 @@ class Part(Capture):
             self.tracer, self.mode = current_trace()
             provenance.attach(self.tracer)
             with self.open():
+                for base, reason in self._unknown_before:
+                    self._versions.forget(base, reason)
                 for tensor, value in self._given:
-                    self._set(tensor, self.resolve(value))
+                    key = self.outer.origin(base_of(self._outside(lambda tensor=tensor: raw(tensor))))  # type: ignore[misc,union-attr]
+                    self._begin(tensor, key, renamed(self.resolve(value)))
+                    self._handed[id(tensor)] = self._versions.newest(key)
                 with self.watch.heard():
                     out.value = function()
                 results = self._finish(out, places)
@@ -233,7 +299,7 @@ class Part(Capture):
                     node.replace_all_uses_with(node.args[0])
                     out.module.graph.erase_node(node)
         out.inputs, out.wanted, out.own_gradient = self._inputs, self._wanted, self._own_gradient
-        out.homes = dict(self._places)
+        out.homes, out.part = dict(self._places), self
         out.kept += self.lifted
         return out
 
@@ -245,19 +311,57 @@ class Part(Capture):
         """Notes the changes and the results; gives the torch tensors of all Tensors in them."""
         found: list[tuple[Place, Any, Any]] = list(places.changes())
         found += [(place, before, place.get()) for place, before in self._attributes.values() if place.get() is not before]
-        found += [(Written(tensor), tensor, wrap(self._values[id(tensor)])) for tensor in self._written if id(tensor) not in self._state]
+        found += self._writes(out)
         out.changes = {place.key: (place, before, now) for place, before, now in found}
         results: list[torch.Tensor] = []
-        changed_state = [tensor for tensor in self._written if id(tensor) in self._state]
-        for tensor in tensors([out.value, *[items(now) for _, _, now in found], changed_state]):
+        # The other way of a branch, or the next round, may still name a Tensor that was written here: its values are results too.
+        named = [tensor for tensor in tensors([items(before) for _, before in places.before]) if self._is_rewritten(tensor)]
+        state = [tensor for tensor in self._state.values() if self._is_rewritten(tensor)]
+        for tensor in tensors([out.value, *[items(now) for _, _, now in found], state, named]):
             if id(tensor) not in out.outs:
                 t = self.resolve(tensor)
                 out.outs[id(tensor)] = len(results)
                 out.kept.append(tensor)
+                if self._records:
+                    out.shows[id(tensor)] = self._memory_of(tensor)
                 results.append(t)
         with disable_proxy_modes_tracing(), torch.no_grad():
             out.metas = [stand_in(t) for t in results]
         return results
+
+    def _writes(self, out: Outcome) -> list[tuple[Place, Any, Any]]:
+        """The changes of the values of Tensors of the frames around."""
+        out.unknown = [(base, reason) for base, reason in self._versions.unknown() if self._is_around(base)]
+        lost = {id(base) for base, _ in out.unknown}
+        found: list[tuple[Place, Any, Any]] = []
+        for owner, key in self._written:
+            newest = self._versions.newest(key)
+            if newest is self._handed.get(id(owner), MISSING):
+                continue
+            out.rewritten[id(key)] = key
+            if newest is not None and id(owner) not in self._state and id(key) not in lost:
+                found.append((Written(owner), owner, wrap(newest)))
+        return found
+
+    def _is_around(self, base: torch.Tensor) -> bool:
+        """Whether memory belongs to a frame around; what other parts, or an earlier capture of this one, made is gone."""
+        around = self.outer
+        while around is not None and isinstance(base, FakeTensor):
+            if isinstance(around, Capture) and base.fake_mode is around.mode:
+                return True
+            around = around.outer
+        return not isinstance(base, FakeTensor)
+
+    def _is_rewritten(self, tensor: TensorBase) -> bool:
+        """Whether `tensor`, of the frames around, shows memory that was written here to values that are known."""
+        if not self._written or self._is_mine(tensor._t):
+            return False
+        return self._versions.newest(self.outer.origin(base_of(self._outside(lambda: raw(tensor))))) is not None  # type: ignore[union-attr]
+
+    def _memory_of(self, tensor: TensorBase) -> list[torch.Tensor]:
+        """The memory that `tensor` shows, or may show."""
+        base = self.origin(base_of(tensor._t if self._is_mine(tensor._t) else self._outside(lambda: raw(tensor))))
+        return [base, *[other for other, _ in self.aliases(base)]]
 
     def _gradients(self, out: Outcome, results: list[torch.Tensor]) -> list[torch.Tensor]:
         if not self._records:
@@ -267,17 +371,35 @@ class Part(Capture):
         if not out.seeds or not leaves:
             out.seeds = []
             return []
-        seeds = []
-        for i in out.seeds:
-            with disable_proxy_modes_tracing(), torch.no_grad():
-                fake = torch.empty(results[i].shape, dtype=results[i].dtype, device=results[i].device)
-            track_tensor_tree(fake, torch.fx.Proxy(self._placeholder(f"d{i}"), self.tracer), constant=None, tracer=self.tracer)
-            seeds.append(fake)
+        seeds = [self._late_input(f"d{i}", results[i].shape, results[i].dtype, results[i].device) for i in out.seeds]
+        flags: list[Flag] = [self._late_input(f"f{i}", (), torch.bool, torch.device("cpu")) for i in out.seeds]
         self._is_backward = True
         with self.watch.heard():           # what the program does in a gradient (`bprop`, hooks) is watched as all else is
-            got = torch.autograd.grad([results[i] for i in out.seeds], leaves, seeds, allow_unused=True)
+            got, flags = presence.gradients([results[i] for i in out.seeds], leaves, seeds, flags)
         self._is_backward = False
-        return [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, got)]
+        return [*[torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, got)], *map(as_tensor, flags)]
+
+    def _late_input(self, name: str, shape: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+        with disable_proxy_modes_tracing(), torch.no_grad():
+            fake = torch.empty(shape, dtype=dtype, device=device)
+        track_tensor_tree(fake, torch.fx.Proxy(self._placeholder(name), self.tracer), constant=None, tracer=self.tracer)
+        return fake
+
+
+def memory_of(side: Outcome, tensor: TensorBase) -> list[torch.Tensor]:
+    """The memory that a Tensor which a part leaves behind shows, or may show."""
+    found = side.shows.get(id(tensor))
+    if found is not None:
+        return found
+    base = origin(tensor)
+    around = engine.frame()
+    return [base, *[other for other, _ in around.aliases(base)]] if around is not None else [base]
+
+
+def origin(tensor: TensorBase) -> torch.Tensor:
+    """The memory that a Tensor of the frames of now shows."""
+    base, around = base_of(raw(tensor)), engine.frame()
+    return base if around is None else around.origin(base)
 
 
 def trace(function: FunctionType | Callable[[], Any], around: Capture, places: Places) -> Outcome:

@@ -138,7 +138,8 @@ class Places:
         self._seen: set[int] = set()
         for function in functions:
             self._enter(function, function.__code__.co_filename, False)
-        self._before = [(place, place.get()) for place in self.all]
+        self.before = [(place, place.get()) for place in self.all]
+        """(Place, what is there now)."""
 
     def _enter(self, function: FunctionType, file: str, foreign: bool) -> None:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
@@ -180,7 +181,7 @@ class Places:
     def changes(self) -> list[tuple[Local | Contents, Any, Any]]:
         """What is no longer as it was: (place, what was there, what is there)."""
         found: list[tuple[Local | Contents, Any, Any]] = []
-        for place, before in self._before:
+        for place, before in self.before:
             now = place.get()
             if isinstance(place, Contents):
                 if not _is_equal(before, now):

@@ -20,14 +20,21 @@ RECORDS: dict[int, Record] = {}
 _numbers = itertools.count()    # never used twice: torch remembers the shapes that an operator gave for its arguments
 
 
+Flag = torch.Tensor | bool
+Gradients = tuple[list[torch.Tensor | None], list[Flag]]
+
+
 @dataclass(eq=False)
 class Record:
     """What one call of the operator stands for; `metas` are stand-ins of its results."""
 
     metas: list[torch.Tensor]
 
-    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor]) -> list[torch.Tensor | None]:
-        """The gradients of the inputs, computed by a further record. Raises Refusal where there are none."""
+    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
+        """(The gradients of the inputs, their flags), computed by a further record. Raises Refusal where there are none.
+
+        A flag says whether a gradient is there on the way that is taken (`control.presence`).
+        """
         raise Refusal("takes a gradient of a higher order through a loop or branch than graphs hold")
 
     def graphs(self) -> list[torch.fx.GraphModule]:
@@ -66,11 +73,15 @@ def _setup(ctx: Any, inputs: Any, output: Any) -> None:
 
 def _backward(ctx: Any, gradients: list[torch.Tensor | None]) -> Any:
     inputs = ctx.saved_tensors
-    filled = [
-        torch.zeros(m.shape, dtype=m.dtype, device=_device(list(inputs), m)) if g is None else g
-        for g, m in zip(gradients, ctx.record.metas) if is_differentiable(m)
-    ]
-    return ctx.record.gradient(inputs, filled), None
+    incoming: list[Flag] = ctx.presence.flags_of(ctx) if hasattr(ctx, "presence") else [g is not None for g in gradients]
+    incoming += [False] * (len(gradients) - len(incoming))
+    filled, flags = [], []
+    for g, m, flag in zip(gradients, ctx.record.metas, incoming):
+        if is_differentiable(m):
+            filled.append(torch.zeros(m.shape, dtype=m.dtype, device=_device(list(inputs), m)) if g is None else g)
+            flags.append(False if g is None else flag)
+    found, ctx.flags = ctx.record.gradient(inputs, filled, flags)
+    return found, None
 
 
 control.register_autograd(_backward, setup_context=_setup)
@@ -81,6 +92,18 @@ def emit(record: Record, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     number = next(_numbers)
     RECORDS[number] = record
     return list(control(list(inputs), number))
+
+
+def flag_like() -> torch.Tensor:
+    """A stand-in of a flag."""
+    made = torch.empty((), dtype=torch.bool, device="meta")
+    made.at = torch.device("cpu")  # type: ignore[attr-defined]
+    return made
+
+
+def as_tensor(flag: Flag) -> torch.Tensor:
+    """A flag as a Tensor of the graph."""
+    return flag if isinstance(flag, torch.Tensor) else torch.full((), flag, dtype=torch.bool)
 
 
 def stand_in(t: torch.Tensor, contiguous: bool = False) -> torch.Tensor:

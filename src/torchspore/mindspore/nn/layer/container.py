@@ -6,9 +6,25 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from torchspore.engine import tensor as engine
+from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.engine.tensor import TensorBase
 from torchspore.errors import NameRefused
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.held import Held
+
+
+def _is_one_integer(index: TensorBase) -> bool:
+    return index._t.numel() == 1 and str(FROM_TORCH[index._t.dtype]).startswith(("Int", "UInt"))
+
+
+def _picked(cells: list[Cell], index: TensorBase) -> Any:
+    """What calls the Cell that a Tensor picks in a graph; None outside of one."""
+    if engine.frame() is None:
+        return None
+    from torchspore.engine.graph.control import choice
+
+    return choice.picked(cells, index)
 
 
 class _Ordered(Cell):
@@ -63,6 +79,10 @@ class _Ordered(Cell):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self._slice_(list(self._cells.items())[index])
+        if isinstance(index, TensorBase) and self._cells and _is_one_integer(index):
+            cell = _picked(list(self._cells.values()), index)
+            if cell is not None:
+                return cell
         return self._cells[self._name_(index)]
 
     def _slice_(self, items: list[tuple[str, Cell]]) -> Any:

@@ -1,0 +1,155 @@
+"""Writes in place while gradients are recorded: each write makes a new version of the memory, so that earlier reads keep their gradient.
+
+Tensors that show the same memory (a Tensor and its views) see each other's writes: a version belongs to the memory, and a view of it is
+taken anew where a Tensor is read.
+"""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+
+def base_of(t: torch.Tensor) -> torch.Tensor:
+    """The tensor whose memory `t` shows: itself, or what it is a view of."""
+    base = t._base
+    return t if base is None or base.dtype is not t.dtype else base
+
+
+def renamed(t: torch.Tensor) -> torch.Tensor:
+    """`t` as a tensor that counts as memory of its own; its gradient goes on to `t`. Nothing is copied."""
+    return torch.ops.aten._unsafe_view.default(t, t.shape)
+
+
+class _Memory:
+    """One piece of memory: its newest version, or why that is not known."""
+
+    __slots__ = ("first", "newest", "unknown")
+
+    def __init__(self, first: torch.Tensor, newest: torch.Tensor) -> None:
+        self.first, self.newest = first, newest
+        self.unknown: BaseException | None = None
+
+
+class Versions:
+    """The newest versions of all memory that was written within one frame."""
+
+    def __init__(self) -> None:
+        self._memories: dict[int, tuple[Any, _Memory]] = {}
+        self._all: list[_Memory] = []
+
+    def has_any(self) -> bool:
+        """Whether any memory was written."""
+        return bool(self._all)
+
+    def has(self, base: torch.Tensor) -> bool:
+        """Whether the memory of `base`, which is no view, was written."""
+        return self._memory(base) is not None
+
+    def origin(self, base: torch.Tensor) -> torch.Tensor:
+        """The memory that `base`, which is no view, is a version of."""
+        memory = self._memory(base)
+        return base if memory is None else memory.first
+
+    def read(self, t: torch.Tensor, key: torch.Tensor | None = None) -> torch.Tensor:
+        """What `t` shows now; `key` is the memory that it shows, where that is not its base here.
+
+        Raises the reason given to `forget` where that is not known.
+        """
+        base = base_of(t)
+        memory = self._memory(base if key is None else key)
+        if memory is None:
+            return t
+        if memory.unknown is not None:
+            raise memory.unknown
+        return _shown(memory.newest, t, base)
+
+    def begin(self, base: torch.Tensor, value: torch.Tensor) -> None:
+        """Says that the memory of `base` has the values of `value` now."""
+        self._register(base, value).newest = value
+        self._memories[id(value)] = weakref.ref(value), self._memories[id(base)][1]
+
+    def replace(self, t: torch.Tensor, value: torch.Tensor, key: torch.Tensor | None = None) -> None:
+        """Gives all of `t` the values of `value`, which has its shape and dtype."""
+        base = base_of(t)
+        if t is base:
+            has_same_layout = value.stride() == t.stride() and not _overlaps(value)
+            self._enter(base if key is None else key, renamed(value) if has_same_layout else _copied(value, t))
+            return
+        self.change(t, lambda part: part.copy_(value), key)
+
+    def change(self, t: torch.Tensor, write: Callable[[torch.Tensor], Any], key: torch.Tensor | None = None) -> None:
+        """Lets `write` write in place into a new version of what `t` shows."""
+        base = base_of(t)
+        memory = self._memory(base if key is None else key)
+        if memory is not None and memory.unknown is not None:
+            raise memory.unknown
+        new = _copied(base if memory is None else memory.newest, base)
+        write(_shown(new, t, base))
+        self._enter(base if key is None else key, new)
+
+    def forget(self, base: torch.Tensor, reason: BaseException) -> None:
+        """Says that the values of the memory of `base` are not known from now on: reading them raises `reason`."""
+        self._register(base, base).unknown = reason
+
+    def newest(self, base: torch.Tensor) -> torch.Tensor | None:
+        """The newest version of the memory of `base`; None where that was not written, or is not known."""
+        memory = self._memory(base)
+        return None if memory is None or memory.unknown is not None else memory.newest
+
+    def unknown(self) -> list[tuple[torch.Tensor, BaseException]]:
+        """The memory whose values are not known, and why."""
+        return [(memory.first, memory.unknown) for memory in self._all if memory.unknown is not None]
+
+    def written(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Each tensor whose own memory is out of date, and the newest version of that."""
+        for memory in self._all:
+            if memory.unknown is None and memory.newest is not memory.first:
+                yield memory.first, memory.newest
+        for reference, memory in list(self._memories.values()):
+            old = reference()
+            if old is not None and old is not memory.first and old is not memory.newest and memory.unknown is None:
+                yield old, memory.newest
+
+    # ---- entries
+
+    def _memory(self, base: torch.Tensor) -> _Memory | None:
+        entry = self._memories.get(id(base))
+        return entry[1] if entry is not None and entry[0]() is base else None    # another tensor may have got the id of one that is gone
+
+    def _register(self, base: torch.Tensor, newest: torch.Tensor) -> _Memory:
+        memory = self._memory(base)
+        if memory is None:
+            memory = _Memory(base, newest)
+            self._all.append(memory)
+            self._memories[id(base)] = weakref.ref(base), memory
+        return memory
+
+    def _enter(self, base: torch.Tensor, new: torch.Tensor) -> None:
+        memory = self._register(base, new)
+        memory.newest, memory.unknown = new, None
+        self._memories[id(new)] = weakref.ref(new), memory     # views that are taken from now on show this one
+
+
+def _copied(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """A copy of `value` with the strides of `like`."""
+    made = value.clone()
+    if made.stride() != like.stride() and not _overlaps(like):
+        made = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device=like.device).copy_(value)
+    return made
+
+
+def _overlaps(t: torch.Tensor) -> bool:
+    """Whether several elements share memory, as those of an expanded tensor do."""
+    return any(stride == 0 and length > 1 for stride, length in zip(t.stride(), t.shape))
+
+
+def _shown(version: torch.Tensor, t: torch.Tensor, base: torch.Tensor) -> torch.Tensor:
+    """The part of `version` that `t` shows of its `base`."""
+    if base.requires_grad and not t.requires_grad:
+        version = version.detach()
+    if t is base or (t.shape == base.shape and t.stride() == base.stride()):
+        return version
+    return torch.as_strided(version, t.shape, t.stride(), t.storage_offset() - base.storage_offset())

@@ -1,0 +1,348 @@
+"""Writes in place on one way of a branch or loop while the other way gives the name another value: value, gradients and state."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Parameter, Tensor, nn, ops
+
+from tests.unit.graph.control.running import INPUTS, LEVELS, flat
+
+WEIGHTS = Tensor(np.array([1.0, -2.0, 0.5], np.float32))
+
+
+def tensor(values: Any) -> Tensor:
+    return Tensor(np.array(values, np.float32))
+
+
+def element(x):
+    b = x * 1
+    if x.sum() > 1:
+        b[0] = 9
+    else:
+        b = b + 1
+    return (b * b).sum()
+
+
+def mask(x):
+    b = x * x
+    if x.sum() > 1:
+        b = ops.sin(b)
+    else:
+        b[b > 3] = 0
+    return (b * b).sum()
+
+
+def sum_in_place(x):
+    b = x * 1
+    if x.sum() > 1:
+        b[1] += x[0] * 2
+    else:
+        b = b * x
+    return (b * b).sum()
+
+
+def method(x):
+    b = x * 1
+    if x.sum() > 1:
+        b.mul_(3)
+    else:
+        b = ops.tanh(b)
+    return (b * b).sum()
+
+
+def alias(x):
+    b = x * 1
+    c = b
+    if x.sum() > 1:
+        c[0] = x[1] * 2
+    else:
+        b = b * 2
+    return (b * b).sum() + c.sum()
+
+
+def view(x):
+    b = x * 1
+    v = b[1:]
+    if x.sum() > 1:
+        v[0] = 9
+    else:
+        b = b * 2
+    return (b * b).sum() + (v * v).sum()
+
+
+def base_of_a_view(x):
+    b = x * 1
+    v = b[1:]
+    if x.sum() > 1:
+        b[1] = x[0] * x[0]
+    else:
+        v = v * 2
+    return (b * b).sum() + (v * v).sum()
+
+
+def set_first(t, x):
+    t[0] = x[1] * x[1]
+    return t.sum()
+
+
+def called(x):
+    b, n = x * 1, 0
+    if x.sum() > 1:
+        n = set_first(b, x)
+    else:
+        b = b * 2
+    return (b * b).sum() + n
+
+
+def exchanged(x):
+    a, b = x * 1, x * 2
+    if x.sum() > 1:
+        a, b = b, a
+        a[0] = 3
+    else:
+        b.mul_(a)
+    return (a * a).sum() + (b * b * b).sum()
+
+
+def both_ways(x):
+    b = x * 1
+    if x.sum() > 1:
+        b[0] = 9
+    else:
+        b[1] = b[0] * 2
+    return (b * b).sum()
+
+
+def deep(x):
+    b = x * 1
+    if x.sum() > -20:
+        if x.sum() > -10:
+            if x.sum() > 1:
+                if x.sum() > 10:
+                    b[0] = x[2]
+                else:
+                    b = b * b
+            else:
+                b[1] = 3
+        else:
+            b = b + x
+        b.mul_(2)
+    return (b * b).sum()
+
+
+def made_on_the_way(x):
+    if x.sum() > 1:
+        b = x * 2
+        c = b * b
+        b.mul_(x)
+    else:
+        b = c = x * 3
+    return b.sum() + c.sum()
+
+
+def in_a_for(x):
+    b = x * 1
+    for i in range(3):
+        if b.sum() > 1:
+            b[i] = 0.5
+        else:
+            b = b * b + 1
+    return (b * b).sum()
+
+
+def in_a_while(x):
+    b, i = x * 1, Tensor(0)
+    while i < 3:
+        if b.sum() > 1:
+            b[0] = b[1] * 0.5
+        else:
+            b = b * b * 0.5 + 1
+        i = i + 1
+    return (b * b).sum()
+
+
+def in_a_counted_loop(x):
+    b = x * 1
+    for _ in range((x > 0).sum()):
+        b[0] = b[1] * b[2]
+        b = ops.tanh(b)
+        b[1] += 0.5
+    return (b * b).sum()
+
+
+def with_jumps(x):
+    b, i = x * 1, Tensor(0)
+    while i < 4:
+        i = i + 1
+        if b.sum() > 20:
+            b[0] = 1
+            break
+        if b[0] > b[1]:
+            b = b * 0.5
+            continue
+        if b[2] < -8:
+            b[1] = b[0] * 3
+            return (b * b).sum()
+        b.mul_(1.5)
+    return (b * b * b).sum()
+
+
+def early(x):
+    b = x * 1
+    if x.sum() > 10:
+        b[1] = 2
+        return (b * b).sum()
+    if x.sum() < -4:
+        b = b * 3
+    else:
+        b.add_(x * x)
+    return (b * b).sum()
+
+
+FUNCTIONS = [
+    element, mask, sum_in_place, method, alias, view, base_of_a_view, called, exchanged, both_ways, deep, made_on_the_way, in_a_for,
+    in_a_while, in_a_counted_loop, with_jumps, early,
+]
+
+
+@pytest.fixture(autouse=True)
+def afterwards() -> Iterator[None]:
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE, jit_syntax_level=ms.LAX)
+
+
+def first(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return ms.value_and_grad(lambda x: function(x))
+
+
+def second(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return ms.grad(lambda x: (ms.grad(function)(x) * WEIGHTS).sum())
+
+
+@pytest.mark.parametrize("change", [first, second], ids=["first", "second"])
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_gradients_in_strict(function: Callable[[Any], Any], change: Callable[..., Any]) -> None:
+    expected = [flat(change(function)(tensor(x))) for x in INPUTS]
+    ms.set_context(jit_syntax_level=LEVELS["STRICT"])
+    inner = change(function)
+    call = ms.jit(lambda x: inner(x))
+    for x, values in zip(INPUTS, expected):
+        for ours, its in zip(flat(call(tensor(x))), values):
+            np.testing.assert_allclose(ours, its, rtol=1e-5, atol=1e-5, err_msg=str(x))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_a_graph_inside_a_gradient_and_without_one(function: Callable[[Any], Any]) -> None:
+    call = ms.jit(function)
+    for x in INPUTS:
+        np.testing.assert_allclose(call(tensor(x)).asnumpy(), function(tensor(x)).asnumpy(), rtol=1e-5)
+        value, gradient = ms.value_and_grad(function)(tensor(x))
+        assert value.asnumpy() == pytest.approx(function(tensor(x)).asnumpy(), rel=1e-5)     # a gradient changes no value
+        for ours, its in zip(flat(ms.value_and_grad(call)(tensor(x))), flat((value, gradient))):
+            np.testing.assert_allclose(ours, its, rtol=1e-5, err_msg=str(x))
+
+
+def test_what_may_be_another_tensor_runs_as_pynative_or_is_refused() -> None:
+    def shared(x):
+        b = x * 1
+        c = b
+        if x.sum() > 1:
+            b = b * 2
+        b[0] = 9
+        return (b * b).sum() + (c * c * c).sum()
+
+    def the_argument(x):
+        y = x
+        if x.sum() > 1:
+            y = x * 2
+        y[0] = 9
+        return (y * y).sum()
+
+    for function in (shared, the_argument):
+        for x in INPUTS:
+            given, its = tensor(x), tensor(x)
+            for ours, theirs in zip(flat(ms.jit(first(function))(given)), flat(first(function)(its))):
+                np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+            np.testing.assert_array_equal(given.asnumpy(), its.asnumpy())
+    ms.set_context(jit_syntax_level=LEVELS["STRICT"])
+    inner = first(shared)
+    reason = "writes in place into a Tensor that may be another one, as a Tensor decides, and reads the other"
+    with pytest.raises(RuntimeError, match=reason):
+        ms.jit(lambda x: inner(x))(tensor(INPUTS[0]))
+
+
+class Net(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = Parameter(tensor([1, 2, 3]), name="w")
+        self.count = Parameter(tensor([0, 0, 0]), name="count", requires_grad=False)
+
+    def construct(self, x):
+        b = self.w * x
+        if x.sum() > 1.5:
+            b = ops.relu(b)
+            self.count[0] += 1
+        else:
+            b[0] = 0.0
+            self.w[1] = self.w[1] * 0.5
+        i = Tensor(0)
+        while i < 2:
+            if b[2] > 1:
+                b[2] = b[1] * self.w[0]
+            else:
+                b = b + self.w
+                self.count[1:] += 1
+            i = i + 1
+        return (b * b).sum() * 0.1
+
+
+def test_a_training_step_learns_what_pynative_learns() -> None:
+    def run(mode: int) -> list[Any]:
+        ms.set_context(mode=mode)
+        net = Net()
+        step = nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.1))
+        return [
+            [v.copy() for v in flat((step(tensor(x)), net.w, net.count))]
+            for x in ([-1, -2, 0.5], [1, 2, 3], [0.1, 0.2, 0.3], [1, 1, 1])
+        ]
+
+    for ours, its in zip(run(ms.GRAPH_MODE), run(ms.PYNATIVE_MODE)):
+        for a, b in zip(ours, its):
+            np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def an_alias_made_in_a_loop(x):
+    a, b, i = x * 1, x * 2, Tensor(0)
+    while i < 3:
+        if x.sum() > 0:
+            b = a
+        b[0] = b[1] * 0.5
+        a = a * 1.5
+        i = i + 1
+    return (a * a).sum() + (b * b * b).sum()
+
+
+def a_view_taken_on_one_way(x):
+    b = x * 1
+    if x.sum() > 0:
+        v = b[1:]
+        v[0] = 9
+    else:
+        b = b * 2
+    return (b * b).sum()
+
+
+@pytest.mark.parametrize("function", [an_alias_made_in_a_loop, a_view_taken_on_one_way], ids=lambda f: f.__name__)
+def test_what_no_graph_holds_runs_in_parts(function: Callable[[Any], Any]) -> None:
+    call = ms.jit(first(function))
+    for x in INPUTS:
+        for ours, its in zip(flat(call(tensor(x))), flat(first(function)(tensor(x)))):
+            np.testing.assert_allclose(ours, its, rtol=1e-5)
+    ms.set_context(jit_syntax_level=LEVELS["STRICT"])
+    inner = first(function)
+    with pytest.raises(RuntimeError, match=r"(writes in place into a Tensor that may be another one|and writes in place into it)"):
+        ms.jit(lambda x: inner(x))(tensor(INPUTS[0]))
