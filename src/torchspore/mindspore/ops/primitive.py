@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.text import one_of, short
+from torchspore.engine.operator_streams import OperatorStream
 from torchspore.engine.streams import Stream
 from torchspore.mindspore.ops import strategy_checks
 from torchspore.mindspore.ops.limits import LIMITS
@@ -235,6 +236,8 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
             self.add_prim_attr(key, value)
         for key in words:
             self._arguments[key] = self._arguments[key].lower()
+        if name == "Dropout" and (self._arguments["Seed0"] or self._arguments["Seed1"]):
+            self._arguments["Seed0"] = OperatorStream((int(self._arguments["Seed0"]), int(self._arguments["Seed1"])))
         if "seed" in self._arguments and isinstance(self._arguments["seed"], int) and self._arguments["seed"] >= 0:
             self._arguments["seed"] = Stream(self._arguments["seed"], self._arguments.get("seed2", self._arguments.get("offset", 0)))
 
