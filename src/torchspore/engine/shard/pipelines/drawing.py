@@ -79,9 +79,8 @@ def noted(graph: torch.fx.Graph) -> Draws:
         return Draws(why=found.why)
     for node, place in marked.items():
         node.meta[PLACE] = place
-    if marked:
-        for node in reversed(list(states)):
-            graph.erase_node(node)
+    for node in reversed(list(states)):
+        graph.erase_node(node)
     return found
 
 
