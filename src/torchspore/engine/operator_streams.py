@@ -9,9 +9,12 @@ A graph holds the operator `torchspore::keep_mask` with the number of a stream i
 """
 from __future__ import annotations
 
+import functools
 import math
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -87,6 +90,7 @@ def is_of_layer(number: int) -> bool:
     return stream is not None and stream.seeds is not None
 
 
+@functools.lru_cache(maxsize=1024)
 def first_state(seeds: tuple[int, int]) -> int:
     """The state of `minstd_rand0` that MindSpore starts from for two seeds."""
     words = philox.scramble(*seeds)
@@ -129,6 +133,7 @@ def keep_mask(state: int, count: int, keep_probability: float) -> tuple[np.ndarr
     return mask, state
 
 
+@functools.lru_cache(maxsize=256)
 def _last_kept(keep_probability: float) -> int:
     """The largest state whose number is below the probability."""
     probability = np.float32(keep_probability)
@@ -179,8 +184,8 @@ KEEP_MASK_AGAIN = define("keep_mask_again(Tensor state, SymInt[] shape, float ke
 def dropped(x: torch.Tensor, keep_probability: float, stream: OperatorStream) -> tuple[torch.Tensor, torch.Tensor]:
     """`x` on the CPU with elements set to 0, the others divided by the probability as MindSpore does it, and the mask (bool)."""
     around, shape = frame(), x.shape
-    if around is None:
-        mask, _ = KEEP_MASK(stream.number, shape, keep_probability, x.dtype)
+    if around is None:                              # the dispatcher would take most of the time of a small mask
+        mask = torch.from_numpy(stream.keep(tuple(shape), str(x.dtype), keep_probability)[0])
     else:
         mask, _ = around.draw(
             lambda: KEEP_MASK(stream.number, shape, keep_probability, x.dtype),
@@ -210,6 +215,17 @@ def restore(states: Snapshot) -> None:
             stream.states = dict(layers.get(number, {}))
         random.kernel_seeds.clear()
         random.kernel_seeds.update(counts)
+
+
+@contextmanager
+def kept_apart() -> Iterator[None]:
+    """Run a block that leaves no mark in torch's generators and in the streams of operators: code that is tried or measured."""
+    states = snapshot()
+    try:
+        with torch.random.fork_rng():
+            yield
+    finally:
+        restore(states)
 
 
 def as_json() -> list[Any]:

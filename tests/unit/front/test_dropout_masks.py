@@ -120,3 +120,54 @@ def test_without_a_seed_masks_differ_and_torch_stays(mode: int) -> None:
     x = Tensor(np.ones(200, np.float32))
     masks = {text(ops.dropout(x, 0.5)) for _ in range(4)} | {text(nn.Dropout(p=0.5).set_train()(x)) for _ in range(4)}
     assert len(masks) == 8 and torch.equal(torch.rand(2), expected)
+
+
+@pytest.mark.parametrize("level", ["O0", pytest.param("O1", marks=pytest.mark.slow), pytest.param("O2", marks=pytest.mark.slow)])
+def test_compiled_code_and_its_measuring_draw_the_same_masks(level: str) -> None:
+    def losses(mode: int) -> list[float]:
+        ms.set_context(mode=mode)
+        ms.set_seed(4)
+        net = nn.SequentialCell(nn.Dense(16, 32), nn.ReLU(), nn.Dropout(p=0.4), nn.Dense(32, 4), nn.Dropout(p=0.2))
+        step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), 0.1)).set_train()
+        x, y = (Tensor(np.random.normal(0, 1, shape).astype(np.float32)) for shape in ((8, 16), (8, 4)))
+        return [float(step(x, y).asnumpy()) for _ in range(5)]
+
+    expected = losses(ms.PYNATIVE_MODE)
+    ms.set_context(jit_config={"jit_level": level})
+    try:
+        np.testing.assert_allclose(losses(ms.GRAPH_MODE), expected, rtol=1e-5)
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE, jit_config={"jit_level": "O0"})
+
+
+def test_a_trial_leaves_no_mark_in_the_streams() -> None:
+    from torchspore.engine import operator_streams
+
+    ms.set_seed(1)
+    layer = nn.Dropout(p=0.5).set_train()
+    first = text(layer(ONES))
+    with operator_streams.kept_apart():
+        layer(ONES)
+        ops.dropout(ONES, 0.5)
+    assert [first, text(layer(ONES))] == ["10000101", "11111011"] and text(ops.dropout(ONES, 0.5)) == "11011101"
+
+
+def test_states_go_through_json() -> None:
+    import json
+
+    from torchspore.engine import operator_streams
+
+    ms.set_seed(1)
+    layer = nn.Dropout(p=0.5).set_train()
+    layer(ONES)
+    kept = json.loads(json.dumps(operator_streams.as_json()))
+    expected = [text(layer(ONES)), text(ops.dropout(ONES, 0.5))]
+    operator_streams.restore_json(kept)
+    assert [text(layer(ONES)), text(ops.dropout(ONES, 0.5))] == expected
+
+
+def test_a_graph_of_a_layer_that_is_gone_is_an_error() -> None:
+    from torchspore.engine import operator_streams
+
+    with pytest.raises(RuntimeError, match="the stream of a layer that does not exist any more"):
+        operator_streams.KEEP_MASK(10**9, [3], 0.5, torch.float32)
