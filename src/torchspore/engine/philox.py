@@ -276,3 +276,16 @@ _TAILS = (
         "0.161809290887904476097e-8 0.231558608310259605225e-11",
     ),
 )
+
+
+def scramble(global_seed: int, operator_seed: int) -> list[int]:
+    """The four words in which MindSpore's kernels mix the two seeds of an operator."""
+    counter = [global_seed & 0xFFFFFFFF, global_seed >> 32 & 0xFFFFFFFF, operator_seed & 0xFFFFFFFF, operator_seed >> 32 & 0xFFFFFFFF]
+    key = [0x3EC8F720, 0x02461E29]
+    for _ in range(10):
+        product0, product1 = counter[0] * 0xD2511F53, counter[2] * 0xCD9E8D57
+        counter = [
+            product1 >> 32 ^ counter[1] ^ key[0], product1 & 0xFFFFFFFF, product0 >> 32 ^ counter[3] ^ key[1], product0 & 0xFFFFFFFF,
+        ]
+        key = [(part + step) & 0xFFFFFFFF for part, step in zip(key, _KEY_STEPS)]
+    return counter

@@ -16,6 +16,15 @@ from torchspore.engine.tensor import frame
 _lock = threading.Lock()
 _seed: int | None = None
 _counts: dict[str, int] = {}
+SEED_FOR_ZERO = 87654321
+"""What MindSpore takes for the seed of the program where that is 0, because 0 stands for "not set" in its kernels."""
+
+LARGEST_SEED = 2**31 - 1
+KERNEL_SEED_STEP = 3528531795 ^ 3449720151
+
+kernel_seeds: dict[tuple[str, int], int] = {}
+"""The seed that the next operator of a kind (name, seed of its own) gets."""
+
 seedings = 0
 """How often `set_seed` was called: who keeps a seed of its own sees by it which came later."""
 
@@ -39,6 +48,7 @@ def set_seed(seed: int) -> None:
         _seed = seed
         seedings += 1
         _counts.clear()
+        kernel_seeds.clear()
     generators.seed_devices(seed)
     np.random.seed(seed % 2**32)
     random.seed(seed)
@@ -47,6 +57,19 @@ def set_seed(seed: int) -> None:
 def get_seed() -> int | None:
     """The seed in force, None when the streams come from the operating system."""
     return _seed
+
+
+def graph_seeds(op_seed: int, kernel_name: str) -> tuple[int, int]:
+    """The two seeds of an operator: the program's, and one made of `op_seed` that changes from use to use of `kernel_name`.
+
+    (0, 0), which lets a kernel choose, where neither seed is set.
+    """
+    program_seed = 0 if _seed is None else _seed or SEED_FOR_ZERO
+    if not program_seed and not op_seed:
+        return 0, 0
+    use_seed = kernel_seeds.get((kernel_name, op_seed), op_seed)
+    kernel_seeds[kernel_name, op_seed] = use_seed + KERNEL_SEED_STEP
+    return program_seed % LARGEST_SEED, use_seed % LARGEST_SEED
 
 
 def derive(purpose: str) -> int:

@@ -167,8 +167,8 @@ class _Region:
         for tensor, t in back:
             tensor._t = t
         held = [*self._inputs, *back, *self._seen.parameters()]
-        later_ones = self._ask(later, *[t for _, t in held])
-        again = Again()
+        later_ones = self._ask(later, *[t for _, t in held], *self._seen.draws)
+        again = Again(later_ones[len(held):])
         for (tensor, t), value in zip(held, later_ones):
             again.stand_for(tensor, (
                 value.detach().requires_grad_(t.requires_grad) if _has_gradient(t)
@@ -221,6 +221,14 @@ class First(Frame):
     def __init__(self) -> None:
         self._read: dict[int, tuple[TensorBase, torch.Tensor, torch.Tensor | None, int]] = {}
         self._attributes: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        self.draws: list[torch.Tensor] = []
+        """The states of operators' own generators before each draw."""
+
+    def draw(self, draw: Callable[[], Any], again: Callable[[torch.Tensor], Any]) -> Any:
+        """Keeps the state for the second run."""
+        values, state = super().draw(draw, again)
+        self.draws.append(state)
+        return values, state
 
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
         t = super().resolve(tensor)
@@ -262,9 +270,17 @@ def _assign(values: Sequence[tuple[Any, str, Any]]) -> None:
 class Again(Frame):
     """Hands out, in a region's second run, what it began with; what the run writes is seen by itself only."""
 
-    def __init__(self) -> None:
+    def __init__(self, draws: Sequence[torch.Tensor] = ()) -> None:
         self._values: dict[int, torch.Tensor] = {}
         self._kept: list[TensorBase] = []
+        self._draws = iter(draws)
+
+    def draw(self, draw: Callable[[], Any], again: Callable[[torch.Tensor], Any]) -> Any:
+        """The values of the first run. Raises RuntimeError where that drew less."""
+        state = next(self._draws, None)
+        if state is None:
+            raise RuntimeError("recompute: a region draws more random numbers when it runs again than before.")
+        return again(state), state
 
     def stand_for(self, tensor: TensorBase, t: torch.Tensor) -> None:
         """From now on `t` is what `tensor` holds."""

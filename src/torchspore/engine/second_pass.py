@@ -40,7 +40,7 @@ class Beginning(recompute.First):
     @contextmanager
     def again(self) -> Iterator[None]:
         """Where the call runs once more."""
-        around, second = frame(), recompute.Again()
+        around, second = frame(), recompute.Again(self.draws)
         for tensor, t in self.parameters():
             second.stand_for(tensor, t)
         now = recompute.asked(around, self._device, recompute.swap_state, self._random, self._device)

@@ -139,6 +139,10 @@ class Frame:
         """What to call for a function of the program's that an operator or transform calls."""
         return self.outer.callee(function) if self.outer is not None else function
 
+    def draw(self, draw: Callable[[], Any], again: Callable[[torch.Tensor], Any]) -> Any:
+        """Random values and the state that they were drawn from: `draw()`. Where a region runs again, `again(state)` of its first run."""
+        return self.outer.draw(draw, again) if self.outer is not None else draw()
+
     def follows_integers(self) -> None:
         """Is told before a gradient goes on through a cast to integers, which a part of a graph can't tell those around it."""
         if self.outer is not None:

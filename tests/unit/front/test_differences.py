@@ -235,10 +235,17 @@ def test_an_array_follows_every_assignment() -> None:
     assert array.tolist() == [5.0, 6.0] and value.asnumpy().tolist() == [1.0, 2.0]
 
 
-def test_seeds_of_dropout_are_told() -> None:
-    found = [ops.dropout(ops.ones(64), 0.5, True, 11).asnumpy().tolist() for _ in range(2)]
-    assert found[0] != found[1]
-    assert any("dropout(seed=11)" in line for line in effects.notes()["random numbers"])
+def test_seeds_of_dropout_start_streams_on_the_cpu_and_are_told_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    ms.set_seed(1)
+    seen = [ops.dropout(ops.ones(64), 0.5, True, 11).asnumpy().tolist() for _ in range(2)]
+    ms.set_seed(1)
+    assert seen[0] != seen[1] and seen == [ops.dropout(ops.ones(64), 0.5, True, 11).asnumpy().tolist() for _ in range(2)]
+    assert "random numbers" not in effects.notes()
+    monkeypatch.setattr("torchspore.mindspore.ops.dropouts._has_kernel", lambda x: False)
+    ops.dropout(ops.ones(64), 0.5, True, 11)
+    ops.Dropout(0.5, 3, 4)(ops.ones(64))
+    notes = effects.notes()["random numbers"]
+    assert any("dropout(seed=11)" in line for line in notes) and any("Dropout(Seed0=3, Seed1=4)" in line for line in notes)
 
 
 def test_less_bn_computes_every_batch_norm(mode: int) -> None:

@@ -10,6 +10,7 @@ import torch
 from mindspore import Tensor, nn, ops
 
 from torchspore.context import effects
+from torchspore.engine import generators
 from torchspore.engine.graph import dispatch
 from torchspore.engine.shard.pipelines import drawing
 
@@ -46,7 +47,7 @@ def trained(schedule: str = "1f1b", noise: Any = None, again: bool = False, is_c
     step = nn.TrainOneStepCell(parts, nn.Adam(net.trainable_params(), 1e-2)).set_train()
     x = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
     found = [float(step(Tensor(x), Tensor(x[::-1].copy()))) for _ in range(3)]
-    return [*found, float(torch.rand(()))], step
+    return [*found, float(torch.rand((), generator=generators.own()))], step
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -85,9 +86,14 @@ def test_draws_that_hang_on_values_are_said(monkeypatch: pytest.MonkeyPatch) -> 
 def test_states_are_those_of_the_draws() -> None:
     mask = '["bernoulli_.float", [{"shape": [64, 64], "dtype": "float32", "device": "cpu"}, 0.5], {}]'
     other = '["rand.default", [[63, 64]], {"device": {"text": "cpu"}}]'
-    torch.manual_seed(1)
+    generators.own().manual_seed(1)
+    with generators.lent():
+        _check_states(mask, other)
+    assert drawing.way(mask, "cpu") is not drawing._whole
+
+
+def _check_states(mask: str, other: str) -> None:
     found = drawing.ahead(f"{mask}\n{other}\n{mask}", "cpu")
     for at, state in enumerate(found):
-        assert torch.equal(torch.get_rng_state(), state)
+        assert torch.equal(generators.current_state(), state)
         torch.rand(63, 64) if at == 1 else torch.empty(64, 64).bernoulli_(0.5)
-    assert drawing.way(mask, "cpu") is not drawing._whole

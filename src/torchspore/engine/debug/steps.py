@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from torchspore.base.files import READ_ONLY, write_whole
-from torchspore.engine import generators, random, tree
+from torchspore.engine import generators, operator_streams, random, tree
 from torchspore.engine import tensor as engine
 from torchspore.engine.front import FRONT
 from torchspore.engine.shard.parted import own_part
@@ -335,7 +335,8 @@ def random_state(tensors: dict[str, torch.Tensor]) -> dict[str, Any]:
     tensors["random.numpy"] = torch.from_numpy(np.asarray(keys).astype(np.int64))
     version, state, next_gauss = python_random.getstate()
     tensors["random.python"] = torch.tensor(state, dtype=torch.int64)
-    return {"numpy": [int(position), int(has_gauss), float(gauss)], "python": [version, next_gauss], "streams": random.state()}
+    return {"numpy": [int(position), int(has_gauss), float(gauss)], "python": [version, next_gauss], "streams": random.state(),
+            "operators": operator_streams.as_json()}
 
 
 def restore_random(told: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:
@@ -349,6 +350,7 @@ def restore_random(told: dict[str, Any], tensors: dict[str, torch.Tensor]) -> No
     version, next_gauss = told["python"]
     python_random.setstate((version, tuple(tensors["random.python"].tolist()), next_gauss))
     random.restore(told["streams"])
+    operator_streams.restore_json(told.get("operators"))
 
 
 def bits(t: torch.Tensor) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine import generators, recurrent, tree
+from torchspore.engine import operator_streams, recurrent, tree
 from torchspore.engine.debug import where
 from torchspore.engine.graph.fx.aliasing import changing
 from torchspore.engine.private import is_operator
@@ -86,12 +86,14 @@ def _interpreted(local: LocalGraph, given: list[list[torch.Tensor]]) -> list[Any
 
 def _everywhere(mesh: Mesh, node: Node, values: dict[Node, list[Any]], seen: Callable[..., Any]) -> list[Any]:
     """An operator on each rank, the first as `seen` runs it; all draw the same random numbers."""
-    state, found = generators.current_state() if _may_draw(node.target) else None, []
+    state, found = torch.get_rng_state() if _may_draw(node.target) else None, []
+    streams = operator_streams.snapshot()
     target: Any = recurrent.KEEPING.get(node.target, node.target)  # type: ignore[call-overload]
     states = [(one, one.get_state()) for leaf in node.all_input_nodes if isinstance(one := values[leaf][0], torch.Generator)]
     for rank in range(mesh.count):
         if state is not None:
-            generators.go_on_from(state)
+            torch.set_rng_state(state)
+            operator_streams.restore(streams)
         for one, before in states:
             one.set_state(before)
         own = functools.partial(_of, values, rank)

@@ -10,6 +10,7 @@ from torchspore.context import effects
 from torchspore.engine import device
 from torchspore.engine.create import constant
 from torchspore.engine.generators import drawing
+from torchspore.engine.operator_streams import OperatorStream, dropped, of_function
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -20,30 +21,58 @@ def _note_seed(call: str) -> None:
 
 
 @op()
-@drawing
 def dropout(input: T, p: float = 0.5, training: bool = True, seed: int | None = None) -> T:
     """Each element 0 with probability `p`, the others divided by 1 - p, while `training`.
 
-    A `seed` starts no stream of its own: `set_seed` is what makes the numbers come again, and `explain` says so.
+    On the CPU, after `set_seed` or with a `seed`, each call has the mask of MindSpore 2.10. Elsewhere a `seed` starts no stream of its own,
+    and `explain` says so.
     """
     if seed is not None:
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise TypeError(f"seed={seed!r:.40}: expected an int, got {type(seed).__name__}.")
         if seed < 0:
             raise ValueError(f"seed={seed}: expected an int from 0 on.")
-        _note_seed(f"dropout(seed={seed})")
+        if not _has_kernel(input):
+            _note_seed(f"dropout(seed={seed})")
+    if not training or not _has_kernel(input) or not 0 <= p < 1:
+        return _torch_dropout(input, p, training)
+    return dropped(input, 1 - p, of_function("dropout", seed or 0))[0]
+
+
+@drawing
+def _torch_dropout(input: T, p: float, training: bool) -> T:
     return F.dropout(input, p, training)
 
 
+def _has_kernel(x: T) -> bool:
+    """Whether MindSpore's CPU kernel, whose numbers are known, would compute a dropout of `x`."""
+    return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float16, torch.float64, torch.bfloat16)
+
+
+@op()
+def _layer_dropout(x: T, keep_prob: float, stream: OperatorStream) -> T:
+    """x with each element kept with probability `keep_prob` and divided by it, by the generator of a layer."""
+    if not stream.is_seeded or not _has_kernel(x):
+        return _torch_dropout(x, 1 - keep_prob, True)
+    return dropped(x, keep_prob, stream)[0]
+
+
 @op(primitive="Dropout", init=("keep_prob", "Seed0", "Seed1"))
-@drawing
-def _dropout(x: T, keep_prob: float = 0.5, Seed0: int = 0, Seed1: int = 0) -> Any:
+def _dropout(x: T, keep_prob: float = 0.5, Seed0: Any = 0, Seed1: int = 0) -> Any:
     """The input with each element kept with probability `keep_prob` and divided by it, and the mask.
 
-    `Seed0` and `Seed1` start no stream of their own: `set_seed` is what makes the numbers come again, and `explain` says so.
+    On the CPU the seeds start a stream of the primitive's own, as in MindSpore 2.10. Elsewhere they do not, and `explain` says so.
     """
-    if Seed0 or Seed1:
-        _note_seed(f"Dropout(Seed0={Seed0}, Seed1={Seed1})")
+    if isinstance(Seed0, OperatorStream):
+        if _has_kernel(x):
+            out, mask = dropped(x, keep_prob, Seed0)
+            return out, mask.to(x.dtype)
+        _note_seed(f"Dropout(Seed0={Seed0.seeds[0]}, Seed1={Seed1})")  # type: ignore[index]
+    return _torch_dropout_and_mask(x, keep_prob)
+
+
+@drawing
+def _torch_dropout_and_mask(x: T, keep_prob: float) -> tuple[T, T]:
     mask = torch.rand_like(x) < keep_prob
     return x * mask / keep_prob, mask.to(x.dtype)
 

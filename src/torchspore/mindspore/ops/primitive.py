@@ -10,6 +10,7 @@ from torchspore.base.text import one_of, short
 from torchspore.context import effects
 from torchspore.context.store import STORE
 from torchspore.engine import counters, process
+from torchspore.engine.operator_streams import OperatorStream
 from torchspore.engine.streams import Stream
 from torchspore.engine.tensor import frame
 from torchspore.mindspore.ops import strategy_checks
@@ -275,8 +276,10 @@ def _wrong_constructor_call(name: str, constructor: inspect.Signature, args: tup
     return TypeError(f"{name}({arguments}): expected {name}{bare}.".replace("=torch.", "=mindspore."))
 
 
-def _start_stream(arguments: dict[str, Any]) -> None:
-    """Replace a seed among a primitive's arguments by the stream of random numbers that it starts."""
+def _start_stream(name: str, arguments: dict[str, Any]) -> None:
+    """Replace a seed among the arguments of the primitive `name` by the stream of random numbers that it starts."""
+    if name == "Dropout" and isinstance(arguments["Seed0"], int) and (arguments["Seed0"] or arguments["Seed1"]):
+        arguments["Seed0"] = OperatorStream((arguments["Seed0"], int(arguments["Seed1"])))
     seed = arguments.get("seed")
     if isinstance(seed, int) and seed >= 0:
         arguments["seed"] = Stream(seed, arguments.get("seed2", arguments.get("offset", 0)))
@@ -331,7 +334,7 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
             Primitive.add_prim_attr(self, key, value)
         self._arguments = {**bound.arguments, **arguments}
         self._frame_of_creation = None if frame() is None else id(frame())
-        _start_stream(self._arguments)
+        _start_stream(name, self._arguments)
 
     def add_prim_attr(self: Any, key: str, value: Any) -> Primitive:
         """Set the attribute `key`. An argument of the constructor is checked as there, and acts from the next call on."""
@@ -339,7 +342,7 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
             argument = check_argument(key, value)
             _announce_change(self, key)
             self._arguments[key] = argument
-            _start_stream(self._arguments)
+            _start_stream(name, self._arguments)
         return Primitive.add_prim_attr(self, key, value)
 
     def __setattr__(self: Any, key: str, value: Any) -> None:

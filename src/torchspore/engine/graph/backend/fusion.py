@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine import tree
+from torchspore.engine import operator_streams, tree
 from torchspore.engine.graph.backend import autotune_cache, eager_codegen, inductor, measuring
 from torchspore.engine.graph.fx.aliasing import is_view
 from torchspore.engine.graph.fx.fingerprint import of_text, signature
@@ -192,7 +192,7 @@ def _known(key: str, like: Like, level: str, total: float) -> inductor.Kernel | 
 
 
 def _measured(like: Like, key: str, level: str, total: float) -> inductor.Kernel | None:
-    with without_modes(), torch.no_grad(), torch.random.fork_rng():
+    with without_modes(), torch.no_grad(), operator_streams.kept_apart():
         like.inputs = [_values(node.meta["val"]) for node in like.part.graph.nodes if node.op == "placeholder"]
         like.seconds = measuring.seconds({"operators": eager_codegen.compile(like.part)}, like.inputs, _TURNS)["operators"]
         if like.seconds < SHORTEST or like.seconds * len(like.clusters) < SHARE * total:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from torchspore.base.during import during
+from torchspore.engine import operator_streams
 from torchspore.engine.graph.fx.made_up import extent
 from torchspore.engine.memory import counter
 
@@ -30,7 +31,7 @@ class Unrunnable(RuntimeError):
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Puts torch's random state back, and lets no limit of memory count what is taken inside."""
-    with counter.aside(), torch.random.fork_rng(), torch.no_grad():
+    with counter.aside(), operator_streams.kept_apart(), torch.no_grad():
         yield
 
 

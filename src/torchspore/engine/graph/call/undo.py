@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine import generators, tree
+from torchspore.engine import generators, operator_streams, tree
 from torchspore.engine.debug import printing
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.control import execution as control
@@ -49,9 +49,10 @@ class Undo:
                 copies = [torch.empty_like(t) for t in tensors]
                 torch._foreach_copy_(copies, [t.detach() for t in tensors])
         states = [(generator, generator.get_state()) for generator in map(generators.of_device, self._devices)]
+        streams = operator_streams.snapshot() if states else None
         if self._prints:
             printing.hold()
-        return tensors, copies, states
+        return tensors, copies, states, streams
 
     def end(self) -> None:
         """Is told that the graph has run."""
@@ -60,7 +61,7 @@ class Undo:
 
     def back(self, aside: Any, runs_again: bool) -> None:
         """Puts everything back; what was to be printed is not where PyNative runs the call again, which prints it."""
-        tensors, copies, states = aside
+        tensors, copies, states, streams = aside
         if self._prints:
             (printing.drop if runs_again else printing.release)()
         with torch.no_grad():
@@ -68,6 +69,8 @@ class Undo:
                 tensor.detach().copy_(copy)
         for generator, state in states:
             generator.set_state(state)
+        if streams is not None:
+            operator_streams.restore(streams)
 
 
 Nested = Mapping[Node, list[Node]]

@@ -38,6 +38,7 @@ from torchspore.engine.graph.capture.value_kinds import (
     is_settled,
     slots_of,
 )
+from torchspore.engine.operator_streams import OperatorStream
 from torchspore.engine.tensor import TensorBase
 
 __all__ = ["CACHED", "MISSING", "Node", "Object", "Unwatchable", "Walk", "constant", "is_constant", "is_settled"]
@@ -143,7 +144,7 @@ _MAKERS: list[tuple[tuple[type, ...], Callable[[Any], Any]]] = [
 
 
 _KINDS: list[tuple[Any, Callable[[Any, Callable[[Any], Node]], Node]]] = [
-    (_RANDOM, Draws), (contextvars.ContextVar, Variable), (CACHED, Cached),
+    (_RANDOM, Draws), (OperatorStream, lambda value, take: Node(value)), (contextvars.ContextVar, Variable), (CACHED, Cached),
 ]
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine import operator_streams
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners, writes
 from torchspore.engine.graph.fx.exchanges import is_exchange, is_wait
@@ -70,6 +71,8 @@ def _is_unknown(node: Node) -> bool:
     if node.op == "output":
         return True
     if node.op != "call_function" or node.target is operator.getitem or node.meta.get(marks.IS_KERNEL):
+        return False
+    if node.target in (operator_streams.KEEP_MASK, operator_streams.KEEP_MASK_AGAIN):
         return False
     return not is_operator(node.target) or node.target.namespace == "torchspore"
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine import operator_streams
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.backend import autotune_cache, eager_codegen, inductor, kernel_operators, measuring
 from torchspore.engine.graph.fx.fingerprint import of_text, signature
@@ -91,7 +92,7 @@ def _is_faster(part: Module, kernel: inductor.Kernel, key: str) -> bool:
     """Whether the kernel needs less time than its operators, measured once for clusters that are alike."""
     known = autotune_cache.find(key)
     if known is None:
-        with without_modes(), torch.no_grad(), torch.random.fork_rng():
+        with without_modes(), torch.no_grad(), operator_streams.kept_apart():
             inputs = [_values(node.meta["val"]) for node in part.graph.nodes if node.op == "placeholder"]
             ways = {"operators": eager_codegen.compile(part), "kernel": kernel}
             for way in ways.values():

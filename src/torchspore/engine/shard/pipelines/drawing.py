@@ -16,7 +16,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.context import effects
-from torchspore.engine import tree
+from torchspore.engine import generators, operator_streams, tree
 from torchspore.engine.defining import define
 from torchspore.engine.graph import marks
 from torchspore.engine.private import is_operator
@@ -60,6 +60,8 @@ def noted(graph: torch.fx.Graph) -> Draws:
             states[node] = at
         elif node.target is swap_state:
             states[node], at = at, states[node.args[0]]
+        elif node.target is operator_streams.KEEP_MASK and operator_streams.is_of_layer(node.args[0]):
+            pass                                    # each layer has a stream of its own, in which no other stage draws
         elif _draws(node):
             text = _text(node)
             device = next(str(t.device) for t in tree.leaves([node.meta["val"]]) if isinstance(t, torch.Tensor))
@@ -77,9 +79,8 @@ def noted(graph: torch.fx.Graph) -> Draws:
         return Draws(why=found.why)
     for node, place in marked.items():
         node.meta[PLACE] = place
-    if marked:
-        for node in reversed(list(states)):
-            graph.erase_node(node)
+    for node in reversed(list(states)):
+        graph.erase_node(node)
     return found
 
 
@@ -192,17 +193,17 @@ def _drawn(text: str, is_single: bool) -> None:
 @functools.cache
 def way(text: str, device: str) -> Callable[[str], None]:
     """The shortest way to move the generator as far as a draw does; tried once, from two states."""
-    before = random_state(device)
+    before = generators.current_state(device)
     for one in (_single, _words) if device == "cpu" else (_single,):
         starts = []
         for _ in range(2):
-            start, ends = random_state(device), []
+            start, ends = generators.current_state(device), []
             for drawn in (one, _whole):
-                swap_state(start, device)
+                generators.go_on_from(start, device)
                 drawn(text)
-                ends.append(random_state(device))
+                ends.append(generators.current_state(device))
             starts.append(torch.equal(*ends))
-        swap_state(before, device)
+        generators.go_on_from(before, device)
         if all(starts):
             return one
     return _whole
@@ -210,17 +211,17 @@ def way(text: str, device: str) -> Callable[[str], None]:
 
 def _states(draws: str, device: str) -> torch.Tensor:
     """The state before each draw, and the one after all; the generator is left as it was."""
-    start = random_state(device)
+    start = generators.current_state(device)
     found = [start]
     for text in draws.split("\n"):
         way(text, device)(text)
-        found.append(random_state(device))
-    swap_state(start, device)
+        found.append(generators.current_state(device))
+    generators.go_on_from(start, device)
     return torch.stack(found)
 
 
 def _taken_up(states: torch.Tensor, place: int, device: str) -> None:
-    swap_state(states[place].clone(), device)                # torch reads a view from the beginning of its memory
+    generators.go_on_from(states[place].clone(), device)                # torch reads a view from the beginning of its memory
 
 
 def _form(draws: str, device: str) -> torch.Tensor:
@@ -229,7 +230,7 @@ def _form(draws: str, device: str) -> torch.Tensor:
 
 @functools.cache
 def _size(device: str) -> int:
-    return random_state(device).numel()
+    return generators.current_state(device).numel()
 
 
 _DRAWS = (torch.Tag.nondeterministic_seeded,)

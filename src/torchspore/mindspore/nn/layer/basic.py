@@ -4,12 +4,15 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.engine import dtypes
+from torchspore.engine.operator_streams import OperatorStream
 from torchspore.errors import NameRefused
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer
 from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.seed import _get_graph_seed
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
+from torchspore.mindspore.ops import dropouts
 from torchspore.mindspore.ops.linear_algebra import dense_layer
 from torchspore.mindspore.ops.primitive import check_kinds
 
@@ -61,7 +64,7 @@ class Dropout(Cell):
     `p` is the share dropped; the first positional argument is the share *kept*, as in 1.x. Raises ValueError outside of their ranges.
     """
 
-    dropout = Part(lambda cell: ops.Dropout(cell.keep_prob if cell.p is None else 1 - cell.p))
+    dropout = Part(lambda cell: ops.Dropout(cell.keep_prob if cell.p is None else 1 - cell.p, *cell._stream_.seeds))
 
     def __init__(self, keep_prob: float = 0.5, p: float | None = None, dtype: Any = dtypes.float32) -> None:
         super().__init__()
@@ -75,13 +78,13 @@ class Dropout(Cell):
         elif not 0 <= p < 1:
             raise ValueError(f"Dropout(p={p}): expected a number from 0 to below 1.")
         self.keep_prob, self.p = keep_prob, p
+        self._stream_ = OperatorStream(_get_graph_seed(0, "dropout"))
 
     def construct(self, x: Any) -> Any:
         """x with elements dropped while training, else x."""
-        drop = self.p if self.p is not None else 1 - self.keep_prob
-        if not self.training or drop == 0:
+        if not self.training or self.keep_prob == 1 or self.p == 0:
             return x
-        return ops.dropout(x, drop)
+        return dropouts._layer_dropout(x, self.keep_prob if self.p is None else 1.0 - self.p, self._stream_)
 
     def extend_repr(self) -> str:
         return f"keep_prob={self.keep_prob}" if self.p is None else f"p={self.p}"
