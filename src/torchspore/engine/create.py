@@ -147,7 +147,7 @@ def host(tensor: TensorBase) -> torch.Tensor:
     """
     around = frame()
     t = tensor._t if around is None else around.host(tensor)
-    if private.is_transformed(t):
+    if private.is_wrapped(t):
         if private.is_batched(t):
             line = user_line()
             raise ValueError(message(
@@ -164,7 +164,7 @@ def to_print(tensor: TensorBase) -> np.ndarray[Any, Any]:
     """The values as a NumPy array for a text of them; inside of `vmap` those of all rows."""
     around = frame()
     t = tensor._t if around is None else around.host(tensor)
-    if not private.is_transformed(t):
+    if not private.is_wrapped(t):
         return array_of(t)
     with private.no_transforms():
         return array_of(private.outside_of_transforms(t).detach())

@@ -342,21 +342,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def outside_of_transforms(t: torch.Tensor) -> torch.Tensor:
     """The values of a tensor that one of `torch.func`'s transforms has kept inside of itself."""
-    while torch._C._functorch.is_functorch_wrapped_tensor(t):
+    while is_wrapped(t):
         t = torch._C._functorch.get_unwrapped(t)
     return t
 
 
-def is_transformed(t: torch.Tensor) -> bool:
-    """Whether one of `torch.func`'s transforms has wrapped a tensor."""
-    return torch._C._functorch.is_functorch_wrapped_tensor(t)
-
-
 def is_batched(t: torch.Tensor) -> bool:
     """Whether a tensor stands for the rows of several, inside of `vmap`."""
-    while is_transformed(t) and not torch._C._functorch.is_batchedtensor(t):
+    while is_wrapped(t) and not torch._C._functorch.is_batchedtensor(t):
         t = torch._C._functorch.get_unwrapped(t)
-    return is_transformed(t)
+    return is_wrapped(t)
 
 
 @contextmanager
@@ -490,9 +485,8 @@ def stop_processes(keys: list[str]) -> None:
 
 __all__ = [
     "add_all", "allocator_settings", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor",
-    "FakeTensorMode", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "graph_module",
-    "has_operator", "in_transform", "inductor", "is_of_compiler",
-    "is_operator", "kernel_of", "lazy_graphs", "load_for_symbols", "log_softmax", "make_fx", "modes_of_now", "multiply_all",
+    "FakeTensorMode", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "graph_module", "has_operator", "in_transform", "inductor",
+    "is_of_compiler", "is_operator", "kernel_of", "lazy_graphs", "load_for_symbols", "log_softmax", "make_fx", "modes_of_now", "multiply_all",
     "next_sequence_number", "no_transforms", "NoCompiler", "onednn_linear", "outside_of_transforms", "pop_mode", "profile_events",
     "proxy_of", "push_mode", "quick_mark", "set_allocator_settings", "sizes_as_symbols", "softmax", "standard_gamma", "track_tensor_tree",
     "when_initialized", "without_modes", "written", "zero_all",
