@@ -486,10 +486,10 @@ def stop_processes(keys: list[str]) -> None:
 __all__ = [
     "add_all", "allocator_settings", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor",
     "FakeTensorMode", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "graph_module", "has_operator", "in_transform", "inductor",
-    "is_of_compiler", "is_operator", "kernel_of", "lazy_graphs", "load_for_symbols", "log_softmax", "make_fx", "modes_of_now", "multiply_all",
-    "next_sequence_number", "no_transforms", "NoCompiler", "onednn_linear", "outside_of_transforms", "pop_mode", "profile_events",
-    "proxy_of", "push_mode", "quick_mark", "set_allocator_settings", "sizes_as_symbols", "softmax", "standard_gamma", "track_tensor_tree",
-    "when_initialized", "without_modes", "written", "zero_all",
+    "is_of_compiler", "is_operator", "kernel_of", "lazy_graphs", "load_for_symbols", "log_softmax", "make_fx", "modes_of_now",
+    "multiply_all", "next_sequence_number", "no_transforms", "NoCompiler", "onednn_linear", "outside_of_transforms", "pop_mode",
+    "profile_events", "proxy_of", "push_mode", "quick_mark", "set_allocator_settings", "sizes_as_symbols", "softmax", "standard_gamma",
+    "track_tensor_tree", "when_initialized", "without_modes", "written", "zero_all",
 ]
 
 
