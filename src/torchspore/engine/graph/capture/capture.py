@@ -16,7 +16,7 @@ import torch
 
 from torchspore.base import beside
 from torchspore.engine import tree
-from torchspore.engine.graph.capture import dynamic_shapes, scalar_inputs
+from torchspore.engine.graph.capture import constant_arrays, dynamic_shapes, scalar_inputs
 from torchspore.engine.graph.capture.dynamic_shapes import Axes
 from torchspore.engine.graph.capture.iterators import holds_iterator, settled
 from torchspore.engine.graph.capture.results import Results
@@ -176,7 +176,11 @@ class Capture(Frame):
         if isinstance(data, np.ndarray):
             found = self.watch.arrays.get(id(data))
             if found is None:
-                raise Refusal("makes a Tensor of a NumPy array that is computed in the call", kind=Kind.MAKES_TENSOR)
+                if not constant_arrays.is_constant():
+                    raise Refusal("makes a Tensor of a NumPy array that is computed in the call", kind=Kind.MAKES_TENSOR)
+                with without_modes():
+                    values = make(data)
+                return self._lifted_values(lambda: values)
             return self._lifted_values(lambda: make(found()))
         if isinstance(data, (list, tuple)) and _has_array(data):
             raise Refusal("makes a Tensor of NumPy arrays that are computed in the call", kind=Kind.MAKES_TENSOR)
