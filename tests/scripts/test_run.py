@@ -214,3 +214,20 @@ def test_calls_of_ours_are_folded_and_a_fault_has_one_hint(run: Callable[..., Ru
     ]
     whole = run("run", "train.py", extra={"TORCHSPORE_TRACEBACK": "full"})
     assert "cell.py" in whole.err and "cell.py" not in found.err
+
+
+@pytest.mark.parametrize("words", [["context"], ["run", "-c", "for i in range(99999): print(i)"], ["explain", "-c", "print('x' * 99999)"]])
+def test_a_reader_that_has_seen_enough_ends_the_command_quietly(words: list[str]) -> None:
+    command = [sys.executable, "-m", "torchspore", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.read(1)
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141
+
+
+def test_another_broken_pipe_is_an_error_of_the_program(run: RunFixture, tmp_path: Path) -> None:
+    write(tmp_path, "pipe.py", "import os\nr, w = os.pipe()\nos.close(r)\nos.write(w, b'x')\n")
+    ended = run("run", "pipe.py")
+    assert ended.code == 1 and "BrokenPipeError" in ended.err

@@ -68,7 +68,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if command == "explain":
         # Not a module of its own: the store reads the environment when it is imported, after --device has written into that.
         command, words = "run", ["--explain", *words]
-    result: int | None = importlib.import_module(f"torchspore.cli.{command}").run(words)
+    try:
+        result: int | None = importlib.import_module(f"torchspore.cli.{command}").run(words)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        from torchspore.cli import output
+
+        if not output.has_lost_reader():
+            raise
+        return output.discard()
     return result or 0
 
 

@@ -18,7 +18,7 @@ import torchspore
 from torchspore import alias
 from torchspore.base import faults, tracebacks
 from torchspore.base.text import with_hint
-from torchspore.cli import notebooks
+from torchspore.cli import notebooks, output
 
 REFUSED = 2
 INTERRUPTED = 128 + signal.SIGINT
@@ -114,15 +114,24 @@ def _guarded(body: Callable[[], object], argv: list[str], first_path: str) -> in
         _flush()
         print(f"interrupted at {_last_line(error.__traceback__)}", file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError as error:
+        if not output.has_lost_reader():
+            return _report(error)
+        return output.discard()
     except BaseException as error:
-        global last_error
-        last_error = error
-        _flush()
-        faults.tell(error)
-        _show(error)
-        return 1
+        return _report(error)
     _flush()
     return 0
+
+
+def _report(error: BaseException) -> int:
+    """Print the error with which the program ended. Return the exit code."""
+    global last_error
+    last_error = error
+    _flush()
+    faults.tell(error)
+    _show(error)
+    return 1
 
 
 def _flush() -> None:

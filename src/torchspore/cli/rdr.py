@@ -1,7 +1,6 @@
 """`torchspore rdr show DIR`: says what a record of the recorder of running data tells."""
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 
@@ -42,10 +41,7 @@ def run(words: Sequence[str]) -> int:
     text = reading.shown(record, operators, with_stacks)
     if len(found) > 1:
         text += f"\n\nother records: {', '.join(other.stamp for other in found[-9:] if other is not record)}"
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:                        # `| head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    print(text)
     return 0
 
 
