@@ -31,6 +31,7 @@ def files() -> dict[Path, str]:
         ROOT / "README.md": generate_names_page.readme(ROOT / "README.md"),
         ROOT / "mindspore-stubs/mindspore-stubs/context.pyi": generate_stubs.context(),
         ROOT / "mindspore-stubs/mindspore-stubs/__init__.pyi": generate_stubs.package(),
+        ROOT / "mindspore-stubs/modules.txt": generate_stubs.modules(),
     }
 
 

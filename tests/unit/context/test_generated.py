@@ -23,6 +23,7 @@ ms.set_context(mode="graph")
 ms.set_context(device_target="TPU")
 ms.set_context(jit_config={"jit_level": "O9"})
 size: str = ms.get_context("max_device_memory")
+ms.get_context("modee")
 """
 
 
@@ -36,8 +37,18 @@ def test_a_type_checker_flags_wrong_keys_and_values(tmp_path: Path) -> None:
     errors = [line for line in ran.stdout.splitlines() if ": error: " in line]
     assert [(line.split(":")[1], line.rpartition("[")[2]) for line in errors] == [
         ("7", "call-arg]"), ("8", "arg-type]"), ("9", "arg-type]"), ("10", "typeddict-item]"), ("11", "assignment]"),
+        ("12", "call-overload]"),
     ], ran.stdout + ran.stderr
     assert 'did you mean "mode"' in errors[0]
+
+
+def test_the_wheel_of_the_stubs_covers_every_module_that_programs_import() -> None:
+    stubs = set((STUBS.parent / "modules.txt").read_text(encoding="utf-8").splitlines())
+    assert stubs >= {
+        "nn/__init__.pyi", "dataset/__init__.pyi", "dataset/vision/__init__.pyi", "ops/operations/__init__.pyi", "train/__init__.pyi",
+        "common/initializer/__init__.pyi", "mint/nn/functional.pyi", "nn/layer/basic.pyi",
+    }
+    assert "context.pyi" not in stubs                                # it has a stub with types
 
 
 def test_generated_files_are_fresh() -> None:
