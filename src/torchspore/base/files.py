@@ -27,11 +27,11 @@ def whole_file(path: Path, mode: int | None = None, durable: bool = False, sweep
     """A file to write that takes the place of `path` when the block has ended; an error or Ctrl-C leaves what was there before.
 
     The temporary name beside it is nobody else's and no link is followed. `mode` are the permissions (0600 where none are given).
-    With `durable` it is on the disk before it takes its place. What a killed process left of the same file goes, where it
-    `sweeps` (a look through the folder). Raises OSError.
+    With `durable` it is on the disk before it takes its place. If it `sweeps`, it removes the temporary files that killed processes left in
+    the folder, whatever file they were for: a program that is killed while it saves step 5 saves step 6 next. Raises OSError.
     """
     if sweeps:
-        sweep(path.parent, path.name)
+        sweep(path.parent, "")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{_end_of(path.name)}.{_machine()}-{os.getpid()}.", suffix=".tmp")
     try:
         with open(temporary, "wb", opener=lambda *_: handle) as file:     # a file that knows its name, for libraries that want one
@@ -95,18 +95,27 @@ def _end_of(name: str) -> str:
 
 @functools.cache
 def _machine() -> str:
-    """A short name for this machine: a folder may be shared, and the processes of another one can't be seen."""
-    return f"{zlib.crc32(platform.node().encode()):08x}"
+    """Return a short name for this machine and its space of process numbers: in a shared folder, another one's processes can't be seen."""
+    try:
+        processes = os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        processes = 0
+    return f"{zlib.crc32(f'{platform.node()} {processes}'.encode()):08x}"
 
 
 def _is_alive(process: int) -> bool:
+    """Return whether a process runs. One that has ended and that its parent has not asked about yet (a zombie) does not."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
     except OSError:
         return True
-    return True
+    try:
+        state = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[0]
+    except (OSError, IndexError):
+        return True
+    return state not in (b"Z", b"X")
 
 
 def _sync_folder(folder: Path) -> None:
