@@ -17,7 +17,7 @@ from torchspore.engine import rows as rows_module
 from torchspore.engine.gradient_errors import in_the_users_words
 from torchspore.engine.memory import limit, offload
 from torchspore.engine.tensor import Composite, Frame, TensorBase, frame, raw, tensors, transform, wrap
-from torchspore.engine.versions import Versions, base_of, renamed
+from torchspore.engine.versions import Extent, Versions, base_of, renamed
 
 watcher: Any = None
 """`engine.parallel.overlap`, once somebody sums gradients over several processes: it sees them while they are computed."""
@@ -131,6 +131,13 @@ class GradFrame(Frame):
 
     def origin(self, base: torch.Tensor) -> torch.Tensor:
         return super().origin(base if self._versions is None else self._versions.origin(base))
+
+    def extent(self, t: torch.Tensor) -> Extent:
+        if self.outer is None:
+            return super().extent(t)
+        base = base_of(t)
+        key, start = self.outer.extent(base if self._versions is None else self._versions.origin(base))
+        return key, start + t.storage_offset() - base.storage_offset()
 
     def forget(self, base: torch.Tensor, reason: BaseException) -> None:
         if self._versions is None:

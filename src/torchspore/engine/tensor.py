@@ -14,6 +14,7 @@ import torch
 
 from torchspore.engine import counters, tree
 from torchspore.engine.memory import counter
+from torchspore.engine.versions import Extent, base_of
 
 active = 0
 """How many frames are open in all threads, and what else wants to see every operator: one plain integer on the hot path, the
@@ -106,6 +107,14 @@ class Frame:
     def origin(self, base: torch.Tensor) -> torch.Tensor:
         """The memory that `base`, a torch tensor that is no view, is a version of."""
         return self.outer.origin(base) if self.outer is not None else base
+
+    def extent(self, t: torch.Tensor) -> Extent:
+        """Return the memory that `t` shows, as `origin` names it, and where `t` begins in it, in elements.
+
+        A view that is an input of a part of a graph shows the memory around that part, and begins there where the outer tensor does.
+        """
+        base = base_of(t)
+        return self.origin(base), t.storage_offset() - base.storage_offset()
 
     def aliases(self, base: torch.Tensor) -> list[tuple[torch.Tensor, BaseException]]:
         """The memory that may be the same as that of `base`, as a Tensor decides when a graph runs, and what to raise where it is read."""

@@ -23,6 +23,10 @@ def renamed(t: torch.Tensor) -> torch.Tensor:
     return torch.ops.aten._unsafe_view.default(t, t.shape)
 
 
+Extent = tuple[torch.Tensor, Any]
+"""Memory, and the element of it with which a tensor begins: an int, or a symbol where a length is open."""
+
+
 class _Memory:
     """One piece of memory: its newest version, or why that is not known."""
 
@@ -53,42 +57,42 @@ class Versions:
         memory = self._memory(base)
         return base if memory is None else memory.first
 
-    def read(self, t: torch.Tensor, key: torch.Tensor | None = None) -> torch.Tensor:
-        """What `t` shows now; `key` is the memory that it shows, where that is not its base here.
+    def read(self, t: torch.Tensor, extent: Extent | None = None) -> torch.Tensor:
+        """What `t` shows now; `extent` is the memory that it shows and where it begins there, if the memory is not its base here.
 
         Raises the reason given to `forget` where that is not known.
         """
-        base = base_of(t)
-        memory = self._memory(base if key is None else key)
+        base, start = _extent(t) if extent is None else extent
+        memory = self._memory(base)
         if memory is None:
             return t
         if memory.unknown is not None:
             raise memory.unknown
-        return _shown(memory.newest, t, base)
+        return _shown(memory.newest, t, start)
 
     def begin(self, base: torch.Tensor, value: torch.Tensor) -> None:
         """Says that the memory of `base` has the values of `value` now."""
         self._register(base, value).newest = value
         self._memories[id(value)] = weakref.ref(value), self._memories[id(base)][1]
 
-    def replace(self, t: torch.Tensor, value: torch.Tensor, key: torch.Tensor | None = None) -> None:
+    def replace(self, t: torch.Tensor, value: torch.Tensor, extent: Extent | None = None) -> None:
         """Gives all of `t` the values of `value`, which has its shape and dtype."""
-        base = base_of(t)
-        if t is base:
+        base, start = _extent(t) if extent is None else extent
+        if _is_all(t, base, start):
             has_same_layout = value.stride() == t.stride() and not _overlaps(value)
-            self._enter(base if key is None else key, renamed(value) if has_same_layout else _copied(value, t))
+            self._enter(base, renamed(value) if has_same_layout else _copied(value, t))
             return
-        self.change(t, lambda part: part.copy_(value), key)
+        self.change(t, lambda part: part.copy_(value), extent)
 
-    def change(self, t: torch.Tensor, write: Callable[[torch.Tensor], Any], key: torch.Tensor | None = None) -> None:
+    def change(self, t: torch.Tensor, write: Callable[[torch.Tensor], Any], extent: Extent | None = None) -> None:
         """Lets `write` write in place into a new version of what `t` shows."""
-        base = base_of(t)
-        memory = self._memory(base if key is None else key)
+        base, start = _extent(t) if extent is None else extent
+        memory = self._memory(base)
         if memory is not None and memory.unknown is not None:
             raise memory.unknown
         new = _copied(base if memory is None else memory.newest, base)
-        write(_shown(new, t, base))
-        self._enter(base if key is None else key, new)
+        write(_shown(new, t, start))
+        self._enter(base, new)
 
     def forget(self, base: torch.Tensor, reason: BaseException) -> None:
         """Says that the values of the memory of `base` are not known from now on: reading them raises `reason`."""
@@ -146,10 +150,19 @@ def _overlaps(t: torch.Tensor) -> bool:
     return any(stride == 0 and length > 1 for stride, length in zip(t.stride(), t.shape))
 
 
-def _shown(version: torch.Tensor, t: torch.Tensor, base: torch.Tensor) -> torch.Tensor:
-    """The part of `version` that `t` shows of its `base`."""
-    if base.requires_grad and not t.requires_grad:
+def _shown(version: torch.Tensor, t: torch.Tensor, start: Any) -> torch.Tensor:
+    """The part of `version` that `t` shows, which begins at element `start` of the memory."""
+    if not t.requires_grad and version.requires_grad and base_of(t).requires_grad:
         version = version.detach()
-    if t is base or (t.shape == base.shape and t.stride() == base.stride()):
+    if _is_all(t, version, start):
         return version
-    return torch.as_strided(version, t.shape, t.stride(), t.storage_offset() - base.storage_offset())
+    return torch.as_strided(version, t.shape, t.stride(), start)
+
+
+def _is_all(t: torch.Tensor, memory: torch.Tensor, start: Any) -> bool:
+    return start == 0 and t.shape == memory.shape and t.stride() == memory.stride()
+
+
+def _extent(t: torch.Tensor) -> Extent:
+    base = base_of(t)
+    return base, t.storage_offset() - base.storage_offset()

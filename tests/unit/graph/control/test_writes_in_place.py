@@ -165,6 +165,24 @@ def in_a_while(x):
     return (b * b).sum()
 
 
+def view_in_nested_parts(x):
+    """A view that a loop hands to a branch inside of a branch begins where it did."""
+    b, n, i = x * 1, 0, Tensor(0)
+    v = b[1:]
+    while i < 2:
+        i = i + 1
+        v.mul_(0.5)
+    if b.sum() > 0.5:
+        x = x * 1
+    elif x.sum() > 3:
+        if n < 0:
+            return x.sum()
+    else:
+        b[b > 1] = 0.5
+        v[0] = b[0] * b[2]
+    return (b * b).sum() + (v * v).sum() + x.sum()
+
+
 def in_a_counted_loop(x):
     b = x * 1
     for _ in range((x > 0).sum()):
@@ -205,7 +223,7 @@ def early(x):
 
 FUNCTIONS = [
     element, mask, sum_in_place, method, alias, view, base_of_a_view, called, exchanged, both_ways, deep, made_on_the_way, in_a_for,
-    in_a_while, in_a_counted_loop, with_jumps, early,
+    in_a_while, view_in_nested_parts, in_a_counted_loop, with_jumps, early,
 ]
 
 

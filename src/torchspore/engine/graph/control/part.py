@@ -42,7 +42,7 @@ from torchspore.engine.private import (
     without_modes,
 )
 from torchspore.engine.tensor import TensorBase, raw, tensors, wrap
-from torchspore.engine.versions import Versions, base_of, renamed
+from torchspore.engine.versions import Extent, Versions, base_of, renamed
 
 DEEPEST = 24
 """So deep branches and loops nest in one graph, those of called functions counted in. What is deeper calls itself without end: both ways
@@ -129,9 +129,9 @@ class Part(Capture):
             return self._versions.read(tensor._t)
         if self._written or self._versions.has_any():
             t = self._outside(lambda: raw(tensor))
-            key = self.outer.origin(base_of(t))  # type: ignore[union-attr]
+            key, start = self.outer.extent(t)  # type: ignore[union-attr]
             if self._versions.has(key):
-                return self._versions.read(t, key)
+                return self._versions.read(t, (key, start))
         return super().resolve(tensor)
 
     def _lift(self, source: Any, t: torch.Tensor) -> int:
@@ -184,42 +184,45 @@ class Part(Capture):
         if not self._records:
             super().write(tensor, value)
             return
-        t, key = self._begin_write(tensor)
-        here = self._versions.read(t, key)
+        t, extent = self._begin_write(tensor)
+        here = self._versions.read(t, extent)
         value = value.expand(here.shape).to(here.dtype)
         is_parameter = getattr(tensor, "__parameter__", False)
-        self._versions.replace(t, assigned(here, value.detach().clone()) if is_parameter else value.clone(), key)
-        self._end_write(key)
+        self._versions.replace(t, assigned(here, value.detach().clone()) if is_parameter else value.clone(), extent)
+        self._end_write(extent[0])
 
     def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
         if not self._records:
             super().modify(tensor, change)
             return
-        t, key = self._begin_write(tensor)
+        t, extent = self._begin_write(tensor)
         if getattr(tensor, "__parameter__", False):
-            here = self._versions.read(t, key)
+            here = self._versions.read(t, extent)
             value = here.detach().clone()
             with torch.no_grad():
                 change(value)
-            self._versions.replace(t, assigned(here, value), key)
+            self._versions.replace(t, assigned(here, value), extent)
         else:
-            self._versions.change(t, change, key)
-        self._end_write(key)
+            self._versions.change(t, change, extent)
+        self._end_write(extent[0])
 
-    def _begin_write(self, tensor: TensorBase) -> tuple[torch.Tensor, torch.Tensor]:
-        """(The torch tensor whose geometry counts, the memory that is written); that of the frames around becomes an input."""
+    def _begin_write(self, tensor: TensorBase) -> tuple[torch.Tensor, Extent]:
+        """Return the torch tensor that is written, the memory that it shows and where it begins there.
+
+        Memory of the frames around becomes an input.
+        """
         if self._is_mine(tensor._t):
             base = base_of(tensor._t)
             if any(base is fake for fake in self._fakes):
                 raise Refusal("takes a view on one path of an `if` or in a loop that a Tensor decides, and writes in place into it")
-            return tensor._t, base
+            return tensor._t, (base, tensor._t.storage_offset() - base.storage_offset())
         t = self._outside(lambda: raw(tensor))
         base = base_of(t)
-        key = self.outer.origin(base)  # type: ignore[union-attr]
+        key, start = self.outer.extent(t)  # type: ignore[union-attr]
         if not self._versions.has(key):
             owner = self.watch.owner(key, tensor if t is base else wrap(base))
             self._begin(owner, key, super().resolve(owner))
-        return t, key
+        return t, (key, start)
 
     def _begin(self, owner: TensorBase, key: torch.Tensor, value: torch.Tensor) -> None:
         self._written.append((owner, key))
@@ -235,6 +238,13 @@ class Part(Capture):
         base = self._versions.origin(base)
         place = next((place for place, fake in enumerate(self._fakes) if fake is base), None)
         return super().origin(base if place is None else base_of(self._inputs[place]))     # an input is known by what it is around
+
+    def extent(self, t: torch.Tensor) -> Extent:
+        base = base_of(t)
+        first = self._versions.origin(base)
+        place = next((place for place, fake in enumerate(self._fakes) if fake is first), None)
+        key, start = self.outer.extent(first if place is None else self._inputs[place])  # type: ignore[union-attr]
+        return key, start + t.storage_offset() - base.storage_offset()
 
     def forget(self, base: torch.Tensor, reason: BaseException) -> None:
         self._versions.forget(base, reason)
