@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs packages from PyPI, unmodified, on torchspore and prints a table; with a real MindSpore, compares MindCV's logits.
 
-    tools/packages mindcv mindyolo mindnlp mindocr          everything of these (the default: all four; about an hour on two cores)
+    tools/packages mindcv mindyolo mindnlp mindocr          everything of these (the default: all eight; over an hour on two cores)
     tools/packages mindcv --only 'resnet|swin'              what the pattern finds in the names of rows
     tools/packages mindcv --families --oracle PYTHON        one model of each family, with weights carried over by .ckpt
     tools/packages mindnlp --folder DIR --write             keeps packages in DIR, and puts the table into docs/packages.md
@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import page
 import rows
 
-PACKAGES = ("mindcv", "mindyolo", "mindnlp", "mindocr")
+PACKAGES = ("mindcv", "mindyolo", "mindnlp", "mindocr", "mindone", "mindformers", "mindformers_2", "mindspore_rl")
 
 
 def main() -> int:

@@ -22,7 +22,7 @@ def installed(package: str, folder: Path) -> str:
     """The folder in which the package stands, put there by pip where it does not yet."""
     module = importlib.import_module(f"with_{package}")
     own = folder / package
-    if not (own / package).exists():
+    if not (own / getattr(module, "FOLDER", package)).exists():
         asked = [module.PACKAGE, *module.NEEDS]
         subprocess.run(
             [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--prefer-binary", "--target", str(own), *asked], check=True,
