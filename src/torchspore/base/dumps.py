@@ -1,8 +1,7 @@
-"""Folders of dumped operators, of torchspore and of MindSpore: found, lined up and compared.
+"""Folders of dumped operators, of torchspore and of MindSpore: read and compared; `dump_pairs` lines them up.
 
 Nothing in a file runs, and no size in it is believed that the file does not have. An operator is known by its full name, in which
-MindSpore writes `_` for `/`, and by the iteration. Operators with one name on both sides are pairs; of those that are left the last ones
-of one scope are, where their results have one shape: the frameworks have other operators inside of a layer, and the layer gives the same.
+MindSpore writes `_` for `/`, and by the iteration.
 """
 from __future__ import annotations
 
@@ -11,7 +10,6 @@ import math
 import os
 import re
 import stat
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +17,8 @@ from tokenize import TokenError
 from typing import Any
 
 import numpy as np
+
+from torchspore.base import operator_names
 
 FILE = re.compile(
     r"(?P<kind>[^.]+)\.(?P<name>.+)\.(?P<task>\d+)\.(?P<stream>\d+)\.(?P<time>\d+)\.(?P<side>input|output)\.(?P<slot>\d+)\.[^.]+(\.[^.]+)?\.npy")
@@ -34,10 +34,6 @@ class Unreadable(ValueError):
     """A file or folder that is no dump, or is damaged; the text names it."""
 
 
-_OTHER_NAMES = {"div": "realdiv", "concat": "cat"} | {name: f"reduce{name}" for name in ("mean", "sum", "max", "min", "prod", "all", "any")}
-"""Operators that graphs of MindSpore have other names for, in small letters."""
-
-
 @dataclass
 class Operator:
     """One operator of an iteration: its files by ('input' or 'output', slot)."""
@@ -51,6 +47,8 @@ class Operator:
     note: str = ""
     files: dict[tuple[str, int], Path] = field(default_factory=dict)
     statistics: dict[tuple[str, int], dict[str, str]] = field(default_factory=dict)
+    members: tuple[Operator, ...] = ()
+    """The operators that this one stands for, where several are compared together."""
 
     @property
     def scope(self) -> str:
@@ -60,8 +58,8 @@ class Operator:
     @property
     def plain_name(self) -> str:
         """The name without the number of the call, its own part as MindSpore's graphs call it, in small letters."""
-        kind = self.kind.lower().removesuffix("ext")
-        return f"{self.scope}/{_OTHER_NAMES.get(kind, kind)}"
+        kind = operator_names.plain(self.kind)
+        return f"{self.scope}/{operator_names.OTHER_NAMES.get(kind, kind)}"
 
 
 @dataclass
@@ -80,7 +78,7 @@ class Compared:
     side: str
     slot: int
     state: str
-    """'equal', 'close', 'departs', 'unreadable', or 'alone' where the other side has no such tensor."""
+    """'equal', 'close', 'departs', 'unused' (it departs, and no result hangs on it), 'unreadable', or 'alone': the other side has none."""
     text: str
     first: dict[str, Any] = field(default_factory=dict)
     second: dict[str, Any] = field(default_factory=dict)
@@ -95,7 +93,7 @@ class Pair:
     first: Operator
     second: Operator
     by: str
-    """'name', or 'scope' where the frameworks have other operators in it."""
+    """'name', 'scope' (the last operators of a layer), or 'layer' (all operators of a gradient or an optimizer)."""
     results: list[Compared]
 
     @property
@@ -218,56 +216,6 @@ def _lines(file: Any) -> Iterator[str]:
             raise OSError(f"a line has more than {_LONGEST_LINE} characters")
 
 
-# ---- lining up
-
-def pairs(first: Dump, second: Dump) -> Iterator[tuple[int, Operator, Operator, str]]:
-    """The operators of both, in the order of the first one: (iteration, one, other, by what they were paired)."""
-    for iteration in sorted(first.iterations.keys() & second.iterations.keys()):
-        ours, theirs = first.iterations[iteration], second.iterations[iteration]
-        found = _by_name(ours, theirs)
-        taken = set(map(id, found.values()))
-        last_of_theirs = {other.scope: other for other in theirs}
-        last_of_ours = {one.scope: one for one in ours}
-        for one in ours:
-            last = last_of_theirs.get(one.scope)
-            if one.name not in found and last is not None and id(last) not in taken and last_of_ours[one.scope] is one:
-                if one.scope and _shape(one) is not None and _shape(one) == _shape(last):
-                    found[one.name] = last
-                    taken.add(id(last))
-        for one in ours:
-            if one.name in found:
-                other = found[one.name]
-                yield iteration, one, other, "name" if one.plain_name == other.plain_name else "scope"
-
-
-def _by_name(ours: list[Operator], theirs: list[Operator]) -> dict[str, Operator]:
-    """For each of ours the other one of its name: by the number of the call too where both have that, else by its turn."""
-    same = {other.name: other for other in theirs}
-    found = {one.name: same[one.name] for one in ours if one.name in same}
-    left = [other for other in theirs if other.name not in found]
-    turns: Counter[str] = Counter()
-    by_turn = {}
-    for other in left:
-        by_turn[other.plain_name, turns[other.plain_name]] = other
-        turns[other.plain_name] += 1
-    turns.clear()
-    for one in ours:
-        if one.name not in found:
-            its = by_turn.get((one.plain_name, turns[one.plain_name]))
-            turns[one.plain_name] += 1
-            if its is not None:
-                found[one.name] = its
-    return found
-
-
-def _shape(one: Operator) -> tuple[int, ...] | None:
-    path = one.files.get(("output", 0))
-    try:
-        return None if path is None else array(path).shape
-    except Unreadable:
-        return None
-
-
 # ---- comparing
 
 def array(path: Path) -> np.ndarray[Any, Any]:
@@ -333,7 +281,14 @@ def _compared(one: Operator, other: Operator, key: tuple[str, int], theirs: tupl
         except Unreadable as error:
             return Compared(*key, "unreadable", str(error))
     told = one.statistics.get(key), other.statistics.get(theirs)
-    if told[0] is not None and told[1] is not None and not (one.files and other.files):
+    try:
+        if files[0] is not None and told[1] is not None:
+            told = _statistics_of(array(files[0]), told[1]), told[1]
+        elif files[1] is not None and told[0] is not None:
+            told = told[0], _statistics_of(array(files[1]), told[0])
+    except Unreadable as error:
+        return Compared(*key, "unreadable", str(error))
+    if told[0] is not None and told[1] is not None:
         return _of_statistics(told[0], told[1], key, rtol, atol)
     which = "first" if files[0] is None else "second"
     return Compared(*key, "alone", f"the {which} dump has no {key[0]} {key[1]} of it")
@@ -389,18 +344,51 @@ def _figures(values: Any) -> dict[str, Any]:
             "mean": total / count if count else None, "nan": nan, "inf": infinite, "zero": zero}
 
 
+def _statistics_of(values: Any, titles: dict[str, str]) -> dict[str, str]:
+    """The statistics of a tensor that the other side has, under the same titles. Sums are computed in float64."""
+    wide = np.abs(values) if values.dtype.kind == "c" else values
+    wide = wide.astype(np.float64).reshape(-1)
+    finite = wide[~np.isnan(wide)]
+    with np.errstate(all="ignore"):
+        known: dict[str, Any] = {
+            "Shape": str(values.shape), "Count": wide.size, "NaN Count": int(np.isnan(wide).sum()),
+            "Negative Inf Count": int(np.isneginf(wide).sum()), "Positive Inf Count": int(np.isposinf(wide).sum()),
+            "Zero Count": int((wide == 0).sum()), "Max Value": finite.max() if finite.size else None,
+            "Min Value": finite.min() if finite.size else None, "Avg Value": wide.mean() if wide.size else None,
+            "L2Norm Value": float(np.sqrt((wide * wide).sum())),
+        }
+    return {title: str(known[title]) for title in titles if known.get(title) is not None}
+
+
+_OF_THE_FILE = ("MD5", "Data Size", "Data Type", "Zero Count", "Negative Zero Count", "Positive Zero Count")
+"""Statistics in which tensors that agree within a tolerance may differ."""
+
+
 def _of_statistics(a: dict[str, str], b: dict[str, str], key: tuple[str, int], rtol: float, atol: float) -> Compared:
-    departing, is_same = [], True
+    departing, is_same = [], all(title in b for title in a)
+    largest = max((abs(_number(side.get(title, ""))) for side in (a, b) for title in ("Max Value", "Min Value")), default=0.0)
     for title in a:
         if title not in b or a[title] == b[title]:
             continue
         is_same = False
-        try:
-            x, y = float(a[title]), float(b[title])
-            fine = abs(x - y) <= atol + rtol * abs(y) or (math.isnan(x) and math.isnan(y))
-        except ValueError:
-            fine = title in ("MD5", "Data Size", "Data Type")
-        if not fine:
+        if title in _OF_THE_FILE:
+            continue
+        if title == "Shape":
+            lengths = [[int(length[:18]) for length in re.findall(r"\d+", side[title])] for side in (a, b)]
+            is_close = math.prod(lengths[0]) == math.prod(lengths[1])      # a reshaped tensor may have been written with either shape
+        else:
+            x, y = _number(a[title]), _number(b[title])
+            scale = max(abs(y), largest) if title == "Avg Value" and math.isfinite(largest) else abs(y)   # an average may cancel
+            is_close = x == y or abs(x - y) <= atol + rtol * scale or (math.isnan(x) and math.isnan(y))
+        if not is_close:
             departing.append(f"{title} {a[title]} and {b[title]}")
     state = "departs" if departing else "equal" if is_same else "close"
     return Compared(*key, state, "statistics: " + ("; ".join(departing) or "they agree"), dict(a), dict(b))
+
+
+def _number(text: str) -> float:
+    """The number in a text; NaN where there is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

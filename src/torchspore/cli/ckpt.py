@@ -54,14 +54,22 @@ def _parser() -> argparse.ArgumentParser:
     to_torch.add_argument("file")
     to_torch.add_argument("output")
     to_torch.add_argument("--keep-names", action="store_true", help="leaves MindSpore's names as they are")
+    _add_layer_options(to_torch)
     to_torch.set_defaults(action=_to_torch)
     from_torch = actions.add_parser("from-torch", help="writes a checkpoint with MindSpore's names (.ckpt or .safetensors)")
     from_torch.add_argument("file")
     from_torch.add_argument("output")
     from_torch.add_argument("--like", metavar="CKPT", help="a checkpoint of the same net, whose names are taken; embeddings need it")
     from_torch.add_argument("--keep-names", action="store_true", help="leaves torch's names as they are")
+    _add_layer_options(from_torch)
     from_torch.set_defaults(action=_from_torch)
     return parser
+
+
+def _add_layer_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--cell", metavar="MODULE:FACTORY",
+                        help="a callable that returns the Cell: its layers decide names and shapes, and settings to change are listed")
+    parser.add_argument("--conv", choices=("1d", "2d"), help="how weights are read that fit Conv1d and Conv2d")
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -97,22 +105,36 @@ def _diff(options: argparse.Namespace) -> int:
 def _to_torch(options: argparse.Namespace) -> int:
     from torchspore.mindspore.train import checkpoint_tools
 
-    left_out = checkpoint_tools.to_torch(options.file, options.output, options.keep_names)
-    return _told(options.output, left_out)
+    omitted, notes = checkpoint_tools.to_torch(options.file, options.output, options.keep_names, _cell(options), options.conv)
+    return _report(options.output, omitted, notes)
 
 
 def _from_torch(options: argparse.Namespace) -> int:
     from torchspore.mindspore.train import checkpoint_tools
 
-    left_out = checkpoint_tools.from_torch(options.file, options.output, options.keep_names, options.like)
-    return _told(options.output, left_out)
+    omitted, notes = checkpoint_tools.from_torch(
+        options.file, options.output, options.keep_names, options.like, _cell(options), options.conv)
+    return _report(options.output, omitted, notes)
 
 
-def _told(output: str, left_out: list[str]) -> int:
+def _cell(options: argparse.Namespace) -> str | None:
+    """The text of `--cell`, once `import mindspore` answers and modules of the current folder can be imported."""
+    text: str | None = options.cell
+    if text is not None:
+        import torchspore
+
+        torchspore.install()
+        sys.path.insert(0, "")
+    return text
+
+
+def _report(output: str, omitted: list[str], notes: list[str]) -> int:
     print(f"written: {Path(output)}")
-    if left_out:
-        names = ", ".join(map(_printed, left_out[:5]))
-        print(f"left out, for the other side has no such thing: {names}{' ..' if len(left_out) > 5 else ''}")
+    if omitted:
+        names = ", ".join(map(_printed, omitted[:5]))
+        print(f"left out, for the other side has no such thing: {names}{' ..' if len(omitted) > 5 else ''}")
+    for note in notes:
+        print(f"note: {_printed(note)}.")
     return 0
 
 

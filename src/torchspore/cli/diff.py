@@ -5,12 +5,12 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from torchspore.base import dumps
+from torchspore.base import dump_pairs, dumps
 from torchspore.base.dumps import Compared, Dump, Pair
 from torchspore.blackbox.reading import visible
 
@@ -37,10 +37,7 @@ def run(words: Sequence[str]) -> int:
     except (dumps.Unreadable, OSError) as error:
         print(visible(f"torchspore diff: {error}"), file=sys.stderr)
         return USAGE_ERROR
-    found = [
-        Pair(iteration, one, other, by, _results(one, other, by, options.rtol, options.atol))
-        for iteration, one, other, by in dumps.pairs(first, second)
-    ]
+    found = dump_pairs.compared(first, second, options.rtol, options.atol)
     if not found:
         print(f"torchspore diff: no operator of {options.first} has one of its name and iteration in {options.second}.", file=sys.stderr)
         return USAGE_ERROR
@@ -53,21 +50,18 @@ def run(words: Sequence[str]) -> int:
     return DIFFERENT if departing is not None or troubles else 0
 
 
-def _results(one: dumps.Operator, other: dumps.Operator, by: str, rtol: float, atol: float) -> list[Compared]:
-    """The outputs; where none were dumped the inputs."""
-    found = dumps.compare(one, other, "output", rtol, atol)
-    if by == "scope":
-        found = found[:1]
-    return found or (dumps.compare(one, other, "input", rtol, atol) if by == "name" else [])
-
-
 def _states(found: list[Pair]) -> dict[str, int]:
     counts = Counter("departs" if pair.departs else "equal" if _is_equal(pair) else "close" for pair in found)
     return {name: counts[name] for name in ("equal", "close", "departs")}
 
 
 def _is_equal(pair: Pair) -> bool:
-    return all(one.state in ("equal", "alone") for one in pair.results)
+    return all(one.state in ("equal", "alone", "unused") for one in pair.results)
+
+
+def _members(operators: Iterable[dumps.Operator]) -> set[int]:
+    """The identities of operators and of those that they stand for."""
+    return {id(one) for operator in operators for one in (operator, *operator.members)}
 
 
 def _alone(dump: Dump, taken: set[int], common: set[int]) -> list[str]:
@@ -88,7 +82,7 @@ def _as_text(
         missing = sorted(dump.iterations.keys() - others.iterations.keys())
         if missing:
             lines.append(f"iterations of {dump.root} alone: {_spans(missing)}")
-    for dump, taken in ((first, {id(p.first) for p in found}), (second, {id(p.second) for p in found})):
+    for dump, taken in ((first, _members(pair.first for pair in found)), (second, _members(pair.second for pair in found))):
         alone = _alone(dump, taken, set(common))
         if alone:
             named = ", ".join([*alone[:_SHOWN], *["…"] * (len(alone) > _SHOWN)])
@@ -103,12 +97,13 @@ def _as_text(
 
 def _told(pair: Pair, inputs: list[Compared]) -> list[str]:
     one, other = pair.first, pair.second
-    named = one.full_name if pair.by == "name" else f"{one.full_name} and {other.full_name}, the last of their scope"
+    together = {"scope": "the last of their scope", "layer": "the operators of one layer"}
+    named = one.full_name if pair.by == "name" else f"{one.full_name} and {other.full_name}, {together[pair.by]}"
     lines = [f"first to depart: iteration {pair.iteration}, {named}"]
     lines += [f"  at {line}" for line in dict.fromkeys((one.line, other.line)) if line]
     lines += [f"  {which}: {operator.note}" for which, operator in (("first", one), ("second", other)) if operator.note]
     for result in (*pair.results, *inputs):
-        state = f"{result.state}: " if result.state in ("departs", "alone") else ""
+        state = f"{result.state}: " if result.state in ("departs", "alone", "unused") else ""
         lines.append(f"  {result.side} {result.slot}: {state}{result.text}")
         if result.state == "departs":
             both = (("first", result.first), ("second", result.second))
@@ -151,8 +146,8 @@ def _as_json(
     named = None if departing is None else {**pair(departing), "inputs": [asdict(one) for one in inputs]}
     made = {
         "compared": len(found), **_states(found), "iterations": sorted(common), "rtol": options.rtol, "atol": options.atol,
-        "only_first": _alone(first, {id(p.first) for p in found}, common),
-        "only_second": _alone(second, {id(p.second) for p in found}, common), "troubles": troubles, "first_departing": named,
+        "only_first": _alone(first, _members(pair.first for pair in found), common),
+        "only_second": _alone(second, _members(pair.second for pair in found), common), "troubles": troubles, "first_departing": named,
     }
     if options.all:
         made["departing"] = [pair(one) for one in found if one.departs]

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
 
-from torchspore.base import dumps
+from torchspore.base import dump_pairs, dumps
 from torchspore.cli import diff
 
 Diff = Callable[..., tuple[int, str]]
@@ -50,11 +50,11 @@ class Net(nn.Cell):
 SLIP = next(number for number, line in enumerate(Path(__file__).read_text().splitlines(), 1) if "2 + self.slip" in line)
 
 
-def dumped(folder: Path, mode: int = ms.PYNATIVE_MODE, slip: float = 0.0) -> Path:
+def dumped(folder: Path, mode: int = ms.PYNATIVE_MODE, slip: float = 0.0, rate: float = 0.001) -> Path:
     """Two steps; in the second one a product has a slip."""
     ms.set_context(mode=mode)
     net = Net()
-    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.001, 0.9))
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), rate, 0.9))
     ms.set_context(enable_dump=True, save_dump_path=str(folder))
     for own in (0.0, slip):
         net.slip = own
@@ -88,14 +88,20 @@ def test_the_first_operator_that_departs_is_named_with_its_line_and_inputs(tmp_p
 def test_a_real_dump_of_mindspore_lines_up(tmp_path: Path, compared: Diff) -> None:
     with zipfile.ZipFile(Path(__file__).with_name("mindspore_2_10_dump.zip")) as held:
         held.extractall(tmp_path / "theirs")
-    ours = dumped(tmp_path / "ours")
+    ours = dumped(tmp_path / "ours", rate=0.1)
     code, text = compared(ours, tmp_path / "theirs", "--rtol", "1e-6", "--json")
     told = json.loads(text)
-    assert code == 0 and told["departs"] == 0 and told["equal"] >= 6
-    found = {one.name: other for _, one, other, _ in dumps.pairs(dumps.read(ours), dumps.read(tmp_path / "theirs"))}
+    assert code == 0 and told["departs"] == 0 and told["equal"] >= 6, text
+    assert compared(dumped(tmp_path / "slower", rate=0.09), tmp_path / "theirs")[0] == 1
+    found = {one.name: other for _, one, other, _ in dump_pairs.pairs(dumps.read(ours), dumps.read(tmp_path / "theirs"))}
     dense = found["Default_network-WithLossCell__backbone-Net_fc-Dense_Dense-op0"]
     mean = found["Default_network-WithLossCell__loss_fn-MSELoss_Mean-op0"]
     assert mean.full_name == "Default/network-WithLossCell/_loss_fn-MSELoss/ReduceMean-op0"
+    layer = "Default/network-WithLossCell/_backbone-Net/fc-Dense/"
+    gradient = found["Gradients_Default_network-WithLossCell__backbone-Net_fc-Dense_Grad_Dense_DenseGrad-op0"]
+    assert all(f"Gradients/{layer}Grad_{name}-op0" in gradient.full_name for name in ("MatMul/MatMul", "BiasAdd/BiasAddGrad"))
+    updates = found["Default_optimizer-Momentum_Momentum-op0"]
+    assert updates.full_name == "Default/optimizer-Momentum/ApplyMomentum-op0, Default/optimizer-Momentum/ApplyMomentum-op1"
     assert dense.full_name == "Default/network-WithLossCell/_backbone-Net/fc-Dense/BiasAdd-op0"
 
 
@@ -205,3 +211,88 @@ def test_the_flags_and_the_names_of_operators_in_place(tmp_path: Path) -> None:
     (operator,) = [one for listed in dumps.read(tmp_path).iterations.values() for one in listed if one.kind == "Assign"]
     read = {key: dumps.array(path).tolist() for key, path in operator.files.items()}
     assert read["output", 0] == [2.0] * 3 and [0.0] * 3 in read.values()
+
+
+def written(folder: Path, operators: list[tuple[str, str, dict[str, list[float]]]], as_statistics: bool = False) -> Path:
+    """A dump of operators (kind, name, values by `input.0` and the like) as MindSpore writes it."""
+    place = folder / "rank_0" / "Net" / "0" / "0"
+    place.mkdir(parents=True)
+    lines = ["Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,Avg Value,L2Norm Value"]
+    for number, (kind, name, tensors) in enumerate(operators):
+        for key, values in tensors.items():
+            array, (side, slot) = np.array(values, np.float32), key.split(".")
+            if as_statistics:
+                figures = [float(array.max()), float(array.min()), float(array.mean()), float(np.sqrt((array**2).sum()))]
+                about = [kind, name, number, 0, number, side, slot, array.nbytes, "float32", f"({len(values)})"]
+                lines.append(",".join(map(str, [*about, *figures])))
+            else:
+                np.save(place / f"{kind}.{name}.{number}.0.{number}.{key}.DefaultFormat.Float32.npy", array)
+    if as_statistics:
+        (place / "statistic.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def norms(statistic: float, result: float, later: float) -> list[tuple[str, str, dict[str, list[float]]]]:
+    """A batch norm with a second output, which an operator of the backward pass reads."""
+    return [
+        ("BatchNorm", "Default_bn-BatchNorm2d_BatchNorm-op0",
+         {"input.0": [1.0, 2.0], "output.0": [result, 1.0], "output.1": [statistic, 2.0]}),
+        ("BatchNormGrad", "Gradients_Default_bn-BatchNorm2d_Grad_BatchNorm_BatchNormGrad-op0",
+         {"input.0": [statistic, 2.0], "output.0": [later, 1.0]}),
+    ]
+
+
+@pytest.mark.parametrize("as_statistics", [False, True])
+def test_an_output_that_no_result_hangs_on_blames_nobody(tmp_path: Path, compared: Diff, as_statistics: bool) -> None:
+    good = written(tmp_path / "good", norms(5.0, 1.0, 3.0), as_statistics)
+    code, text = compared(good, written(tmp_path / "other", norms(9.0, 1.0, 3.0), as_statistics))
+    assert code == 0, text
+    code, text = compared(good, written(tmp_path / "read", norms(9.0, 1.0, 4.0), as_statistics))
+    assert code == 1 and "first to depart: iteration 0, Default_bn-BatchNorm2d_BatchNorm-op0" in text
+    code, text = compared(good, written(tmp_path / "wrong", norms(9.0, 7.0, 3.0), as_statistics))
+    assert code == 1 and "first to depart: iteration 0, Default_bn-BatchNorm2d_BatchNorm-op0" in text
+    assert "output 1: unused: " in text
+
+
+def test_statistics_are_compared_with_tensors(tmp_path: Path, compared: Diff) -> None:
+    tensors, statistics = written(tmp_path / "tensors", norms(5.0, 1.0, 3.0)), written(tmp_path / "table", norms(5.0, 1.0, 3.0), True)
+    wrong = written(tmp_path / "wrong", norms(5.0, 2.0, 3.0), True)
+    for pair in ((tensors, statistics), (statistics, tensors)):
+        code, text = compared(*pair)
+        assert code == 0 and "2 operators of 1 iterations (0) compared" in text
+    for pair in ((tensors, wrong), (wrong, tensors)):
+        code, text = compared(*pair)
+        assert code == 1 and "output 0: departs: statistics: Max Value " in text
+
+
+def test_a_bias_inside_of_a_convolution_is_found_in_the_operator_after_it(tmp_path: Path, compared: Diff) -> None:
+    name = "Default_conv-Conv2d_"
+    ours = written(tmp_path / "ours", [("Conv2D", f"{name}Conv2D-op0", {"output.0": [3.0, 4.0]})])
+    theirs = [("Conv2D", f"{name}Conv2D-op0", {"output.0": [1.0, 2.0]}), ("BiasAdd", f"{name}BiasAdd-op0", {"output.0": [3.0, 4.0]})]
+    for pair in ((ours, written(tmp_path / "theirs", theirs)), (tmp_path / "theirs", ours)):
+        assert compared(*pair)[0] == 0
+    theirs[1][2]["output.0"][0] = 8.0
+    code, text = compared(ours, written(tmp_path / "wrong", theirs))
+    assert code == 1 and f"{name}Conv2D-op0 and {name}BiasAdd-op0, the last of their scope" in text
+
+
+def test_gradients_and_updates_are_compared_by_layer(tmp_path: Path, compared: Diff) -> None:
+    layer = "Gradients_Default_fc-Dense_Grad_"
+    dense = [("DenseGrad", f"{layer}Dense_DenseGrad-op0", {"output.0": [1.0, 2.0], "output.1": [3.0, 4.0], "output.2": [5.0]})]
+    dense += [("Adam", "Default_optimizer-Adam_Adam-op0", {"output.0": [6.0, 7.0], "output.1": [8.0, 9.0], "output.2": [1.0]})]
+
+    def split(weight: float, update: float) -> list[tuple[str, str, dict[str, list[float]]]]:
+        return [
+            ("BiasAddGrad", f"{layer}BiasAdd_BiasAddGrad-op0", {"output.0": [5.0]}),
+            ("MatMul", f"{layer}MatMul_MatMul-op0", {"output.0": [3.0, weight]}),
+            ("MatMul", f"{layer}MatMul_MatMul-op1", {"output.0": [1.0, 2.0]}),
+            ("Adam", "Default_optimizer-Adam_Adam-op0", {"input.0": [8.0, 9.0], "output.0": [0.0, 0.0]}),
+            ("Adam", "Default_optimizer-Adam_Adam-op1", {"input.0": [6.0, update], "output.0": [0.0, 0.0]}),
+        ]
+
+    ours, theirs = written(tmp_path / "ours", dense), written(tmp_path / "theirs", split(4.0, 7.0))
+    assert compared(ours, theirs)[0] == compared(theirs, ours)[0] == 0
+    code, text = compared(ours, written(tmp_path / "weight", split(4.5, 7.0)))
+    assert code == 1 and f"{layer}Dense_DenseGrad-op0 and {layer}BiasAdd_BiasAddGrad-op0, " in text and "4.0 and 4.5" in text
+    code, text = compared(ours, written(tmp_path / "update", split(4.0, 7.5)))
+    assert code == 1 and "Default_optimizer-Adam_Adam-op1, the operators of one layer" in text and "7.0 and 7.5" in text

@@ -427,3 +427,33 @@ def test_forward_derivatives_are_the_same_under_a_dump(tmp_path: Path) -> None:
     for one, other in zip(plain, dumped):
         np.testing.assert_array_equal(one, other)
     assert len(files(tmp_path)) > 10
+
+
+@pytest.mark.parametrize(("kernel", "ran"), [
+    ("MatMul", {"Dense", "DenseGrad"}),
+    ("MatMul-op", {"Dense", "DenseGrad"}),
+    ("MatMul-op0", {"Dense", "DenseGrad"}),
+    ("MatMul-op3", set()),
+    ("Default/network-Net/fc-Dense/MatMul-op0", {"Dense"}),
+    ("Default/network-Net/fc-Dense/BiasAdd-op0", {"Dense"}),
+    ("Default/network-Net/fc-Dense/MatMul-op1", set()),
+    ("Default/network-Net/other-Dense/MatMul-op0", set()),
+    ("Gradients/Default/network-Net/fc-Dense/Grad_MatMul/MatMul-op1", {"DenseGrad"}),
+    ("Gradients/Default/network-Net/fc-Dense/Grad_BiasAdd/BiasAddGrad-op0", {"DenseGrad"}),
+    ("Conv2D", {"Conv2D", "Conv2DGrad"}),
+    ("Conv2DBackpropFilter", {"Conv2DGrad"}),
+    ("ApplyMomentum", {"Momentum"}),
+    ("ReluGrad", {"ReLUGrad"}),
+    ("ReduceMean-op0", {"Mean", "MeanGrad"}),
+    ("MaxPool", {"Pooling", "PoolingGrad"}),
+    ("SparseSoftmaxCrossEntropyWithLogits", {"CrossEntropy", "CrossEntropyGrad"}),
+])
+def test_kernels_take_names_of_mindspores_graphs(kernel: str, ran: set[str]) -> None:
+    operators = {
+        "Dense": "fc-Dense", "Conv2D": "conv-Conv2d", "ReLU": "relu-ReLU", "Mean": "loss-Loss", "Pooling": "pool-MaxPool2d",
+        "CrossEntropy": "loss-Loss",
+    }
+    names = {kind: f"Default/network-Net/{layer}/{kind}-op0" for kind, layer in operators.items()}
+    names |= {f"{kind}Grad": f"Gradients/Default/network-Net/{layer}/Grad_{kind}/{kind}Grad-op0" for kind, layer in operators.items()}
+    names["Momentum"] = "Default/optimizer-Momentum/Momentum-op0"
+    assert {kind for kind, name in names.items() if dump_settings.matches(kernel, name, kind)} == ran

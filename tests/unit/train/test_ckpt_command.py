@@ -143,7 +143,7 @@ def test_nothing_in_a_file_of_torch_runs(here: Path, capsys: pytest.CaptureFixtu
 ])
 def test_what_is_wrong_is_said(here: Path, capsys: pytest.CaptureFixture[str], line: list[str], said: str) -> None:
     ms.save_checkpoint({"w": ms.Tensor([1.0])}, "w.ckpt")
-    save_file({"n.weight": torch.ones(1), "n.gamma": torch.ones(1)}, "two.safetensors")
+    save_file({"n.weight": torch.ones(1), "n.gamma": torch.ones(1), "n.beta": torch.ones(1)}, "two.safetensors")
     assert ckpt.run(line) == 2
     assert said in capsys.readouterr().err
     assert not Path("out.ckpt").exists() and not Path("out.pt").exists()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchspore.base import json_text
+from torchspore.base import json_text, operator_names
 from torchspore.base.files import read_plain
 from torchspore.base.suggest import closest
 from torchspore.base.text import with_hint
@@ -74,8 +74,35 @@ def matches(kernel: str, name: str, operator: str) -> bool:
     if found is not None:
         return re.fullmatch(found.group(1), name) is not None
     if "/" in kernel or re.search(r"-op\d+$", kernel):
-        return kernel in (name, name.rpartition("/")[2])
-    return kernel.lower() in name.rpartition("/")[2].lower() or kernel.lower() in operator.lower()
+        is_here = kernel in (name, name.rpartition("/")[2])
+    else:
+        is_here = kernel.lower() in name.rpartition("/")[2].lower() or kernel.lower() in operator.lower()
+    return is_here or _is_mindspores(kernel, name, operator)
+
+
+_OF_MINDSPORE = re.compile(r"(?:(?P<scope>.+)/)?(?P<kind>\w+?)(?:-op(?P<number>\d*))?")
+_GRADIENT_OF = re.compile(r"/Grad_\w+$")
+
+
+def _is_mindspores(kernel: str, name: str, operator: str) -> bool:
+    """Return whether an entry of `kernels` names an operator of MindSpore's graph that this operator computes.
+
+    `.../fc-Dense/MatMul-op0` is part of the Dense operator of that layer here, and `Gradients/.../Grad_MatMul/MatMul-op1` of its gradient.
+    """
+    parts = _OF_MINDSPORE.fullmatch(kernel)
+    if parts is None:
+        return False
+    here, is_gradient = operator.lower(), name.startswith("Gradients/")
+    kinds = operator_names.names_here(parts["kind"])
+    is_kind = here in kinds
+    if is_gradient:
+        is_kind = is_kind or here.removesuffix("grad") in kinds or here in operator_names.names_here(f"{parts['kind']}Grad")
+    if parts["scope"] is not None:
+        layers = [_GRADIENT_OF.sub("", scope) for scope in (parts["scope"], name.rpartition("/")[0])]
+        is_kind = is_kind and layers[0] == layers[1]
+    if not parts["number"] or (is_gradient and parts["scope"] is not None):      # one gradient here is several operators there
+        return is_kind
+    return is_kind and name.endswith(f"-op{parts['number']}")
 
 
 def from_environment() -> tuple[str, str] | None:

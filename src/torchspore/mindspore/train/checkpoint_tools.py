@@ -11,8 +11,9 @@ from torchspore.base import files
 from torchspore.base.text import message, short
 from torchspore.engine import tensor_files
 from torchspore.engine.tensor_files import Stored
-from torchspore.mindspore.train import checkpoint_file, torch_names
+from torchspore.mindspore.train import checkpoint_file, torch_layers, torch_names
 from torchspore.mindspore.train.checkpoint_file import TEXT, Entry
+from torchspore.mindspore.train.torch_names import Converted, Plan
 
 _KINDS = {".ckpt": "ckpt", ".safetensors": "safetensors", ".pt": "torch", ".pth": "torch", ".bin": "torch"}
 
@@ -95,32 +96,88 @@ def _difference(name: str, one: Entry | None, other: Entry | None, rtol: float, 
     return Difference(name, f"{int(unlike.sum()):,} of {left.size:,} values, most at {at}", f"{left[most]:.9g}", f"{right[most]:.9g}")
 
 
-def to_torch(source: str, output: str, keep_names: bool = False) -> list[str]:
-    """Writes a checkpoint as torch's state_dict, with torch's names. Gives what has no place there: texts."""
+def to_torch(
+    source: str, output: str, keep_names: bool = False, cell: str | None = None, conv: str | None = None,
+) -> tuple[list[str], list[str]]:
+    """Write a checkpoint as torch's state_dict, with torch's names and shapes. Return the names without a counterpart, and notes.
+
+    `cell` is `MODULE:FACTORY`, which makes the Cell of the checkpoint. `conv` is '1d' or '2d', for weights that fit both.
+    Raises ValueError, and writes nothing, where a parameter cannot be converted.
+    """
     kind = _output(output, [end for end in _KINDS if end != ".ckpt"])
     entries, _ = read(source)
     tensors = [entry for entry in entries if entry.type_name != TEXT]
-    names = {entry.name: entry.name for entry in tensors} if keep_names else torch_names.to_torch(entry.name for entry in tensors)
-    _write(output, kind, [entry._replace(name=names[entry.name]) for entry in tensors])
-    return [entry.name for entry in entries if entry.type_name == TEXT]
+    shapes = {entry.name: entry.shape for entry in tensors}
+    if keep_names:
+        converted = Plan({name: Converted(name, shape) for name, shape in shapes.items()}, [], [])
+    elif cell is not None:
+        converted = _by_cell(shapes, cell, source)
+    else:
+        converted = torch_names.to_torch(shapes, conv)
+    _write(output, kind, _converted(tensors, converted))
+    return [entry.name for entry in entries if entry.name not in converted.parameters], converted.notes
 
 
-def from_torch(source: str, output: str, keep_names: bool = False, like: str | None = None) -> list[str]:
-    """Writes torch's state_dict as a checkpoint with MindSpore's names; with `like` those of this checkpoint of the same net.
+def _by_cell(shapes: dict[str, tuple[int, ...]], cell: str, source: str) -> Plan:
+    """The plan that a Cell gives for the parameters of a file. Raises ValueError where the file lacks parameters of the Cell."""
+    net = torch_layers.cell_of(cell)
+    plan = torch_layers.plan(net)
+    originals = {parameter.name: tuple(parameter.shape) for parameter in net.get_parameters()}
+    wrong = [name for name in plan.parameters if shapes.get(name) != originals[name]]
+    if wrong:
+        name = wrong[0]
+        shape = f"of shape {list(shapes[name])}" if name in shapes else "missing"
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        raise ValueError(message(f"{source}: {name!r} is {shape}{more}", f"the shape {list(originals[name])}, as in --cell {cell}"))
+    state = set(torch_names.to_torch(shapes, "2d").omitted)
+    extra = [name for name in shapes if name not in plan.parameters and name not in plan.omitted and name not in state]
+    if extra:
+        raise ValueError(message(f"{source}: {', '.join(map(repr, extra[:5]))}", f"parameters of --cell {cell}, which has no such names"))
+    return plan
 
-    Gives what has no place there: the steps that batch norms have seen.
+
+def _converted(entries: list[Entry], plan: Plan) -> list[Entry]:
+    """The entries of a plan under their new names, in their new shapes."""
+    return [
+        entry._replace(name=converted.name, shape=converted.shape, values=entry.values.reshape(converted.shape))
+        for entry in entries if (converted := plan.parameters.get(entry.name)) is not None
+    ]
+
+
+def from_torch(
+    source: str, output: str, keep_names: bool = False, like: str | None = None, cell: str | None = None, conv: str | None = None,
+) -> tuple[list[str], list[str]]:
+    """Write torch's state_dict as a checkpoint with MindSpore's names and shapes. Return the names without a counterpart, and notes.
+
+    `like` is a checkpoint of the same net, `cell` is `MODULE:FACTORY`, which makes the net; without both, names and shapes decide.
     """
     kind = _output(output, [end for end in _KINDS if _KINDS[end] != "torch"])
     entries, _ = read(source)
     shapes = {entry.name: entry.shape for entry in entries}
     if keep_names:
-        names = {name: name for name in shapes}
+        plan = Plan({name: Converted(name, shape) for name, shape in shapes.items()}, [], [])
+    elif cell is not None:
+        net = torch_layers.cell_of(cell)
+        known = torch_layers.plan(net)
+        plan = torch_names.like(shapes, known.parameters, {one.name: tuple(one.shape) for one in net.get_parameters()})
+        plan.notes.extend(known.notes)
     elif like is not None:
-        names = torch_names.like(shapes, {entry.name: entry.shape for entry in read(like)[0] if entry.type_name != TEXT})
+        originals = {entry.name: entry.shape for entry in read(like)[0] if entry.type_name != TEXT}
+        plan = torch_names.like(shapes, _counterparts(shapes, originals, conv), originals)
     else:
-        names = torch_names.to_mindspore(shapes)
-    _write(output, kind, [entry._replace(name=names[entry.name]) for entry in entries if entry.name in names])
-    return [name for name in shapes if name not in names]
+        plan = torch_names.to_mindspore(shapes, conv)
+    _write(output, kind, _converted(entries, plan))
+    return [name for name in shapes if name not in plan.parameters], plan.notes
+
+
+def _counterparts(shapes: dict[str, tuple[int, ...]], originals: dict[str, tuple[int, ...]], conv: str | None) -> dict[str, Converted]:
+    """Torch's names and shapes for `originals`; the file of torch decides which weights are a Conv1d's, by their three axes."""
+    converted = torch_names.to_torch(originals, "2d" if conv is None else conv).parameters
+    for name, counterpart in converted.items():
+        shape = originals[name]
+        if conv is None and len(shape) == 4 and shape[2] == 1 and shapes.get(counterpart.name) == (*shape[:2], shape[3]):
+            converted[name] = counterpart._replace(shape=shapes[counterpart.name])
+    return converted
 
 
 def _output(name: str, ends: Iterable[str]) -> str:
