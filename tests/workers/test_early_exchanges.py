@@ -76,7 +76,7 @@ def test_exchanges_begin_early(workers: Any, tmp_path: Path) -> None:
     scatter = "reduce_scatter_tensor"
     assert plain[1][-6:] == [scatter, wait] * 3 and early[1][-4:] == [scatter, wait, wait, wait], (plain[1], early[1])
     assert early[2]["enable_opt_shard_comm_opt"] == "applied: 3 exchanges of the forward pass begin early"
-    assert early[2]["matmul_grad_comm_overlap"] == "applied: 4 exchanges of the backward pass begin early"
+    assert early[2]["matmul_grad_comm_overlap"] == "applied: 5 exchanges of the backward pass begin early"
     assert early[2]["recompute_comm_overlap"] == "no effect here: the last graph has no exchange in the forward pass that is computed again"
     assert early[2]["interleaved_matmul_comm"].startswith("no effect here: no operator is cut in two")
     assert early[2]["enable_allreduce_slice_to_reducescatter"].startswith("no effect here: no sum of the last graph is cut at once")

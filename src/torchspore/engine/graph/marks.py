@@ -31,6 +31,9 @@ OPTIMIZER = "optimizer"
 RECOMPUTED = "recomputed"
 """Was put in to compute a value again: equal nodes stay apart."""
 
+SETTLED_GATHER = "settled_gather"
+"""An exchange of a graph that is split: how often a weight is gathered is decided by its level, and is not changed later."""
+
 IS_KERNEL, FUSED = "is_kernel", "fused"
 """A generated kernel; the operators that it computes."""
 

@@ -10,6 +10,7 @@ from torch.fx.node import Node
 
 from torchspore.engine import tree
 from torchspore.engine.comm import groups, operators
+from torchspore.engine.graph import marks
 from torchspore.engine.private import graph_module
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard import making
@@ -90,6 +91,7 @@ def _reduce_scatter(to: _Binder, x: Node, axes: Axes, kind: str, dim: int, mesh:
 def _all_gather(to: _Binder, x: Node, axes: Axes, dim: int, mesh: Any) -> Node:
     count = mesh.product(axes)
     out = to.sent(_c10d.all_gather_into_tensor.default, to.ordered(x), count, to.group(axes))
+    out.all_input_nodes[0].meta[marks.SETTLED_GATHER] = True
     return out if dim == 0 else to.call(_aten.cat.default, to.chunks(out, count, 0), dim)
 
 

@@ -80,5 +80,3 @@ class Policy:
     """Whether gradients are divided by the devices that hold the same part of a Parameter; `gradients_mean`."""
     tells_norms: bool = False
     """Whether the lengths of gradients are told before they are summed; `dump_local_norm`."""
-    gathers_again: bool = False
-    """Whether a weight is gathered once more for the backward pass; `optimizer_level` 3."""

@@ -53,7 +53,7 @@ class Localizer:
         self.graph = torch.fx.Graph()
         self.values: dict[Node, Any] = {}              # a Value, or several in a list
         self.kept: dict[Node, Node] = {}               # calls that may give more than values
-        self.moved: dict[Node, dict[tuple[Layout, bool], Value]] = {}
+        self.moved: dict[Node, dict[Layout, Value]] = {}
         self.placed: list[Placed] = []
         self.at: Node | None = None
         self.owners = owners(module.graph)
@@ -409,8 +409,7 @@ class Localizer:
         """The value in another layout: the collectives that it takes."""
         if value.layout == wanted:
             return value
-        again = self.policy.gathers_again and self.at is not None and bool(self.at.meta.get(marks.GRADIENT))
-        known, key = self.moved.setdefault(value.node, {}), (wanted, again)
+        known, key = self.moved.setdefault(value.node, {}), wanted
         if key in known and not fresh:
             return known[key]
         way = redistribution.steps(self.mesh, value.shape, value.dtype.itemsize, value.layout, wanted, self.policy.exchanges)

@@ -12,7 +12,17 @@ from torch.fx.node import Node
 from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.engine.graph.refusal import Refusal
-from torchspore.engine.shard import devices, localizing, marking, norms, placing, saving, shapes_in_place, wide_products
+from torchspore.engine.shard import (
+    devices,
+    localizing,
+    marking,
+    norms,
+    placing,
+    saving,
+    shapes_in_place,
+    weight_gathers,
+    wide_products,
+)
 from torchspore.engine.shard.cut import Cut, cut_of, written
 from torchspore.engine.shard.layout import Layout, Shape, by_counts, from_matrix, whole
 from torchspore.engine.shard.localizing import LocalGraph
@@ -195,6 +205,8 @@ class Spread:
             return layout if self.keeps or node.meta.get("gradient") else whole(len(shape))
 
         local = localizing.localized(module, mesh, layouts, output, _policy(), taken, stored, copies, plan)
+        if _gathers_again():
+            weight_gathers.gather_for_backward(local)
         return Attempt(local, bases, parameters)
 
     @property
@@ -287,11 +299,15 @@ def _told(mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: Seq
 def _policy() -> localizing.Policy:
     """What the context says of exchanges."""
     get = STORE.get
-    again = get("auto_parallel.enable_parallel_optimizer") and get(_CONFIG + "optimizer_level") == "level3"
     return localizing.Policy(
         bool(get("auto_parallel.enable_alltoall")), bool(get("auto_parallel.force_fp32_communication")),
-        bool(get("auto_parallel.gradient_fp32_sync")), bool(get("auto_parallel.gradients_mean")), norms.wanted(), bool(again),
+        bool(get("auto_parallel.gradient_fp32_sync")), bool(get("auto_parallel.gradients_mean")), norms.wanted(),
     )
+
+
+def _gathers_again() -> bool:
+    """Return whether weights are gathered a second time for the backward pass."""
+    return bool(STORE.get("auto_parallel.enable_parallel_optimizer")) and STORE.get(_CONFIG + "optimizer_level") == "level3"
 
 
 def _have_own_names(lifted: Sequence[Any]) -> None:

@@ -1,6 +1,7 @@
-"""Weights that processes share (`optimizer_level` 3): gathered where they are first used, and a second time for the backward pass.
+"""Weights that processes share: gathered where they are first used, so that they take no memory before.
 
-So they take no memory before, nor between.
+In `data_parallel` (`optimizer_level` 3) they are also gathered a second time for the backward pass. For graphs that are split,
+`engine.shard.weight_gathers` has decided that, as the level says.
 """
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from itertools import pairwise
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners, writes
 from torchspore.engine.graph.fx.exchanges import is_wait
 from torchspore.engine.private import is_operator
@@ -30,13 +32,14 @@ def regathered(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     for wait in [node for node in nodes if is_wait(node) and _is_gathered_input(node)]:
         if root[wait] in written:                     # an optimizer's step on whole values: what it wrote would be lost
             continue
-        views = _views(wait)
+        views = views_of(wait)
         uses = sorted({user for view in views for user in view.users if user not in views}, key=place.__getitem__)
         if not uses:
             continue
         gap, at = max(((place[b] - place[a], i + 1) for i, (a, b) in enumerate(pairwise(uses))), default=(0, 0))
         until = written.get(root[_source(wait)], len(nodes))
-        if gap >= _FAR and uses[at].op != "output" and place[uses[at]] < until:
+        is_settled = bool(wait.all_input_nodes[0].meta.get(marks.SETTLED_GATHER))
+        if not is_settled and gap >= _FAR and uses[at].op != "output" and place[uses[at]] < until:
             _anew(module.graph, wait, views, uses[at:])
             uses = uses[:at]
         if uses[0].op != "output" and place[uses[0]] < until:
@@ -55,7 +58,7 @@ def _is_gathered_input(wait: Node) -> bool:
     return is_gather and _source(wait).op == "placeholder"
 
 
-def _views(wait: Node) -> list[Node]:
+def views_of(wait: Node) -> list[Node]:
     """The weight, and what is nothing but a view of it, in their order."""
     found = [wait]
     for node in found:
