@@ -69,7 +69,7 @@ def _registered_with(cls: type, visited: set[type]) -> Iterator[tuple[type, type
     if cls in visited:
         return
     visited.add(cls)
-    below = list(type.__subclasses__(cls))
+    below: list[type] = list(type.__subclasses__(cls))
     if isinstance(cls, abc.ABCMeta):
         for reference in abc._get_dump(cls)[0]:  # type: ignore[attr-defined]
             registered = reference()

@@ -151,7 +151,8 @@ def literals_of_call() -> frozenset[tuple[type, Any]]:
 
 @functools.lru_cache(maxsize=1024)
 def _literals_at(code: CodeType, line: int) -> frozenset[tuple[type, Any]]:
-    numbers, current_line = set(), code.co_firstlineno
+    numbers: set[tuple[type, Any]] = set()
+    current_line = code.co_firstlineno
     starts = {offset: number for offset, number in dis.findlinestarts(code) if number is not None}
     for step in dis.get_instructions(code):
         current_line = starts.get(step.offset, current_line)
