@@ -6,7 +6,9 @@ import os
 import sys
 import sysconfig
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 _PACKAGE = str(Path(__file__).resolve().parents[1]) + "/"
 _LIBRARY = sysconfig.get_paths()["stdlib"] + "/"
@@ -55,6 +57,20 @@ def user_frame(skip: int = 1) -> tuple[str, int, str] | None:
             return None
         frame = back
     return None
+
+
+def user_frame_object(skip: int = 1) -> FrameType | None:
+    """Gives the innermost frame of the user's, or None where there is none."""
+    return next(user_frames(skip + 1), None)
+
+
+def user_frames(skip: int = 1) -> Iterator[FrameType]:
+    """Gives the frames of the user's, innermost first."""
+    frame: FrameType | None = sys._getframe(skip)
+    while frame is not None:
+        if is_users(frame.f_code.co_filename):
+            yield frame
+        frame = frame.f_back
 
 
 def user_line(skip: int = 1) -> str | None:

@@ -10,7 +10,8 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine import tree
-from torchspore.engine.tensor import wrap
+from torchspore.engine.number import Number
+from torchspore.engine.tensor import raw, wrap
 
 _APPLIED = Outcome.applied("gradients of Python numbers are Tensors of one float32")
 
@@ -22,11 +23,16 @@ def lift(args: tuple[Any, ...], positions: Sequence[int]) -> tuple[Any, ...]:
     numbers are left out.
     """
     if not STORE.get("grad_for_scalar"):
-        return args
+        return tuple(
+            tree.mapped(argument, _plain_value) if position in positions else argument for position, argument in enumerate(args)
+        ) if any(type(leaf) is Number for leaf in tree.leaves(args)) else args
     numbers = 0
 
     def replace(leaf: Any) -> Any:
         nonlocal numbers
+        if type(leaf) is Number and not isinstance(leaf, bool):   # an input of a graph that stands for a Python number
+            numbers += 1
+            return wrap(raw(leaf).to(torch.float32))
         if type(leaf) not in (int, float):
             return leaf
         numbers += 1
@@ -37,3 +43,8 @@ def lift(args: tuple[Any, ...], positions: Sequence[int]) -> tuple[Any, ...]:
         return args
     effects.report("grad_for_scalar", _APPLIED)
     return lifted
+
+
+def _plain_value(leaf: Any) -> Any:
+    """Return the Python number for an input of a graph that stands for one: the trace ends, and the number counts as fixed."""
+    return leaf._value() if type(leaf) is Number else leaf

@@ -40,6 +40,7 @@ class Refusal(BaseException):
     """
 
     needs_values = False           # a branch or a number depends on the values of a Tensor: converted source may hold it
+    needs_number = False           # it is a Python number, an input of the graph, whose value is needed
     needs_room = False             # calls nest deeper than Python allows on this stack
 
     is_unrecorded = False          # a gradient uses a forward pass that was captured without it: captured once more, it is shared

@@ -18,9 +18,10 @@ from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.graph import control, forward, passes
 from torchspore.engine.graph.call import table
 from torchspore.engine.graph.call.graph import Graph
+from torchspore.engine.graph.call.rebuild_reasons import rebuild_reason
 from torchspore.engine.graph.call.recorded import RecordedCapture, RecordedGraph
 from torchspore.engine.graph.call.table import Entry, Table
-from torchspore.engine.graph.capture import depth, dynamic_shapes
+from torchspore.engine.graph.capture import assigned_numbers, depth, dynamic_shapes
 from torchspore.engine.graph.capture.capture import Capture, Captured
 from torchspore.engine.graph.capture.scalar_inputs import Numbers
 from torchspore.engine.graph.control import strict, support_binary
@@ -30,40 +31,6 @@ from torchspore.engine.graph.saved import failed, opening
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.tensor import TensorBase
 from torchspore.errors import CompileError
-
-
-def reason_again(entry: Any, table: Any) -> str:
-    """What is different from the graphs that a table has; empty where it has none."""
-    if entry.graphs:
-        names = sorted({f"{read.name!r}" for read in entry.graphs[0].changed()})
-        return f"{', '.join(names)} changed" if names else "a variable or a Parameter changed"
-    others = [other for other in table.values() if other is not entry and other.graphs]
-    return _difference(entry.form, others[-1].form) if others else ""
-
-
-def _difference(form: Any, other: Any) -> str:
-    """What differs between two forms of a call: (function, arguments, options, settings, era, whether it is recorded)."""
-    _, given, options, settings, era, recorded = form
-    if not _are_equal(other[1], given):
-        return "the shapes, dtypes or values of the arguments are others"
-    changed = [name for (name, value), (_, before) in zip(options, other[2]) if value != before]
-    if changed:
-        return f"the option {changed[0]} changed"
-    if other[3] != settings:
-        return "the compile options changed"
-    if other[4] != era:
-        return "how Cells are called changed (hooks, to_float)"
-    return "a gradient is taken around it" if recorded and not other[5] else "a number among the arguments is another one"
-
-
-def _are_equal(one: Any, other: Any) -> bool:
-    """Whether two signatures are equal; the Parameters in them are by identity, because `==` of two compares their values."""
-    if isinstance(one, TensorBase) or isinstance(other, TensorBase):
-        return one is other
-    if type(one) is tuple and type(other) is tuple:
-        return len(one) == len(other) and all(map(_are_equal, one, other))
-    return bool(one == other)
-
 
 FEW = 16
 """A graph of fewer operators gains less than its look-up costs: inside a call that runs in parts such Cells run as PyNative."""
@@ -81,12 +48,16 @@ def capture(
         return wasted
     if entry.is_open and len(entry.graphs) >= dynamic_shapes.SPLITS and "_open_inputs_" not in owner.__dict__:
         return Refusal("needs another graph for each length")
-    why = reason_again(entry, own)
+    why = rebuild_reason(entry, own)
     if entry.graphs:
         own.numbers.see(read for graph in entry.graphs for read in graph.changed())
+    elif not own.recent:
+        own.numbers.try_attributes(assigned_numbers.of_call(owner, function))
     try:
         graph = _graph(owner, entry, function, args, kwargs, flat)
     except Refusal as refusal:
+        if own.numbers.drop_trial():
+            return capture(owner, entry, function, args, kwargs, flat)
         if entry.is_open:
             return refusal
         if not own.numbers.lift(refusal.numbers) and not own.numbers.attributes:
@@ -227,7 +198,7 @@ def _captured(
         made.forwards = forwards
         made.watch.converter = control if converts else None
         made.watch.says = converts and entry.settings.syntax == "COMPATIBLE"
-        made.numbers = numbers.attributes
+        made.numbers = numbers.inputs()
         made.is_piece = is_piece
         if entry.settings.is_split:
             from torchspore.engine.shard import calls, spread  # noqa: F401  calls: gradients inside go through it
@@ -259,7 +230,8 @@ def _captured(
             return shared(entry.converts)
         except Refusal as refusal:
             may_help = refusal.needs_values or refusal.kind is Kind.PRINTS          # converted, a graph prints Tensors itself
-            if entry.converts or not may_help:
+            is_trial = bool(numbers.tried) or (entry.lifted and numbers.is_trial(entry.form))
+            if entry.converts or not may_help or (refusal.needs_number and is_trial):
                 raise
             found = shared(True)
         entry.converts = True

@@ -166,6 +166,23 @@ class Graph:
         """What the trace read and is no longer as it was."""
         return [read for read in self._attributes if not read.holds()]
 
+    def reads(self) -> list[Read]:
+        """The attributes and variables that must be as the trace read them."""
+        return [*self._attributes, *(read for read in self._variables if not read.is_attribute)]
+
+    def changed_inputs(self) -> list[tuple[str, tuple[Any, ...], tuple[Any, ...]]]:
+        """(Name, (shape, dtype) in the trace, (shape, dtype) now) of each Tensor of the program's state that has become another one."""
+        sources, labels = current(self._sources), self._labels()
+        return [
+            (label, (before[0], before[2]), (item._t.shape, item._t.dtype))
+            for label, item, before in zip(labels, sources, self._metas)
+            if isinstance(item, TensorBase) and before is not None and meta(item) != before
+        ]
+
+    def rebound(self) -> list[Read]:
+        """The names that must name the very Tensor that the trace met, and name another one."""
+        return [read for read in self._pinned if read.now() is not read.value]
+
     def run(self, flat: list[TensorBase]) -> Any:
         """Runs the graph for these arguments."""
         self.runs += 1

@@ -53,10 +53,10 @@ class Entry:
 class Table(OrderedDict[Any, Entry]):
     """The keys of one Cell or function, and the graphs that were captured last."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_piece: bool = False) -> None:
         super().__init__()
         self.recent: list[Graph] = []
-        self.numbers = Numbers()
+        self.numbers = Numbers(tries=not is_piece)
         self.lengths = dynamic_shapes.Lengths()
         self.refused_in: tuple[int, Any] | None = None
         """The era, and the state of the context, in which no call could be captured: they are no longer tried."""
@@ -79,7 +79,9 @@ class Table(OrderedDict[Any, Entry]):
 def table_of(owner: Any) -> Table:
     """The table that hangs on a Cell or function."""
     found = owner.__dict__.get("_graphs_")
-    return owner.__dict__.setdefault("_graphs_", Table()) if found is None else found
+    if found is None:
+        found = owner.__dict__.setdefault("_graphs_", Table(bool(getattr(owner, "is_piece", False))))
+    return found
 
 
 def facts_of(owner: Any, function: Any) -> tuple[list[int], int]:

@@ -227,7 +227,9 @@ class Capture(Frame):
         tensor._t = t
 
     def host(self, tensor: TensorBase) -> torch.Tensor:
-        raise _needs_values("reads the values of a Tensor on the host", Kind.READS_VALUES)
+        refusal = _needs_values("reads the values of a Tensor on the host", Kind.READS_VALUES)
+        refusal.needs_number = type(tensor) is Number
+        raise refusal
 
     def known(self, tensor: TensorBase) -> Any:
         found, version, number = self._written_down.get(id(tensor._t), (None, 0, None))

@@ -28,6 +28,12 @@ def asked_in(code: CodeType, how: frozenset[str] = _ASK_VARIABLES) -> frozenset[
 
 
 @functools.lru_cache(maxsize=4096)
+def assigned_attributes(code: CodeType) -> frozenset[str]:
+    """The names of the attributes that a function assigns itself; functions and classes inside it do not count."""
+    return frozenset(step.argval for step in dis.get_instructions(code) if step.opname == "STORE_ATTR")
+
+
+@functools.lru_cache(maxsize=4096)
 def attributes_in(code: CodeType) -> frozenset[str]:
     """The names in a function, and in the functions in it, that stand for attributes and for nothing else."""
     variables = set(asked_in(code))

@@ -35,7 +35,7 @@ from torchspore.engine.graph.capture.code_names import (
     names_of,
     texts_in,
 )
-from torchspore.engine.graph.capture.facts import REGISTRATIONS, Facts, names_in
+from torchspore.engine.graph.capture.facts import Facts, Registrations, names_in
 from torchspore.engine.graph.capture.originals import original
 from torchspore.engine.graph.capture.ownership import is_known_by_names, is_librarys_class, is_programs_class, is_programs_module
 from torchspore.engine.graph.capture.snapshot import CACHED
@@ -72,6 +72,7 @@ class Roads:
         self.listens = False
         """Whether something that ran names what tells for which attributes it asks."""
         self._facts: dict[int, Facts] = {}
+        self._registrations: dict[abc.ABCMeta, Registrations] = {}
         self._spaces_of: dict[type, list[Space]] = {}
         self._asked: set[tuple[type, str]] = set()
         self._looks_by_value = False
@@ -151,9 +152,15 @@ class Roads:
             for name in asked:
                 self._read(facts, name, facts.get(name), False)
 
+    def _read_registrations(self, cls: abc.ABCMeta) -> None:
+        """Keeps which classes are registered with an abstract class."""
+        if cls not in self._registrations:
+            held = self._registrations[cls] = Registrations(cls)
+            self._read_settled(held, "", held.get(""))
+
     def _meet_class(self, cls: type) -> None:
         if isinstance(cls, abc.ABCMeta):
-            self._read_settled(REGISTRATIONS, "", REGISTRATIONS.get(""))
+            self._read_registrations(cls)
         found = self._spaces_of[cls] = []
         for place, base in enumerate(cls.__mro__):
             nearer = [self._names_of(c) for c in cls.__mro__[:place] if is_programs_class(c)]
@@ -313,7 +320,7 @@ class Roads:
                 return
             self._looks_by_value |= id(value) in BY_VALUE
             if isinstance(value, abc.ABCMeta):
-                self._read_settled(REGISTRATIONS, "", REGISTRATIONS.get(""))
+                self._read_registrations(value)
             if isinstance(value, _NUMPYS) or (isinstance(value, _SETTLED) and is_constant(value)):
                 self._read_settled(held, name, value)
             elif type(value) in (list, tuple, dict, set) and len(value) < _FEW and all(isinstance(item, PLAIN) for item in value):

@@ -255,7 +255,7 @@ class Watch:
         for read in reversed(self.reads.values()):
             key = (id(read.holder), read.name)
             if key not in self.written and read.now() is not read.value and not read.is_attribute:
-                if read.holder is facts.REGISTRATIONS:         # torch's own imports register, the first trace of a process has some
+                if isinstance(read.holder, facts.Registrations):  # torch's own imports register while a trace runs, and nothing undoes that
                     read.value, read.snapshot = read.now(), constant(read.now())
                     continue
                 if isinstance(read.holder, answers.Answers):
