@@ -5,7 +5,8 @@ Each operator of MindSpore's has a generator of its own. It is seeded from two n
 call to call, separately for each shape of the input. A function takes new seeds at each call. A program without a seed takes the state from
 MindSpore's torch generator instead.
 
-A graph holds the operator `torchspore::keep_mask` with the number of a stream in `_streams`, so that each run draws on.
+A graph holds the operators `torchspore::keep_mask`, `torchspore::draw` and `torchspore::draw_order` with the number of a stream in
+`_streams`, so that each run draws on.
 """
 from __future__ import annotations
 
@@ -13,15 +14,16 @@ import functools
 import math
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
 
-from torchspore.engine import generators, philox, random
+from torchspore.engine import distributions, generators, philox, random
 from torchspore.engine.defining import define
+from torchspore.engine.distributions import DRAWS, MERSENNE, MODULUS, keep_mask
 from torchspore.engine.tensor import frame
 
 States = dict[tuple[tuple[int, ...], str], int]
@@ -30,20 +32,16 @@ States = dict[tuple[tuple[int, ...], str], int]
 Snapshot = tuple[dict[int, States], dict[tuple[str, int], int]]
 """The states of all layers' streams by the numbers of the streams, and how far the seeds of functions are counted."""
 
-_MODULUS = 2**31 - 1
-_MULTIPLIER = 16807
-_BLOCK = 1 << 14
-
 _lock = threading.Lock()
 _streams: weakref.WeakValueDictionary[int, OperatorStream] = weakref.WeakValueDictionary()
-_functions: dict[tuple[str, int], OperatorStream] = {}
+_functions: dict[tuple[str, int | None], OperatorStream] = {}
 _count = 0
 
 
 class OperatorStream:
     """The stream of one operator: of a layer with the seeds it was constructed with, or of a function that takes new seeds at each call."""
 
-    def __init__(self, seeds: tuple[int, int] | None, kernel_name: str = "", op_seed: int = 0) -> None:
+    def __init__(self, seeds: tuple[int, int] | None, kernel_name: str = "", op_seed: int | None = 0) -> None:
         global _count
         self.seeds, self._kernel_name, self._op_seed = seeds, kernel_name, op_seed
         self.states: States = {}
@@ -59,15 +57,32 @@ class OperatorStream:
 
     def keep(self, shape: tuple[int, ...], dtype: str, keep_probability: float) -> tuple[np.ndarray[Any, Any], int]:
         """True for each element of `shape` that is kept, and the state of the generator before."""
-        count = math.prod(shape)
+        mask, start = self._next(shape, dtype, lambda state: keep_mask(state, math.prod(shape), keep_probability), first_state)
+        return mask.reshape(shape), start
+
+    def draw(self, kind: str, key: str, shape: tuple[int, ...], numbers: list[float]) -> tuple[np.ndarray[Any, Any], int]:
+        """Values of a kind in `DRAWS` with the parameters `numbers`, and the state of the generator before."""
+        draw, count = DRAWS[kind][0], math.prod(shape)
+        first = first_seed if kind in MERSENNE else first_state
+        values, start = self._next(shape, kind + key, lambda state: draw(state, count, *numbers), first)
+        return values.reshape(shape), start
+
+    def order(self, mask: torch.Tensor, count: int) -> tuple[np.ndarray[Any, Any], int]:
+        """`count` flat indexes (int64) of true elements of `mask` in random order, -1 where there are fewer, and the state before."""
+        return self._next(tuple(mask.shape), "mask", lambda state: distributions.order_of_true(state, mask.numpy(), count), first_state)
+
+    def _next(
+        self, shape: tuple[int, ...], key: str, draw: Callable[[int], Any], first: Callable[[tuple[int, int]], int],
+    ) -> tuple[np.ndarray[Any, Any], int]:
         with _lock:
             if self.seeds is None:
-                seeds = random.graph_seeds(self._op_seed, self._kernel_name)
-                start = first_state(seeds) if any(seeds) else _state_without_seed()
-                return keep_mask(start, count, keep_probability)[0].reshape(shape), start
-            start = self.states.get((shape, dtype), 0) or first_state(self.seeds)
-            mask, self.states[shape, dtype] = keep_mask(start, count, keep_probability)
-        return mask.reshape(shape), start
+                op_seed = (random.get_seed() or 0) if self._op_seed is None else self._op_seed
+                seeds = random.graph_seeds(op_seed, self._kernel_name)
+                start = first(seeds) if any(seeds) else _state_without_seed()
+                return draw(start)[0], start
+            start = self.states.get((shape, key), 0) or first(self.seeds)
+            values, self.states[shape, key] = draw(start)
+        return values, start
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OperatorStream:
         return OperatorStream(self.seeds, self._kernel_name, self._op_seed)
@@ -76,8 +91,8 @@ class OperatorStream:
         return OperatorStream, (self.seeds, self._kernel_name, self._op_seed)
 
 
-def of_function(kernel_name: str, op_seed: int) -> OperatorStream:
-    """The stream of the function whose seeds are counted under `kernel_name`."""
+def of_function(kernel_name: str, op_seed: int | None) -> OperatorStream:
+    """The stream of the function whose seeds are counted under `kernel_name`; None stands for the seed of the program."""
     key = kernel_name, op_seed
     if key not in _functions:
         _functions[key] = OperatorStream(None, kernel_name, op_seed)
@@ -94,67 +109,29 @@ def is_of_layer(number: int) -> bool:
 def first_state(seeds: tuple[int, int]) -> int:
     """The state of `minstd_rand0` that MindSpore starts from for two seeds."""
     words = philox.scramble(*seeds)
-    return (words[0] | words[1] << 32) % _MODULUS or 1
+    return (words[0] | words[1] << 32) % MODULUS or 1
 
 
-def _powers() -> np.ndarray[Any, Any]:
-    values, power = [], 1
-    for _ in range(_BLOCK):
-        power = power * _MULTIPLIER % _MODULUS
-        values.append(power)
-    return np.array(values, np.uint64)
-
-
-_table: np.ndarray[Any, Any] | None = None
-
-
-def keep_mask(state: int, count: int, keep_probability: float) -> tuple[np.ndarray[Any, Any], int]:
-    """Which of `count` elements are kept, and the state afterwards: a number of `minstd_rand0` for each, below the probability or not.
-
-    The generator is x * 16807 modulo 2**31 - 1. The number of an element is float32(x - 1) / 2**31 in float32.
-    """
-    global _table
-    if _table is None:
-        _table = _powers()
-    limit = np.uint64(_last_kept(keep_probability))
-    mask = np.empty(count, np.bool_)
-    modulus, shift = np.uint64(_MODULUS), np.uint64(31)
-    for start in range(0, count, _BLOCK):
-        size = min(_BLOCK, count - start)
-        values = _table[:size] * np.uint64(state)
-        high = values >> shift
-        values &= modulus
-        values += high
-        np.right_shift(values, shift, out=high)
-        values &= modulus
-        values += high
-        np.less_equal(values, limit, out=mask[start:start + size])
-        state = int(values[-1])
-    return mask, state
-
-
-@functools.lru_cache(maxsize=256)
-def _last_kept(keep_probability: float) -> int:
-    """The largest state whose number is below the probability."""
-    probability = np.float32(keep_probability)
-    low, high = 0, _MODULUS
-    while low < high:
-        middle = (low + high + 1) // 2
-        number = min(np.float32(middle - 1) / np.float32(2.0**31), np.nextafter(np.float32(1), np.float32(0)))
-        low, high = (middle, high) if number < probability else (low, middle - 1)
-    return low
+@functools.lru_cache(maxsize=1024)
+def first_seed(seeds: tuple[int, int]) -> int:
+    """The seed of `mt19937` that MindSpore starts from for two seeds."""
+    return philox.scramble(*seeds)[0]
 
 
 def _state_without_seed() -> int:
     """A state for a program without a seed, from MindSpore's torch generator."""
-    return int(torch.randint(1, _MODULUS, (), generator=generators.of_device(torch.device("cpu"))))
+    return int(torch.randint(1, MODULUS, (), generator=generators.of_device(torch.device("cpu"))))
+
+
+def _stream(number: int) -> OperatorStream:
+    stream = _streams.get(number)
+    if stream is None:
+        raise RuntimeError("a graph draws from the stream of a layer that does not exist any more.")
+    return stream
 
 
 def _keep_mask(stream: int, shape: list[int], keep_probability: float, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
-    source = _streams.get(stream)
-    if source is None:
-        raise RuntimeError("a graph draws from the stream of a layer that does not exist any more.")
-    mask, start = source.keep(tuple(map(int, shape)), str(dtype), keep_probability)
+    mask, start = _stream(stream).keep(tuple(map(int, shape)), str(dtype), keep_probability)
     return torch.from_numpy(mask), torch.tensor([start], dtype=torch.int64)
 
 
@@ -179,6 +156,129 @@ KEEP_MASK = define(
 
 KEEP_MASK_AGAIN = define("keep_mask_again(Tensor state, SymInt[] shape, float keep_probability) -> Tensor", _keep_mask_again, _form_again)
 """The mask that was drawn from a state."""
+
+
+def _draw(stream: int, kind: str, key: str, shape: list[int], numbers: list[float]) -> tuple[torch.Tensor, torch.Tensor]:
+    values, start = _stream(stream).draw(kind, key, tuple(map(int, shape)), numbers)
+    return torch.from_numpy(values), torch.tensor(divmod(start, _STATE_UNIT), dtype=torch.int64)
+
+
+def _form_of_draw(stream: int, kind: str, key: str, shape: list[Any], numbers: list[float]) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.empty(shape, dtype=_dtype_of(kind)), torch.empty([2], dtype=torch.int64)
+
+
+def _draw_again(state: torch.Tensor, kind: str, shape: list[int], numbers: list[float]) -> torch.Tensor:
+    high, low = state.tolist()
+    sizes = tuple(map(int, shape))
+    return torch.from_numpy(DRAWS[kind][0](high * _STATE_UNIT + low, math.prod(sizes), *numbers)[0].reshape(sizes))
+
+
+def _form_of_draw_again(state: torch.Tensor, kind: str, shape: list[Any], numbers: list[float]) -> torch.Tensor:
+    return torch.empty(shape, dtype=_dtype_of(kind))
+
+
+def _dtype_of(kind: str) -> torch.dtype:
+    return {np.float32: torch.float32, np.int32: torch.int32, np.int64: torch.int64, np.float64: torch.float64}[DRAWS[kind][1]]
+
+
+_STATE_UNIT = 1 << 62
+"""A state takes two int64 numbers in a Tensor: that of `mt19937` has more than 64 bits after many draws."""
+
+DRAW = define(
+    "draw(int stream, str kind, str key, SymInt[] shape, float[] numbers) -> (Tensor, Tensor)", _draw, _form_of_draw,
+    (torch.Tag.nondeterministic_seeded,),
+)
+"""Values of a kind, and the state that they were drawn from."""
+
+DRAW_AGAIN = define("draw_again(Tensor state, str kind, SymInt[] shape, float[] numbers) -> Tensor", _draw_again, _form_of_draw_again)
+"""The values that were drawn from a state."""
+
+def _draw_order(stream: int, mask: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    order, start = _stream(stream).order(mask, count)
+    return torch.from_numpy(order), torch.tensor(divmod(start, _STATE_UNIT), dtype=torch.int64)
+
+
+def _form_of_order(stream: int, mask: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.empty([count], dtype=torch.int64), torch.empty([2], dtype=torch.int64)
+
+
+def _draw_order_again(state: torch.Tensor, mask: torch.Tensor, count: int) -> torch.Tensor:
+    return torch.from_numpy(distributions.order_of_true(int(state[1]), mask.numpy(), count)[0])
+
+
+DRAW_ORDER = define(
+    "draw_order(int stream, Tensor mask, int count) -> (Tensor, Tensor)", _draw_order, _form_of_order, (torch.Tag.nondeterministic_seeded,),
+)
+"""Indexes of true elements in random order, and the state that they were drawn from."""
+
+DRAW_ORDER_AGAIN = define(
+    "draw_order_again(Tensor state, Tensor mask, int count) -> Tensor", _draw_order_again,
+    lambda state, mask, count: torch.empty([count], dtype=torch.int64),
+)
+"""The indexes that were drawn from a state."""
+
+MOVABLE = frozenset({KEEP_MASK, KEEP_MASK_AGAIN, DRAW, DRAW_AGAIN, DRAW_ORDER, DRAW_ORDER_AGAIN})
+"""The operators across which other operators of a graph may move."""
+
+
+def drawn(stream: OperatorStream, kind: str, shape: Sequence[int], *numbers: float, key: str = "") -> torch.Tensor:
+    """Values of a kind in `DRAWS` on the CPU, with the parameters of its distribution.
+
+    A primitive has a generator for each `shape` and `key`.
+    """
+    around = frame()
+    if around is None:
+        return torch.from_numpy(stream.draw(kind, key, tuple(map(int, shape)), list(numbers))[0])
+    values: torch.Tensor = around.draw(
+        lambda: DRAW(stream.number, kind, key, shape, numbers), lambda state: DRAW_AGAIN(state, kind, shape, numbers),
+    )[0]
+    return values
+
+
+def order_of_true(stream: OperatorStream, mask: torch.Tensor, count: int) -> torch.Tensor:
+    """`count` flat indexes (int64) of true elements of `mask`, which lies on the CPU, in random order; -1 where there are fewer."""
+    around = frame()
+    if around is None:
+        return torch.from_numpy(stream.order(mask, count)[0])
+    order: torch.Tensor = around.draw(
+        lambda: DRAW_ORDER(stream.number, mask, count), lambda state: DRAW_ORDER_AGAIN(state, mask, count),
+    )[0]
+    return order
+
+
+def _philox_fractions(seed: int, offset: int, shape: list[int]) -> torch.Tensor:
+    sizes = tuple(map(int, shape))
+    return torch.from_numpy(distributions.philox_fractions(seed, offset, math.prod(sizes)).reshape(sizes))
+
+
+def _picked(weights: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
+    values = weights.detach().numpy()
+    if values.size and not (values.min() >= 0 and np.isfinite(values).all()):
+        raise ValueError("weights: expected finite numbers from 0 on.")
+    columns = values.shape[-1]
+    rows, drawn = values.reshape(-1, columns), numbers.numpy()
+    return torch.from_numpy(distributions.picked(rows, drawn.reshape(len(rows), -1)).reshape(drawn.shape))
+
+
+def _mersenne_order(count: int, seed: int) -> torch.Tensor:
+    return torch.from_numpy(distributions.mt_order(seed % 2**32, count)[0])
+
+
+philox_fractions = define(
+    "philox_fractions(int seed, int offset, SymInt[] shape) -> Tensor", _philox_fractions, lambda seed, offset, shape: torch.empty(shape),
+)
+"""Numbers from 0 to 1 (excluded), float32, that the two seeds decide."""
+
+picked = define(
+    "picked(Tensor weights, Tensor numbers) -> Tensor", _picked,
+    lambda weights, numbers: numbers.new_empty(numbers.shape, dtype=torch.int64),
+)
+"""For each row of numbers from 0 to 1 the indexes of the weights into whose share they fall. Raises ValueError for negative weights."""
+
+mersenne_order = define(
+    "mersenne_order(SymInt count, int seed) -> Tensor", _mersenne_order, lambda count, seed: torch.empty([count], dtype=torch.int64),
+)
+"""The ints below `count` in the order that the seed decides, int64."""
 
 
 def dropped(x: torch.Tensor, keep_probability: float, stream: OperatorStream) -> tuple[torch.Tensor, torch.Tensor]:

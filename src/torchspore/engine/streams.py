@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import short
+from torchspore.engine.operator_streams import OperatorStream
 
 
 class Stream:
@@ -19,6 +20,8 @@ class Stream:
                 raise ValueError(f"{name}={value}: expected an int from 0 on.")
         self.seeds = seed, seed2
         self._generators: dict[torch.device, torch.Generator] = {}
+        self.operator = OperatorStream(self.seeds) if any(self.seeds) else None
+        """The stream of MindSpore's kernels on the CPU; None where the seeds do not decide."""
 
     def on(self, device: torch.device) -> torch.Generator | None:
         """The generator for tensors on `device`, None for the global one."""

@@ -20,6 +20,7 @@ from torchspore.mindspore.numpy.utils import (
     shape_of,
     to_tensor,
 )
+from torchspore.mindspore.ops import kernel_numbers
 
 T = torch.Tensor
 
@@ -250,24 +251,26 @@ def hanning(M: int) -> T:
     return _window(M, (0.5, -0.5))
 
 
-def _drawn(draw: Any, shape: Any, dtype: Any) -> T:
+def _drawn(draw: Any, kernel_name: str, kind: str, shape: Any, dtype: Any) -> T:
     wanted = dtype_of(dtype)
     if not wanted.is_floating_point:
         raise ValueError(f"dtype={dtype!r}: expected float16, float32 or float64.")
     lengths = shape_of(shape[0] if len(shape) == 1 else shape) if shape else [1]
-    return draw(lengths, device=device.current()).to(wanted)
+    if kernel_numbers.is_on_host():
+        return kernel_numbers.by_program_seed(kernel_name, kind, lengths).to(wanted)
+    return drawing(draw)(lengths, device=device.current()).to(wanted)
 
 
 @function
 def rand(*shape: Any, dtype: Any = torch.float32) -> T:
     """Uniform in [0, 1) of `shape`, ints or one tuple; one value where there is no shape."""
-    return _drawn(torch.rand, shape, dtype)
+    return _drawn(torch.rand, "UniformReal", "uniform", shape, dtype)
 
 
 @function
 def randn(*shape: Any, dtype: Any = torch.float32) -> T:
     """Standard normal of `shape`, ints or one tuple; one value where there is no shape."""
-    return _drawn(torch.randn, shape, dtype)
+    return _drawn(torch.randn, "StandardNormal", "normal", shape, dtype)
 
 
 @function
@@ -283,6 +286,8 @@ def randint(minval: Any, maxval: Any = None, shape: Any = None, dtype: Any = tor
     wanted = dtype_of(dtype)
     if wanted.is_floating_point or wanted.is_complex or wanted is torch.bool:
         raise ValueError(f"dtype={dtype!r}: expected an integer dtype such as mindspore.int32.")
+    if kernel_numbers.has_int_kernel(low, high):
+        return kernel_numbers.by_program_seed("UniformInt", "int", [1] if shape is None else shape_of(shape), low, high).to(wanted)
     return torch.randint(low, high, [1] if shape is None else shape_of(shape), device=device.current()).to(wanted)
 
 

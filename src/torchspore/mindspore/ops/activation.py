@@ -4,9 +4,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
+from torchspore.engine import operator_streams
 from torchspore.engine.generators import drawing
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import axis_within
@@ -224,12 +226,16 @@ def fast_gelu(x: T) -> T:
 
 
 @op()
-@drawing
 def rrelu(input: T, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> T:
     """x where positive, else x times a number drawn for each element between `lower` and `upper`."""
     if not 0 <= lower <= upper <= 1:
         raise ValueError(f"lower={lower}, upper={upper}: expected numbers from 0 to 1, the lower first.")
-    slopes = torch.rand_like(input) * (upper - lower) + lower
+    if input.device.type == "cpu":
+        stream = operator_streams.of_function("uniform", 0)
+        low, high = np.float32(lower), np.float32(upper)
+        slopes = (operator_streams.drawn(stream, "uniform", input.shape) * float(high - low) + float(low)).to(input.dtype)
+    else:
+        slopes = drawing(torch.rand_like)(input) * (upper - lower) + lower
     return torch.where(input > 0, input, input * slopes)
 
 

@@ -10,6 +10,8 @@ from torchspore.base.text import message, short
 from torchspore.engine import device
 from torchspore.engine.create import constant
 from torchspore.engine.generators import drawing
+from torchspore.engine.operator_streams import mersenne_order, philox_fractions, picked
+from torchspore.mindspore.ops import kernel_numbers
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op
@@ -109,8 +111,15 @@ def eye(n: int, m: int | None = None, dtype: Any = None) -> T:
     return torch.eye(n, n if m is None else m, dtype=as_dtype(dtype) or torch.float32, device=device.current())
 
 
+def _random(kernel_name: str, kind: str, size: Any, dtype: Any, seed: int | None) -> T:
+    """Numbers of a kind, "uniform" or "normal": on the CPU those of MindSpore's kernel, for the function of this name."""
+    if kernel_numbers.is_on_host():
+        return kernel_numbers.of_function(kernel_name, seed, kind, sizes(size)).to(as_dtype(dtype) or torch.float32)
+    return _torch_random(torch.rand if kind == "uniform" else torch.randn, size, dtype, seed)
+
+
 @drawing
-def _random(make: Any, size: Any, dtype: Any, seed: int | None) -> T:
+def _torch_random(make: Any, size: Any, dtype: Any, seed: int | None) -> T:
     source = None if seed is None else torch.Generator(device.current()).manual_seed(int(seed))
     return make(sizes(size), generator=source, device=device.current()).to(as_dtype(dtype) or torch.float32)
 
@@ -118,31 +127,33 @@ def _random(make: Any, size: Any, dtype: Any, seed: int | None) -> T:
 @op()
 def rand(*size: Any, dtype: Any = None, seed: int | None = None) -> T:
     """Uniform in [0, 1), float32 unless `dtype` says otherwise."""
-    return _random(torch.rand, size, dtype, seed)
+    return _random("rand", "uniform", size, dtype, seed)
 
 
 @op()
 def randn(*size: Any, dtype: Any = None, seed: int | None = None) -> T:
     """Standard normal, float32 unless `dtype` says otherwise."""
-    return _random(torch.randn, size, dtype, seed)
+    return _random("randn", "normal", size, dtype, seed)
 
 
 @op()
 def rand_like(input: T, seed: int | None = None, *, dtype: Any = None) -> T:
     """Uniform in [0, 1) in the shape of `input`."""
-    return _random(torch.rand, list(input.shape), dtype or input.dtype, seed)
+    return _random("rand_like", "uniform", list(input.shape), dtype or input.dtype, seed)
 
 
 @op()
 def randn_like(input: T, seed: int | None = None, *, dtype: Any = None) -> T:
     """Standard normal in the shape of `input`."""
-    return _random(torch.randn, list(input.shape), dtype or input.dtype, seed)
+    return _random("randn_like", "normal", list(input.shape), dtype or input.dtype, seed)
 
 
 @op(numbers=("low", "high"))
 @drawing
 def randint(low: int, high: int, size: Any, seed: int | None = None, *, dtype: Any = None) -> T:
     """Uniform integers in [low, high), int64 unless `dtype` says otherwise."""
+    if kernel_numbers.has_int_kernel(low, high):
+        return kernel_numbers.of_function("randint", seed, "int", sizes(size), low, high).to(as_dtype(dtype) or torch.int64)
     source = None if seed is None else torch.Generator(device.current()).manual_seed(int(seed))
     return torch.randint(low, high, sizes(size), generator=source, dtype=as_dtype(dtype) or torch.int64, device=device.current())
 
@@ -151,6 +162,8 @@ def randint(low: int, high: int, size: Any, seed: int | None = None, *, dtype: A
 @drawing
 def randperm(n: int, seed: int = 0, offset: int = 0, dtype: Any = torch.int64) -> T:
     """The integers below n in random order."""
+    if kernel_numbers.is_on_host() and seed >= 0:
+        return mersenne_order(n, offset or seed).to(as_dtype(dtype))
     source = torch.Generator(device.current()).manual_seed((int(seed) + 2654435761 * int(offset)) % 2**32) if seed else None
     return torch.randperm(n, generator=source, device=device.current()).to(as_dtype(dtype))
 
@@ -159,28 +172,44 @@ def randperm(n: int, seed: int = 0, offset: int = 0, dtype: Any = torch.int64) -
 def uniform(shape: Any, minval: T, maxval: T, seed: int | None = None, dtype: Any = torch.float32) -> T:
     """Uniform in [minval, maxval), integers in the same range for an integer dtype."""
     low, high = (v if isinstance(v, T) else constant(v, device.current()) for v in (minval, maxval))
-    out = low + _random(torch.rand, shape, None, seed) * (high - low)
+    if as_dtype(dtype) is torch.int32 and low.numel() == high.numel() == 1 and kernel_numbers.has_int_kernel(int(low), int(high)):
+        return kernel_numbers.of_function("uniform", seed, "int", sizes(shape), int(low), int(high))
+    out = low + _random("uniform", "uniform", shape, None, seed) * (high - low)
     return (out.floor() if not as_dtype(dtype).is_floating_point else out).to(as_dtype(dtype))
 
 
 @op()
 def normal(shape: Any, mean: Any, stddev: Any, seed: int | None = None) -> T:
     """Normal with the mean and standard deviation given, numbers or Tensors."""
-    return mean + _random(torch.randn, shape, None, seed) * stddev
+    return mean + _random("normal", "normal", shape, None, seed) * stddev
 
 
 @op()
 def bernoulli(input: T, p: Any = 0.5, seed: int | None = None) -> T:
     """1 with probability `p`, else 0, in the shape and dtype of `input`."""
-    return (_random(torch.rand, list(input.shape), None, seed) < p).to(input.dtype)
+    if seed is not None and input.device.type == "cpu":
+        return (philox_fractions(kernel_numbers.checked_seed(seed), 0, input.shape) <= p).to(input.dtype)
+    return (_torch_random(torch.rand, list(input.shape), None, seed) < p).to(input.dtype)
 
 
 @op(methods=("multinomial",))
 @drawing
 def multinomial(input: T, num_samples: int, replacement: bool = True, seed: int | None = None) -> T:
-    """Indexes (int32) drawn with the weights given, along the last axis."""
+    """Indexes (int32) drawn with the weights given, along the last axis. Raises ValueError for more than there are without replacement."""
+    if input.device.type == "cpu":
+        return _kernel_multinomial(input, int(num_samples), replacement, seed)
     source = None if seed is None else torch.Generator(input.device).manual_seed(int(seed))
     return torch.multinomial(input, num_samples, replacement, generator=source).to(torch.int32)
+
+
+def _kernel_multinomial(input: T, num_samples: int, replacement: bool, seed: int | None) -> T:
+    rows = [input.shape[0]] if input.ndim > 1 else []
+    if replacement:
+        return picked(input, kernel_numbers.of_function("multinomial", seed, "minstd_uniform", [*rows, num_samples])).to(torch.int32)
+    if num_samples > input.shape[-1]:
+        raise ValueError(f"num_samples={num_samples}: expected at most {input.shape[-1]}, the number of weights, without replacement.")
+    numbers = kernel_numbers.of_function("multinomial", seed, "uniform", input.shape)
+    return torch.topk(torch.log(numbers) / (input + 1e-6), num_samples).indices.to(torch.int32)
 
 
 @op(primitive="TupleToArray")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,12 +11,25 @@ from torchspore.engine import device, private
 from torchspore.engine.create import constant
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.generators import drawing
+from torchspore.engine.operator_streams import OperatorStream, mersenne_order, order_of_true, picked
+from torchspore.engine.operator_streams import of_function as streams_of_functions
 from torchspore.engine.streams import Stream, stream
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.kernel_numbers import checked_seed, has_int_kernel, is_on_host, of_function, of_primitive
 
 T = torch.Tensor
+
+
+def _by(source: Stream, kind: str, shape: Any, otherwise: Callable[[Any, Stream], T], *numbers: float) -> T:
+    """Numbers of MindSpore's kernel where it would draw them, else those of `otherwise`."""
+    values = of_primitive(source, kind, sizes(shape), *numbers)
+    return otherwise(shape, source) if values is None else values
+
+
+def _in_function(kernel_name: str, seed: int | None, kind: str, shape: Any, otherwise: Callable[[Any, Stream], T]) -> T:
+    return of_function(kernel_name, seed, kind, sizes(shape)) if is_on_host() else otherwise(shape, stream(seed))
 
 
 @drawing
@@ -60,7 +74,7 @@ def _laplace(shape: Any, source: Stream) -> T:
 @op(primitive="UniformReal", init=("seed", "seed2"))
 def _uniform_real(shape: Any, seed: Any = 0, seed2: int = 0) -> T:
     """Uniform in [0, 1), float32."""
-    return _uniform(shape, stream(seed, seed2))
+    return _by(stream(seed, seed2), "uniform", shape, _uniform)
 
 
 @op(primitive="UniformInt", init=("seed", "seed2"), numbers=("minval", "maxval"))
@@ -70,6 +84,9 @@ def _uniform_int(shape: Any, minval: T, maxval: T, seed: Any = 0, seed2: int = 0
     if not int(minval) < int(maxval):
         raise ValueError(f"expected minval below maxval, got {int(minval)} and {int(maxval)}.")
     where = device.current()
+    drawn = of_primitive(stream(seed, seed2), "int", sizes(shape), int(minval), int(maxval))
+    if drawn is not None:
+        return drawn
     source = stream(seed, seed2).on(where)
     return torch.randint(int(minval), int(maxval), sizes(shape), generator=source, dtype=torch.int32, device=where)
 
@@ -77,31 +94,32 @@ def _uniform_int(shape: Any, minval: T, maxval: T, seed: Any = 0, seed2: int = 0
 @op(primitive="StandardNormal", init=("seed", "seed2"))
 def _standard_normal(shape: Any, seed: Any = 0, seed2: int = 0) -> T:
     """Normal with mean 0 and standard deviation 1, float32."""
-    return _normal(shape, stream(seed, seed2))
+    return _by(stream(seed, seed2), "normal", shape, _normal)
 
 
 @op()
 def standard_normal(shape: Any, seed: int | None = None) -> T:
     """Normal with mean 0 and standard deviation 1, float32."""
-    return _normal(shape, stream(seed))
+    return _in_function("standard_normal", seed, "normal", shape, _normal)
 
 
 @op(primitive="StandardLaplace", init=("seed", "seed2"))
 def _standard_laplace(shape: Any, seed: Any = 0, seed2: int = 0) -> T:
     """Laplace with mean 0 and scale 1, float32."""
-    return _laplace(shape, stream(seed, seed2))
+    return _by(stream(seed, seed2), "laplace", shape, _laplace)
 
 
 @op()
 def standard_laplace(shape: Any, seed: int | None = None) -> T:
     """Laplace with mean 0 and scale 1, float32."""
-    return _laplace(shape, stream(seed))
+    return _in_function("standard_laplace", seed, "laplace", shape, _laplace)
 
 
 @op()
 def laplace(shape: Any, mean: T, lambda_param: T, seed: int | None = None) -> T:
     """Laplace with the mean and scale given."""
-    return _tensor(mean) + _laplace(_together(shape, _tensor(mean), _tensor(lambda_param)), stream(seed)) * _tensor(lambda_param)
+    numbers = _in_function("laplace", seed, "laplace", _together(shape, _tensor(mean), _tensor(lambda_param)), _laplace)
+    return numbers * _tensor(lambda_param) + _tensor(mean)
 
 
 @op(primitive="Gamma", init=("seed", "seed2"))
@@ -165,7 +183,9 @@ def _truncated(shape: Any, low: Any, high: Any, source: Stream, dtype: torch.dty
 @op(primitive="TruncatedNormal", init=("dtype", "seed", "seed2"))
 def _truncated_normal(shape: Any, dtype: Any = torch.float32, seed: Any = 0, seed2: int = 0) -> T:
     """Normal with mean 0 and standard deviation 1, nowhere further than 2 from 0."""
-    return _truncated(shape, -2.0, 2.0, stream(seed, seed2), as_dtype(dtype) or torch.float32)
+    kind = as_dtype(dtype) or torch.float32
+    numbers = of_primitive(stream(seed, seed2), "truncated", sizes(shape))
+    return _truncated(shape, -2.0, 2.0, stream(seed, seed2), kind) if numbers is None else numbers.to(kind)
 
 
 @op(primitive="ParameterizedTruncatedNormal", init=("seed", "seed2"))
@@ -208,6 +228,11 @@ def _log_normal(input: T, mean: float = 1.0, std: float = 2.0) -> T:
 @op(primitive="Multinomial", init=("seed", "seed2", "dtype"))
 def _multinomial(x: T, num_samples: int, seed: Any = 0, seed2: int = 0, dtype: Any = torch.int32) -> T:
     """Indexes drawn with the weights given, with replacement, along the last axis."""
+    source = stream(seed, seed2)
+    key = f"{[*map(int, x.shape)]}"
+    numbers = of_primitive(source, "minstd_uniform", [*x.shape[:-1], int(num_samples)], key=key) if x.device.type == "cpu" else None
+    if numbers is not None:
+        return picked(x, numbers).to(as_dtype(dtype))
     return _drawn(x, int(num_samples), True, stream(seed, seed2)).to(as_dtype(dtype))
 
 
@@ -254,13 +279,16 @@ def _permuted(x: T, source: Stream) -> T:
 @op()
 def shuffle(x: T, seed: int | None = None) -> T:
     """The slices along axis 0 in random order."""
+    if x.device.type == "cpu":
+        return x.index_select(0, of_function("shuffle", seed, "order", x.shape[:1])) if x.ndim else x.clone()
     return _permuted(x, stream(seed))
 
 
 @op(primitive="RandomShuffle", init=("seed", "seed2"))
 def _random_shuffle(x: T, seed: Any = 0, seed2: int = 0) -> T:
     """The slices along axis 0 in random order."""
-    return _permuted(x, stream(seed, seed2))
+    order = of_primitive(stream(seed, seed2), "order", x.shape[:1]) if x.ndim and x.device.type == "cpu" else None
+    return _permuted(x, stream(seed, seed2)) if order is None else x.index_select(0, order)
 
 
 @op(primitive="Randperm", init=("max_length", "pad", "dtype"))
@@ -280,7 +308,11 @@ def _randperm(n: T, max_length: int = 1, pad: int = -1, dtype: Any = torch.int32
 def _randperm_v2(n: int, seed: Any = 0, offset: int = 0, dtype: Any = torch.int64) -> T:
     """The integers below n in random order."""
     where = device.current()
-    return torch.randperm(int(n), generator=stream(seed, offset).on(where), device=where).to(as_dtype(dtype))
+    seed, offset = seed.seeds if isinstance(seed, Stream) else (seed, offset)
+    if where.type == "cpu" and (offset or seed != -1):
+        return mersenne_order(int(n), offset or seed).to(as_dtype(dtype))
+    source = None if seed == -1 else stream(seed, offset).on(where)
+    return torch.randperm(int(n), generator=source, device=where).to(as_dtype(dtype))
 
 
 @op()
@@ -291,14 +323,32 @@ def randint_like(input: T, low: int, high: int, seed: int | None = None, *, dtyp
     if kind.is_floating_point:
         raise ValueError(f"dtype={FROM_TORCH[kind]}: expected one of integers.")
     where = input.device
+    if has_int_kernel(low, high):
+        return of_function("randint_like", seed, "int", input.shape, low, high).to(kind)
     return torch.randint(low, high, list(input.shape), generator=stream(seed).on(where), device=where).to(kind)
 
 
-@drawing
-def _choice(mask: T, count: int, source: Stream) -> Any:
-    """`count` indexes of true elements in random order (int32), (0, …) where there are fewer; and which are real."""
+def _choice(mask: T, count: int, source: Stream, operator: OperatorStream | None) -> Any:
+    """`count` indexes of true elements in random order (int32), (0, …) where there are fewer; and which are real.
+
+    On the CPU MindSpore's kernel draws from the stream `operator`.
+    """
     if count < 1:
         raise ValueError(f"count={count}: expected at least 1.")
+    if operator is not None and mask.device.type == "cpu":
+        order = order_of_true(operator, mask, count)
+        places, real = order.clamp(min=0), order >= 0
+    else:
+        places, real = _torch_choice(mask, count, source)
+    rows = []
+    for length in reversed(mask.shape):
+        rows.append(places % length)
+        places = places // length
+    return torch.stack(rows[::-1], -1).to(torch.int32), real
+
+
+@drawing
+def _torch_choice(mask: T, count: int, source: Stream) -> tuple[T, T]:
     flat = mask.reshape(-1)
     keys = torch.rand(flat.shape[0], generator=source.on(mask.device), device=mask.device)
     order = torch.argsort(torch.where(flat, keys, 2.0))[:count]
@@ -307,23 +357,20 @@ def _choice(mask: T, count: int, source: Stream) -> Any:
     if places.shape[0] < count:
         rest = count - places.shape[0]
         places, real = torch.cat([places, places.new_zeros(rest)]), torch.cat([real, real.new_zeros(rest)])
-    rows = []
-    for length in reversed(mask.shape):
-        rows.append(places % length)
-        places = places // length
-    return torch.stack(rows[::-1], -1).to(torch.int32), real
+    return places, real
 
 
 @op(primitive="RandomChoiceWithMask", init=("count", "seed", "seed2"))
 def _random_choice_with_mask(input_x: T, count: int = 256, seed: Any = 0, seed2: int = 0) -> Any:
     """`count` indexes of true elements in random order (int32, a row each), zeros where there are fewer, and which are real (bool)."""
-    return _choice(input_x, count, stream(seed, seed2))
+    source = stream(seed, seed2)
+    return _choice(input_x, count, source, source.operator)
 
 
 @op()
 def choice_with_mask(input_x: T, count: int = 256, seed: int | None = None) -> Any:
     """`count` indexes of true elements in random order (int32, a row each), zeros where there are fewer, and which are real (bool)."""
-    return _choice(input_x, count, stream(seed))
+    return _choice(input_x, count, stream(seed), streams_of_functions("choice_with_mask", checked_seed(seed)))
 
 
 @drawing

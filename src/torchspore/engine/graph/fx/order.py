@@ -72,7 +72,7 @@ def _is_unknown(node: Node) -> bool:
         return True
     if node.op != "call_function" or node.target is operator.getitem or node.meta.get(marks.IS_KERNEL):
         return False
-    if node.target in (operator_streams.KEEP_MASK, operator_streams.KEEP_MASK_AGAIN):
+    if node.target in operator_streams.MOVABLE:
         return False
     return not is_operator(node.target) or node.target.namespace == "torchspore"
 

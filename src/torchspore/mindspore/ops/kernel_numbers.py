@@ -1,0 +1,53 @@
+"""The numbers of MindSpore's CPU kernels, for the operators that draw them."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from torchspore.engine import device, operator_streams
+from torchspore.engine.streams import Stream
+
+T = torch.Tensor
+
+
+def is_on_host() -> bool:
+    """Whether MindSpore's CPU kernels would draw."""
+    return device.current().type == "cpu"
+
+
+def checked_seed(seed: Any) -> int:
+    """The seed of an operator; None counts as 0. Raises TypeError for what is no int, ValueError below 0."""
+    if seed is None:
+        return 0
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise TypeError(f"seed={seed!r:.40}: expected an int, got {type(seed).__name__}.")
+    if seed < 0:
+        raise ValueError(f"seed={seed}: expected an int from 0 on.")
+    return seed
+
+
+def of_function(kernel_name: str, seed: Any, kind: str, shape: Sequence[int], *numbers: float) -> T:
+    """Values of a kind in `distributions.DRAWS` for the function whose seeds are counted under `kernel_name`."""
+    return operator_streams.drawn(operator_streams.of_function(kernel_name, checked_seed(seed)), kind, shape, *numbers)
+
+
+def by_program_seed(kernel_name: str, kind: str, shape: Sequence[int], *numbers: float) -> T:
+    """The same for a function of `mindspore.numpy`, which takes the seed of the program for that of the operator too."""
+    return operator_streams.drawn(operator_streams.of_function(kernel_name, None), kind, shape, *numbers)
+
+
+def of_primitive(source: Stream, kind: str, shape: Sequence[int], *numbers: float, key: str = "") -> T | None:
+    """The same for a primitive with seeds; None where it has no seeds, or where it draws elsewhere than on the CPU.
+
+    Its generator goes on for each shape and `key`.
+    """
+    if source.operator is None or not is_on_host():
+        return None
+    return operator_streams.drawn(source.operator, kind, shape, *numbers, key=key)
+
+
+def has_int_kernel(low: Any, high: Any) -> bool:
+    """Whether MindSpore's kernel for ints can draw from this range."""
+    return is_on_host() and -(2**31) <= low < high < 2**31
