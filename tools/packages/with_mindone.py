@@ -11,7 +11,7 @@ NEEDS = (
     "transformers==4.57.1", "tokenizers==0.22.2", "huggingface_hub==0.36.2", "hf-xet", "safetensors", "regex", "requests", "certifi",
     "charset-normalizer", "idna", "urllib3", "filelock", "packaging", "tqdm", "fsspec", "psutil", "omegaconf==2.4.0", "pyyaml",
     "trampoline", "mindcv==0.3.0", "ftfy", "wcwidth", "sentencepiece", "einops", "ImageIO", "pandas", "python-dateutil", "six",
-    "tzdata", "nltk", "joblib", "better-profanity", "tiktoken", "pyarrow", "datasets", "dill", "multiprocess", "xxhash", "httpx",
+    "tzdata", "nltk", "joblib", "better-profanity", "tiktoken", "pyarrow", "datasets==4.0.0", "dill", "multiprocess", "xxhash", "httpx",
     "httpcore", "anyio", "h11", "av", "decord", "matplotlib", "contourpy", "cycler", "fonttools", "kiwisolver", "pyparsing",
     "soundfile", "aiohttp", "attrs", "yarl", "multidict", "propcache", "frozenlist", "aiosignal", "aiohappyeyeballs",
 )
