@@ -100,7 +100,8 @@ def test_moved_module_by_attribute() -> None:
         ("import mindspore.nn.Conv7d", ModuleNotFoundError),
     ],
 )
-def test_missing_name_says_so(code: str, kind: type[Exception]) -> None:
+def test_missing_name_says_so(code: str, kind: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_STRICT_IMPORTS", "1")
     with pytest.raises(kind) as caught:
         exec(code, {})
     first, blank, hint = str(caught.value).split("\n")
@@ -110,7 +111,7 @@ def test_missing_name_says_so(code: str, kind: type[Exception]) -> None:
 
 def test_missing_name_is_shown_at_the_users_line(warm: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "old.py").write_text("import mindspore\nfrom mindspore.nn import Conv7d\n")
-    lines = warm("old.py", cwd=tmp_path).err.splitlines()
+    lines = warm("old.py", cwd=tmp_path, TORCHSPORE_STRICT_IMPORTS="1").err.splitlines()
     assert lines[:3] == [
         "Traceback (most recent call last):", '  File "old.py", line 2, in <module>', "    from mindspore.nn import Conv7d",
     ]
@@ -161,7 +162,7 @@ def test_real_mindspore_is_not_shadowed_unless_asked(real_mindspore: dict[str, s
 
 
 def test_a_module_of_real_mindspore_is_not_mixed_in(real_mindspore: dict[str, str], tmp_path: Path) -> None:
-    ended = running.torchspore("-c", "import mindspore.only_there", cwd=tmp_path, extra=real_mindspore)
+    ended = running.torchspore("run", "--strict-imports", "-c", "import mindspore.only_there", cwd=tmp_path, extra=real_mindspore)
     assert ended.code == 1
     assert "mindspore.only_there is not in torchspore yet" in ended.err
 

@@ -9,6 +9,7 @@ import mindspore as ms
 import numpy as np
 from mindspore import nn
 from parity.case import case
+from parity.checkpoint_bytes import without_head
 
 WEIGHT = np.arange(6, dtype=np.float32).reshape(3, 2) / 7
 
@@ -19,7 +20,7 @@ def written(save):
         path = os.path.join(folder, "file.ckpt")
         save(path)
         with open(path, "rb") as file:
-            return np.frombuffer(file.read(), np.uint8)
+            return np.frombuffer(without_head(file.read()), np.uint8)
 
 
 def net():

@@ -96,8 +96,10 @@ def declared(owner: Any, args: Sequence[Any]) -> dict[int, Axes]:
         return {}
     found: dict[int, Axes] = {}
     seen: dict[Any, int] = {}
-    for argument, like in zip(args, kept):
+    for place, (argument, like) in enumerate(zip(args, kept)):
         shape = getattr(like, "symbolic", None)
+        if isinstance(argument, TensorBase) and isinstance(like, TensorBase):
+            _check_declared(f"{type(owner).__name__}: input {place}", argument, like, shape)
         if shape is not None and isinstance(argument, TensorBase) and argument._t.is_contiguous():
             sizes = argument._t.shape
             _check_symbols(shape, sizes, seen)
@@ -107,6 +109,19 @@ def declared(owner: Any, args: Sequence[Any]) -> dict[int, Axes]:
             if axes:
                 found[id(argument)] = axes
     return found
+
+
+def _check_declared(name: str, argument: Any, like: Any, shape: Sequence[Any] | None) -> None:
+    """Raise TypeError for another dtype than `set_inputs` declared, ValueError for another number of axes or another fixed length."""
+    hint = "call set_inputs with what the Cell is called with"
+    if argument.dtype != like.dtype:
+        raise TypeError(message(f"{name} of {argument.dtype}", f"{like.dtype}, as set_inputs says", hint=hint))
+    if shape is None:
+        return
+    given = argument.shape
+    if len(given) != len(shape) or any(isinstance(size, int) and size not in (-1, length) for size, length in zip(shape, given)):
+        declared_shape = f"({', '.join('None' if not isinstance(size, int) or size == -1 else str(size) for size in shape)})"
+        raise ValueError(message(f"{name} of shape {tuple(given)}", f"{declared_shape}, as set_inputs says", hint=hint))
 
 
 def _check_symbols(shape: Sequence[Any], sizes: Sequence[int], seen: dict[Any, int]) -> None:
