@@ -29,8 +29,6 @@ def model(**given: Any) -> ms.Model:
 
 
 TOLD: dict[str, tuple[Callable[[], Any], str, str]] = {
-    "dropout": (lambda: ops.dropout(X, 0.5, True, 5), "random numbers", "dropout(seed=5)"),
-    "Dropout": (lambda: ops.Dropout(0.5, 6, 7)(X), "random numbers", "Dropout(Seed0=6, Seed1=7)"),
     "boost": (lambda: model(boost_level="O1"), "training", "Model(boost_level='O1')"),
     "map processes": (lambda: rows().map(identity, num_parallel_workers=2, python_multiprocessing=True), "data",
                       "map(python_multiprocessing=True)"),

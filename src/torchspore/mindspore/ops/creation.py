@@ -162,7 +162,7 @@ def randint(low: int, high: int, size: Any, seed: int | None = None, *, dtype: A
 @drawing
 def randperm(n: int, seed: int = 0, offset: int = 0, dtype: Any = torch.int64) -> T:
     """The integers below n in random order."""
-    if kernel_numbers.is_on_host() and seed >= 0:
+    if kernel_numbers.is_on_host() and seed >= 0 and isinstance(n, int) and n >= 0:
         return mersenne_order(n, offset or seed).to(as_dtype(dtype))
     source = torch.Generator(device.current()).manual_seed((int(seed) + 2654435761 * int(offset)) % 2**32) if seed else None
     return torch.randperm(n, generator=source, device=device.current()).to(as_dtype(dtype))

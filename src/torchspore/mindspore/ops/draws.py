@@ -309,7 +309,7 @@ def _randperm_v2(n: int, seed: Any = 0, offset: int = 0, dtype: Any = torch.int6
     """The integers below n in random order."""
     where = device.current()
     seed, offset = seed.seeds if isinstance(seed, Stream) else (seed, offset)
-    if where.type == "cpu" and (offset or seed != -1):
+    if where.type == "cpu" and (offset or seed != -1) and isinstance(n, int) and n >= 0:
         return mersenne_order(int(n), offset or seed).to(as_dtype(dtype))
     source = None if seed == -1 else stream(seed, offset).on(where)
     return torch.randperm(int(n), generator=source, device=where).to(as_dtype(dtype))
