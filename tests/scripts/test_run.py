@@ -224,7 +224,7 @@ def test_a_reader_that_has_seen_enough_ends_the_command_quietly(words: list[str]
         process.stdout.read(1)
         process.stdout.close()
         assert process.stderr.read() == ""
-    assert process.returncode == 141
+    assert process.returncode in (0, 141)            # 0 where the pipe took all of it before it was closed
 
 
 def test_another_broken_pipe_is_an_error_of_the_program(run: RunFixture, tmp_path: Path) -> None:
