@@ -51,9 +51,12 @@ class PythonRandom(Base):
         return self.dense(x) * random.random()
 
 
+ONES = np.ones(4, np.float32)
+
+
 class FreshArray(Base):
     def construct(self, x):
-        return self.dense(x) + Tensor(np.ones(4, np.float32) * 3)
+        return self.dense(x) + Tensor(ONES * 3)          # of an array whose contents may change
 
 
 class Prints(Base):
