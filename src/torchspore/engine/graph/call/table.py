@@ -115,7 +115,7 @@ def look_up(
     form: Any = (ran, given, STORE.snapshot(), settings, counters.generation, is_recorded)
     table, lifted, key = table_of(owner), _NONE, form
     if numbers:
-        lifted = table.numbers.lifted(form, tuple(numbers))
+        lifted = _NONE if settings.is_split else table.numbers.lifted(form, tuple(numbers))     # layouts of primitives need plain numbers
         key = (form, lifted, *[value for place, value in enumerate(numbers) if place not in lifted])
     entry = table.get(key)
     if entry is None and not axes and table and engine.frame() is None and not settings.is_split:
