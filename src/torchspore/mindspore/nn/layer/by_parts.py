@@ -9,7 +9,7 @@ from torchspore.engine import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.layer.parts import Part
-from torchspore.mindspore.ops import conv
+from torchspore.mindspore.ops import conv, dropouts
 
 
 def is_part(cell: Any, name: str) -> bool:
@@ -144,7 +144,9 @@ def _dropout(cell: Any, x: Any) -> Any:
     drop = cell.p if cell.p is not None else 1 - cell.keep_prob
     if not cell.training or drop == 0:
         return x
-    return cell.dropout(x)[0] if "_replaced" in cell.__dict__ else _laid(cell.dropout, lambda x: ops.dropout(x, drop), x)
+    return cell.dropout(x)[0] if "_replaced" in cell.__dict__ else _laid(
+        cell.dropout, lambda x: dropouts._layer_dropout(x, drop, cell._stream_), x,          # the layer's stream, as without a split
+    )
 
 
 def _cross_entropy(cell: Any, logits: Any, labels: Any) -> Any:
