@@ -34,8 +34,6 @@ Snapshot = tuple[dict[int, States], dict[tuple[str, int], int]]
 
 _lock = threading.Lock()
 _streams: weakref.WeakValueDictionary[int, OperatorStream] = weakref.WeakValueDictionary()
-_of_graphs: list[OperatorStream] = []
-"""Streams that were created while a frame was open: those of primitives that a call creates."""
 _functions: dict[tuple[str, int | None], OperatorStream] = {}
 _count = 0
 
@@ -51,8 +49,6 @@ class OperatorStream:
             _count += 1
             self.number = _count
         _streams[self.number] = self
-        if frame() is not None:
-            _of_graphs.append(self)                     # a graph may name it longer than the call that creates it
 
     @property
     def is_seeded(self) -> bool:
