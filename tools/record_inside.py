@@ -37,6 +37,8 @@ SKIPPED = (
     "mindspore.ops._op_impl", "mindspore.ops._vmap", "mindspore.train._utils_", "mindspore.numpy.fft",
     "mindspore.experimental", "mindspore.run_check", "mindspore.mindrecord", "mindspore.scipy", "mindspore.graph._parse", "mindspore.graph._pijit", "mindspore.ops.composite.multitype_ops",
 )
+NO_IMPORTS = ("mindspore.ops._grad_experimental", "mindspore._c_")
+"""Modules from which programs import names alone, and not the modules that these have imported."""
 EXTENSIONS = ("mindspore._c_expression", "mindspore._c_dataengine", "mindspore._c_mindrecord")
 """Compiled modules, which pkgutil does not walk. What they hold is public there; programs import it from there."""
 
@@ -95,7 +97,7 @@ def main() -> None:
         ]
         if names:
             private[module.__name__] = sorted(names)
-        if others := list(imported(module)):
+        if not module.__name__.startswith(NO_IMPORTS) and (others := list(imported(module))):
             imports[module.__name__] = others
         for value in vars(module).values():
             if isinstance(value, type) and getattr(value, "__module__", None) == module.__name__ and module.__name__.startswith(HOMES):

@@ -216,7 +216,7 @@ def test_calls_of_ours_are_folded_and_a_fault_has_one_hint(run: Callable[..., Ru
     assert "cell.py" in whole.err and "cell.py" not in found.err
 
 
-@pytest.mark.parametrize("words", [["context"], ["run", "-c", "for i in range(99999): print(i)"], ["explain", "-c", "print('x' * 99999)"]])
+@pytest.mark.parametrize("words", [["run", "-c", "for i in range(99999): print(i)"], ["explain", "-c", "print('x' * 99999)"]])
 def test_a_reader_that_has_seen_enough_ends_the_command_quietly(words: list[str]) -> None:
     command = [sys.executable, "-m", "torchspore", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -224,7 +224,7 @@ def test_a_reader_that_has_seen_enough_ends_the_command_quietly(words: list[str]
         process.stdout.read(1)
         process.stdout.close()
         assert process.stderr.read() == ""
-    assert process.returncode in (0, 141)            # 0 where the pipe took all of it before it was closed
+    assert process.returncode == 141
 
 
 def test_another_broken_pipe_is_an_error_of_the_program(run: RunFixture, tmp_path: Path) -> None:
