@@ -139,14 +139,7 @@ def _laying_out(cls: type[Primitive]) -> type[Primitive]:
 
         return calls.laid_out(self, functools.partial(cls.__call__, self), args, kwargs)
 
-    def __reduce__(self: Primitive) -> Any:
-        return _with_strategy, (cls,), self.__dict__
-
-    body = {
-        "__call__": __call__, "__reduce__": __reduce__, "__doc__": cls.__doc__, "__module__": cls.__module__,
-        "__qualname__": cls.__qualname__, "_laid_out": True,
-    }
-    return type(cls.__name__, (cls,), body)
+    return _subclass(cls, __call__, _with_strategy, "_laid_out")
 
 
 @functools.cache
@@ -163,12 +156,21 @@ def _recomputing_class(cls: type[Primitive]) -> type[Primitive]:
             call = recomputed(call, self.name, None)
         return call(*args, **kwargs)
 
+    return _subclass(cls, __call__, _new_recomputing, "_recomputes")
+
+
+def _subclass(cls: type[Primitive], call: Callable[..., Any], rebuild: Callable[..., Primitive], mark: str) -> type[Primitive]:
+    """Return a subclass of `cls` with another call that looks like `cls`.
+
+    `rebuild(cls)` returns an empty instance, which pickle and deepcopy then fill.
+    """
+
     def __reduce__(self: Primitive) -> Any:
-        return _new_recomputing, (cls,), self.__dict__
+        return rebuild, (cls,), self.__dict__
 
     body = {
-        "__call__": __call__, "__reduce__": __reduce__, "__doc__": cls.__doc__, "__module__": cls.__module__,
-        "__qualname__": cls.__qualname__, "_recomputes": True,
+        "__call__": call, "__reduce__": __reduce__, "__doc__": cls.__doc__, "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__, mark: True,
     }
     return type(cls.__name__, (cls,), body)
 
