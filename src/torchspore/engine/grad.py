@@ -240,6 +240,11 @@ def is_recording() -> bool:
     return False
 
 
+def is_differentiating() -> bool:
+    """Whether operators of this thread are recorded for a gradient: inside a gradient transform that nothing switches off."""
+    return is_recording() and torch.is_grad_enabled()
+
+
 def is_differentiable(t: torch.Tensor) -> bool:
     """Whether gradients of `t` exist: real and complex floating point."""
     return t.dtype.is_floating_point or t.dtype.is_complex

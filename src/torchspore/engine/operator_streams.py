@@ -6,7 +6,8 @@ call to call, separately for each shape of the input. A function takes new seeds
 MindSpore's torch generator instead.
 
 A graph holds the operators `torchspore::keep_mask`, `torchspore::draw` and `torchspore::draw_order` with the number of a stream in
-`_streams`, so that each run draws on.
+`_streams`, so that each run draws on. The graph keeps these streams alive. A primitive that `construct` creates has a new generator at
+each call in PyNative. In a graph its generator continues from call to call, as MindSpore's does.
 """
 from __future__ import annotations
 
@@ -217,6 +218,9 @@ DRAW_ORDER_AGAIN = define(
 )
 """The indexes that were drawn from a state."""
 
+NAMING_STREAMS = frozenset({KEEP_MASK, DRAW, DRAW_ORDER})
+"""The operators whose first argument is the number of a stream."""
+
 MOVABLE = frozenset({KEEP_MASK, KEEP_MASK_AGAIN, DRAW, DRAW_AGAIN, DRAW_ORDER, DRAW_ORDER_AGAIN})
 """The operators across which other operators of a graph may move."""
 
@@ -231,6 +235,7 @@ def drawn(stream: OperatorStream, kind: str, shape: Sequence[int], *numbers: flo
     around = frame()
     if around is None:
         return torch.from_numpy(stream.draw(kind, key, tuple(map(int, shape)), list(numbers))[0])
+    around.keep_alive(stream)
     values: torch.Tensor = around.draw(
         lambda: DRAW(stream.number, kind, key, shape, numbers), lambda state: DRAW_AGAIN(state, kind, shape, numbers),
     )[0]
@@ -242,6 +247,7 @@ def order_of_true(stream: OperatorStream, mask: torch.Tensor, count: int) -> tor
     around = frame()
     if around is None:
         return torch.from_numpy(stream.order(mask, count)[0])
+    around.keep_alive(stream)
     order: torch.Tensor = around.draw(
         lambda: DRAW_ORDER(stream.number, mask, count), lambda state: DRAW_ORDER_AGAIN(state, mask, count),
     )[0]
@@ -289,6 +295,7 @@ def dropped(x: torch.Tensor, keep_probability: float, stream: OperatorStream) ->
     if around is None:                              # the dispatcher would take most of the time of a small mask
         mask = torch.from_numpy(stream.keep(tuple(shape), str(x.dtype), keep_probability)[0])
     else:
+        around.keep_alive(stream)
         mask, _ = around.draw(
             lambda: KEEP_MASK(stream.number, shape, keep_probability, x.dtype),
             lambda state: KEEP_MASK_AGAIN(state, shape, keep_probability),

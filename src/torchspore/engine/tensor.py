@@ -152,6 +152,11 @@ class Frame:
         """Random values and the state that they were drawn from: `draw()`. Where a region runs again, `again(state)` of its first run."""
         return self.outer.draw(draw, again) if self.outer is not None else draw()
 
+    def keep_alive(self, stream: Any) -> None:
+        """Keep a stream of random numbers alive as long as the graph that is recorded: a graph names its streams by their numbers."""
+        if self.outer is not None:
+            self.outer.keep_alive(stream)
+
     def follows_integers(self) -> None:
         """Is told before a gradient goes on through a cast to integers, which a part of a graph can't tell those around it."""
         if self.outer is not None:

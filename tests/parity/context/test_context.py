@@ -33,7 +33,9 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with effects.fresh(find=without_limits):
         yield
         forget()
-        set_context(deterministic="OFF", runtime_num_threads=0, enable_dump=False, enable_profiling=False)
+        set_context(
+            deterministic="OFF", runtime_num_threads=0, enable_dump=False, enable_profiling=False, enable_auto_mixed_precision=False,
+        )
         set_context(ascend_config={"exception_dump": "0"})
         forget()
 

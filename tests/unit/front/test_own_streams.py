@@ -1,6 +1,7 @@
 """MindSpore's random numbers and torch's do not touch each other."""
 from __future__ import annotations
 
+import gc
 import threading
 from typing import Any
 
@@ -97,3 +98,29 @@ def test_the_state_can_be_kept_and_restored(mode: int) -> None:
     torch.rand(7)
     ms.set_rng_state(state)
     assert [mint.rand(3).asnumpy().tolist() for _ in range(2)] == first
+
+
+class Draws(nn.Cell):
+    """Draws from a primitive that each call creates, in a branch too."""
+
+    def construct(self, x: Any) -> Any:
+        first = ops.StandardNormal(seed=4)((3,))
+        if x.sum() > 0:
+            return first, ops.StandardNormal(seed=4)((3,)), ops.Dropout(keep_prob=0.5, Seed0=3)(x)[0]
+        return first, first * 0, x
+
+
+def test_a_primitive_that_a_call_creates_starts_anew_in_pynative_and_continues_in_a_graph() -> None:
+    """As MindSpore 2.10 does: the numbers are its, from both modes."""
+    first, second, third = [0.4189167, 0.4506937, 0.2853228], [-1.365967, -0.1334739, 0.4161967], [-0.5054983, 1.4405202, -0.3999483]
+    x = Tensor(np.ones(12, np.float32))
+    for mode, expected in ((ms.PYNATIVE_MODE, (first, first, first)), (ms.GRAPH_MODE, (first, second, third))):
+        ms.set_context(mode=mode, jit_syntax_level=ms.STRICT)
+        net, masks = Draws(), []
+        for numbers in expected:
+            gc.collect()                                   # only the graph keeps the primitive's generator alive
+            a, b, dropped = net(x)
+            np.testing.assert_allclose([a.asnumpy(), b.asnumpy()], [numbers, numbers], rtol=1e-6)
+            masks.append(dropped.asnumpy().tolist())
+        assert masks[0] == [2, 0, 0, 2, 0, 0, 2, 2, 0, 0, 2, 2]
+        assert masks[1] == (masks[0] if mode == ms.PYNATIVE_MODE else [2, 2, 0, 0, 2, 0, 2, 2, 0, 0, 2, 2])

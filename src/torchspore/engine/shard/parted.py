@@ -130,6 +130,12 @@ class Parted(torch.Tensor):
         return ValueElsewhere(message(wrote, "an operator that takes each element by itself, beside Tensors that lie alike", hint=_HINT))
 
 
+def check_is_complete(name: str, t: torch.Tensor) -> None:
+    """Raise ValueElsewhere where `t` is a part: the operator `name` draws numbers for all elements of a value together."""
+    if isinstance(t, Parted):
+        raise t.refused(name)
+
+
 def _read_again(own: torch.Tensor, cut: Any, place: int, count: int) -> Parted:
     """A part that was pickled. Raises ValueElsewhere in a process that does not hold it: there it would be taken for another one."""
     if (devices.devices()[0], cut.place(devices.rank())) != (count, place):

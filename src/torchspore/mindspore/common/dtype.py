@@ -39,7 +39,6 @@ from torchspore.engine.dtypes import (
     uint64,
 )
 from torchspore.engine.structured_types import (
-    Dict,
     Function,
     List,
     Slice,
@@ -142,7 +141,7 @@ _pytype_to_dtype, _get_py_obj_dtype = pytype_to_dtype, get_py_obj_dtype
 
 
 __all__ = [
-    "Bool", "Complex", "Dict", "Float", "Function", "Int", "List", "Number", "Slice", "String", "TensorType", "Tuple", "Type",
+    "Bool", "Complex", "Float", "Function", "Int", "List", "Number", "Slice", "String", "TensorType", "Tuple", "Type",
     "all_types", "bfloat16", "bool", "bool_", "byte", "cdouble", "cfloat", "complex64", "complex128", "complex_type",
     "coo_tensor", "csr_tensor", "double", "env_type", "function", "index_slices", "symbolic_key", "type_refkey", "type_type",
     "undetermined",

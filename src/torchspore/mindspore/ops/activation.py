@@ -10,6 +10,7 @@ import torch.nn.functional as F
 
 from torchspore.engine import operator_streams
 from torchspore.engine.generators import drawing
+from torchspore.engine.shard.parted import check_is_complete
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import axis_within
 
@@ -230,6 +231,7 @@ def rrelu(input: T, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> T:
     """x where positive, else x times a number drawn for each element between `lower` and `upper`."""
     if not 0 <= lower <= upper <= 1:
         raise ValueError(f"lower={lower}, upper={upper}: expected numbers from 0 to 1, the lower first.")
+    check_is_complete("rrelu", input)
     if input.device.type == "cpu":
         stream = operator_streams.of_function("uniform", 0)
         low, high = np.float32(lower), np.float32(upper)

@@ -11,6 +11,7 @@ from torchspore.engine import device
 from torchspore.engine.create import constant
 from torchspore.engine.generators import drawing
 from torchspore.engine.operator_streams import mersenne_order, philox_fractions, picked
+from torchspore.engine.shard.parted import check_is_complete
 from torchspore.mindspore.ops import kernel_numbers
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
@@ -139,12 +140,14 @@ def randn(*size: Any, dtype: Any = None, seed: int | None = None) -> T:
 @op()
 def rand_like(input: T, seed: int | None = None, *, dtype: Any = None) -> T:
     """Uniform in [0, 1) in the shape of `input`."""
+    check_is_complete("rand_like", input)
     return _random("rand_like", "uniform", list(input.shape), dtype or input.dtype, seed)
 
 
 @op()
 def randn_like(input: T, seed: int | None = None, *, dtype: Any = None) -> T:
     """Standard normal in the shape of `input`."""
+    check_is_complete("randn_like", input)
     return _random("randn_like", "normal", list(input.shape), dtype or input.dtype, seed)
 
 
@@ -187,6 +190,7 @@ def normal(shape: Any, mean: Any, stddev: Any, seed: int | None = None) -> T:
 @op()
 def bernoulli(input: T, p: Any = 0.5, seed: int | None = None) -> T:
     """1 with probability `p`, else 0, in the shape and dtype of `input`."""
+    check_is_complete("bernoulli", input)
     if seed is not None and input.device.type == "cpu":
         return (philox_fractions(kernel_numbers.checked_seed(seed), 0, input.shape) <= p).to(input.dtype)
     return (_torch_random(torch.rand, list(input.shape), None, seed) < p).to(input.dtype)

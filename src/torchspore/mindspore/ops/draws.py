@@ -13,6 +13,7 @@ from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.generators import drawing
 from torchspore.engine.operator_streams import OperatorStream, mersenne_order, order_of_true, picked
 from torchspore.engine.operator_streams import of_function as streams_of_functions
+from torchspore.engine.shard.parted import check_is_complete
 from torchspore.engine.streams import Stream, stream
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
@@ -322,6 +323,7 @@ def randint_like(input: T, low: int, high: int, seed: int | None = None, *, dtyp
     kind = as_dtype(dtype) or input.dtype
     if kind.is_floating_point:
         raise ValueError(f"dtype={FROM_TORCH[kind]}: expected one of integers.")
+    check_is_complete("randint_like", input)
     where = input.device
     if has_int_kernel(low, high):
         return of_function("randint_like", seed, "int", input.shape, low, high).to(kind)

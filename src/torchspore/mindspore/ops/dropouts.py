@@ -11,6 +11,7 @@ from torchspore.engine import device
 from torchspore.engine.create import constant
 from torchspore.engine.generators import drawing
 from torchspore.engine.operator_streams import OperatorStream, dropped, of_function
+from torchspore.engine.shard.parted import check_is_complete
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -36,6 +37,7 @@ def dropout(input: T, p: float = 0.5, training: bool = True, seed: int | None = 
             _note_seed(f"dropout(seed={seed})")
     if not training or not _has_kernel(input) or not 0 <= p < 1:
         return _torch_dropout(input, p, training)
+    check_is_complete("dropout", input)
     return dropped(input, 1 - p, of_function("dropout", seed or 0))[0]
 
 
@@ -54,6 +56,7 @@ def _layer_dropout(x: T, keep_prob: float, stream: OperatorStream) -> T:
     """x with each element kept with probability `keep_prob` and divided by it, by the generator of a layer."""
     if not stream.is_seeded or not _has_kernel(x):
         return _torch_dropout(x, 1 - keep_prob, True)
+    check_is_complete("dropout", x)
     return dropped(x, keep_prob, stream)[0]
 
 
@@ -65,6 +68,7 @@ def _dropout(x: T, keep_prob: float = 0.5, Seed0: Any = 0, Seed1: int = 0) -> An
     """
     if isinstance(Seed0, OperatorStream):
         if _has_kernel(x):
+            check_is_complete("dropout", x)
             out, mask = dropped(x, keep_prob, Seed0)
             return out, mask.to(x.dtype)
         _note_seed(f"Dropout(Seed0={Seed0.seeds[0]}, Seed1={Seed1})")  # type: ignore[index]
@@ -89,6 +93,7 @@ def _channels(x: T, p: float, axes: tuple[int, ...]) -> tuple[T, T]:
         raise ValueError(f"p={p}: expected a number from 0 to 1.")
     if x.ndim not in axes:
         raise ValueError(f"expected an input of {' or '.join(map(str, axes))} axes, got shape {tuple(x.shape)}.")
+    check_is_complete("dropout of channels", x)
     shape = [*x.shape[: 1 if x.ndim < max(axes) else 2], *[1] * (max(axes) - 2)]
     kept = (torch.rand(shape, device=x.device) >= p).expand(x.shape)
     # All dropped is zeros, not 0 / 0.

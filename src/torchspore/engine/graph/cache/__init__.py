@@ -26,7 +26,7 @@ from torchspore.engine.graph.backend import autotune_cache
 from torchspore.engine.graph.cache.folder import Folder, say
 from torchspore.engine.graph.fx import serialize
 from torchspore.engine.graph.fx.exchanges import exchanges
-from torchspore.engine.graph.fx.fingerprint import fingerprint
+from torchspore.engine.graph.fx.fingerprint import fingerprint, streams_of
 from torchspore.engine.graph.settings import Settings
 
 _folders: dict[Path, Folder] = {}
@@ -101,7 +101,7 @@ class _Entry:
         self._folder, self._module, self._name, self._inputs = found, module, name, called
         self._scripts = {path: _hash(path) for path in scripts}
         inputs = [serialize._meta(node.meta.get("val")) for node in module.graph.nodes if node.op == "placeholder"]
-        self._fingerprint = fingerprint(module, settings)
+        self._fingerprint = fingerprint(module, settings, f"graph {streams_of(module)}")     # the stored graph names its streams
         # Without a script of the user's nothing but the graph tells one net from another.
         subject = name if scripts else self._fingerprint
         self._key = hashlib.sha256(repr((subject, inputs, settings, STORE.snapshot())).encode()).hexdigest()

@@ -42,6 +42,7 @@ class Graph:
         stages.keep("validate", self.module)
         _check_generators(self.module)
         self._result, self._written = captured.result, captured.written
+        self._streams = captured.streams                 # a primitive that the call creates has no other owner
         self.split: Any = None
         """How it is split over devices (`engine.shard.running.Split`)."""
         if captured.spread is not None:

@@ -61,6 +61,7 @@ class Captured:
     watch: Watch
     fits: dynamic_shapes.Fits | None = None
     spread: Any = None                     # how it is split over devices (`engine.shard.spread.Spread`)
+    streams: tuple[Any, ...] = ()          # the streams of random numbers that its operators name by number
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class Capture(Frame):
         self._unknown: dict[int, tuple[torch.Tensor, BaseException]] = {}
         """Memory whose values are not known any more, and why."""
         self._last: Any = None
+        self._streams: dict[int, Any] = {}
 
     # ---- what operators meet
 
@@ -138,6 +140,8 @@ class Capture(Frame):
 
     def _lift(self, source: Any, t: torch.Tensor) -> int:
         """Makes a new input of the graph; gives its place."""
+        if isinstance(t, FakeTensor):          # an example of its values is nowhere
+            raise Refusal("uses a Tensor of another trace")
         with no_transforms():
             fake = self._stand_in(source, t)
             self._track(fake)
@@ -235,6 +239,10 @@ class Capture(Frame):
         found, version, number = self._written_down.get(id(tensor._t), (None, 0, None))
         return number if found is not None and found._version == version else None
 
+    def keep_alive(self, stream: Any) -> None:
+        self._streams[stream.number] = stream
+        super().keep_alive(stream)             # a part of a graph lives as long as the graph
+
     def born(self, cell: Any) -> None:
         self.watch.born[id(cell)] = cell
 
@@ -290,7 +298,7 @@ class Capture(Frame):
         self.watch.narrow()
         open_ = [place for place, item in enumerate(self.lifted) if id(item) in self.axes]
         fits = dynamic_shapes.Fits(self.mode.shape_env, self._fakes, open_) if open_ else None
-        return Captured(module, self.lifted, self.result, self.written, self.watch, fits, self.spread)
+        return Captured(module, self.lifted, self.result, self.written, self.watch, fits, self.spread, tuple(self._streams.values()))
 
     @staticmethod
     def _settled(result: Any, is_piece: bool) -> Any:

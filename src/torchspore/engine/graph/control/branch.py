@@ -10,7 +10,7 @@ import torch
 from torchspore.base import tracebacks
 from torchspore.base.frames import user_line
 from torchspore.engine import tensor as engine
-from torchspore.engine.grad import is_differentiable, is_recording
+from torchspore.engine.grad import is_differentiable, is_differentiating
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.capture.capture import Capture
 from torchspore.engine.graph.capture.profile_hook import quiet
@@ -183,7 +183,7 @@ def _note_aliases(
     around: Capture, slots: list[Slot], results: list[torch.Tensor], left: Outcome, right: Outcome, line: str | None,
 ) -> None:
     """Notes which memory a result may show: that of a Tensor from outside, or that of another result."""
-    if not (is_recording() and torch.is_grad_enabled()):
+    if not is_differentiating():
         return                                          # what shares memory shares it when the graph runs, too
     sides_of = (left, right)
     memory = [

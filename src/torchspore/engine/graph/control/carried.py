@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.grad import is_recording
+from torchspore.engine.grad import is_differentiating
 from torchspore.engine.graph.capture.shared import mark, mark_numbers, may_be_number, may_be_parameter
 from torchspore.engine.graph.control.join import NOTHING, Mismatch, Place, Source, _is_equal, from_outside, holds, sides
 from torchspore.engine.graph.control.part import Outcome
@@ -177,7 +177,7 @@ class State:
 
 def alias(t: torch.Tensor) -> torch.Tensor:
     """`t` under another name, which costs nothing when the graph runs."""
-    if is_recording() and torch.is_grad_enabled():
+    if is_differentiating():
         return renamed(t)                       # a write into it is no write into `t`: it is `t` in the first round alone
     return torch.ops.aten.alias.default(t)
 

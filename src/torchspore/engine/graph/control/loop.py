@@ -9,13 +9,13 @@ import torch
 
 from torchspore.base.frames import user_line
 from torchspore.engine import tensor as engine
-from torchspore.engine.grad import is_differentiable, is_recording
+from torchspore.engine.grad import is_differentiable, is_differentiating
 from torchspore.engine.graph.capture.capture import Capture
 from torchspore.engine.graph.capture.profile_hook import quiet
 from torchspore.engine.graph.capture.shared import mark, mark_numbers
 from torchspore.engine.graph.control.assemble import Assembly, Shape
 from torchspore.engine.graph.control.branch import derivative, is_made_in, leave, scalar, scattered
-from torchspore.engine.graph.control.carried import Again, State
+from torchspore.engine.graph.control.carried import Again, Slot, State
 from torchspore.engine.graph.control.join import NOTHING, Mismatch, Source, filled
 from torchspore.engine.graph.control.part import Outcome, Part, memory_of, origin
 from torchspore.engine.graph.control.places import UNBOUND, Attribute, Local, Places, Written
@@ -216,13 +216,12 @@ class _Tracing:
 
     def _note_starts(self) -> None:
         """Notes what the state shows in the first round."""
-        memory = [[] if slot.before is None or not slot.has_name else memory_of(Outcome(), slot.before) for slot in self._state.slots]
-        self._note(memory)
+        if is_differentiating():
+            slots = self._state.slots
+            self._note([[] if slot.before is None or not slot.has_name else memory_of(Outcome(), slot.before) for slot in slots])
 
     def _note(self, memory: list[list[torch.Tensor]]) -> bool:
         """Notes that the state may show this memory; gives whether any of that is new."""
-        if not (is_recording() and torch.is_grad_enabled()):
-            return False
         starts, add = [slot.start._t for slot in self._state.slots], self._around.watch.aliases.add
         is_new = False
         for i, here in enumerate(memory):
@@ -236,11 +235,7 @@ class _Tracing:
 
     def _aliases_are_settled(self, outcome: Outcome) -> bool:
         """Whether nothing turned out that the next round has to know: what its state may show, and what is not known any more."""
-        memory: list[list[torch.Tensor]] = []
-        for slot in self._state.slots:
-            found = [] if slot.then is None or not slot.has_name or isinstance(slot.then, Number) else memory_of(outcome, slot.then)
-            memory.append([base for base in found if not is_made_in(outcome, base)])
-        is_new = self._note(memory)
+        is_new = is_differentiating() and self._note([self._memory_after_round(slot, outcome) for slot in self._state.slots])
         for base, reason in outcome.unknown:
             if not any(base is other for other, _ in self._unknown):
                 self._unknown.append((base, reason))
@@ -251,6 +246,12 @@ class _Tracing:
             if not (isinstance(entry[0], Written) and id(origin(entry[0].tensor)) in lost)
         }
         return not is_new
+
+    @staticmethod
+    def _memory_after_round(slot: Slot, outcome: Outcome) -> list[torch.Tensor]:
+        if slot.then is None or not slot.has_name or isinstance(slot.then, Number):
+            return []
+        return [base for base in memory_of(outcome, slot.then) if not is_made_in(outcome, base)]
 
     def _note_results(self, results: list[torch.Tensor]) -> None:
         """Notes what the state may show after the loop."""
@@ -325,7 +326,7 @@ class _Tracing:
             if source.outside is not None:
                 _position(inputs, source.outside, count)
         last, meta = _verdict(again, outcome)
-        recording = is_recording() and torch.is_grad_enabled() and any(t.requires_grad for t in inputs)
+        recording = is_differentiating() and any(t.requires_grad for t in inputs)
         metas = [stand_in(t) for t in inputs[:count]]
         of_state = [i for i in range(count) if recording and is_differentiable(inputs[i])]
         of_inputs = [i for i in range(count, len(inputs)) if recording and inputs[i].requires_grad]

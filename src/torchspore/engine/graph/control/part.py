@@ -17,7 +17,7 @@ from torch.fx.node import Node
 from torchspore.base.frames import user_line
 from torchspore.engine import integer_gradients
 from torchspore.engine import tensor as engine
-from torchspore.engine.grad import assigned, is_differentiable, is_recording
+from torchspore.engine.grad import assigned, is_differentiable, is_differentiating
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.capture.capture import Capture, unbound_name
 from torchspore.engine.graph.capture.profile_hook import quiet
@@ -95,7 +95,7 @@ class Part(Capture):
         self._depth: int = around._depth + 1 if isinstance(around, Part) else 1
         if self._depth > DEEPEST:
             raise Refusal(f"nests branches and loops on Tensors, or numbers, over {DEEPEST} deep, as a function does that calls itself")
-        self._records = is_recording() and torch.is_grad_enabled()
+        self._records = is_differentiating()
         self._versions = Versions()
         self._written: list[tuple[TensorBase, torch.Tensor]] = []      # (what stands for memory of the frames around, that memory)
         self._attributes: dict[Any, tuple[Attribute, Any]] = {}

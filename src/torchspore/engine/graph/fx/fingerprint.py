@@ -10,12 +10,16 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.graph.settings import Settings
+from torchspore.engine.operator_streams import NAMING_STREAMS
 from torchspore.engine.private import is_operator
 
 
 def fingerprint(module: torch.fx.GraphModule, settings: Settings, kind: str = "graph") -> str:
-    """Hashes operators, their arguments, shapes, strides, dtypes and devices of the inputs, constants, settings and the machine."""
-    told = "\n".join((kind, signature(module), repr(dataclasses.astuple(settings)), machine()))
+    """Hashes operators, their arguments, shapes, strides, dtypes and devices of the inputs, constants, settings and the machine.
+
+    Streams of random numbers count in the order of their first use: equal nets have streams with different numbers.
+    """
+    told = "\n".join((kind, signature(module, {}), repr(dataclasses.astuple(settings)), machine()))
     return hashlib.sha256(told.encode()).hexdigest()
 
 
@@ -40,19 +44,29 @@ def _machine() -> str:
     return f"torch {torch.__version__} {torch.backends.cpu.get_cpu_capability()} {model} {devices}"
 
 
-def signature(module: torch.fx.GraphModule) -> str:
-    """The graph as text, without names: one line a node."""
+def signature(module: torch.fx.GraphModule, streams: dict[int, int] | None = None) -> str:
+    """The graph as text, without names: one line a node. With `streams` each stream of random numbers is its position in `streams`."""
     names = {node: f"%{place}" for place, node in enumerate(module.graph.nodes)}
-    return "\n".join(f"{names[node]} {_line(module, node, names)}" for node in module.graph.nodes)
+    return "\n".join(f"{names[node]} {_line(module, node, names, streams)}" for node in module.graph.nodes)
 
 
-def _line(module: torch.fx.GraphModule, node: Node, names: dict[Node, str]) -> str:
+def streams_of(module: torch.fx.GraphModule) -> tuple[int, ...]:
+    """The numbers of the streams that the graph draws from, in the order of their first use."""
+    streams: dict[int, int] = {}
+    signature(module, streams)
+    return tuple(streams)
+
+
+def _line(module: torch.fx.GraphModule, node: Node, names: dict[Node, str], streams: dict[int, int] | None) -> str:
     if node.op == "placeholder":
         return _meta(node.meta.get("val"))
     if node.op == "get_attr":
         found = functools.reduce(getattr, str(node.target).split("."), module)
-        return _constant(found) if isinstance(found, torch.Tensor) else _shown(found, names)
-    return f"{_target(node.target)} {_shown(node.args, names)} {_shown(node.kwargs, names)}"
+        return _constant(found) if isinstance(found, torch.Tensor) else _shown(found, names, streams)
+    args = node.args
+    if streams is not None and node.target in NAMING_STREAMS and isinstance(args[0], int):
+        args = (streams.setdefault(args[0], len(streams)), *args[1:])
+    return f"{_target(node.target)} {_shown(args, names, streams)} {_shown(node.kwargs, names, streams)}"
 
 
 def _meta(value: Any) -> str:
@@ -70,13 +84,13 @@ def _target(target: Any) -> str:
     return f"{target.__module__}.{getattr(target, '__qualname__', target)}"
 
 
-def _shown(value: Any, names: dict[Node, str]) -> str:
+def _shown(value: Any, names: dict[Node, str], streams: dict[int, int] | None) -> str:
     if isinstance(value, Node):
         return names[value]
     if isinstance(value, torch.fx.GraphModule):
-        return "{" + signature(value) + "}"
+        return "{" + signature(value, streams) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_shown(item, names) for item in value) + "]"
+        return "[" + ", ".join(_shown(item, names, streams) for item in value) + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_shown(item, names)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {_shown(item, names, streams)}" for key, item in value.items()) + "}"
     return repr(value)
