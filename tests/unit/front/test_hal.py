@@ -19,18 +19,6 @@ def test_the_cpu_is_there() -> None:
     assert device_context.cpu.is_available() and device_context.cpu.device_count() == 1
 
 
-def test_the_figures_of_memory_on_the_cpu_are_zero() -> None:
-    ops.ones((10, 10))
-    hal.synchronize()
-    hal.empty_cache()
-    hal.reset_peak_memory_stats("CPU")
-    hal.reset_max_memory_allocated("CPU")
-    hal.reset_max_memory_reserved("CPU")
-    figures = (hal.memory_allocated, hal.memory_reserved, hal.max_memory_allocated, hal.max_memory_reserved)
-    assert [figure("CPU") for figure in figures] == [0, 0, 0, 0]
-    assert hal.memory_stats("CPU")["total_idle_memory"] == 0 and "max_allocated_memory" in hal.memory_summary("CPU")
-
-
 @pytest.mark.skipif(OTHER is None, reason="this machine has every kind of device")
 def test_a_device_that_is_absent() -> None:
     module = {"GPU": device_context.gpu, "Ascend": device_context.ascend}[OTHER]

@@ -121,9 +121,7 @@ def test_threads() -> None:
         runtime.set_cpu_affinity(False)
     runtime.set_kernel_launch_group()
     runtime.set_kernel_launch_capture(True, ["matmul"])
-    runtime.reset_peak_memory_stats(), runtime.reset_max_memory_allocated(), runtime.reset_max_memory_reserved(), runtime.empty_cache()
-    figures = [runtime.memory_allocated(), runtime.memory_reserved(), runtime.max_memory_allocated(), runtime.max_memory_reserved()]
-    assert figures == [0, 0, 0, 0] and runtime.memory_stats()["total_idle_memory"] == 0 and "max_allocated" in runtime.memory_summary()
+    runtime.empty_cache()
 
 
 def test_streams_of_the_cpu() -> None:

@@ -56,7 +56,7 @@ def test_operators_that_give_no_tensor_run_while_lines_are_noted(run: Program, t
     assert ran.code == 0 and ran.out.startswith("Float32 (2, 2)"), ran.err
 
 
-def test_nothing_is_counted_without_a_limit(run: Program, tmp_path: Path) -> None:
+def test_nothing_is_counted_before_a_program_asks(run: Program, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("""
 import sys
 from mindspore import hal, ops, runtime
@@ -66,9 +66,22 @@ assert tensor.active == 1                 # until the first operator has run
 x = ops.ones((10, 10)) + 1
 assert (tensor.active, counter.is_on, counter._library) == (0, False, None)
 assert runtime.max_memory_allocated() == hal.memory_reserved("CPU") == 0
+y = ops.ones((100, 100)) + 1              # 40,000 bytes each
+print(runtime.max_memory_allocated() >= 80_000, 40_000 <= runtime.memory_allocated() < 80_000)
 runtime.reset_peak_memory_stats()
+print(runtime.max_memory_allocated() == runtime.memory_allocated(), hal.memory_stats("CPU")["total_idle_memory"])
+del y
+print(runtime.memory_allocated() < 40_000, "max_allocated_memory" in runtime.memory_summary())
+for module in (runtime, hal):
+    module.reset_max_memory_allocated(), module.reset_max_memory_reserved(), module.empty_cache()
+    figures = {module.memory_allocated(), module.memory_reserved(), module.max_memory_allocated(), module.max_memory_reserved()}
+    assert figures == {module.memory_stats()["total_allocated_memory"]} and "max_allocated_memory" in module.memory_summary()
+hal.reset_peak_memory_stats()
 """)
-    assert run("run", "train.py") == Run(0, "", "")
+    ran = run("run", "train.py")
+    assert (ran.code, ran.out) == (0, "True True\nTrue 0\nTrue True\n")
+    assert ran.err.count("train.py:9: UserWarning: memory on the CPU is counted from here on") == 1
+    assert ran.err.count("UserWarning") == 1
 
 
 def test_where_memory_cant_be_counted_it_is_said(run: Program, tmp_path: Path) -> None:

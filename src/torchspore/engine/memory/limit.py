@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torchspore.base.frames import near, user_line
+from torchspore.base.frames import near, user_line, warn
 from torchspore.base.text import in_bytes, with_hint
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
@@ -26,6 +26,9 @@ _MOST = (1 << 63) - 1
 _NAMES = ("max_device_memory", "variable_memory_max_size")
 _told = 0
 """The number of the last refusal that an error was made of."""
+
+_has_warned = False
+"""Whether `count_from_now` has warned."""
 
 
 def cap(wanted: float) -> Outcome:
@@ -81,6 +84,19 @@ def counting() -> bool:
         if not counter.is_on and counter.start():
             eager.note_lines(True)
     return counter.is_on
+
+
+def count_from_now() -> None:
+    """Begin to count for a program that asks for figures of the CPU. Warns once: earlier Tensors don't count, or nothing can be counted."""
+    global _has_warned
+    if counter.is_on or _has_warned:
+        return
+    _has_warned = True
+    if counting():
+        warn("memory on the CPU is counted from here on: Tensors that exist already are left out of the figures.\n\n"
+             "hint: set_context(max_device_memory=...) and `torchspore explain` count from the start.")
+    else:
+        warn(f"the figures of memory on the CPU are 0: {counter.why_not()}.")
 
 
 def release() -> None:

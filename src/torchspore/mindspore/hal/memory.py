@@ -1,35 +1,50 @@
-"""How much memory of a device is in use; on the CPU the figures count from where `max_device_memory` was set, and are 0 without."""
+"""How much memory of a device is in use; on the CPU the figures count from the first question on, or from where
+`max_device_memory` was set.
+"""
 from __future__ import annotations
 
 from typing import Any
 
 from torchspore.engine.hardware import devices
+from torchspore.engine.memory import limit
 from torchspore.mindspore.hal.device import present
+
+
+def _counted(function: str, device_target: str | None) -> str:
+    """The kind of device that `function` asks for. Its memory is counted from now on."""
+    target = present(function, device_target)
+    if target == "CPU":
+        limit.count_from_now()
+    return target
+
+
+def _figures(function: str, device_target: str | None) -> dict[str, int]:
+    return devices.memory(_counted(function, device_target))
 
 
 def memory_allocated(device_target: str | None = None) -> int:
     """Bytes that Tensors hold now."""
-    return devices.memory(present("memory_allocated", device_target))["memory_allocated"]
+    return _figures("memory_allocated", device_target)["memory_allocated"]
 
 
 def memory_reserved(device_target: str | None = None) -> int:
     """Bytes that torch has taken from the device."""
-    return devices.memory(present("memory_reserved", device_target))["memory_reserved"]
+    return _figures("memory_reserved", device_target)["memory_reserved"]
 
 
 def max_memory_allocated(device_target: str | None = None) -> int:
     """The most bytes that Tensors held at once."""
-    return devices.memory(present("max_memory_allocated", device_target))["max_memory_allocated"]
+    return _figures("max_memory_allocated", device_target)["max_memory_allocated"]
 
 
 def max_memory_reserved(device_target: str | None = None) -> int:
     """The most bytes that torch had taken at once."""
-    return devices.memory(present("max_memory_reserved", device_target))["max_memory_reserved"]
+    return _figures("max_memory_reserved", device_target)["max_memory_reserved"]
 
 
 def memory_stats(device_target: str | None = None) -> dict[str, Any]:
     """The four figures, and what is reserved and held by no Tensor, under MindSpore's names."""
-    found = devices.memory(present("memory_stats", device_target))
+    found = _figures("memory_stats", device_target)
     return {
         "total_reserved_memory": found["memory_reserved"], "total_allocated_memory": found["memory_allocated"],
         "total_idle_memory": found["memory_reserved"] - found["memory_allocated"],
@@ -46,7 +61,7 @@ def memory_summary(device_target: str | None = None) -> str:
 
 def reset_peak_memory_stats(device_target: str | None = None) -> None:
     """Starts the largest figures anew."""
-    devices.reset_peaks(present("reset_peak_memory_stats", device_target))
+    devices.reset_peaks(_counted("reset_peak_memory_stats", device_target))
 
 
 reset_max_memory_allocated = reset_max_memory_reserved = reset_peak_memory_stats

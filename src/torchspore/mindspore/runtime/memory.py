@@ -10,7 +10,7 @@ from torchspore.mindspore.hal import memory
 
 
 def memory_allocated() -> int:
-    """Bytes that Tensors hold now; on the CPU from where `max_device_memory` was set, and 0 without: counting costs time."""
+    """Bytes that Tensors hold now; on the CPU those taken since the first question, or since `max_device_memory` was set."""
     return memory.memory_allocated()
 
 
