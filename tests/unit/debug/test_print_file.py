@@ -1,6 +1,7 @@
 """`print_file_path`: the file that ops.Print writes, `parse_print`, and what becomes of damaged ones."""
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 import signal
@@ -139,6 +140,7 @@ def test_a_file_that_cannot_be_made_is_told_once_and_the_screen_is_used(
     for _ in range(2):
         Prints()(Tensor([1.0]))
     assert len(told) == 1 and f"{file} can't be made (" in told[0] and "ops.Print writes to the screen" in told[0]
+    assert told[0].startswith(f"{__file__}:{inspect.getsourcelines(Prints.construct)[1] + 1}: ")
     assert capfd.readouterr().out.splitlines()[0] == "x"
 
 
@@ -154,8 +156,8 @@ def test_two_gigabytes_in_one_call_are_refused(file: Path) -> None:
 def test_processes_with_one_name_write_files_of_their_own(tmp_path: Path) -> None:
     files = [print_file.PrintFile(str(tmp_path / "print.pb")) for _ in range(3)]
     for number, one in enumerate(files):
-        assert one.is_ready()
-        one.write([("text", str(number))])
+        assert one.is_ready(None)
+        one.write([("text", str(number))], None)
     assert len({one.path for one in files}) == 3
     assert [ms.parse_print(str(one.path)) for one in files] == [["0"], ["1"], ["2"]]
     for one in files:
@@ -164,8 +166,8 @@ def test_processes_with_one_name_write_files_of_their_own(tmp_path: Path) -> Non
 
 def whole(file: Path) -> bytes:
     made = print_file.PrintFile(str(file))
-    assert made.is_ready()
-    made.write([("text", "first"), ("number", 7), ("text", "last")])
+    assert made.is_ready(None)
+    made.write([("text", "first"), ("number", 7), ("text", "last")], None)
     made.close()
     return file.read_bytes()
 

@@ -19,7 +19,6 @@ import numpy as np
 import torch
 
 from torchspore.base.files import READ_ONLY, own_names
-from torchspore.base.frames import user_line
 from torchspore.base.messages import messages
 from torchspore.engine import create
 from torchspore.engine.dtypes import FROM_TORCH
@@ -55,8 +54,8 @@ class PrintFile:
         self._is_full = self._is_lost = False
         self._lock = threading.Lock()
 
-    def write(self, pieces: Sequence[tuple[str, Any]]) -> None:
-        """Writes what one call prints. Raises ValueError for 2 GB or more.
+    def write(self, pieces: Sequence[tuple[str, Any]], line: str | None) -> None:
+        """Write what the call of ops.Print at `line` prints. Raises ValueError for 2 GB or more.
 
         Where the disk is full it warns, once, and writes nothing more: what was written stays as it is. Call it where the file `is_ready`.
         """
@@ -68,10 +67,10 @@ class PrintFile:
             _put(made.value.add(), kind, value)
         with self._lock:
             if not self._is_full:
-                self._append(made.SerializeToString())
+                self._append(made.SerializeToString(), line)
 
-    def is_ready(self) -> bool:
-        """Whether the file is there, made now if need be; where that can't be it warns, once."""
+    def is_ready(self, line: str | None) -> bool:
+        """Whether the file is there, made now if need be. Where it can't be made a warning says so once, for the call at `line`."""
         with self._lock:
             if self._is_lost:
                 return False
@@ -80,10 +79,10 @@ class PrintFile:
                     self._open()
                 except OSError as error:
                     self._is_lost = True
-                    _warn(f"{self.path} can't be made ({error.strerror or error}); ops.Print writes to the screen.")
+                    _warn(line, f"{self.path} can't be made ({error.strerror or error}); ops.Print writes to the screen.")
             return not self._is_lost
 
-    def _append(self, contents: bytes) -> None:
+    def _append(self, contents: bytes, line: str | None) -> None:
         assert self._handle is not None
         try:
             view = memoryview(contents)
@@ -93,8 +92,8 @@ class PrintFile:
         except OSError as error:
             self._is_full = True
             os.ftruncate(self._handle, self._size)
-            _warn(f"{self.path} can't be written any more ({error.strerror}); the program goes on without it, and what is in it stays "
-                  "readable.")
+            _warn(line, f"{self.path} can't be written any more ({error.strerror}); the program goes on without it, and what is in it "
+                  "stays readable.")
 
     def _open(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -118,9 +117,9 @@ class PrintFile:
             self._handle = None
 
 
-def _warn(text: str) -> None:
+def _warn(line: str | None, text: str) -> None:
     if FRONT.warn is not None:
-        FRONT.warn(f"{user_line() or 'Print'}: {text}")
+        FRONT.warn(f"{line or 'Print'}: {text}")
 
 
 def _bytes_of(value: Any) -> int:

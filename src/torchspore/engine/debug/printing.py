@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchspore.base.frames import user_line
 from torchspore.context.effects import Outcome
 from torchspore.engine import create, tree
 from torchspore.engine.debug.print_file import MOST, PrintFile
@@ -45,11 +46,11 @@ def print_values(values: Sequence[Any], captured: bool) -> None:
     if captured:
         given: list[torch.Tensor] = []
         layout = [_entry(value, given) for value in values]
-        OPERATOR(given, json.dumps(layout))
+        OPERATOR(given, json.dumps([user_line(), layout]))
         return
     with no_transforms():
-        if _file is not None and _file.is_ready():
-            _file.write([piece for value in values for piece in _pieces(value)])
+        if _file is not None and _file.is_ready(user_line()):
+            _file.write([piece for value in values for piece in _pieces(value)], user_line())
         else:
             for value in values:
                 sys.stdout.write(_text(value) + "\n")
@@ -88,13 +89,14 @@ def _entry(value: Any, given: list[torch.Tensor]) -> Any:
 
 
 def _in_graph(values: list[torch.Tensor], layout: str) -> None:
-    """Prints `values` in the places that `layout` (JSON) has for them; no pass moves it or takes it out."""
+    """Print `values`. `layout` (JSON) has the program's line, and the arguments with the positions of `values`. No pass moves a print."""
     pieces: list[Piece] = []
-    for entry in json.loads(layout):
+    line, entries = json.loads(layout)
+    for entry in entries:
         _fill(entry, values, pieces)
-    if _file is not None and _file.is_ready():
+    if _file is not None and _file.is_ready(line):
         pieces = [(kind, _copied(value) if kind == "tensor" else value) for kind, value in pieces] if _is_waiting() else pieces
-        _deliver(lambda: _file.write(pieces) if _file is not None else None)
+        _deliver(lambda: _file.write(pieces, line) if _file is not None else None)
     else:
         say("".join(_as_graphs_print(kind, value) + "\n" for kind, value in pieces))
 
