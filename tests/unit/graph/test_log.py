@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from running import Run
 
-from torchspore.engine.graph.report import log
+from torchspore.engine.graph.report import progress
 
 SLOW = """
 import time
@@ -29,13 +29,13 @@ net(x)
 
 
 def test_a_long_wait_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
-    with log.waiting("train.py:3: Net is being compiled", patience=0.01):
+    with progress.waiting("train.py:3: Net", "is being compiled", patience=0.01):
         time.sleep(0.2)
     assert capsys.readouterr().err == "torchspore: train.py:3: Net is being compiled\n"
 
 
 def test_a_short_wait_is_not_said(capsys: pytest.CaptureFixture[str]) -> None:
-    with log.waiting("train.py:3: Net is being compiled", patience=0.05):
+    with progress.waiting("train.py:3: Net", "is being compiled", patience=0.05):
         pass
     time.sleep(0.1)
     assert capsys.readouterr().err == ""
@@ -43,9 +43,45 @@ def test_a_short_wait_is_not_said(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_glog_keeps_it_back(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLOG_v", "3")
-    with log.waiting("train.py:3: Net is being compiled", patience=0.01):
+    with progress.waiting("train.py:3: Net", "is being compiled", patience=0.01):
         time.sleep(0.1)
     assert capsys.readouterr().err == ""
+
+
+def test_longer_waits_name_the_activity(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "SECONDS", (0.1, 0.2, 0.3))
+    with progress.waiting("train.py:3: Net", "is being compiled", patience=0.01):
+        time.sleep(0.15)
+        progress.note("compiles kernel 2 of 9.")
+        time.sleep(0.5)
+    progress.note("nothing that anybody waits for")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:3] == [
+        "torchspore: train.py:3: Net is being compiled", "torchspore: train.py:3: Net, after 0 s: is being compiled",
+        "torchspore: train.py:3: Net, after 0 s: compiles kernel 2 of 9.",
+    ]
+    assert len(lines) in (4, 5)                          # at 0.3 and 0.61 seconds
+
+
+HALF = """
+import time
+import mindspore as ms
+from mindspore import nn, ops
+
+class Slow(nn.Cell):
+    def construct(self, x, y):
+        return ops.matmul(x.astype(ms.float16), y.astype(ms.float16)) + 1
+
+ms.set_context(mode=ms.GRAPH_MODE)
+Slow()(ops.ones((2, 3)), ops.ones((3, 2)))
+"""
+
+
+def test_the_first_run_says_that_half_precision_is_slow(run: Callable[..., Run]) -> None:
+    said = run("run", "-c", f"import torchspore.engine.half_precision as h; h.is_fast = lambda dtype: False\n{HALF}",
+               extra={"TORCHSPORE_PATIENCE": "0"}).err
+    assert " operators runs for the first time; 8 results are float16, which is slow on this CPU." in said
+    assert "Slow is being compiled at O0" in said
 
 
 @pytest.mark.slow

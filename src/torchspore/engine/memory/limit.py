@@ -16,7 +16,7 @@ from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 from torchspore.engine import eager, private
-from torchspore.engine.graph.report import log
+from torchspore.engine.graph.report import progress
 from torchspore.engine.hardware.devices import module_of
 from torchspore.engine.memory import counter, holders
 from torchspore.errors import OutOfMemory
@@ -80,7 +80,7 @@ def _on_cpu(name: str | None) -> Outcome:
 
 def counting() -> bool:
     """Begins to count, and to note the lines of operators; says whether memory can be counted."""
-    with log.waiting(f"{user_line()}: what counts memory is being compiled; this happens once."):
+    with progress.waiting(f"{user_line()}: the counter of memory", "is being compiled; this happens once."):
         if not counter.is_on and counter.start():
             eager.note_lines(True)
     return counter.is_on

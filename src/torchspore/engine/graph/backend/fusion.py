@@ -14,7 +14,7 @@ from torchspore.engine.graph.fx.fingerprint import of_text, signature
 from torchspore.engine.graph.fx.made_up import filled
 from torchspore.engine.graph.fx.modules import change_inner, copied
 from torchspore.engine.graph.passes.clusters import Cluster, clusters, put_in, taken_out
-from torchspore.engine.graph.report import log
+from torchspore.engine.graph.report import log, progress
 from torchspore.engine.private import is_operator, without_modes
 
 WORTH = 0.9
@@ -116,9 +116,11 @@ def fused(
     module = copied(module)
     inside = change_inner(module, lambda inner: fused(inner, level, total / LOOPS, may_fuse))
     kept: list[tuple[Cluster, inductor.Kernel]] = []
-    for text, like in _alike(module, may_fuse).items():
+    alike = _alike(module, may_fuse)
+    for position, (text, like) in enumerate(alike.items(), 1):
         if not inductor.is_there():
             return None
+        progress.note(f"measures and compiles kernel {position} of {len(alike)}.")
         kernel = _known(of_text("cluster", level + text), like, level, total)
         if kernel is not None:
             kept += [(cluster, kernel) for cluster in like.clusters]
@@ -133,9 +135,11 @@ def by_rule(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool] = is_
     module = copied(module)
     total = sum(_guess(node) for node in module.graph.nodes)
     kept: list[tuple[Cluster, inductor.Kernel]] = []
-    for text, like in _alike(module, may_fuse).items():
+    alike = _alike(module, may_fuse)
+    for position, (text, like) in enumerate(alike.items(), 1):
         if not inductor.is_there():
             return None
+        progress.note(f"compiles kernel {position} of {len(alike)}.")
         cluster = like.clusters[0]
         apart, ends = sum(map(_guess, cluster.nodes)), dict.fromkeys((*cluster.inputs, *cluster.outputs))
         if apart < SHORTEST or apart * len(like.clusters) < SHARE * total or CALL + sum(map(_moved, ends)) / SPEED > CERTAIN * apart:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from torchspore.engine.graph.backend import measuring
 from torchspore.engine.graph.backend.eager_codegen import Code
-from torchspore.engine.graph.report import log
+from torchspore.engine.graph.report import log, progress
 
 WORTH = 0.98
 """A later form is taken where it needs at most this share of the time of an earlier, simpler one."""
@@ -37,6 +37,7 @@ class Race:
 
         Raises measure.Unrunnable where the first fails.
         """
+        progress.note(f"measures the form {name!r} of the graph.")
         with measuring.undisturbed():
             code = make()
             try:

@@ -9,7 +9,7 @@ from torchspore.engine import counters
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import GradFrame
 from torchspore.engine.graph import thread_state
-from torchspore.engine.graph.call import capturing, failing
+from torchspore.engine.graph.call import capturing, failing, first_run
 from torchspore.engine.graph.call.graph import REFUSALS, Graph
 from torchspore.engine.graph.call.table import Entry, look_up, table_of
 from torchspore.engine.graph.capture import dynamic_shapes
@@ -71,7 +71,7 @@ def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args
     state that the call found. Where that could not be kept the graph's own error is raised, and what it has written stays written once.
     """
     try:
-        return graph.run(flat)
+        return graph.run(flat) if graph.runs else first_run.run(graph, flat)
     except REFUSALS as error:
         if graph.settings.is_split or not graph.can_run_again(error):
             raise limit.error(error) or failing.said(error, graph.whole) from None

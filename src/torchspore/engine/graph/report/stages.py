@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 import torch
 
 from torchspore.base.during import during
+from torchspore.engine.graph.report import progress
 
 Code = TypeVar("Code")
 
@@ -44,6 +45,7 @@ now: ContextVar[Recording | None] = ContextVar("torchspore_recording", default=N
 
 def keep(name: str, module: torch.fx.GraphModule) -> None:
     """Records the graph as it is after the step `name`, a word such as `precision`, for the compilation that runs here now."""
+    progress.note(lambda: f"rewrites a graph of {len(module.graph.nodes):,} nodes (after the step {name!r}).")
     recording = now.get()
     if recording is not None:
         recording.keep(name, module)
@@ -51,6 +53,8 @@ def keep(name: str, module: torch.fx.GraphModule) -> None:
 
 def began(capture: Any) -> None:
     """Says that the capture of a call begins; it has a `tracer`."""
+    graph = capture.tracer.graph
+    progress.note(lambda: f"traces the program, {len(graph.nodes):,} nodes so far.")
     recording = now.get()
     if recording is not None:
         recording.began(capture)

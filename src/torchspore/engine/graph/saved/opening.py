@@ -8,7 +8,7 @@ from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.graph.report import log, provenance, stages
+from torchspore.engine.graph.report import progress, provenance, stages
 from torchspore.engine.graph.saved.model import Compilation
 from torchspore.engine.graph.settings import Settings
 
@@ -20,8 +20,8 @@ _OFF = Outcome.no_effect("save_graphs is 0")
 @contextmanager
 def compiling(name: str, settings: Settings, keeps_lines: bool) -> Iterator[None]:
     """Is around what compiles a call of `name`: tells who waits long, lets nodes keep where they come from, saves the stages if asked."""
-    text = f"{user_line()}: {name} is being compiled at {settings.level}; this happens once for these shapes."
-    with log.waiting(text), provenance.kept(keeps_lines), _recorded(name, settings):
+    text = f"is being compiled at {settings.level}; this happens once for these shapes."
+    with progress.waiting(f"{user_line()}: {name}", text), provenance.kept(keeps_lines), _recorded(name, settings):
         yield
 
 
