@@ -105,3 +105,11 @@ def test_requests_that_cannot_act_are_refused_or_explained() -> None:
         "ReduceSum.set_device('GPU') has no effect here, because every operator runs on the context's device_target, 'CPU'",
         "ReduceSum.set_stage(1) has no effect here, because Cell.pipeline_stage assigns stages",
     ]
+
+
+def test_wrong_calls_of_add_prim_attr_name_the_primitive() -> None:
+    with pytest.raises(TypeError, match=r"^Gamma\.add_prim_attr\(\) missing 1 required positional argument: 'value'"):
+        ops.Gamma().add_prim_attr("seed")
+    with pytest.raises(TypeError, match=r"^Gamma\.add_prim_attr\(name=.*\): expected a str, got ndarray\."):
+        ops.Gamma().add_prim_attr(np.array([1, 2]), 3)
+    assert ops.Transpose().add_prim_attr(name="note", value=1).note == 1

@@ -38,7 +38,9 @@ class Primitive:
         )
 
     def add_prim_attr(self, name: str, value: Any) -> Primitive:
-        """Sets the attribute `name`, also readable as `primitive.name`; gives the primitive back."""
+        """Set the attribute `name`, also readable as `primitive.name`. Raises TypeError for a name that is no str."""
+        if not isinstance(name, str):
+            raise TypeError(f"{self.name}.add_prim_attr(name={short(name)}): expected a str, got {type(name).__name__}.")
         self.__dict__[name] = value
         self.attrs[name] = value
         return self
@@ -338,14 +340,17 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
         self._frame_of_creation = None if frame() is None else id(frame())
         _start_stream(name, self._arguments)
 
-    def add_prim_attr(self: Any, key: str, value: Any) -> Primitive:
-        """Set the attribute `key`. An argument of the constructor is checked as there, and acts from the next call on."""
-        if key in init:
-            argument = check_argument(key, value)
-            _announce_change(self, key)
-            self._arguments[key] = argument
-            _start_stream(name, self._arguments)
-        return Primitive.add_prim_attr(self, key, value)
+    def set_argument(primitive: Any, key: str, value: Any) -> None:
+        argument = check_argument(key, value)
+        _announce_change(primitive, key)
+        primitive._arguments[key] = argument
+        _start_stream(name, primitive._arguments)
+
+    def add_prim_attr(self: Any, name: str, value: Any) -> Primitive:
+        """Set the attribute `name`. An argument of the constructor is checked as there, and acts from the next call on."""
+        if isinstance(name, str) and name in init:
+            set_argument(self, name, value)
+        return Primitive.add_prim_attr(self, name, value)
 
     def __setattr__(self: Any, key: str, value: Any) -> None:
         if key in init:
@@ -361,6 +366,7 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
     __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *made.parameters.values()]
     )
+    add_prim_attr.__qualname__ = f"{name}.add_prim_attr"          # which Python's own errors of a wrong call print
     body = {
         "__init__": __init__, "__call__": __call__, "add_prim_attr": add_prim_attr, "__setattr__": __setattr__,
         "_called": tuple(called), "__doc__": function.__doc__,
