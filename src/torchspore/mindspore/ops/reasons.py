@@ -87,8 +87,10 @@ def _not_a_tensor(name: str, given: dict[str, Any], text: str) -> Reason | None:
 
 
 def _no_axis(name: str, given: dict[str, Any], text: str) -> Reason | None:
-    """An axis that is no int, where torch says no more than that its arguments do not fit."""
-    if "invalid combination of arguments" in text or re.search(r"must be int|as an integer|'(?:list|tuple|float|NoneType)' object", text):
+    """An axis that is no int, where torch says no more than that its arguments do not fit, or looks for an axis of that name."""
+    if "invalid combination of arguments" in text or re.search(
+        r"must be int|as an integer|'(?:list|tuple|float|NoneType)' object|Invalid name: a valid identifier|Name '\w+' not found", text,
+    ):
         for key in ("axis", "dim"):
             if key in given and (isinstance(given[key], bool) or not isinstance(given[key], int)):
                 return TypeError, f"expected an int as {key}, got {type(given[key]).__name__}.", None

@@ -103,9 +103,9 @@ class Presence:
             self._flags[0, i] = flag
             self._steps.setdefault(id(node), _Step(node)).edges.append(edge)
             ends.append(node)
-        self._ends = {(id(_node(t)), t.output_nr) for t in wanted}
-        self._wanted = [(id(_node(t)), t.output_nr) for t in wanted]
-        self._keep = [_node(t) for t in wanted]
+        self._wanted_nodes = [_node(t) for t in wanted]   # nobody else holds them, and an object that torch makes anew has another id
+        self._wanted = [(id(node), t.output_nr) for node, t in zip(self._wanted_nodes, wanted)]
+        self._ends = set(self._wanted)
         for node in _ordered(ends):
             self._visit(node)
 
