@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import numbers
 from typing import Any
 
 import torch
@@ -32,21 +33,29 @@ def ones(shape: Any, dtype: Any = None) -> T:
     return torch.ones(sizes(shape), dtype=as_dtype(dtype) or torch.float32, device=device.current())
 
 
+def _check_number(name: str, value: Any) -> None:
+    if not isinstance(value, (numbers.Number, T, torch.SymInt, torch.SymFloat, torch.SymBool)):
+        raise TypeError(f"expected a number as {name}, got {type(value).__name__}.")
+
+
 @op()
 def full(size: Any, fill_value: Any, *, dtype: Any = None) -> T:
     """`fill_value` in the shape `size`; in int64, as in MindSpore, where no `dtype` is given."""
+    _check_number("fill_value", fill_value)
     return torch.full(sizes(size), fill_value, dtype=as_dtype(dtype) or torch.int64, device=device.current())
 
 
 @op()
 def fill(type: Any, shape: Any, value: Any) -> T:
     """`value` in `shape`, as dtype `type`."""
+    _check_number("value", value)
     return torch.full(sizes(shape), value.item() if isinstance(value, T) else value, dtype=as_dtype(type), device=device.current())
 
 
 @op(primitive="Fill")
 def _fill(type: Any, shape: Any, value: Any) -> T:
     """`value` in `shape`, as dtype `type`."""
+    _check_number("value", value)
     return torch.full(sizes(shape), value, dtype=as_dtype(type), device=device.current())
 
 
@@ -77,6 +86,7 @@ def _ones_like(x: T) -> T:
 @op()
 def full_like(input: T, fill_value: Any, *, dtype: Any = None) -> T:
     """`fill_value` in the shape of `input`."""
+    _check_number("fill_value", fill_value)
     return torch.full_like(input, fill_value, dtype=as_dtype(dtype))
 
 

@@ -211,7 +211,7 @@ BAD = {
     "full": Bad(
         lambda: ops.full((2,), 'a'), TypeError,
         "full(size: (2,), fill_value: 'a')",
-        "expected Number as fill_value, got str.",
+        "expected a number as fill_value, got str.",
     ),
     "linspace": Bad(
         lambda: ops.linspace(0, 1, -2), ValueError,
