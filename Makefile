@@ -33,8 +33,10 @@ test: $(READY) browser
 	$(BIN)/python -m pytest -q -n 2 -m "not slow and not gpu" --durations=40 --durations-min=6
 	$(BIN)/python -m pytest -q -n 2 -m "sample"
 
+# All tests, or one of several equal parts of them: `make test-all SHARD=2/8`.
+SHARD ?= 1/1
 test-all: $(READY) browser
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 --shard $(SHARD)
 
 check: $(READY)
 	@! git grep -nE '^(<<<<<<<|>>>>>>>) '

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -82,9 +84,27 @@ SLOW = frozenset((Path(__file__).parent / "slow.txt").read_text(encoding="utf-8"
 """The tests that were measured as slow (`tools/slow_tests.py`), beside those whose authors say so."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shard", default="1/1", help="run one of several equal parts of the tests: 2/4 is the second of four")
+
+
+def select_shard(names: list[str], shard: str) -> list[bool]:
+    """Whether each test is in a shard such as "2/4". Raises UsageError for other texts.
+
+    A hash of its name decides, so that each run of a shard, in each process, has the same tests.
+    """
+    match = re.fullmatch(r"(\d+)/(\d+)", shard)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise pytest.UsageError(f"--shard {shard}: expected the number of a part and the number of parts, such as 2/4.")
+    return [zlib.crc32(name.encode()) % int(match[2]) == int(match[1]) - 1 for name in names]
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what was measured as slow, and skips what needs an accelerator where there is none."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Selects the tests of a shard, marks what was measured as slow, and skips what needs an accelerator where there is none."""
+    is_selected = select_shard([item.nodeid for item in items], config.getoption("--shard"))
+    config.hook.pytest_deselected(items=[item for item, selected in zip(items, is_selected) if not selected])
+    items[:] = [item for item, selected in zip(items, is_selected) if selected]
     for item in items:
         if item.nodeid in SLOW:
             item.add_marker(pytest.mark.slow)
