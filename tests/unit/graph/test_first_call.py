@@ -6,12 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 TOOL = Path(__file__).parents[3] / "tools" / "first_call.py"
 
 
-@pytest.mark.slow
 def test_a_first_call_seldom_turns_back() -> None:
     told = subprocess.run([sys.executable, str(TOOL)], capture_output=True, text=True, check=True).stdout
     found = re.match(r"(\d+) rooms, (\d+) returns\n", told)

@@ -54,7 +54,7 @@ def capture(
     elif not own.recent:
         own.numbers.try_attributes(assigned_numbers.of_call(owner, function))
     try:
-        graph = _graph(owner, entry, function, args, kwargs, flat)
+        graph = _graph(owner, entry, function, args, kwargs, flat, why)
     except Refusal as refusal:
         if own.numbers.drop_trial():
             return capture(owner, entry, function, args, kwargs, flat)
@@ -63,7 +63,7 @@ def capture(
         if not own.numbers.lift(refusal.numbers) and not own.numbers.attributes:
             return refusal
         try:
-            graph = _graph(owner, entry, function, args, kwargs, flat)
+            graph = _graph(owner, entry, function, args, kwargs, flat, why)
         except Refusal:
             own.numbers.fix_attributes()
             return refusal
@@ -75,7 +75,6 @@ def capture(
     del entry.graphs[8:]
     own.is_small = graph.operators < FEW and (own.is_small or not own.recent)
     own.recent = [*own.recent[1 - table.WATCHED:], graph]
-    _tell(owner, entry, graph, flat, why)
     effects.report("mode", APPLIED)
     return graph
 
@@ -110,13 +109,18 @@ def _what_changes(own: Table) -> str:
 
 
 def _graph(
-    owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
+    owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase], why: str,
 ) -> Graph:
-    """Captures the call and compiles what was captured; saves the stages where `save_graphs` says so. Raises Refusal."""
+    """Captures the call and compiles what was captured; saves the stages where `save_graphs` says so. Raises Refusal.
+
+    `why` says for `explain` why the call has no graph yet; it is empty for the first graph.
+    """
     name, keeps_lines = name_of(owner), entry.settings.debug or entry.settings.is_split or _talks()
-    outcomes.syntax(entry.settings.syntax)
     with opening.compiling(name, entry.settings, keeps_lines):
-        return _made(owner, entry, function, args, kwargs, flat)
+        outcomes.syntax(entry.settings.syntax)
+        graph = _made(owner, entry, function, args, kwargs, flat)
+        _tell(owner, entry, graph, flat, why)
+        return graph
 
 
 def _talks() -> bool:
@@ -193,7 +197,7 @@ def _captured(
     kind, is_piece = RecordedCapture if engine.frame() is not None else Capture, bool(getattr(owner, "is_piece", False))
 
     def new(converts: bool, may_learn: bool) -> Capture:
-        forwards = forward.Calls(table.table_of(owner).forwards, may_learn, is_piece) if kind is Capture else None
+        forwards = forward.Calls(table.table_of(owner).learned_forwards(), may_learn, is_piece) if kind is Capture else None
         made = kind()
         made.forwards = forwards
         made.watch.converter = control if converts else None

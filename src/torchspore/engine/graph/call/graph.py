@@ -4,7 +4,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -13,11 +12,11 @@ from torchspore.engine import counters, eager, tree
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import cache, passes, pipeline
 from torchspore.engine.graph.backend.eager_codegen import Code
-from torchspore.engine.graph.call.key import meta
 from torchspore.engine.graph.call.own_numbers import with_own_numbers
 from torchspore.engine.graph.call.undo import Undo, undo_for
 from torchspore.engine.graph.capture.capture import Captured, In, Out
-from torchspore.engine.graph.capture.state import MISSING, Read, current, hold, tensors_in
+from torchspore.engine.graph.capture.identity import Identities, form_of
+from torchspore.engine.graph.capture.state import MISSING, Read, current, hold
 from torchspore.engine.graph.fx.aliasing import written_inputs
 from torchspore.engine.graph.fx.exchanges import exchanges
 from torchspore.engine.graph.fx.modules import nested_nodes
@@ -64,17 +63,12 @@ class Graph:
         # Most only need a look whether they are the same object; the others compare what is in it.
         self._names = [(read.holder.get, read.name, read.value, read) for read in self._variables if read.is_constant]
         self._contents = [read for read in self._variables if not read.is_constant]
-        self._twice, self._held = _found_twice(captured, flat)
+        self._identities = Identities(captured.watch, flat, captured.lifted)
+        self._twice, self._held = self._identities.in_attributes, self._identities.in_containers
         self._is_given = frozenset(place for place, _ in (*self._twice, *self._held))
-        self._inside = _inside(captured)
-        # Of these the graph has one input for both names: it serves while the attribute or variable has this very Tensor.
-        self._pinned = [read for read in reads if id(read.value) in self._inside and isinstance(read.value, TensorBase)]
         self._rereads = any(isinstance(read.value, TensorBase) for read in self._variables)
-        self._tensors = [read for read in reads if isinstance(read.value, TensorBase)]
-        self._shared = _shared(read.value for read in self._tensors)
         self._sources = [self._source(item, flat, captured.watch.homes) for item in captured.lifted]
         self.inputs: list[Any] = captured.lifted
-        self._metas = [meta(item) if isinstance(item, TensorBase) else None for item in captured.lifted]
         self._seen: tuple[int, int] | None = None
         self._inputs: list[Any] = []
         self._known: frozenset[int] = frozenset()
@@ -84,8 +78,9 @@ class Graph:
         with cache.open(self.module, captured.watch.codes, settings, self._labels()) as self.module:
             # Before a pass lets weights be written early: what it computes again has not failed the first time.
             self._writes, self._exchanges = written_inputs(self.module), exchanges(self.module)
-            self._undo = undo_for(list(self.module.graph.nodes), nested_nodes(self.module), self.settings, self._writes)
-            self.code = with_own_numbers(self._compiled(flat), self.module)
+            nodes, nested = list(self.module.graph.nodes), nested_nodes(self.module)
+            self._undo = undo_for(nodes, nested, self.settings, self._writes)
+            self.code = with_own_numbers(self._compiled(flat), nodes, nested)
         # The arguments of this call are the program's own, who may want to be rid of them.
         self.inputs = [None if isinstance(source, int) else item for source, item in zip(self._sources, self.inputs)]
         self.operators = sum(node.op == "call_function" for node in self.module.graph.nodes)
@@ -142,16 +137,12 @@ class Graph:
             return self._fits is None or self._fits(self._examples(flat))
         if now != self._seen and not hold(self._attributes):
             return False
-        if _shared(current(self._tensors)) != self._shared:     # two attributes were one Tensor and are two now, say
+        inputs, identities = current(self._sources), self._identities
+        if not identities.are_held() or not identities.fit(inputs):
             return False
-        if any(read.now() is not read.value for read in self._pinned):
-            return False
-        inputs = current(self._sources)
-        for found, expected in zip(inputs, self._metas):
-            if isinstance(found, TensorBase) and meta(found) != expected:
-                return False
         self._inputs, self._seen = inputs, now
-        self._known = self._inside.union(id(item) for item in (*inputs, *current(self._tensors)) if isinstance(item, TensorBase))
+        met = (*inputs, *current(identities.tensors))
+        self._known = identities.ids_in_containers.union([id(item) for item in met if isinstance(item, TensorBase)])
         return not self._meets(flat) and (self._fits is None or self._fits(self._examples(flat)))
 
     def _meets(self, flat: list[TensorBase]) -> bool:
@@ -176,13 +167,13 @@ class Graph:
         sources, labels = current(self._sources), self._labels()
         return [
             (label, (before[0], before[2]), (item._t.shape, item._t.dtype))
-            for label, item, before in zip(labels, sources, self._metas)
-            if isinstance(item, TensorBase) and before is not None and meta(item) != before
+            for label, item, before in zip(labels, sources, self._identities.forms)
+            if isinstance(item, TensorBase) and before is not None and form_of(item) != before
         ]
 
     def rebound(self) -> list[Read]:
         """The names that must name the very Tensor that the trace met, and name another one."""
-        return [read for read in self._pinned if read.now() is not read.value]
+        return [read for read in self._identities.pinned if read.now() is not read.value]
 
     def run(self, flat: list[TensorBase]) -> Any:
         """Runs the graph for these arguments."""
@@ -233,31 +224,6 @@ class Graph:
         from torchspore.engine.graph.fx.text import text
 
         return text(self.module)
-
-
-def _found_twice(captured: Captured, flat: list[TensorBase]) -> tuple[list[tuple[int, Read]], list[tuple[int, TensorBase]]]:
-    """The arguments that the trace also met in the program's state, where the graph has one input for both.
-
-    First those in attributes and variables, then those inside of a list, a dict or an object, whose contents count by identity.
-    """
-    homes, met = captured.watch.homes, captured.watch.roads.tensors()
-    given = [(place, item) for place, item in enumerate(flat) if id(item) in met]
-    return (
-        [(place, homes[id(item)]) for place, item in given if id(item) in homes],
-        [(place, item) for place, item in given if id(item) not in homes],
-    )
-
-
-def _inside(captured: Captured) -> frozenset[int]:
-    """The ids of Tensors inside of lists, dicts and objects that the trace read, whose contents count by identity."""
-    reads = captured.watch.reads.values()
-    return frozenset(captured.watch.contents.tensors().union(id(item) for read in reads for item in tensors_in(read.value)))
-
-
-def _shared(values: Iterable[Any]) -> list[int]:
-    """For each value the first place at which it stands too."""
-    first: dict[int, int] = {}
-    return [first.setdefault(id(value), place) for place, value in enumerate(values)]
 
 
 def _filled(value: Any, outs: list[torch.Tensor], inputs: list[Any], made: dict[int, Any]) -> Any:

@@ -134,9 +134,3 @@ def _carried(held: dict[str, Any]) -> list[Any]:
         if kind not in _PLAIN:
             raise Refusal(f"is given a Tensor with an attribute {name!r} of type {kind.__name__}", kind=Kind.ARGUMENT)
     return found
-
-
-def meta(tensor: TensorBase) -> Any:
-    """What a graph depends on of an input that is no argument."""
-    t = tensor._t
-    return (t.shape, t.stride(), t.dtype, t.device, tensor.__dict__.get("_requires_grad"))

@@ -9,13 +9,13 @@ from torchspore.engine import counters
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import GradFrame
 from torchspore.engine.graph import thread_state
-from torchspore.engine.graph.call import capturing, failing, first_run
+from torchspore.engine.graph.call import capturing, failing
 from torchspore.engine.graph.call.graph import REFUSALS, Graph
 from torchspore.engine.graph.call.table import Entry, look_up, table_of
 from torchspore.engine.graph.capture import dynamic_shapes
 from torchspore.engine.graph.capture.scalar_inputs import placed
 from torchspore.engine.graph.refusal import Refusal
-from torchspore.engine.graph.report import log
+from torchspore.engine.graph.report import first_run, log
 from torchspore.engine.memory import counter, limit
 from torchspore.engine.number import Number
 from torchspore.engine.tensor import TensorBase, transform
@@ -71,7 +71,10 @@ def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args
     state that the call found. Where that could not be kept the graph's own error is raised, and what it has written stays written once.
     """
     try:
-        return graph.run(flat) if graph.runs else first_run.run(graph, flat)
+        if graph.runs:
+            return graph.run(flat)
+        with first_run.waiting(graph.module, graph.operators):
+            return graph.run(flat)
     except REFUSALS as error:
         if graph.settings.is_split or not graph.can_run_again(error):
             raise limit.error(error) or failing.said(error, graph.whole) from None

@@ -4,17 +4,16 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.fx.node import Node
 
 from torchspore.engine import generators, tree
 from torchspore.engine.graph.backend.eager_codegen import Code
-from torchspore.engine.graph.call.undo import is_random
-from torchspore.engine.graph.fx.modules import nested_nodes
+from torchspore.engine.graph.call.undo import Nested, is_random
 
 
-def with_own_numbers(code: Code, module: torch.fx.GraphModule) -> Code:
-    """`code` of the graph `module`, with MindSpore's streams in torch's generators while it runs, if it draws random numbers."""
-    nested = nested_nodes(module)
-    random_nodes = [node for node in module.graph.nodes if is_random(node, nested)]
+def with_own_numbers(code: Code, nodes: list[Node], nested: Nested) -> Code:
+    """`code` of a graph of `nodes`, with MindSpore's streams in torch's generators while it runs, if it draws random numbers."""
+    random_nodes = [node for node in nodes if is_random(node, nested)]
     if not random_nodes:
         return code
     values = [value for node in random_nodes for value in tree.listed(node.meta.get("val")) if isinstance(value, torch.Tensor)]

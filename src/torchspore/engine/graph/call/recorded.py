@@ -23,6 +23,7 @@ from torchspore.engine.graph.control.halves import halves
 from torchspore.engine.graph.fx.control_flow import Flag, as_tensor
 from torchspore.engine.graph.fx.exchanges import exchanges
 from torchspore.engine.graph.fx.made_up import filled
+from torchspore.engine.graph.fx.modules import nested_nodes
 from torchspore.engine.graph.refusal import Kind, Refusal, of_integers
 from torchspore.engine.graph.report import stages
 from torchspore.engine.graph.settings import Settings
@@ -195,7 +196,7 @@ class RecordedGraph(Graph):
         forward_code = pipeline.compile(forward, lambda: self._examples(flat), self.settings, exchanges(forward))
         stages.part("backward")
         backward_code = pipeline.compile(backward, lambda: examples(backward), self.settings, exchanges(backward))
-        backward_code = with_own_numbers(backward_code, backward)
+        backward_code = with_own_numbers(backward_code, list(backward.graph.nodes), nested_nodes(backward))
         leaves, seeds = tuple(capture.leaves), tuple(capture.seeds)
 
         def code(*inputs: torch.Tensor) -> list[Any]:

@@ -60,11 +60,16 @@ class Table(OrderedDict[Any, Entry]):
         self.lengths = dynamic_shapes.Lengths()
         self.refused_in: tuple[int, Any] | None = None
         """The era, and the state of the context, in which no call could be captured: they are no longer tried."""
-        self.forwards = Learned()
-        """By id of a Cell that is called inside, whether its gradient is asked for after the call."""
+        self._forwards: Learned | None = None
         self.transforms: dict[Any, Callable[..., Any]] = {}
         self.is_small = False      # all graphs here have too few operators to gain anything
         self.has_warned = False
+
+    def learned_forwards(self) -> Learned:
+        """By id of a Cell that is called inside, whether its gradient is asked for after the call."""
+        if self._forwards is None:
+            self._forwards = Learned()
+        return self._forwards
 
     def keeps_changing(self) -> bool:
         """Whether the last captures served one call each."""

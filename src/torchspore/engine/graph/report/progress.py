@@ -48,10 +48,10 @@ def note(activity: str | Callable[[], str]) -> None:
 
 
 @contextmanager
-def waiting(subject: str, text: str, patience: float | None = None) -> Iterator[None]:
+def waiting(subject: str, text: str | Callable[[], str], patience: float | None = None) -> Iterator[None]:
     """Print `torchspore: subject text` to stderr if the block takes more than `patience` seconds, and its activity if it takes far longer.
 
-    `subject` names the line of the program and what runs there: "train.py:12: Net".
+    `subject` names the line of the program and what runs there: "train.py:12: Net". A function `text` is called when the line is due.
     """
     if os.environ.get("GLOG_v", "2") >= QUIET:  # noqa: SIM112
         yield
@@ -81,10 +81,14 @@ def _times(patience: float) -> Iterator[float]:
     yield from (patience + SECONDS[-1] * count for count in itertools.count(2))
 
 
-def _print_lines(subject: str, text: str, activity: _Activity, times: Iterator[float], is_over: threading.Event) -> None:
-    started, line = time.monotonic(), f"{subject} {text}"
+def _print_lines(
+    subject: str, text: str | Callable[[], str], activity: _Activity, times: Iterator[float], is_over: threading.Event,
+) -> None:
+    started, is_first = time.monotonic(), True
     for due in times:
         if is_over.wait(max(0.0, started + due - time.monotonic())):
             return
-        print(line or f"{subject}, after {due:.0f} s: {str(activity) or text}", file=sys.stderr, flush=True)
-        line = ""
+        said = text if isinstance(text, str) else text()
+        line = f"{subject} {said}" if is_first else f"{subject}, after {due:.0f} s: {str(activity) or said}"
+        print(line, file=sys.stderr, flush=True)
+        is_first = False

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from torchspore.base.frames import user_line
 from torchspore.context import effects
@@ -17,12 +17,14 @@ keeper: Callable[[Compilation, list[tuple[str, str]]], None] | None = None
 _OFF = Outcome.no_effect("save_graphs is 0")
 
 
-@contextmanager
-def compiling(name: str, settings: Settings, keeps_lines: bool) -> Iterator[None]:
+def compiling(name: str, settings: Settings, keeps_lines: bool) -> AbstractContextManager[object]:
     """Is around what compiles a call of `name`: tells who waits long, lets nodes keep where they come from, saves the stages if asked."""
     text = f"is being compiled at {settings.level}; this happens once for these shapes."
-    with progress.waiting(f"{user_line()}: {name}", text), provenance.kept(keeps_lines), _recorded(name, settings):
-        yield
+    with ExitStack() as around:
+        around.enter_context(_recorded(name, settings))
+        around.enter_context(progress.waiting(f"{user_line()}: {name}", text))
+        around.enter_context(provenance.kept(keeps_lines))
+        return around.pop_all()
 
 
 @contextmanager

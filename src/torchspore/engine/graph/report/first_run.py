@@ -1,23 +1,20 @@
-"""The first run of a graph, which a program may wait for: kernels are loaded, and some kinds of numbers are slow on a CPU."""
+"""What a program waits for in the first run of a graph: its operators, and results of dtypes that are slow on this CPU."""
 from __future__ import annotations
 
-from typing import Any
+from contextlib import AbstractContextManager
 
 import torch
 
 from torchspore.base.frames import user_line
 from torchspore.engine import tree
-from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.fx.modules import nested_nodes
 from torchspore.engine.graph.report import progress
 from torchspore.engine.half_precision import HALVES, is_fast
-from torchspore.engine.tensor import TensorBase
 
 
-def run(graph: Graph, flat: list[TensorBase]) -> Any:
-    """Run the graph for these arguments. Long runs say on stderr what runs."""
-    with progress.waiting(f"{user_line()}: a graph of {graph.operators:,} operators", f"runs for the first time{_slowness(graph.module)}."):
-        return graph.run(flat)
+def waiting(module: torch.fx.GraphModule, operators: int) -> AbstractContextManager[None]:
+    """Print what runs for the first time, a graph of so many operators, if the block takes long."""
+    return progress.waiting(f"{user_line()}: a graph of {operators:,} operators", lambda: f"runs for the first time{_slowness(module)}.")
 
 
 def _slowness(module: torch.fx.GraphModule) -> str:
