@@ -258,6 +258,7 @@ def test_steps_that_a_file_names_are_profiled(tmp_path: Path, capsys: pytest.Cap
         DynamicProfilerMonitor()
 
 
+@pytest.mark.filterwarnings("ignore:.*with_stack. torch 2.11")
 def test_a_graph_is_made_while_stacks_are_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     watched = Profiler(output_path=str(tmp_path), with_stack=True)
     assert float(ms.jit(lambda x: (x * x).sum())(Tensor([1.0, 2.0]))) == 5
