@@ -77,7 +77,7 @@ def test_an_order_that_there_is_not_is_refused(call: Callable[[], Any]) -> None:
 
 def ran(call: Callable[[], Any]) -> list[str]:
     """The kernels that ran, as torch's profiler saw them."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as seen:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], acc_events=True) as seen:
         call()
     names = [event.name.removeprefix("aten::") for event in sorted(seen.events(), key=lambda e: e.time_range.start)]
     return list(dict.fromkeys(name for name in names if name in ("sin", "cos", "tanh", "neg", "abs", "exp", "sub")))
