@@ -70,7 +70,7 @@ def always(measured_by: Any, two_threads: None) -> Iterator[None]:
 
 def threads_of(call: Any) -> set[int]:
     """The threads in which kernels of products ran."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], experimental_config=EVERYWHERE) as seen:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], acc_events=True, experimental_config=EVERYWHERE) as seen:
         call()
     return {event.thread for event in seen.events() if event.name in ("aten::addmm", "aten::mm")}
 
