@@ -364,3 +364,60 @@ def test_what_no_graph_holds_runs_in_parts(function: Callable[[Any], Any]) -> No
     inner = first(function)
     with pytest.raises(RuntimeError, match=r"(writes in place into a Tensor that may be another one|and writes in place into it)"):
         ms.jit(lambda x: inner(x))(tensor(INPUTS[0]))
+
+
+def adds(b, x):
+    b.add_(x)
+
+
+def multiplies(b, x):
+    b.mul_(x)
+    return b * 1
+
+
+def copies(b, x):
+    b.copy_(x * x)
+
+
+def adds_to_a_view(b, x):
+    v = b[1:]
+    v.add_(x[:2])
+    return v * 1
+
+
+def sets_elements(b, x):
+    b[:2] = x[1:]
+    b[2] += x[0]
+
+
+@pytest.mark.parametrize("is_viewed", [False, True])
+@pytest.mark.parametrize("write", [adds, multiplies, copies, adds_to_a_view, sets_elements], ids=lambda f: f.__name__)
+def test_a_graph_writes_into_a_tensor_from_outside_under_a_gradient(write: Callable[..., Any], is_viewed: bool) -> None:
+    """`b` needs no gradient before the write; the methods with an underscore lost the gradient of what they wrote."""
+    def loss(x, write):
+        b = ops.ones_like(x)
+        view = b[1:] if is_viewed else b
+        result = write(b, x)
+        return (b * b).sum() + (view * view * view).sum() + (0 if result is None else result.sum())
+
+    call = ms.jit(write)
+    for x in INPUTS:
+        ours = ms.value_and_grad(lambda x: loss(x, call))(tensor(x))
+        theirs = ms.value_and_grad(lambda x: loss(x, write))(tensor(x))
+        for a, b in zip(flat(ours), flat(theirs)):
+            np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_writes_between_parts_of_a_call_keep_their_gradient() -> None:
+    def function(x):
+        b = ops.zeros_like(x)
+        open("/dev/null").close()
+        b.add_(x)
+        open("/dev/null").close()
+        b.mul_(x)
+        return (b * b).sum()
+
+    call = ms.jit(function)
+    for x in INPUTS:
+        for ours, theirs in zip(flat(ms.value_and_grad(call)(tensor(x))), flat(ms.value_and_grad(function)(tensor(x)))):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5)

@@ -31,6 +31,9 @@ from torchspore.engine.tensor import TensorBase, raw, tensors
 from torchspore.engine.versions import Versions, base_of
 
 
+_WRITES_OUTSIDE = "writes what a gradient is taken of into a Tensor from outside"
+
+
 class RecordedCapture(Capture):
     """A capture whose inputs may be recorded by the gradient transform around it."""
 
@@ -87,6 +90,8 @@ class RecordedCapture(Capture):
             return
         if self.resolve(tensor).requires_grad:
             raise Refusal("assigns to a Parameter whose gradient is taken")
+        if value.requires_grad and not getattr(tensor, "__parameter__", False):      # nothing flows back into a Parameter's new value
+            raise Refusal(_WRITES_OUTSIDE)
         super().write(tensor, value)
         self._end_write(tensor)
 
@@ -133,7 +138,7 @@ class RecordedCapture(Capture):
         if any(integer_gradients.shadow(tensor._t) is not None for tensor in outputs.values()):
             raise of_integers()
         if any(fake.requires_grad for fake in self._plain):
-            raise Refusal("writes what a gradient is taken of into a Tensor from outside")
+            raise Refusal(_WRITES_OUTSIDE)
         wanted = {key: tensor._t for key, tensor in outputs.items() if tensor._t.requires_grad and is_differentiable(tensor._t)}
         if not wanted or not self._leaves:
             return
