@@ -105,3 +105,23 @@ def test_requests_that_cannot_act_are_refused_or_explained() -> None:
         "ReduceSum.set_device('GPU') has no effect here, because every operator runs on the context's device_target, 'CPU'",
         "ReduceSum.set_stage(1) has no effect here, because Cell.pipeline_stage assigns stages",
     ]
+
+
+@pytest.mark.parametrize("calls", ["rs", "sr", "rsrs", "srr", "ssr"])
+def test_a_primitive_with_a_strategy_that_is_recomputed_is_copied_and_derived_once(calls: str) -> None:
+    """Each of `shard` (s) and `recompute` (r) derives a class of the primitive's class at its first call only."""
+    primitive = P.MatMul(transpose_b=True)
+    for call in calls:
+        primitive.recompute() if call == "r" else primitive.shard(((1, 1), (1, 1)))
+    assert [cls.__name__ for cls in type(primitive).__mro__].count("MatMul") == 3
+    for copied in (deepcopy(primitive), pickle.loads(pickle.dumps(primitive))):
+        assert type(copied) is type(primitive)
+        assert copied.attrs["recompute"] is True and copied.in_strategy == ((1, 1), (1, 1))
+        np.testing.assert_array_equal(copied(X, X).asnumpy(), [[5, 14], [14, 50]])
+
+
+def test_recompute_is_called_again_and_taken_away() -> None:
+    primitive = P.Mul().recompute().recompute(False)
+    assert primitive.attrs["recompute"] is False
+    primitive.recompute().del_prim_attr("recompute")
+    np.testing.assert_array_equal(primitive(X, X).asnumpy(), X.asnumpy() ** 2)
