@@ -70,7 +70,8 @@ def _find_handled_blocks(tree: ast.AST) -> Iterator[tuple[int, int, bool]]:
     groups = _named_groups(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Try):
-            kinds = [frozenset().union(*(groups.get(name, {name}) for name in _caught_names(handler.type))) for handler in node.handlers if not isinstance(handler.body[-1], ast.Raise)]
+            handlers = [handler for handler in node.handlers if not isinstance(handler.body[-1], ast.Raise)]
+            kinds = [groups.get(name, frozenset({name})) for handler in handlers for name in _caught_names(handler.type)]
         elif isinstance(node, ast.With):
             kinds = [_argument_names(item.context_expr) & _IMPORT_ERRORS for item in node.items]
         else:
