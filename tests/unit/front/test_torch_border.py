@@ -122,6 +122,7 @@ def test_a_torch_module_as_an_attribute_is_refused() -> None:
     assert Net(wrap=True).head[0].training
 
 
+@pytest.mark.filterwarnings("ignore")           # torch warns of quantized and nested tensors
 @pytest.mark.parametrize(("make", "kind"), [
     (lambda: torch.eye(2).to_sparse(), " of a sparse torch tensor"),
     (lambda: torch.ones(2, device="meta"), " of a meta torch tensor"),
