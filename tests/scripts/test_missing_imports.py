@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from running import Run
 
+from torchspore.errors import NotOffered
+from torchspore.names.placeholders import MissingName
+
 RunFixture = Callable[..., Run]
 
 UNUSED = """from mindspore.nn import Conv7d, ReLU
@@ -55,6 +58,11 @@ try:
         pass
 except ImportError:
     print("outer")
+MISSING = (ImportError, AttributeError)
+try:
+    from mindspore.nn import Conv7d
+except MISSING:
+    print("named group")
 try:
     from mindspore.nn import Conv8d
 except ImportError as error:
@@ -88,8 +96,16 @@ def test_a_guarded_import_raises(run: RunFixture, tmp_path: Path) -> None:
     write(tmp_path, "old.py", GUARDS)
     ended = run("run", "old.py")
     assert ended.out.splitlines() == [
-        "plain", "tuple", "in another file", "in a function", "outer", "raised again: unguarded", "in a handler: unguarded",
+        "plain", "tuple", "in another file", "in a function", "outer", "named group", "raised again: unguarded",
+        "in a handler: unguarded",
     ]
+
+
+@pytest.mark.parametrize("operation", ["x + 1", "2 * x", "-x", "x < 3", "3 >= x", "1 in x", "int(x)", "x @ x", "x ** 2"])
+def test_an_operation_on_a_missing_constant_names_it(operation: str) -> None:
+    constant = MissingName("mindspore.nn.LIMIT", "mindspore.nn.LIMIT is missing")
+    with pytest.raises(NotOffered, match=r"^mindspore\.nn\.LIMIT is missing"):
+        eval(operation, {"x": constant})
 
 
 @pytest.mark.slow

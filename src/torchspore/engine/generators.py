@@ -24,6 +24,7 @@ _HOST = torch.device("cpu")
 _lock = threading.RLock()
 _own: dict[torch.device, torch.Generator] = {}
 _seed: int | None = None
+_traced = threading.local()
 _lent: dict[torch.device, torch.Tensor] = {}
 """The devices whose global generator holds MindSpore's state now, with the state of the program's stream there."""
 
@@ -82,7 +83,11 @@ def lent(devices: Iterable[torch.device] | None = None) -> Iterator[None]:
     around = engine.frame()
     while around is not None:
         if around.traces:
-            yield
+            _traced.depth = getattr(_traced, "depth", 0) + 1
+            try:
+                yield
+            finally:
+                _traced.depth -= 1
             return
         around = around.outer
     chosen = {_HOST, placing.current()} if devices is None else set(devices)
@@ -99,6 +104,11 @@ def lent(devices: Iterable[torch.device] | None = None) -> Iterator[None]:
                 generator = _global(device)
                 own(device).set_state(generator.get_state())
                 generator.set_state(_lent.pop(device))
+
+
+def is_lent_in_trace() -> bool:
+    """Return whether this thread traces the inside of a `lent` block: an operator of MindSpore draws, and not the program by torch."""
+    return getattr(_traced, "depth", 0) > 0
 
 
 def drawing(body: Body) -> Body:

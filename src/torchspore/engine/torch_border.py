@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torchspore.base.text import message
+from torchspore.base.text import message, short
 from torchspore.engine import private
 from torchspore.engine.grad import GradFrame, is_recording
 from torchspore.engine.tensor import frame
@@ -23,8 +23,11 @@ def enter(t: torch.Tensor) -> torch.Tensor:
     """Return `t` for a Tensor that shares its memory: with its graph inside a gradient transform, else detached.
 
     Raises:
+        TypeError: `t` is not a torch tensor with elements in memory: sparse, nested, quantized or on the device 'meta'.
         GradientLost: inside a gradient transform, `t` depends on a torch tensor that requires a gradient. No MindSpore gradient reaches it.
     """
+    if not isinstance(t, torch.Tensor) or t.is_nested or t.layout is not torch.strided or t.is_quantized or t.device.type == "meta":
+        raise _not_dense(t)
     if private.is_transforming():                 # torch.func's transforms, which jvp, jacfwd and vmap use, follow the tensor itself
         return t
     if not t.requires_grad or not is_recording():
@@ -37,6 +40,19 @@ def enter(t: torch.Tensor) -> torch.Tensor:
             hint="call requires_grad_(False) on the torch Module, or take the gradient with torch.autograd",
         ))
     return t
+
+
+def _not_dense(t: Any) -> TypeError:
+    """Return the error for what Tensor.from_torch does not take."""
+    if not isinstance(t, torch.Tensor):
+        return TypeError(message(f"Tensor.from_torch({short(t)})", f"a torch tensor, got {type(t).__name__}"))
+    kind, hint = (
+        ("a nested", "write Tensor.from_torch(torch.nested.to_padded_tensor(t, 0))") if t.is_nested
+        else ("a quantized", "write Tensor.from_torch(t.dequantize())") if t.is_quantized
+        else ("a sparse", "write Tensor.from_torch(t.to_dense())") if t.layout is not torch.strided
+        else ("a meta", "create the tensor on a device that has memory")
+    )
+    return TypeError(message(f"Tensor.from_torch of {kind} torch tensor", "a dense tensor with elements in memory", hint=hint))
 
 
 def leave(t: torch.Tensor, how: str) -> torch.Tensor:

@@ -67,9 +67,11 @@ def _is_in_any_try(code: CodeType, offset: int) -> bool:
 
 
 def _find_handled_blocks(tree: ast.AST) -> Iterator[tuple[int, int, bool]]:
+    groups = _named_groups(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Try):
-            kinds = [_caught_names(handler.type) for handler in node.handlers if not isinstance(handler.body[-1], ast.Raise)]
+            handlers = [handler for handler in node.handlers if not isinstance(handler.body[-1], ast.Raise)]
+            kinds = [groups.get(name, frozenset({name})) for handler in handlers for name in _caught_names(handler.type)]
         elif isinstance(node, ast.With):
             kinds = [_argument_names(item.context_expr) & _IMPORT_ERRORS for item in node.items]
         else:
@@ -77,6 +79,15 @@ def _find_handled_blocks(tree: ast.AST) -> Iterator[tuple[int, int, bool]]:
         names = frozenset().union(*kinds)
         if names & (_IMPORT_ERRORS | _BASES):
             yield node.body[0].lineno, node.body[-1].end_lineno or node.body[-1].lineno, bool(names & _IMPORT_ERRORS)
+
+
+def _named_groups(tree: ast.AST) -> dict[str, frozenset[str]]:
+    """Return the classes that assignments such as `MISSING = (ImportError, AttributeError)` give a name."""
+    return {
+        target.id: _caught_names(node.value)
+        for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Name, ast.Attribute, ast.Tuple))
+        for target in node.targets if isinstance(target, ast.Name)
+    }
 
 
 def _caught_names(kind: ast.expr | None) -> frozenset[str]:

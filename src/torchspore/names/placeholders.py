@@ -44,6 +44,11 @@ class MissingName:
 
     __call__ = __getitem__ = __iter__ = __len__ = __bool__ = __enter__ = __mro_entries__ = __setattr__ = _raise
     __instancecheck__ = __subclasscheck__ = _raise
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _raise
+    __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __and__ = __rand__ = __xor__ = __rxor__ = _raise
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __neg__ = __pos__ = __abs__ = __invert__ = _raise
+    __lt__ = __le__ = __gt__ = __ge__ = __int__ = __float__ = __complex__ = __index__ = __round__ = _raise
+    __contains__ = __setitem__ = __delitem__ = __delattr__ = _raise
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):          # Python itself asks for these, in isinstance, pickle and inspect

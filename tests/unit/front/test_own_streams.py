@@ -126,3 +126,30 @@ def test_a_primitive_that_a_call_creates_starts_anew_in_pynative_and_continues_i
         np.testing.assert_allclose([first.asnumpy(), second.asnumpy()], [expected, expected], rtol=1e-6)
         masks.append(dropped.asnumpy().tolist())
     assert masks[0] == MASKS[0] and masks[1] == MASKS[mode == ms.GRAPH_MODE]
+
+
+class DrawsByTorch(nn.Cell):
+    def construct(self, x: Tensor) -> Tensor:
+        if x.sum() > 0:
+            return x + Tensor.from_torch(torch.rand(4)) + Tensor.from_torch(torch.nn.functional.dropout(x.torch(), 0.5))
+        return ops.rand_like(x)
+
+
+def test_torchs_functions_in_a_cell_draw_from_torchs_generator_in_both_modes() -> None:
+    """Graphs drew from MindSpore's generator, so that `torch.manual_seed` was ignored."""
+    results = []
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode)
+        net = DrawsByTorch()
+        for _ in range(2):
+            torch.manual_seed(3)
+            results.append([net(Tensor(np.ones(4, np.float32))).asnumpy() for _ in range(2)])
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    for found in results[1:]:
+        np.testing.assert_array_equal(found, results[0])
+    ms.set_context(jit_syntax_level=ms.STRICT)
+    try:
+        with pytest.raises(RuntimeError, match="draws random numbers by a torch function, which jit_syntax_level STRICT does not allow"):
+            ms.jit(lambda x: x + Tensor.from_torch(torch.rand(4)))(Tensor(np.ones(4, np.float32)))
+    finally:
+        ms.set_context(jit_syntax_level=ms.LAX)

@@ -113,3 +113,23 @@ def test_wrong_calls_of_add_prim_attr_name_the_primitive() -> None:
     with pytest.raises(TypeError, match=r"^Gamma\.add_prim_attr\(name=.*\): expected a str, got ndarray\."):
         ops.Gamma().add_prim_attr(np.array([1, 2]), 3)
     assert ops.Transpose().add_prim_attr(name="note", value=1).note == 1
+
+
+@pytest.mark.parametrize("calls", ["rs", "sr", "rsrs", "srr", "ssr"])
+def test_a_primitive_with_a_strategy_that_is_recomputed_is_copied_and_derived_once(calls: str) -> None:
+    """Each of `shard` (s) and `recompute` (r) derives a class of the primitive's class at its first call only."""
+    primitive = P.MatMul(transpose_b=True)
+    for call in calls:
+        primitive.recompute() if call == "r" else primitive.shard(((1, 1), (1, 1)))
+    assert [cls.__name__ for cls in type(primitive).__mro__].count("MatMul") == 3
+    for copied in (deepcopy(primitive), pickle.loads(pickle.dumps(primitive))):
+        assert type(copied) is type(primitive)
+        assert copied.attrs["recompute"] is True and copied.in_strategy == ((1, 1), (1, 1))
+        np.testing.assert_array_equal(copied(X, X).asnumpy(), [[5, 14], [14, 50]])
+
+
+def test_recompute_is_called_again_and_taken_away() -> None:
+    primitive = P.Mul().recompute().recompute(False)
+    assert primitive.attrs["recompute"] is False
+    primitive.recompute().del_prim_attr("recompute")
+    np.testing.assert_array_equal(primitive(X, X).asnumpy(), X.asnumpy() ** 2)

@@ -120,3 +120,28 @@ def test_a_torch_module_as_an_attribute_is_refused() -> None:
         "set yourself."
     )
     assert Net(wrap=True).head[0].training
+
+
+@pytest.mark.filterwarnings("ignore")           # torch warns of quantized and nested tensors
+@pytest.mark.parametrize(("make", "kind"), [
+    (lambda: torch.eye(2).to_sparse(), " of a sparse torch tensor"),
+    (lambda: torch.ones(2, device="meta"), " of a meta torch tensor"),
+    (lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint8), " of a quantized torch tensor"),
+    (lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), " of a nested torch tensor"),
+])
+def test_a_torch_tensor_without_dense_memory_is_refused(make: Callable[[], Any], kind: str) -> None:
+    with pytest.raises(TypeError, match=f"^Tensor.from_torch{kind}: expected a dense tensor with elements in memory"):
+        Tensor.from_torch(make())
+
+
+def test_from_torch_of_something_else_names_its_type() -> None:
+    with pytest.raises(TypeError, match=r"^Tensor\.from_torch\(\[1\]\): expected a torch tensor, got list\."):
+        Tensor.from_torch([1])
+
+
+@pytest.mark.parametrize("write", [lambda t: t.add_(1), lambda t: t.__setitem__(0, 5)])
+def test_a_write_into_an_inference_tensor_says_why_it_fails(write: Callable[[Any], Any]) -> None:
+    with torch.inference_mode():
+        t = Tensor([1.0, 2.0]) * 2
+    with pytest.raises(RuntimeError, match=r"expected a Tensor that torch\.inference_mode did not create, because torch lets nobody write"):
+        write(t)

@@ -216,7 +216,23 @@ def has_nodes_of_mindspore(proto: Any) -> None:
     proto.graph.node[-2].ClearField("attribute")
 
 
+def has_an_input_without_a_shape(proto: Any) -> None:
+    attribute = proto.graph.node[0].attribute[0]
+    attribute.s = attribute.s.replace(b'"val"', b'"vam"')
+
+
+def has_a_parameter_of_another_shape(proto: Any) -> None:
+    dims = proto.graph.parameter[0].dims
+    dims[0], dims[1] = dims[1], dims[0]
+
+
+def has_two_inputs_of_one_name(proto: Any) -> None:
+    for node in proto.graph.node[:2]:
+        node.attribute[0].s = node.attribute[0].s.replace(b'"in1"', b'"in0"')
+
+
 @pytest.mark.parametrize("change", [
+    has_an_input_without_a_shape, has_a_parameter_of_another_shape, has_two_inputs_of_one_name,
     names_another_function, has_a_name_with_code, has_a_parameter_of_another_length, has_no_result, names_a_result_that_is_not_there,
     has_nodes_of_mindspore,
 ])

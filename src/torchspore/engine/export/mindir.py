@@ -58,14 +58,27 @@ def read(proto: Any) -> Model:
         names = [value.name for value in proto.graph.input]
         parameters = {t.name: mindir_format.tensor(t) for t in proto.graph.parameter}
         result = _structure(json.loads(_user_info(proto)))
-        count = sum(node.op == "placeholder" for node in module.graph.nodes)
-        if count != len(names) or len(set(names)) < count or not set(parameters) <= set(names):
-            raise ValueError(f"it has {len(names)} inputs for {count} places")
+        _check_inputs(module, names, parameters)
         outputs = next(node for node in module.graph.nodes if node.op == "output").args[0]
         _check(result, len(outputs) if isinstance(outputs, (tuple, list)) else 1, len(names))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Unreadable(str(error)) from None
     return Model(module, names, parameters, result)
+
+
+def _check_inputs(module: torch.fx.GraphModule, names: list[str], parameters: dict[str, torch.Tensor]) -> None:
+    """Raise ValueError where the names, shapes and dtypes of the inputs are not those of the graph's placeholders."""
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    count = len(placeholders)
+    if count != len(names) or len(set(names)) < count or not set(parameters) <= set(names):
+        raise ValueError(f"it has {len(names)} inputs for {count} places")
+    for name, node in zip(names, placeholders):
+        value = node.meta.get("val")
+        if not isinstance(value, torch.Tensor):
+            raise ValueError(f"its input {name!r:.40} has no shape")
+        parameter = parameters.get(name)
+        if parameter is not None and (parameter.shape != value.shape or parameter.dtype is not value.dtype):
+            raise ValueError(f"its parameter {name!r:.40} has another shape or dtype than the graph expects")
 
 
 def _one(items: Any, name: str) -> Any:

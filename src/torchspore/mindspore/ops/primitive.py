@@ -123,7 +123,8 @@ class Primitive:
             raise TypeError(f"{self.name}.recompute({short(mode)}): expected a bool, got {type(mode).__name__}.")
         if mode:
             self.__class__ = _recomputing_class(type(self))
-        return self.add_prim_attr("recompute", mode)
+        self.attrs["recompute"] = mode         # as an attribute of the object it would hide this method
+        return self
 
     def __repr__(self) -> str:
         shown = {key: value for key, value in self.attrs.items() if key not in self._repr_ignore_list}
@@ -133,7 +134,7 @@ class Primitive:
 @functools.cache
 def _laying_out(cls: type[Primitive]) -> type[Primitive]:
     """The class of primitives that have a strategy: where graphs are split, their calls lay inputs and results out."""
-    if "_laid_out" in cls.__dict__:
+    if hasattr(cls, "_laid_out"):
         return cls
 
     def __call__(self: Primitive, *args: Any, **kwargs: Any) -> Any:
@@ -141,52 +142,46 @@ def _laying_out(cls: type[Primitive]) -> type[Primitive]:
 
         return calls.laid_out(self, functools.partial(cls.__call__, self), args, kwargs)
 
-    return _subclass(cls, __call__, _with_strategy, "_laid_out")
+    return _subclass(cls, __call__, "_laid_out")
 
 
 @functools.cache
 def _recomputing_class(cls: type[Primitive]) -> type[Primitive]:
     """Return the subclass of `cls` whose calls a backward pass computes again while the attribute `recompute` is true."""
-    if "_recomputes" in cls.__dict__:
+    if hasattr(cls, "_recomputes"):
         return cls
 
     def __call__(self: Primitive, *args: Any, **kwargs: Any) -> Any:
         call = functools.partial(cls.__call__, self)
-        if self.attrs["recompute"]:
+        if self.attrs.get("recompute"):
             from torchspore.engine.recompute import recomputed
 
             call = recomputed(call, self.name, None)
         return call(*args, **kwargs)
 
-    return _subclass(cls, __call__, _new_recomputing, "_recomputes")
+    return _subclass(cls, __call__, "_recomputes")
 
 
-def _subclass(cls: type[Primitive], call: Callable[..., Any], rebuild: Callable[..., Primitive], mark: str) -> type[Primitive]:
-    """Return a subclass of `cls` with another call that looks like `cls`.
-
-    `rebuild(cls)` returns an empty instance, which pickle and deepcopy then fill.
-    """
+def _subclass(cls: type[Primitive], call: Callable[..., Any], mark: str) -> type[Primitive]:
+    """Return a subclass of `cls` with another call that looks like `cls`."""
+    base, marks = cls.__dict__.get("_derived_from", (cls, ()))
+    marks = (*marks, mark)
 
     def __reduce__(self: Primitive) -> Any:
-        return rebuild, (cls,), self.__dict__
+        return _empty_instance, (base, marks), self.__dict__
 
     body = {
         "__call__": call, "__reduce__": __reduce__, "__doc__": cls.__doc__, "__module__": cls.__module__,
-        "__qualname__": cls.__qualname__, mark: True,
+        "__qualname__": cls.__qualname__, mark: True, "_derived_from": (base, marks),
     }
     return type(cls.__name__, (cls,), body)
 
 
-def _new_recomputing(cls: type[Primitive]) -> Primitive:
-    """Return an empty instance of the recomputing subclass, which pickle and deepcopy then fill."""
-    subclass = _recomputing_class(cls)
-    return subclass.__new__(subclass)
-
-
-def _with_strategy(cls: type[Primitive]) -> Primitive:
-    """A bare primitive of the class that lays out, which pickle and deepcopy then fill."""
-    made = _laying_out(cls)
-    return made.__new__(made)
+def _empty_instance(cls: type[Primitive], marks: tuple[str, ...]) -> Primitive:
+    """Return an instance of the subclass of `cls` that these marks name in order, which pickle and deepcopy then fill."""
+    for mark in marks:
+        cls = _laying_out(cls) if mark == "_laid_out" else _recomputing_class(cls)
+    return cls.__new__(cls)
 
 
 class PrimitiveWithInfer(Primitive):

@@ -47,6 +47,10 @@ def reason(name: str, given: dict[str, Any], error: Exception) -> Reason:
 
 
 def _inference_tensor(name: str, given: dict[str, Any], text: str) -> Reason | None:
+    if "Inplace update to inference tensor" in text:
+        return RuntimeError, "expected a Tensor that torch.inference_mode did not create, because torch lets nobody write into it.", (
+            "write into x.copy(), or create it under torch.no_grad"
+        )
     if "Inference tensors cannot be saved for backward" not in text:
         return None
     key = next((key for key, value in given.items() if isinstance(value, TensorBase) and value._t.is_inference()), "one of them")
@@ -429,7 +433,7 @@ def of_call(error: Exception) -> Reason:
     if lacks is not None:
         wanted = "a Tensor" if lacks[2] == "_t" else "an argument of another type"
         return TypeError, f"expected {wanted}, got {lacks[1]}.", None
-    return _by_pattern("", {}, text) or _rest(error, text)
+    return _inference_tensor("", {}, text) or _by_pattern("", {}, text) or _rest(error, text)
 
 
 _FOREIGN = re.compile(

@@ -31,6 +31,8 @@ from torchspore.engine.private import disable_proxy_modes_tracing, is_operator, 
 from torchspore.engine.tensor import TensorBase, raw, tensors
 from torchspore.engine.versions import Versions, base_of
 
+_WRITES_OUTSIDE = "writes what a gradient is taken of into a Tensor from outside"
+
 
 class RecordedCapture(Capture):
     """A capture whose inputs may be recorded by the gradient transform around it."""
@@ -47,7 +49,11 @@ class RecordedCapture(Capture):
         """Those of them that the outputs depend on."""
         self.seeds: list[int] = []
         """The outputs that a gradient comes in for."""
+        self.views: list[tuple[int, int]] = []
+        """(Output, output with its memory) of each Tensor that shows memory of the call which the program itself does not get."""
         self._wanted: list[int] = []
+        self._memories: dict[int, torch.Tensor] = {}
+        """By the id of an output the memory that it shows, where no output is that memory."""
         self._gradients: list[torch.Tensor] = []
         self._is_backward = False
         self._versions = Versions()
@@ -88,6 +94,8 @@ class RecordedCapture(Capture):
             return
         if self.resolve(tensor).requires_grad:
             raise Refusal("assigns to a Parameter whose gradient is taken")
+        if value.requires_grad and not getattr(tensor, "__parameter__", False):      # nothing flows back into a Parameter's new value
+            raise Refusal(_WRITES_OUTSIDE)
         super().write(tensor, value)
         self._end_write(tensor)
 
@@ -134,10 +142,14 @@ class RecordedCapture(Capture):
         if any(integer_gradients.shadow(tensor._t) is not None for tensor in outputs.values()):
             raise of_integers()
         if any(fake.requires_grad for fake in self._plain):
-            raise Refusal("writes what a gradient is taken of into a Tensor from outside")
+            raise Refusal(_WRITES_OUTSIDE)
         wanted = {key: tensor._t for key, tensor in outputs.items() if tensor._t.requires_grad and is_differentiable(tensor._t)}
         if not wanted or not self._leaves:
             return
+        # A view gets its gradient through the memory: later writes into it, or into another view of it, go there.
+        self._memories = {key: base for key, t in wanted.items() if self._is_unnamed(base := base_of(t), list(outputs.values()))}
+        memories = {id(base): base for base in self._memories.values()}
+        wanted = {**{key: t for key, t in wanted.items() if key not in self._memories}, **memories}
         self._wanted = list(wanted)
         before, last = set(self.tracer.graph.nodes), self._last
         seeds = [self._late_input(t.shape, t.dtype, t.device) for t in wanted.values()]
@@ -153,6 +165,10 @@ class RecordedCapture(Capture):
         self.leaves = [place for place, g in zip(self.leaves, found) if g is not None]
         self._gradients = [*[g for g in found if g is not None], *are_there]
 
+    def _is_unnamed(self, base: torch.Tensor, outputs: list[TensorBase]) -> bool:
+        """Whether `base` is memory that the call made, and the program gets views of it only."""
+        return base.requires_grad and not any(base is t for t in (*self._fakes, *(tensor._t for tensor in outputs)))
+
     def _late_input(self, shape: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
         with disable_proxy_modes_tracing(), torch.no_grad():
             fake = torch.empty(shape, dtype=dtype, device=device)
@@ -160,8 +176,11 @@ class RecordedCapture(Capture):
         return fake
 
     def _more_outputs(self) -> list[torch.Tensor]:
-        self.seeds = [self._known[key].index for key in self._wanted]
-        return self._gradients
+        memories = {id(base): base for base in self._memories.values()}
+        index_of = {key: len(self._outputs) + place for place, key in enumerate(memories)}
+        self.seeds = [index_of[key] if key in index_of else self._known[key].index for key in self._wanted]
+        self.views = [(self._known[key].index, index_of[id(base)]) for key, base in self._memories.items()]
+        return [*memories.values(), *self._gradients]
 
 
 class RecordedGraph(Graph):
@@ -197,10 +216,13 @@ class RecordedGraph(Graph):
         stages.part("backward")
         backward_code = pipeline.compile(backward, lambda: examples(backward), self.settings, exchanges(backward))
         backward_code = with_own_numbers(backward_code, list(backward.graph.nodes), nested_nodes(backward))
-        leaves, seeds = tuple(capture.leaves), tuple(capture.seeds)
+        leaves, seeds, views = tuple(capture.leaves), tuple(capture.seeds), capture.views
 
         def code(*inputs: torch.Tensor) -> list[Any]:
-            return list(_Step.apply(forward_code, backward_code, count, leaves, seeds, *inputs))
+            outs = list(_Step.apply(forward_code, backward_code, count, leaves, seeds, *inputs))
+            for index, memory in views:
+                outs[index] = _view_of(outs[memory], outs[index])
+            return outs
 
         return code
 
@@ -219,6 +241,11 @@ class RecordedGraph(Graph):
         if engine.active:
             eager.after(outs)
         return self._result_of(outs, inputs)
+
+
+def _view_of(memory: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+    """The part of `memory` that `t` shows, recorded as a view of it."""
+    return torch.as_strided(memory, t.shape, t.stride(), t.storage_offset())
 
 
 def _as_it_is(t: torch.Tensor) -> None:

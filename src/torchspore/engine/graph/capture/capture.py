@@ -16,7 +16,7 @@ import torch
 
 from torchspore.base import beside
 from torchspore.engine import tree
-from torchspore.engine.graph.capture import constant_arrays, dynamic_shapes, scalar_inputs
+from torchspore.engine.graph.capture import constant_arrays, dynamic_shapes, scalar_inputs, torch_draws
 from torchspore.engine.graph.capture.dynamic_shapes import Axes
 from torchspore.engine.graph.capture.iterators import holds_iterator, settled
 from torchspore.engine.graph.capture.results import Results
@@ -268,6 +268,7 @@ class Capture(Frame):
         def body() -> list[torch.Tensor]:
             self.tracer, self.mode = current_trace()
             provenance.attach(self.tracer, self.spread is not None)
+            torch_draws.refuse_in(self.tracer, self.watch)
             stages.began(self)
             with self.open(), watching(self.watch):
                 self._lift_numbers()

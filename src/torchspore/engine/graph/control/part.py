@@ -19,6 +19,7 @@ from torchspore.engine import integer_gradients
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import assigned, is_differentiable, is_differentiating
 from torchspore.engine.graph import marks
+from torchspore.engine.graph.capture import torch_draws
 from torchspore.engine.graph.capture.capture import Capture, unbound_name
 from torchspore.engine.graph.capture.profile_hook import quiet
 from torchspore.engine.graph.capture.shared import is_registered
@@ -276,6 +277,7 @@ class Part(Capture):
         def body() -> list[torch.Tensor]:
             self.tracer, self.mode = current_trace()
             provenance.attach(self.tracer)
+            torch_draws.refuse_in(self.tracer, self.watch)
             with self.open():
                 for base, reason in self._unknown_before:
                     self._versions.forget(base, reason)

@@ -56,6 +56,8 @@ def _read(written: dict[str, Any]) -> torch.fx.GraphModule:
         elif kind not in (_INPUTS, _OUTPUTS) or (kind == _INPUTS and arguments):
             raise ValueError(f"{kind!r:.40} is no node of a captured graph")
         target = _word(target) if kind == _INPUTS else target
+        if kind == _INPUTS and any(target == node.target for node in graph.nodes if node.op == _INPUTS):
+            raise ValueError(f"two of its inputs have the name {target!r:.40}")
         node = nodes[entry["name"]] = graph.create_node(kind, target, arguments, keywords, _word(entry["name"]))
         if "val" in entry:
             node.meta["val"] = _fake(entry["val"], mode)
