@@ -267,8 +267,8 @@ class Capture(Frame):
 
         def body() -> list[torch.Tensor]:
             self.tracer, self.mode = current_trace()
-            provenance.attach(self.tracer, self.spread is not None)
             torch_draws.refuse_in(self.tracer, self.watch)
+            provenance.attach(self.tracer, self.spread is not None)
             stages.began(self)
             with self.open(), watching(self.watch):
                 self._lift_numbers()

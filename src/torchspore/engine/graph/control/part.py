@@ -276,8 +276,8 @@ class Part(Capture):
 
         def body() -> list[torch.Tensor]:
             self.tracer, self.mode = current_trace()
-            provenance.attach(self.tracer)
             torch_draws.refuse_in(self.tracer, self.watch)
+            provenance.attach(self.tracer)
             with self.open():
                 for base, reason in self._unknown_before:
                     self._versions.forget(base, reason)
