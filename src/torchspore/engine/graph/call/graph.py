@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import torch
+from torch.fx.node import Node
 
 from torchspore.engine import counters, eager, tree
 from torchspore.engine import tensor as engine
@@ -213,6 +214,10 @@ class Graph:
             owner.__dict__[name] = _filled(value, outs, inputs, made)
             counters.rebinds += 1
         return _filled(self._result, outs, inputs, made)
+
+    def nodes(self) -> list[Node]:
+        """The nodes of the graph and of its branches and loops."""
+        return list(nested_nodes(self.module))
 
     @property
     def whole(self) -> torch.fx.GraphModule:

@@ -73,7 +73,7 @@ def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args
     try:
         if graph.runs:
             return graph.run(flat)
-        with first_run.waiting(graph.module, graph.operators):
+        with first_run.waiting(graph.nodes, graph.operators):
             return graph.run(flat)
     except REFUSALS as error:
         if graph.settings.is_split or not graph.can_run_again(error):

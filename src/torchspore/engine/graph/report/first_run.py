@@ -1,26 +1,27 @@
 """What a program waits for in the first run of a graph: its operators, and results of dtypes that are slow on this CPU."""
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 
 import torch
+from torch.fx.node import Node
 
 from torchspore.base.frames import user_line
 from torchspore.engine import tree
-from torchspore.engine.graph.fx.modules import nested_nodes
 from torchspore.engine.graph.report import progress
 from torchspore.engine.half_precision import HALVES, is_fast
 
 
-def waiting(module: torch.fx.GraphModule, operators: int) -> AbstractContextManager[None]:
-    """Print what runs for the first time, a graph of so many operators, if the block takes long."""
-    return progress.waiting(f"{user_line()}: a graph of {operators:,} operators", lambda: f"runs for the first time{_slowness(module)}.")
+def waiting(nodes: Callable[[], Iterable[Node]], operators: int) -> AbstractContextManager[None]:
+    """Print what runs for the first time, a graph of so many operators, if the block takes long. `nodes` returns all nodes of the graph."""
+    return progress.waiting(f"{user_line()}: a graph of {operators:,} operators", lambda: f"runs for the first time{_slowness(nodes())}.")
 
 
-def _slowness(module: torch.fx.GraphModule) -> str:
+def _slowness(nodes: Iterable[Node]) -> str:
     """Why the graph is slow, if it computes on the CPU in a dtype for which the CPU has no instructions; else an empty text."""
     counts: dict[torch.dtype, int] = {}
-    for node in [*module.graph.nodes, *nested_nodes(module)]:
+    for node in nodes:
         for t in tree.listed(node.meta.get("val")):
             if node.op == "call_function" and isinstance(t, torch.Tensor) and t.dtype in HALVES and t.device.type == "cpu":
                 counts[t.dtype] = counts.get(t.dtype, 0) + 1
