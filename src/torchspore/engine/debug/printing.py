@@ -49,8 +49,8 @@ def print_values(values: Sequence[Any], captured: bool) -> None:
         OPERATOR(given, json.dumps([user_line(), layout]))
         return
     with no_transforms():
-        if _file is not None and _file.is_ready(user_line()):
-            _file.write([piece for value in values for piece in _pieces(value)], user_line())
+        if _file is not None and _file.is_ready(line := user_line()):
+            _file.write([piece for value in values for piece in _pieces(value)], line)
         else:
             for value in values:
                 sys.stdout.write(_text(value) + "\n")
