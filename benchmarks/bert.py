@@ -1,4 +1,4 @@
-"""BERT-base's encoder written by hand in torch, for benchmarks/graph.py."""
+"""BERT-base written by hand in torch: the encoder for benchmarks/graph.py, and a classifier on it for benchmarks/gpu.py."""
 from __future__ import annotations
 
 from typing import Any
@@ -40,6 +40,27 @@ class Bert(nn.Module):
         return self.layers(self.norm(self.token(ids) + self.place(self.places)))
 
 
+class Classifier(nn.Module):
+    """The encoder and two scores from the first token."""
+
+    def __init__(self, **sizes: int) -> None:
+        super().__init__()
+        self.encoder = Bert(**sizes)
+        self.head = nn.Linear(sizes.get("width", 768), 2)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        """(batch, length) gives (batch, 2)."""
+        return self.head(self.encoder(ids)[:, 0])
+
+
 def make(fused: bool) -> tuple[Any, ...]:
     """Model, no loss, no optimizer, batch."""
     return Bert(), None, None, (torch.randint(0, 30522, (4, 128)),)
+
+
+def classifier(fused: bool, batch: int = 8, **sizes: int) -> tuple[Any, ...]:
+    """Model, loss, optimizer, batch of the classifier."""
+    model = Classifier(**sizes)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-4, fused=fused or None)
+    ids = torch.randint(0, sizes.get("words", 30522), (batch, sizes.get("length", 128)))
+    return model, nn.CrossEntropyLoss(), optimizer, (ids, torch.randint(0, 2, (batch,)))

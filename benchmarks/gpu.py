@@ -1,21 +1,24 @@
-"""ResNet-50 and GPT-2-small on a GPU: training and inference, PyNative and Graph, beside torch as people write it by hand.
+"""ResNet-50, GPT-2-small and BERT on a GPU: training and inference, PyNative and Graph, beside torch as people write it by hand.
 
     python benchmarks/gpu.py [--dtype bfloat16] [--tf32] [--compile] [--nets resnet50,gpt2-infer] [--levels O0,O1,O2]
 
 All contenders take turns in one process; a turn is many steps, and only its end waits for the device. The goals: PyNative within 1.05x of
 torch eager, Graph within 1.00x. A share is that of the fastest product of two matrices of the same dtype. `--tiny --device CPU` runs the
-benchmark itself on small nets. Not run on a GPU yet.
+benchmark itself on small nets. docs/gpu.md has the last run.
 """
 from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import host_waits
 import torch
 import turns
 from handwritten import compiled_step, inference, torch_step
@@ -24,16 +27,18 @@ import torchspore
 
 GOALS = {"PyNative": 1.05, "Graph": 1.00}
 EAGER = "torch eager"
+INFERENCE = "-infer"
 Step = Callable[[], Any]
 
 
 @dataclass(frozen=True)
 class Net:
-    """A line of the benchmark: the module that has torch's form and, in `programs`, MindSpore's; sizes of the net and of its input."""
+    """A network: the module that has torch's form and, in `programs`, MindSpore's; sizes of the network and of its input."""
 
     name: str
     title: str
-    program: str
+    module: str
+    factory: str
     cell: str
     sizes: dict[str, int]
     input: dict[str, int]
@@ -41,32 +46,53 @@ class Net:
 
 
 NETS = (
-    Net("resnet50", "ResNet-50 on 224x224, batch 128", "resnet50", "ResNet50", {}, {"size": 224, "batch": 128},
+    Net("resnet50", "ResNet-50 on 224x224, batch 128", "resnet50", "make", "ResNet50", {}, {"size": 224, "batch": 128},
         ({}, {"size": 32, "batch": 2})),
-    Net("gpt2", "GPT-2-small, 124 million parameters, batch 8 x 1024", "gpt", "GPT",
+    Net("gpt2", "GPT-2-small, 124 million parameters, batch 8 x 1024", "gpt", "make", "GPT",
         {"words": 50257, "length": 1024, "width": 768, "heads": 12, "layers": 12}, {"batch": 8},
+        ({"words": 97, "length": 16, "width": 32, "heads": 2, "layers": 2}, {"batch": 2})),
+    Net("bert", "BERT-base, 110 million parameters, batch 32 x 128", "bert", "classifier", "Classifier",
+        {"words": 30522, "length": 128, "width": 768, "heads": 12, "layers": 12}, {"batch": 32},
         ({"words": 97, "length": 16, "width": 32, "heads": 2, "layers": 2}, {"batch": 2})),
 )
 
 
+@dataclass(frozen=True)
+class Workload:
+    """A network with the sizes to measure, for training or inference, on a device in a dtype."""
+
+    net: Net
+    is_inference: bool
+    device: torch.device
+    dtype: torch.dtype
+    sizes: dict[str, int]
+    input: dict[str, int]
+
+    @property
+    def title(self) -> str:
+        """What is measured, for people."""
+        return f"{self.net.title}, {'inference' if self.is_inference else 'training step'}"
+
+
 def main() -> None:
-    """Measures what is asked for."""
+    """Measures the networks that the command line names."""
     options = _options()
-    names = [net.name + what for net in NETS for what in ("", "-infer")]
-    wanted = options.nets.split(",") if options.nets else names
-    unknown = [name for name in wanted if name not in names]
+    names = [net.name + kind for net in NETS for kind in ("", INFERENCE)]
+    selected = options.nets.split(",") if options.nets else names
+    unknown = [name for name in selected if name not in names]
     if unknown:
         raise SystemExit(f"--nets {unknown[0]}: expected some of {', '.join(names)}")
     if options.device == "GPU" and not torch.cuda.is_available():
         raise SystemExit("--device GPU: this machine has none that torch can use; `torchspore doctor` says why")
-    place = torch.device("cuda" if options.device == "GPU" else "cpu")
-    best = peak(place, getattr(torch, options.dtype), options.tf32, 256 if options.tiny else 8192)
-    name = torch.cuda.get_device_name(place) if place.type == "cuda" else "CPU"
-    print(f"{name}, torch {torch.__version__}, {options.dtype}{' with TF32' if options.tf32 else ''}: {best / 1e12:.3f} TFLOP/s at most")
+    device, dtype = torch.device("cuda" if options.device == "GPU" else "cpu"), getattr(torch, options.dtype)
+    peak = peak_speed(device, dtype, options.tf32, 256 if options.tiny else 8192)
+    card = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
+    print(f"{card}, torch {torch.__version__}, {options.dtype}{' with TF32' if options.tf32 else ''}: {peak / 1e12:.3f} TFLOP/s at most")
     for net in NETS:
-        for what in ("", "-infer"):
-            if net.name + what in wanted:
-                measured(net, bool(what), place, best, options)
+        for kind in ("", INFERENCE):
+            if net.name + kind in selected:
+                sizes, input_sizes = net.tiny if options.tiny else (net.sizes, net.input)
+                measure(Workload(net, bool(kind), device, dtype, sizes, input_sizes), peak, options)
 
 
 def _options() -> argparse.Namespace:
@@ -85,63 +111,80 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def peak(place: torch.device, dtype: torch.dtype, tf32: bool, size: int) -> float:
+def peak_speed(device: torch.device, dtype: torch.dtype, tf32: bool, size: int) -> float:
     """The most operations a second that a product of two square matrices reaches."""
     torch.backends.cuda.matmul.fp32_precision = "tf32" if tf32 else "ieee"
     torch.backends.cudnn.conv.fp32_precision = "tf32" if tf32 else "ieee"
-    left, times = torch.randn(size, size, device=place).to(dtype), []
+    matrix, seconds = torch.randn(size, size, device=device).to(dtype), []
     for _ in range(10):
         started = time.perf_counter()
-        left @ left
-        _wait(place)
-        times.append(time.perf_counter() - started)
-    return 2 * size**3 / min(times)
+        matrix @ matrix
+        _synchronize(device)
+        seconds.append(time.perf_counter() - started)
+    return 2 * size**3 / min(seconds)
 
 
-def _wait(place: torch.device) -> None:
-    if place.type != "cpu":
-        torch.accelerator.synchronize(place)
+def _synchronize(device: torch.device) -> None:
+    if device.type != "cpu":
+        torch.accelerator.synchronize(device)
 
 
-def measured(net: Net, infers: bool, place: torch.device, best: float, options: argparse.Namespace) -> None:
-    """Prints the table of one net."""
-    sizes, given = net.tiny if options.tiny else (net.sizes, net.input)
-    dtype = getattr(torch, options.dtype)
-    eager = _torch(net, infers, place, dtype, sizes, given, False)
-    operations = _operations(eager)
-    steps: dict[str, Step] = {EAGER: eager}
+def measure(workload: Workload, peak: float, options: argparse.Namespace) -> None:
+    """Prints the table of one workload, and appends it to the result file of tools/on_gpu.sh."""
+    steps: dict[str, Step] = {EAGER: _torch_step(workload, False)}
+    operations = _operations(steps[EAGER])
     if options.compile:
-        steps["torch.compile"] = _torch(net, infers, place, dtype, sizes, given, True)
-    steps["PyNative"] = _ours(net, infers, options, sizes, given, 1, "O0")
+        steps["torch.compile"] = _torch_step(workload, True)
+    steps["PyNative"] = _spore_step(workload, options, 1, "O0")
     for level in options.levels.split(","):
-        steps[f"Graph {level}"] = _ours(net, infers, options, sizes, given, 0, level)
-    times = turns.taken({name: _timed(step, place) for name, step in steps.items()}, options.seconds, options.rounds)
-    title = "tiny" if options.tiny else net.title
-    print(f"\n### {net.name}: {title}, {'inference' if infers else 'training step'}, {operations / 1e9:.3f} GFLOP\n")
-    print("| contender | ms a step | ratio to torch eager (median, min .. max) | TFLOP/s | share of peak | goal |")
-    print("|---|---:|---|---:|---:|---|")
-    for name, own in times.items():
-        speed = operations / statistics.median(own)
-        print(f"| {name} | {statistics.median(own) * 1e3:.3f} | {turns.ratio(own, times[EAGER])} | {speed / 1e12:.3f} | {speed / best:.1%} "
-              f"| {_goal(name, own, times[EAGER])} |", flush=True)
+        steps[f"Graph {level}"] = _spore_step(workload, options, 0, level)
+    times = turns.taken({name: _timed(step, workload.device) for name, step in steps.items()}, options.seconds, options.rounds)
+    waits = {name: host_waits.count(step) if workload.device.type == "cuda" else None for name, step in steps.items()}
+    kind = "inference" if workload.is_inference else "training step"
+    print(f"\n### {workload.net.name}: {'tiny' if options.tiny else workload.net.title}, {kind}, {operations / 1e9:.3f} GFLOP\n")
+    print("| contender | ms a step | ratio to torch eager (median, min .. max) | TFLOP/s | share of peak | waits | goal |")
+    print("|---|---:|---|---:|---:|---:|---|")
+    rows = []
+    for name, seconds in times.items():
+        speed = operations / statistics.median(seconds)
+        shown_waits = "-" if waits[name] is None else waits[name]
+        print(f"| {name} | {statistics.median(seconds) * 1e3:.3f} | {turns.ratio(seconds, times[EAGER])} | {speed / 1e12:.3f} "
+              f"| {speed / peak:.1%} | {shown_waits} | {_goal(name, seconds, times[EAGER])} |", flush=True)
+        ratios = sorted(a / b for a, b in zip(seconds, times[EAGER]))
+        rows.append({"name": name, "ms": statistics.median(seconds) * 1e3, "share": speed / peak, "waits": waits[name],
+                     "ratio": [ratios[0], statistics.median(ratios), ratios[-1]]})
+    _append(workload, options, operations, peak, rows)
 
 
-def _goal(name: str, own: list[float], base: list[float]) -> str:
-    """Whether a contender of ours reaches its goal."""
+def _append(workload: Workload, options: argparse.Namespace, operations: int, peak: float, rows: list[dict[str, Any]]) -> None:
+    """Appends the table to the file that ON_GPU_RESULTS names; tools/on_gpu.sh sets it."""
+    file = os.environ.get("ON_GPU_RESULTS")
+    if not file:
+        return
+    from on_gpu import results
+
+    title = f"{'Tiny net of the test: ' if options.tiny else ''}{workload.title}"
+    results.append(
+        Path(file), os.environ["ON_GPU_STAGE"], f"{title}: {', '.join(row['name'] for row in rows)}", results.PASSED, title=title,
+        dtype=options.dtype, gflop=operations / 1e9, peak_tflops=peak / 1e12, contenders=rows)
+
+
+def _goal(name: str, seconds: list[float], base: list[float]) -> str:
+    """Whether a contender of torchspore reaches its goal."""
     limit = GOALS.get(name.split()[0])
     if limit is None:
         return ""
-    reached = statistics.median(a / b for a, b in zip(own, base)) <= limit
-    return f"{'within' if reached else 'beyond'} {limit:.2f}"
+    is_reached = statistics.median(a / b for a, b in zip(seconds, base)) <= limit
+    return f"{'within' if is_reached else 'beyond'} {limit:.2f}"
 
 
-def _timed(step: Step, place: torch.device) -> Callable[[int], float]:
+def _timed(step: Step, device: torch.device) -> Callable[[int], float]:
     def seconds(steps: int) -> float:
-        _wait(place)
+        _synchronize(device)
         started = time.perf_counter()
         for _ in range(steps):
             step()
-        _wait(place)
+        _synchronize(device)
         return time.perf_counter() - started
 
     return seconds
@@ -157,42 +200,44 @@ def _operations(step: Step) -> int:
     return counter.stop()
 
 
-def _torch(
-    net: Net, infers: bool, place: torch.device, dtype: torch.dtype, sizes: dict[str, int], given: dict[str, int], compiled: bool,
-) -> Step:
+def _torch_step(workload: Workload, is_compiled: bool) -> Step:
     torch.manual_seed(0)
-    with torch.device(place):
-        made = importlib.import_module(net.program).make(place.type == "cuda", **sizes, **given)
-    if infers:
-        step = inference(made[0], made[3][0], compiled)
+    with torch.device(workload.device):
+        module = importlib.import_module(workload.net.module)
+        model, loss, optimizer, batch = getattr(module, workload.net.factory)(
+            workload.device.type == "cuda", **workload.sizes, **workload.input)
+    if workload.is_inference:
+        step = inference(model, batch[0], is_compiled)
     else:
-        step = (compiled_step if compiled else torch_step)(*made)
-    if dtype is torch.float32:
+        step = (compiled_step if is_compiled else torch_step)(model, loss, optimizer, batch)
+    if workload.dtype is torch.float32:
         return step
 
     def mixed() -> Any:
-        with torch.autocast(place.type, dtype):
+        with torch.autocast(workload.device.type, workload.dtype):
             return step()
 
     return mixed
 
 
-def _ours(net: Net, infers: bool, options: argparse.Namespace, sizes: dict[str, int], given: dict[str, int], mode: int, level: str) -> Step:
+def _spore_step(workload: Workload, options: argparse.Namespace, mode: int, level: str) -> Step:
     torchspore.install()
     import mindspore as ms
     from mindspore import amp
 
-    how: dict[str, Any] = {"mode": mode, "jit_config": {"jit_level": level}}
-    ms.set_context(device_target=options.device, gpu_config={"conv_allow_tf32": options.tf32, "matmul_allow_tf32": options.tf32}, **how)
-    module = importlib.import_module(f"programs.{net.program}")
-    cell = getattr(module, net.cell)(**sizes)
+    switches: dict[str, Any] = {"mode": mode, "jit_config": {"jit_level": level}}
+    rounding = {"conv_allow_tf32": options.tf32, "matmul_allow_tf32": options.tf32}
+    ms.set_context(device_target=options.device, gpu_config=rounding, **switches)
+    module = importlib.import_module(f"programs.{workload.net.module}")
+    cell = getattr(module, workload.net.cell)(**workload.sizes)
     if options.dtype != "float32":
         cell = amp.auto_mixed_precision(cell, "auto", getattr(ms, options.dtype))
-    own = module.of(cell, infers, **({"words": sizes["words"], "length": sizes["length"]} if "length" in sizes else {}), **given)
+    lengths = {name: workload.sizes[name] for name in ("words", "length") if name in workload.sizes}
+    run = module.of(cell, workload.is_inference, **lengths, **workload.input)
 
     def step() -> Any:
-        ms.set_context(**how)
-        return own()
+        ms.set_context(**switches)
+        return run()
 
     return step
 

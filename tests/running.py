@@ -8,6 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+TESTS = Path(__file__).parent
+USES_STAND_IN = os.environ.get("TESTS_STAND_IN") == "1"
+"""Whether programs run with the stand-in accelerator as their GPU (tests/stand_in.py): `TESTS_STAND_IN=1 pytest tests/gpu`."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -21,7 +25,8 @@ class Run:
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's environment without what would change a program's behaviour, and with `extra`."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("TORCHSPORE_", "MS_", "GLOG_"))}
-    return {**plain, "COLUMNS": "120", "TORCHSPORE_PATIENCE": "1000", **(extra or {})}
+    stand_in = {"PYTHONPATH": f"{TESTS / 'stand_in_site'}{os.pathsep}{TESTS}"} if USES_STAND_IN else {}
+    return {**plain, "COLUMNS": "120", "TORCHSPORE_PATIENCE": "1000", **stand_in, **(extra or {})}
 
 
 def torchspore(*arguments: str | Path, cwd: Path, extra: Mapping[str, str] | None = None, timeout: float = 120) -> Run:

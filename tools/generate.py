@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what is derived from declarations: the pages of options, of operators and of what is missing, differences, stubs.
+"""Writes what is derived from declarations: pages of the reference, of the last run on a GPU, differences, stubs.
 
     tools/generate.py            writes the files
     tools/generate.py --check    writes nothing and fails when a file is stale
@@ -18,6 +18,7 @@ import generate_names_page  # noqa: E402
 import generate_operators  # noqa: E402
 import generate_reference  # noqa: E402
 import generate_stubs  # noqa: E402
+from on_gpu import page as gpu_page  # noqa: E402
 
 
 def files() -> dict[Path, str]:
@@ -27,6 +28,7 @@ def files() -> dict[Path, str]:
         ROOT / "docs/reference/missing.md": generate_missing.missing(),
         ROOT / "docs/reference/names.md": generate_names_page.names(),
         ROOT / "docs/reference/operators.md": generate_operators.operators(),
+        ROOT / "docs/gpu.md": gpu_page.page(),
         ROOT / "docs/differences.md": generate_reference.differences(ROOT / "docs/differences.md"),
         ROOT / "README.md": generate_names_page.readme(ROOT / "README.md"),
         ROOT / "mindspore-stubs/mindspore-stubs/context.pyi": generate_stubs.context(),

@@ -1,9 +1,9 @@
-"""BERT-base (Devlin et al., 2018): 12 layers, width 768, 12 heads, batch 4 x 128 tokens, forward pass."""
+"""BERT-base (Devlin et al., 2018): 12 layers, width 768, 12 heads; a forward pass of batch 4 x 128 tokens."""
 import mindspore as ms
 import numpy as np
 from mindspore import nn, ops
 
-from programs.common import inference
+from programs.common import inference, training
 
 
 class Attention(nn.Cell):
@@ -55,6 +55,26 @@ class Bert(nn.Cell):
     def construct(self, ids):
         """(batch, length) gives (batch, length, width)."""
         return self.layers(self.norm(self.token(ids) + self.place(self.places)))
+
+
+class Classifier(nn.Cell):
+    """The encoder and two scores from the first token."""
+
+    def __init__(self, **sizes):
+        super().__init__()
+        self.encoder = Bert(**sizes)
+        self.head = nn.Dense(sizes.get("width", 768), 2)
+
+    def construct(self, ids):
+        """(batch, length) gives (batch, 2)."""
+        return self.head(self.encoder(ids)[:, 0])
+
+
+def of(net, infers, batch=8, words=30522, length=128):
+    """A training step or a forward pass of a classifier."""
+    x = ms.Tensor(np.random.randint(0, words, (batch, length)).astype(np.int32))
+    y = ms.Tensor(np.random.randint(0, 2, batch).astype(np.int32))
+    return inference(net, x) if infers else training(net, nn.CrossEntropyLoss(), nn.Adam(net.trainable_params(), 1e-4), x, y)
 
 
 def infer():

@@ -10,6 +10,8 @@ from parity import case as parity
 
 # `PARITY=nn_conv,elementwise pytest tests/parity/test_cases.py` looks at these files only.
 CHOSEN = {name for name in os.environ.get("PARITY", "").split(",") if name}
+# `TESTS_TOLERANCE=GPU` compares by the tolerances of an accelerator; tools/on_gpu.sh sets it.
+ON_ACCELERATOR = os.environ.get("TESTS_TOLERANCE") == "GPU"
 FILES = sorted(path for path in parity.CASES.glob("*.py") if not CHOSEN or path.stem in CHOSEN)
 
 
@@ -40,7 +42,7 @@ def test_case(path: Path, one: parity.Case | Exception, graph: bool, records: di
         raise one
     assert one.name in records, f"not recorded yet: tools/record_parity.py --python ORACLE {path.stem}"
     found = parity.run(one, graph)
-    assert not parity.differences(records[one.name], found, one.rtol, one.atol)
+    assert not parity.differences(records[one.name], found, one.rtol, one.atol, ON_ACCELERATOR)
 
 
 @pytest.fixture

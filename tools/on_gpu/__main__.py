@@ -1,0 +1,106 @@
+"""The command line: see tools/on_gpu.sh."""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from on_gpu import jobs, page, results, stages, wheels
+
+MINUTES = 8.0
+
+
+def main() -> int:
+    """Runs the stages. Gives 1 where a check failed, crashed or timed out, and 2 where there is no GPU."""
+    options = _options()
+    if options.fetch:
+        wheels.fetch()
+        return 0
+    if options.publish:
+        page.publish(options.publish)
+        return 0
+    folder: Path = options.out.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in (*folder.glob("*.jsonl"), *folder.glob("*.started"), *folder.glob("*.log")):
+        old.unlink()
+    _install_packages(folder)
+    if not _describe_machine(folder, options.dry):
+        print("tools/on_gpu.sh: torch sees no GPU here. Run it on a machine with one, or add --dry.", file=sys.stderr)
+        return 2
+    machine = stages.Machine(options.dry, options.processes)
+    chosen = [stage for stage in stages.STAGES if stage.letter in options.stages]
+    run_stages(chosen, machine, folder, options.minutes * 60)
+    lines = results.read(folder / "results.jsonl")
+    (folder / "gpu.md").write_text(page.render(page.summary(lines)), encoding="utf-8")
+    print(f"\n{folder / 'results.jsonl'}\n{folder / 'gpu.md'}")
+    return 1 if any(line["outcome"] not in (results.PASSED, results.SKIPPED) for line in lines) else 0
+
+
+def run_stages(chosen: Sequence[stages.Stage], machine: stages.Machine, folder: Path, seconds: float) -> None:
+    """Runs stages in order. Each has its share of the time and what earlier ones did not use; together they end within `seconds`."""
+    end = time.monotonic() + seconds
+    shares = {stage.letter: stage.dry_seconds if machine.is_dry else stage.seconds for stage in chosen}
+    for number, stage in enumerate(chosen):
+        reserved = sum(shares[later.letter] for later in chosen[number + 1:])
+        available = end - time.monotonic()
+        limit = max(available - reserved, min(shares[stage.letter], available), 0.0)
+        begun = time.monotonic()
+        jobs.run(stage.jobs(machine), folder, max(1, min(stage.processes, machine.processes)), limit)
+        lines = [line for line in results.read(folder / "results.jsonl") if line["stage"] == stage.letter]
+        print(f"{stage.letter}  {stage.title}: {page.counts(lines)}, {time.monotonic() - begun:.0f} s of {limit:.0f}", flush=True)
+        for line in lines:
+            if line["outcome"] not in (results.PASSED, results.SKIPPED):
+                print(f"     {line['outcome']}: {line['check']}", flush=True)
+
+
+def _options() -> argparse.Namespace:
+    titles = "\n".join(f"  {stage.letter}  {stage.title}, {stage.seconds:.0f} s" for stage in stages.STAGES)
+    parser = argparse.ArgumentParser(
+        prog="tools/on_gpu.sh", description="Runs every check that needs a GPU and writes results.jsonl and gpu.md.",
+        epilog=f"stages:\n{titles}", formatter_class=argparse.RawDescriptionHelpFormatter)
+    letters = "".join(stage.letter for stage in stages.STAGES)
+    parser.add_argument("--stages", type=lambda text: _letters(text, letters), default=list(letters), help="letters with commas between")
+    parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "output/gpu")), help="the folder of the results")
+    parser.add_argument("--minutes", type=float, help=f"the time of all stages together ({MINUTES:.0f}; 15 in a dry run)")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="how many processes run at a time")
+    parser.add_argument("--dry", action="store_true", help="a sample of each stage on the CPU and the stand-in accelerator")
+    parser.add_argument("--fetch", action="store_true", help="download packages into .wheels for a machine without a network")
+    parser.add_argument("--publish", type=Path, metavar="FILE", help="write docs/gpu.json and docs/gpu.md from a results.jsonl")
+    options = parser.parse_args()
+    options.minutes = options.minutes or (15.0 if options.dry else MINUTES)
+    return options
+
+
+def _letters(text: str, known: str) -> list[str]:
+    letters = [letter.strip() for letter in text.split(",")]
+    for letter in letters:
+        if len(letter) != 1 or letter not in known:
+            raise argparse.ArgumentTypeError(f"{letter!r} is no stage: expected letters of {known} with commas between, such as a,c")
+    return letters
+
+
+def _install_packages(folder: Path) -> None:
+    """Installs the wheels that travelled and lets later processes find them."""
+    target = folder / "site"
+    if wheels.FOLDER.is_dir() and wheels.install(target):
+        os.environ["PYTHONPATH"] = f"{target}{os.pathsep}{os.environ['PYTHONPATH']}"
+
+
+def _describe_machine(folder: Path, is_dry: bool) -> bool:
+    """Writes the first line of the results. Gives whether the stages can run: a dry run can anywhere."""
+    ended = subprocess.run([sys.executable, "-m", "on_gpu.machine"], capture_output=True, text=True)
+    if ended.returncode:
+        results.append(folder / "results.jsonl", results.MACHINE, "machine", results.FAILED, detail=ended.stderr)
+        return is_dry
+    facts = json.loads(ended.stdout)
+    results.append(folder / "results.jsonl", results.MACHINE, "machine", results.PASSED, **facts, dry=is_dry)
+    return is_dry or facts["card"] is not None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

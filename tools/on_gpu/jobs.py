@@ -1,0 +1,131 @@
+"""Jobs: processes that run the checks of a stage, each with a time limit, several at a time."""
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from on_gpu import results
+
+ROOT = Path(__file__).resolve().parents[2]
+RESTARTS = 20
+"""How often a job of pytest is started again after a crash."""
+SPOILED = 75
+"""The exit code of a pytest process whose device reports an earlier error for every call."""
+NO_TESTS = 5
+"""pytest's exit code where no test is selected: an earlier start has run all of them."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A process that runs checks.
+
+    A job of pytest has `tests` (pytest's arguments); each test is a check. Any other has a `command`; the process is one check, or it
+    appends its own lines to the file that ON_GPU_RESULTS names (`appends`).
+    """
+
+    stage: str
+    name: str
+    tests: Sequence[str] = ()
+    command: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    appends: bool = False
+
+
+def run(jobs: Sequence[Job], folder: Path, processes: int, seconds: float) -> None:
+    """Runs jobs, `processes` at a time, and ends those that still run after `seconds`. Results go to `folder`/results.jsonl."""
+    deadline = time.monotonic() + seconds
+    with ThreadPoolExecutor(processes) as pool:
+        list(pool.map(lambda job: _run(job, folder, deadline), jobs))
+
+
+def _run(job: Job, folder: Path, deadline: float) -> None:
+    if job.tests:
+        _run_tests(job, folder, deadline)
+    else:
+        _run_command(job, folder, deadline)
+
+
+def _run_tests(job: Job, folder: Path, deadline: float) -> None:
+    """Runs pytest, and starts it again behind each test that ends the process."""
+    started_file = folder / f"{job.stage}-{job.name}.started"
+    extra = {"ON_GPU_JOB": str(started_file)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "on_gpu.pytest_recorder", *job.tests]
+    for _ in range(RESTARTS):
+        begun = time.monotonic()
+        code, output = _execute(command, job, folder, deadline, extra)
+        is_late = code is None
+        crashed = _unfinished(job, folder, started_file)
+        for check in crashed:
+            outcome = results.TIMED_OUT if is_late else results.CRASHED
+            detail = "the time of the stage is over" if is_late else f"exit code {code}\n{output}"
+            results.append(_file(folder), job.stage, check, outcome, time.monotonic() - begun, detail)
+        if is_late and not crashed:
+            results.append(_file(folder), job.stage, job.name, results.TIMED_OUT, time.monotonic() - begun, "the time of the stage is over")
+        if is_late or (code in (0, 1, NO_TESTS) and not crashed):
+            return
+        if not crashed and code != SPOILED:         # a fault outside of tests, such as an import that fails
+            results.append(_file(folder), job.stage, job.name, results.CRASHED, time.monotonic() - begun, f"exit code {code}\n{output}")
+            return
+
+
+def _unfinished(job: Job, folder: Path, started_file: Path) -> list[str]:
+    """Gives the tests that were started and have no result."""
+    started = started_file.read_text(encoding="utf-8").splitlines() if started_file.exists() else []
+    finished = {line["check"] for line in results.read(_file(folder)) if line["stage"] == job.stage}
+    return [name for name in started if name not in finished]
+
+
+def _run_command(job: Job, folder: Path, deadline: float) -> None:
+    """Runs a command. Its exit code is the outcome of a check; lines that it appended itself are kept beside a failure of the process."""
+    begun = time.monotonic()
+    code, output = _execute(list(job.command), job, folder, deadline, {})
+    if job.appends and code == 0:
+        return
+    outcome = results.TIMED_OUT if code is None else results.PASSED if code == 0 else results.FAILED if code > 0 else results.CRASHED
+    results.append(_file(folder), job.stage, job.name, outcome, time.monotonic() - begun, output)
+
+
+def _execute(command: list[str], job: Job, folder: Path, deadline: float, extra: Mapping[str, str]) -> tuple[int | None, str]:
+    """Gives the exit code, None where the deadline ended the process, and the end of the output. Its children end with it."""
+    log = folder / f"{job.stage}-{job.name}.log"
+    environment = {**os.environ, **job.environment, **extra, "ON_GPU_RESULTS": str(_file(folder)), "ON_GPU_STAGE": job.stage}
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
+        return None, ""
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True)
+        try:
+            code: int | None = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            _end(process)
+    return code, _tail(log)
+
+
+def _tail(log: Path) -> str:
+    """Gives the end of an output without the frames of pytest, which fill the stack of a crash."""
+    lines = log.read_bytes()[-20_000:].decode(errors="replace").splitlines()
+    text = "\n".join(line for line in lines if not any(word in line for word in ("/_pytest/", "/pluggy/", "/pytest/__main__")))
+    return text[100 - results.DETAIL:]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a process and those that it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def _file(folder: Path) -> Path:
+    return folder / "results.jsonl"

@@ -1,0 +1,126 @@
+"""docs/gpu.md: what the last run on a GPU showed. It is generated from docs/gpu.json, the summary of a result file."""
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from on_gpu import results
+from on_gpu.jobs import ROOT
+from on_gpu.stages import STAGES
+
+SUMMARY = ROOT / "docs" / "gpu.json"
+PAGE = ROOT / "docs" / "gpu.md"
+HEAD = """<!-- Written by tools/generate.py from docs/gpu.json; `tools/on_gpu.sh --publish FILE` writes that. -->
+
+# On a GPU
+
+`tools/on_gpu.sh` runs every check that needs a GPU, in eight minutes. [devices](guides/devices.md) says what the switches do there.
+"""
+NEVER = """
+**Never run.** No machine with a GPU has run it yet. The stages below are ready, and `tools/on_gpu.sh --dry` runs a sample of each on the
+CPU and on the stand-in accelerator.
+"""
+
+
+def summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Gives what the page shows of a result file: the machine, counts of each stage, what did not pass, reasons of skips, measurements."""
+    machine: dict[str, Any] = next((line.get("values", {}) for line in lines if line["stage"] == results.MACHINE), {})
+    found: dict[str, Any] = {"machine": machine, "stages": {}}
+    for stage in STAGES:
+        checks = [line for line in lines if line["stage"] == stage.letter]
+        if not checks:
+            continue
+        found["stages"][stage.letter] = {
+            "counts": dict(Counter(line["outcome"] for line in checks)),
+            "failures": [{"check": line["check"], "outcome": line["outcome"], "detail": _short(line)}
+                         for line in checks if line["outcome"] not in (results.PASSED, results.SKIPPED)],
+            "skips": dict(Counter(_short(line) for line in checks if line["outcome"] == results.SKIPPED)),
+            "measurements": [line["values"] for line in checks if "values" in line],
+        }
+    return found
+
+
+def _short(line: dict[str, Any]) -> str:
+    """Gives one line of a detail: the first of a test, which names the error, and the last of a process, which ends with it."""
+    lines = [text.strip() for text in line.get("detail", "").splitlines() if text.strip()]
+    if not lines:
+        return ""
+    return str(lines[0 if line["outcome"] in (results.FAILED, results.SKIPPED) and "::" in line["check"] else -1])[:300]
+
+
+def counts(lines: Sequence[dict[str, Any]]) -> str:
+    """Gives "12 passed, 1 failed" for result lines."""
+    return _counts(Counter(line["outcome"] for line in lines))
+
+
+def _counts(numbers: dict[str, int]) -> str:
+    return ", ".join(f"{numbers[outcome]} {outcome}" for outcome in results.OUTCOMES if numbers.get(outcome)) or "no check"
+
+
+def publish(file: Path) -> None:
+    """Writes docs/gpu.json and docs/gpu.md from a result file. Raises SystemExit for a dry run, which shows nothing about a GPU."""
+    found = summary(results.read(file))
+    if found["machine"].get("dry") or not found["machine"].get("card"):
+        raise SystemExit(f"{file}: this is no run on a GPU. Expected a results.jsonl that tools/on_gpu.sh wrote on a machine with one.")
+    SUMMARY.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(render(found), encoding="utf-8")
+
+
+def page() -> str:
+    """Gives the text of docs/gpu.md."""
+    return render(json.loads(SUMMARY.read_text(encoding="utf-8")) if SUMMARY.exists() else None)
+
+
+def render(found: dict[str, Any] | None) -> str:
+    """Gives the page of a summary, or of no run."""
+    lines = [HEAD.rstrip()]
+    lines += _machine(found["machine"]) if found else [NEVER.rstrip()]
+    lines += ["", "## Stages", "", "| stage | what it checks | seconds at most | result |", "|---|---|---:|---|"]
+    ran = found["stages"] if found else {}
+    for stage in STAGES:
+        outcome = _counts(ran[stage.letter]["counts"]) if stage.letter in ran else "not run"
+        lines.append(f"| {stage.letter} | {stage.title} | {stage.seconds:.0f} | {outcome} |")
+    lines += _failures(ran) + _skips(ran) + _measurements(ran)
+    return "\n".join(lines) + "\n"
+
+
+def _machine(machine: dict[str, Any]) -> list[str]:
+    names = {"cuda": "CUDA", "hip": "ROCm", "cudnn": "cuDNN", "python": "Python", "nvidia-nccl-cu13": "NCCL"}
+    shown = [f"{names.get(key, key)} {value}" for key, value in machine.items()
+             if key not in ("date", "commit", "card", "memory", "dry", "cores") and value is not None]
+    card = f"{machine.get('card')}, {machine.get('memory')} GiB" if machine.get("card") else "no GPU"
+    head = "**A dry run: nothing here ran on a GPU.** " if machine.get("dry") else ""
+    return ["", f"{head}{machine.get('date')}, commit {machine.get('commit')}: {card}, {machine.get('cores')} cores.", "",
+            ", ".join(shown) + "."]
+
+
+def _failures(ran: dict[str, Any]) -> list[str]:
+    rows = [f"| {letter} | `{failure['check']}` | {failure['outcome']} | {_cell(failure['detail'])} |"
+            for letter, stage in ran.items() for failure in stage["failures"]]
+    return ["", "## What did not pass", "", "| stage | check | outcome | error |", "|---|---|---|---|", *rows] if rows else []
+
+
+def _skips(ran: dict[str, Any]) -> list[str]:
+    rows = [f"| {letter} | {number} | {_cell(reason)} |" for letter, stage in ran.items() for reason, number in stage["skips"].items()]
+    return ["", "## What was skipped", "", "| stage | checks | reason |", "|---|---:|---|", *rows] if rows else []
+
+
+def _measurements(ran: dict[str, Any]) -> list[str]:
+    nets = [values for stage in ran.values() for values in stage["measurements"]]
+    lines = ["", "## Speed", "", "Contenders take turns in one process; a ratio is to torch eager in the same turn. A share is that of the",
+             "fastest product of two matrices of the same dtype. Waits are synchronizations with the host in one step."] if nets else []
+    for net in nets:
+        lines += ["", f"**{net['title']}**, {net['dtype']}, {net['gflop']:.1f} GFLOP a step, at most {net['peak_tflops']:.1f} TFLOP/s", "",
+                  "| contender | ms a step | ratio (least .. greatest) | share of peak | waits |", "|---|---:|---|---:|---:|"]
+        for row in net["contenders"]:
+            low, middle, high = row["ratio"]
+            waits = "-" if row["waits"] is None else row["waits"]
+            lines.append(f"| {row['name']} | {row['ms']:.3f} | {middle:.2f} ({low:.2f} .. {high:.2f}) | {row['share']:.1%} | {waits} |")
+    return lines
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
