@@ -46,6 +46,7 @@ check: $(READY)
 	$(BIN)/python tools/generate.py --check
 	$(BIN)/python tools/generate_names.py --check
 	$(BIN)/python tools/size.py --check
+	$(BIN)/python tools/host_reads.py --check
 
 generate: $(READY)
 	$(BIN)/python tools/generate.py

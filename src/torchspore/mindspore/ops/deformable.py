@@ -57,8 +57,8 @@ def _moved(
     point = torch.arange(points, device=x.device)
     rows = (torch.arange(out_h, **like) * down)[None, :, None] + ((point // kw) * dil_h).to(x.dtype)[:, None, None]
     columns = (torch.arange(out_w, **like) * right)[None, None, :] + ((point % kw) * dil_w).to(x.dtype)[:, None, None]
-    grid = torch.stack([2 * (columns + moved[:, 0]) + 1, 2 * (rows + moved[:, 1]) + 1], -1)
-    grid = grid / torch.tensor([width, height], **like) - 1
+    # Each axis is divided by a number: a Tensor of both lengths would be copied to the device at each call.
+    grid = torch.stack([(2 * (columns + moved[:, 0]) + 1) / width - 1, (2 * (rows + moved[:, 1]) + 1) / height - 1], -1)
     grid = grid.reshape(n * deformable_groups, points * out_h, out_w, 2)
     share = c // deformable_groups
     seen = F.grid_sample(x.reshape(n * deformable_groups, share, height, width), grid, "bilinear", "zeros", False)

@@ -68,7 +68,7 @@ def _clip_by_norm(x: T, clip_norm: T, axis: Any = None) -> T:
     """x made shorter along `axis` (all axes by default) where its length is above `clip_norm`, to that length."""
     axes = tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     length = torch.linalg.vector_norm(x.float(), dim=axes or tuple(range(x.ndim)), keepdim=True)
-    limit = torch.as_tensor(clip_norm, device=x.device).float()
+    limit = clip_norm.float() if isinstance(clip_norm, T) else torch.full((), clip_norm, device=x.device)
     return (x.float() * limit / torch.maximum(length, limit)).to(x.dtype)
 
 

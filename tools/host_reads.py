@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Lists the calls on hot paths that read a tensor's values on the host or create a tensor there, each with the reason why it may.
+
+    tools/host_reads.py            prints the list
+    tools/host_reads.py --check    fails where a call has no reason in tools/host_reads.json, or a reason has no call
+
+On an accelerator such a call makes Python wait for the device, or moves memory. The list is made from the source, so it also names calls
+whose tensor lies on the host in any case; the reason then says so. The stand-in accelerator counts what a program really waits for
+(tests/stand_in).
+"""
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "torchspore"
+TABLE = ROOT / "tools" / "host_reads.json"
+
+COLD = {
+    "mindspore/dataset": "a data pipeline works on NumPy arrays of the host",
+    "mindspore/mindrecord": "files",
+    "mindspore/profiler": "runs after the measurement",
+    "mindspore/train/summary": "files",
+    "mindspore/train/metrics": "a metric computes with NumPy arrays, as MindSpore's do",
+    "mindspore/train/checkpoint_tools.py": "files",
+    "mindspore/installation.py": "the check that a program calls once",
+    "mindspore/rewrite": "changes source text",
+    "engine/debug": "a dump, a print to a file or a replay has to read values",
+    "engine/export": "files",
+    "engine/profiling": "runs after the measurement",
+    "engine/graph/saved": "files",
+    "engine/tensor_files.py": "files",
+}
+"""Parts of `engine` and `mindspore` whose calls are not on a hot path, and why. The other packages handle no tensors."""
+READS = {"item", "tolist", "cpu", "numpy", "is_nonzero"}
+SIZES = {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount"}
+"""Functions whose result has a size, or is a bool, that depends on values."""
+CREATES = {"tensor", "as_tensor", "from_numpy"}
+CONVERSIONS = {"bool", "int", "float"}
+NUMPY = {"np", "numpy", "real"}
+
+REASONS = {
+    "length": "A Tensor names lengths, axes or numbers of a call. The shape of the result depends on it, so the host has to know it.",
+    "data size": "The size of the result depends on values. torch waits for it in the same operator.",
+    "asked": "The program asks for a value in Python.",
+    "error": "Only the text of an error, or a check that the documentation demands, reads the values.",
+    "control": "A branch or a loop of the graph depends on the value, and its parts run on the host.",
+    "host algorithm": "The algorithm is sequential and runs on the host by design: sets, edit distance, assignment, replay buffers, ties.",
+    "random": "The CPU's random numbers are drawn by the host, and this code runs for the CPU only.",
+    "number": "torch's operator takes this parameter as a number of the host.",
+    "loop": "A loop runs until its result is stable; each round asks whether it is.",
+    "literal": "It makes a Tensor of numbers that the program or the operator wrote, once for each call.",
+    "host value": "The value lies on the host already.",
+    "once": "It runs when a graph is captured, loaded or compared, or when a net is built: not in a step.",
+    "exchange": "Processes agree on something before a run; the exchange is not part of a step.",
+    "move": "It is the move to the host or the device that the program or a switch asks for.",
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call: its file relative to src/torchspore, the function around it, its text, and its line."""
+
+    file: str
+    function: str
+    text: str
+    line: int
+
+    @property
+    def key(self) -> str:
+        """What the table knows it by; a line would change with every edit above it."""
+        return f"{self.file}::{self.function}::{self.text}"
+
+
+class _Finder(ast.NodeVisitor):
+    def __init__(self, file: str) -> None:
+        self.file, self.scopes, self.calls = file, [""], list[Call]()
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._visit_scope(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self._visit_scope(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self._visit_scope(node)
+
+    def _visit_scope(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        self.scopes.append(node.name)
+        self.generic_visit(node)
+        self.scopes.pop()
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if is_host_read(node):
+            text = ast.unparse(node)
+            shown = text if len(text) < 70 else text[:67] + "..."
+            self.calls.append(Call(self.file, ".".join(self.scopes[1:]) or "<module>", shown, node.lineno))
+        self.generic_visit(node)
+
+
+def is_host_read(node: ast.Call) -> bool:
+    """Whether a call reads values on the host or creates a tensor there, as far as its text shows."""
+    function = node.func
+    if isinstance(function, ast.Name):
+        return function.id in CONVERSIONS and len(node.args) == 1 and _reduces(node.args[0])
+    if not isinstance(function, ast.Attribute):
+        return False
+    owner = function.value.id if isinstance(function.value, ast.Name) else ""
+    if function.attr in READS:
+        return owner not in NUMPY and not node.args
+    if function.attr in CREATES or function.attr == "equal":
+        return owner == "torch"
+    return function.attr in SIZES and owner not in NUMPY
+
+
+def _reduces(node: ast.expr) -> bool:
+    """Whether an expression is a torch call or a reduction such as `(x > 0).any()`."""
+    if isinstance(node, ast.UnaryOp):
+        return _reduces(node.operand)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    owner = node.func.value.id if isinstance(node.func.value, ast.Name) else ""
+    return owner == "torch" or (node.func.attr in {"any", "all", "sum", "max", "min", "amax", "amin", "prod"} and owner not in NUMPY)
+
+
+def calls() -> Iterator[Call]:
+    """Gives the calls of all hot files, in the order of their files and lines."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        file = path.relative_to(SOURCE).as_posix()
+        is_cold = any(file == cold or file.startswith(f"{cold}/") for cold in COLD)
+        if is_cold or not file.startswith(("engine/", "mindspore/")):
+            continue
+        finder = _Finder(file)
+        finder.visit(ast.parse(path.read_text(encoding="utf-8")))
+        yield from finder.calls
+
+
+def problems(table: dict[str, str]) -> list[str]:
+    """Gives what is wrong: calls without a reason, reasons that are unknown or have no call."""
+    listed = list(calls())
+    keys = {call.key for call in listed}
+    expected = ", ".join(REASONS)
+    lines = [f"src/torchspore/{call.file}:{call.line} {call.text}: no reason in tools/host_reads.json. Keep the value on the device, or add "
+             f'the line "{call.key}" with one of: {expected}.' for call in listed if call.key not in table]
+    lines += [f"{TABLE.name}: {key}: {reason!r} is no reason; expected one of {expected}."
+              for key, reason in table.items() if reason not in REASONS]
+    return lines + [f"{TABLE.name}: {key}: the source has no such call any more; remove it." for key in table if key not in keys]
+
+
+def main() -> int:
+    """Prints the list, or what is wrong with it; gives 1 where something is."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="fail where a call has no reason or a reason has no call")
+    options = parser.parse_args()
+    table: dict[str, str] = json.loads(TABLE.read_text(encoding="utf-8"))
+    if options.check:
+        wrong = problems(table)
+        print("\n".join(wrong), file=sys.stderr)
+        return 1 if wrong else 0
+    listed = list(calls())
+    for call in listed:
+        print(f"src/torchspore/{call.file}:{call.line}  {call.text}  [{table.get(call.key, 'no reason')}]")
+    for reason, count in Counter(table.get(call.key, "no reason") for call in listed).most_common():
+        print(f"{count:5}  {reason}: {REASONS.get(reason, 'to be justified')}")
+    for cold, reason in COLD.items():
+        print(f"       not listed: {cold}, {reason}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
