@@ -147,8 +147,8 @@ def problems(table: dict[str, str]) -> list[str]:
     listed = list(calls())
     keys = {call.key for call in listed}
     expected = ", ".join(REASONS)
-    lines = [f"src/torchspore/{call.file}:{call.line} {call.text}: no reason in tools/host_reads.json. Keep the value on the device, or add "
-             f'the line "{call.key}" with one of: {expected}.' for call in listed if call.key not in table]
+    lines = [f"src/torchspore/{call.file}:{call.line} {call.text}: no reason in tools/host_reads.json. Keep the value on the device, "
+             f'or add the line "{call.key}" with one of: {expected}.' for call in listed if call.key not in table]
     lines += [f"{TABLE.name}: {key}: {reason!r} is no reason; expected one of {expected}."
               for key, reason in table.items() if reason not in REASONS]
     return lines + [f"{TABLE.name}: {key}: the source has no such call any more; remove it." for key in table if key not in keys]
