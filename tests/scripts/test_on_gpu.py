@@ -2,8 +2,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,7 +28,7 @@ def run_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         file = tmp_path / "test_sample.py"
         file.write_text(text, encoding="utf-8")
         job = jobs.Job("b", "sample", tests=("-c", "/dev/null", "--rootdir", str(tmp_path), str(file)), environment=environment)
-        jobs.run([job], tmp_path, 1, seconds)
+        jobs.run([job], jobs.Files(tmp_path / "results.jsonl", tmp_path), 1, seconds)
         return {line["check"].rpartition("::")[2]: line for line in results.read(tmp_path / "results.jsonl")}
 
     return call
@@ -71,18 +74,35 @@ def test_a_file_that_cannot_be_imported_is_a_crash(run_tests: Callable[..., dict
 def test_the_outcome_of_a_command_is_its_exit_code(tmp_path: Path) -> None:
     texts = {"right": "print('fine')", "wrong": "raise SystemExit('no device')", "ended": "import os; os.abort()",
              "slow": "import time; time.sleep(60)"}
-    jobs.run([jobs.Job("a", name, command=(sys.executable, "-c", text)) for name, text in texts.items()], tmp_path, 4, 5)
+    planned = [jobs.Job("a", name, command=(sys.executable, "-c", text)) for name, text in texts.items()]
+    jobs.run(planned, jobs.Files(tmp_path / "results.jsonl", tmp_path), 4, 5)
     lines = {line["check"]: line for line in results.read(tmp_path / "results.jsonl")}
     assert outcomes(lines) == {"right": "passed", "wrong": "failed", "ended": "crashed", "slow": "timed out"}
     assert "no device" in lines["wrong"]["detail"]
+
+
+def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
+    text = (
+        "import sys\nfrom pathlib import Path\nfrom on_gpu import jobs\n"
+        f"files = jobs.Files(Path({str(tmp_path)!r}, 'results.jsonl'), Path({str(tmp_path)!r}))\n"
+        "sleeper = (sys.executable, '-c', 'import os, time; print(os.getpid(), flush=True); time.sleep(60)')\n"
+        "jobs.run([jobs.Job('a', 'first', command=sleeper), jobs.Job('a', 'second', command=sleeper)], files, 1, 60)\n")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tools")}
+    with subprocess.Popen([sys.executable, "-c", text], env=environment, stderr=subprocess.DEVNULL) as process:
+        log = tmp_path / "a-first.log"
+        while not (log.exists() and log.read_text().strip()):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) != 0
+    assert not Path("/proc", log.read_text().strip()).exists() and not (tmp_path / "a-second.log").exists()
 
 
 def test_later_stages_have_the_time_that_earlier_ones_did_not_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:
     limits = []
-    monkeypatch.setattr(jobs, "run", lambda planned, folder, processes, seconds: limits.append(seconds))
-    command.run_stages(stages.STAGES, stages.Machine(False, 16), tmp_path, 480)
+    monkeypatch.setattr(jobs, "run", lambda planned, files, processes, seconds: limits.append(seconds))
+    command.run_stages(stages.STAGES, stages.Machine(False, 16), jobs.Files(tmp_path / "results.jsonl", tmp_path), 480)
     assert sum(stage.seconds for stage in stages.STAGES) == 480
     assert limits[0] == pytest.approx(25, abs=1) and limits[-1] == pytest.approx(480, abs=1)
 

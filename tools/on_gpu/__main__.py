@@ -4,8 +4,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
+import tarfile
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,22 +29,25 @@ def main() -> int:
         return 0
     folder: Path = options.out.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    for old in (*folder.glob("*.jsonl"), *folder.glob("*.started"), *folder.glob("*.log")):
-        old.unlink()
-    _install_packages(folder)
-    if not _describe_machine(folder, options.dry):
-        print("tools/on_gpu.sh: torch sees no GPU here. Run it on a machine with one, or add --dry.", file=sys.stderr)
-        return 2
-    machine = stages.Machine(options.dry, options.processes)
-    chosen = [stage for stage in stages.STAGES if stage.letter in options.stages]
-    run_stages(chosen, machine, folder, options.minutes * 60)
-    lines = results.read(folder / "results.jsonl")
+    with tempfile.TemporaryDirectory() as work:
+        files = jobs.Files(folder / "results.jsonl", Path(work))
+        files.results.unlink(missing_ok=True)
+        _install_packages(files.work)
+        if not _describe_machine(files.results, options.dry):
+            print("tools/on_gpu.sh: torch sees no GPU here. Run it on a machine with one, or add --dry.", file=sys.stderr)
+            return 2
+        chosen = [stage for stage in stages.STAGES if stage.letter in options.stages]
+        run_stages(chosen, stages.Machine(options.dry, options.processes), files, options.minutes * 60)
+        with tarfile.open(folder / "logs.tar.gz", "w:gz") as archive:
+            for log in sorted(files.work.glob("*.log")):
+                archive.add(log, log.name)
+    lines = results.read(files.results)
     (folder / "gpu.md").write_text(page.render(page.summary(lines)), encoding="utf-8")
-    print(f"\n{folder / 'results.jsonl'}\n{folder / 'gpu.md'}")
+    print("", files.results, folder / "gpu.md", folder / "logs.tar.gz", sep="\n")
     return 1 if any(line["outcome"] not in (results.PASSED, results.SKIPPED) for line in lines) else 0
 
 
-def run_stages(chosen: Sequence[stages.Stage], machine: stages.Machine, folder: Path, seconds: float) -> None:
+def run_stages(chosen: Sequence[stages.Stage], machine: stages.Machine, files: jobs.Files, seconds: float) -> None:
     """Runs stages in order. Each has its share of the time and what earlier ones did not use; together they end within `seconds`."""
     end = time.monotonic() + seconds
     shares = {stage.letter: stage.dry_seconds if machine.is_dry else stage.seconds for stage in chosen}
@@ -50,8 +56,8 @@ def run_stages(chosen: Sequence[stages.Stage], machine: stages.Machine, folder: 
         available = end - time.monotonic()
         limit = max(available - reserved, min(shares[stage.letter], available), 0.0)
         begun = time.monotonic()
-        jobs.run(stage.jobs(machine), folder, max(1, min(stage.processes, machine.processes)), limit)
-        lines = [line for line in results.read(folder / "results.jsonl") if line["stage"] == stage.letter]
+        jobs.run(stage.jobs(machine), files, max(1, min(stage.processes, machine.processes)), limit)
+        lines = [line for line in results.read(files.results) if line["stage"] == stage.letter]
         print(f"{stage.letter}  {stage.title}: {page.counts(lines)}, {time.monotonic() - begun:.0f} s of {limit:.0f}", flush=True)
         for line in lines:
             if line["outcome"] not in (results.PASSED, results.SKIPPED):
@@ -84,23 +90,24 @@ def _letters(text: str, known: str) -> list[str]:
     return letters
 
 
-def _install_packages(folder: Path) -> None:
+def _install_packages(work: Path) -> None:
     """Installs the wheels that travelled and lets later processes find them."""
-    target = folder / "site"
+    target = work / "site"
     if wheels.FOLDER.is_dir() and wheels.install(target):
         os.environ["PYTHONPATH"] = f"{target}{os.pathsep}{os.environ['PYTHONPATH']}"
 
 
-def _describe_machine(folder: Path, is_dry: bool) -> bool:
+def _describe_machine(file: Path, is_dry: bool) -> bool:
     """Writes the first line of the results. Gives whether the stages can run: a dry run can anywhere."""
     ended = subprocess.run([sys.executable, "-m", "on_gpu.machine"], capture_output=True, text=True)
     if ended.returncode:
-        results.append(folder / "results.jsonl", results.MACHINE, "machine", results.FAILED, detail=ended.stderr)
+        results.append(file, results.MACHINE, "machine", results.FAILED, detail=ended.stderr)
         return is_dry
     facts = json.loads(ended.stdout)
-    results.append(folder / "results.jsonl", results.MACHINE, "machine", results.PASSED, **facts, dry=is_dry)
+    results.append(file, results.MACHINE, "machine", results.PASSED, **facts, dry=is_dry)
     return is_dry or facts["card"] is not None
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.exit(main())

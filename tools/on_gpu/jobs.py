@@ -20,6 +20,7 @@ SPOILED = 75
 """The exit code of a pytest process whose device reports an earlier error for every call."""
 NO_TESTS = 5
 """pytest's exit code where no test is selected: an earlier start has run all of them."""
+_running: set[subprocess.Popen[bytes]] = set()
 
 
 @dataclass(frozen=True)
@@ -38,76 +39,91 @@ class Job:
     appends: bool = False
 
 
-def run(jobs: Sequence[Job], folder: Path, processes: int, seconds: float) -> None:
-    """Runs jobs, `processes` at a time, and ends those that still run after `seconds`. Results go to `folder`/results.jsonl."""
+@dataclass(frozen=True)
+class Files:
+    """Where jobs write: the result file, and a folder for their outputs and notes."""
+
+    results: Path
+    work: Path
+
+
+def run(jobs: Sequence[Job], files: Files, processes: int, seconds: float) -> None:
+    """Runs jobs, `processes` at a time, and ends those that still run after `seconds`. An interrupt ends all of them."""
     deadline = time.monotonic() + seconds
     with ThreadPoolExecutor(processes) as pool:
-        list(pool.map(lambda job: _run(job, folder, deadline), jobs))
+        futures = [pool.submit(_run_tests if job.tests else _run_command, job, files, deadline) for job in jobs]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in list(_running):
+                _end(process)
+            raise
 
 
-def _run(job: Job, folder: Path, deadline: float) -> None:
-    if job.tests:
-        _run_tests(job, folder, deadline)
-    else:
-        _run_command(job, folder, deadline)
+def _run_tests(job: Job, files: Files, deadline: float) -> None:
+    """Runs pytest, and starts it again behind each test that ends the process.
 
-
-def _run_tests(job: Job, folder: Path, deadline: float) -> None:
-    """Runs pytest, and starts it again behind each test that ends the process."""
-    started_file = folder / f"{job.stage}-{job.name}.started"
+    Warnings stay warnings: packages of a GPU machine warn about things that are not torchspore's.
+    """
+    started_file = files.work / f"{job.stage}-{job.name}.started"
     extra = {"ON_GPU_JOB": str(started_file)}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "on_gpu.pytest_recorder", *job.tests]
-    for _ in range(RESTARTS):
+    command = [sys.executable, "-m", "pytest", "-q", "-W", "default", "-p", "no:cacheprovider", "-p", "no:xdist",
+               "-p", "on_gpu.pytest_recorder", *job.tests]
+    for _ in range(RESTARTS + 1):
         begun = time.monotonic()
-        code, output = _execute(command, job, folder, deadline, extra)
+        code, output = _execute(command, job, files, deadline, extra)
         is_late = code is None
-        crashed = _unfinished(job, folder, started_file)
+        crashed = _unfinished(job, files, started_file)
         for check in crashed:
             outcome = results.TIMED_OUT if is_late else results.CRASHED
             detail = "the time of the stage is over" if is_late else f"exit code {code}\n{output}"
-            results.append(_file(folder), job.stage, check, outcome, time.monotonic() - begun, detail)
+            results.append(files.results, job.stage, check, outcome, time.monotonic() - begun, detail)
         if is_late and not crashed:
-            results.append(_file(folder), job.stage, job.name, results.TIMED_OUT, time.monotonic() - begun, "the time of the stage is over")
+            results.append(files.results, job.stage, job.name, results.TIMED_OUT, time.monotonic() - begun, "the time of the stage is over")
         if is_late or (code in (0, 1, NO_TESTS) and not crashed):
             return
         if not crashed and code != SPOILED:         # a fault outside of tests, such as an import that fails
-            results.append(_file(folder), job.stage, job.name, results.CRASHED, time.monotonic() - begun, f"exit code {code}\n{output}")
+            results.append(files.results, job.stage, job.name, results.CRASHED, time.monotonic() - begun, f"exit code {code}\n{output}")
             return
 
 
-def _unfinished(job: Job, folder: Path, started_file: Path) -> list[str]:
+def _unfinished(job: Job, files: Files, started_file: Path) -> list[str]:
     """Gives the tests that were started and have no result."""
     started = started_file.read_text(encoding="utf-8").splitlines() if started_file.exists() else []
-    finished = {line["check"] for line in results.read(_file(folder)) if line["stage"] == job.stage}
+    finished = {line["check"] for line in results.read(files.results) if line["stage"] == job.stage}
     return [name for name in started if name not in finished]
 
 
-def _run_command(job: Job, folder: Path, deadline: float) -> None:
+def _run_command(job: Job, files: Files, deadline: float) -> None:
     """Runs a command. Its exit code is the outcome of a check; lines that it appended itself are kept beside a failure of the process."""
     begun = time.monotonic()
-    code, output = _execute(list(job.command), job, folder, deadline, {})
+    code, output = _execute(list(job.command), job, files, deadline, {})
     if job.appends and code == 0:
         return
     outcome = results.TIMED_OUT if code is None else results.PASSED if code == 0 else results.FAILED if code > 0 else results.CRASHED
-    results.append(_file(folder), job.stage, job.name, outcome, time.monotonic() - begun, output)
+    results.append(files.results, job.stage, job.name, outcome, time.monotonic() - begun, output)
 
 
-def _execute(command: list[str], job: Job, folder: Path, deadline: float, extra: Mapping[str, str]) -> tuple[int | None, str]:
+def _execute(command: list[str], job: Job, files: Files, deadline: float, extra: Mapping[str, str]) -> tuple[int | None, str]:
     """Gives the exit code, None where the deadline ended the process, and the end of the output. Its children end with it."""
-    log = folder / f"{job.stage}-{job.name}.log"
-    environment = {**os.environ, **job.environment, **extra, "ON_GPU_RESULTS": str(_file(folder)), "ON_GPU_STAGE": job.stage}
+    log = files.work / f"{job.stage}-{job.name}.log"
+    environment = {**os.environ, **job.environment, **extra, "ON_GPU_RESULTS": str(files.results), "ON_GPU_STAGE": job.stage}
     seconds = deadline - time.monotonic()
     if seconds <= 0:
         return None, ""
     with log.open("ab") as output:
         process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True)
+        _running.add(process)
         try:
             code: int | None = process.wait(seconds)
         except subprocess.TimeoutExpired:
             code = None
         finally:
             _end(process)
+            _running.discard(process)
     return code, _tail(log)
 
 
@@ -125,7 +141,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except ProcessLookupError:
         pass
     process.wait()
-
-
-def _file(folder: Path) -> Path:
-    return folder / "results.jsonl"

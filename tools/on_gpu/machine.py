@@ -21,7 +21,7 @@ def facts() -> dict[str, object]:
     properties = torch.cuda.get_device_properties(0) if has_card else None
     return {
         "date": datetime.date.today().isoformat(),
-        "commit": _output("git", "rev-parse", "--short", "HEAD"),
+        "commit": _output("git", "rev-parse", "--short", "HEAD"),         # None in a copy without git's files
         "card": torch.cuda.get_device_name(0) if has_card else None,
         "memory": round(properties.total_memory / 2**30, 1) if properties else None,
         "driver": _output("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader") if has_card else None,

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -65,8 +66,14 @@ def publish(file: Path) -> None:
     found = summary(results.read(file))
     if found["machine"].get("dry") or not found["machine"].get("card"):
         raise SystemExit(f"{file}: this is no run on a GPU. Expected a results.jsonl that tools/on_gpu.sh wrote on a machine with one.")
+    # A copy of the working tree that travelled to the GPU machine has no commit; this checkout is what it was copied from.
+    found["machine"]["commit"] = found["machine"].get("commit") or _commit()
     SUMMARY.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(render(found), encoding="utf-8")
+
+
+def _commit() -> str:
+    return subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def page() -> str:
