@@ -18,6 +18,7 @@ import generate_names_page  # noqa: E402
 import generate_operators  # noqa: E402
 import generate_reference  # noqa: E402
 import generate_stubs  # noqa: E402
+import generate_versions  # noqa: E402
 
 
 def files() -> dict[Path, str]:
@@ -27,6 +28,7 @@ def files() -> dict[Path, str]:
         ROOT / "docs/reference/missing.md": generate_missing.missing(),
         ROOT / "docs/reference/names.md": generate_names_page.names(),
         ROOT / "docs/reference/operators.md": generate_operators.operators(),
+        ROOT / "docs/reference/versions.md": generate_versions.versions(),
         ROOT / "docs/differences.md": generate_reference.differences(ROOT / "docs/differences.md"),
         ROOT / "README.md": generate_names_page.readme(ROOT / "README.md"),
         ROOT / "mindspore-stubs/mindspore-stubs/context.pyi": generate_stubs.context(),
