@@ -7,7 +7,7 @@
     tools/versions.py --all [--sample]            every combination, one after the other
 
 Each combination gets a virtual environment of its own in .versions/, which is deleted at the end (`--keep` leaves it): a CUDA build of torch takes
-5 to 7 GB. The results go to docs/reference/versions.json after each part, so that an interrupted run loses one part at most, and from there
+5 to 7 GB. The tests run in a work tree of the last commit, so that files may be edited meanwhile; what is not committed is not tested. The results go to docs/reference/versions.json after each part, so that an interrupted run loses one part at most, and from there
 to docs/reference/versions.md. pip's own configuration is set aside (PIP_CONFIG_FILE), because it may limit torch to the versions
 that one machine offers; the environment variables of pip act. An interpreter is looked for in `pyenv versions`, in the folder
 .versions/pythonX.Y that tools/debian_python.sh fills, and in PATH.
@@ -40,8 +40,10 @@ WORK = ROOT / ".versions"
 PARTS = ("1/4", "2/4", "3/4", "4/4")
 SAMPLE = "sample"
 SAMPLE_SHARD = "1/12"
-SAMPLE_FILES = ("tests/null", "tests/unit/context", "tests/unit/front/test_alias.py", "tests/scripts/test_alias.py", "tests/unit/graph/breaks",
-                "tests/unit/graph/capture", "tests/unit/graph/test_pipeline.py", "tests/unit/engine")
+SAMPLE_FILES = ("tests/null", "tests/unit/context/test_effects.py", "tests/unit/context/test_explain.py", "tests/scripts/test_alias.py",
+                "tests/unit/graph/breaks", "tests/unit/graph/test_capture.py", "tests/unit/graph/test_python_values.py",
+                "tests/unit/graph/test_passes.py", "tests/unit/graph/test_levels.py", "tests/unit/graph/test_dynamic_shapes.py",
+                "tests/unit/engine/test_dtypes.py", "tests/unit/engine/test_tracing.py", "tests/unit/test_extras.py")
 EXTRAS = ("export", "encryption", "summary", "text", "video")
 SPACE = 9
 """Gigabytes that the largest environment needs while pip unpacks it."""
@@ -126,13 +128,13 @@ def _print_list() -> int:
 def _run(row: Combination, arguments: argparse.Namespace) -> int:
     """Runs the parts of a combination that have no result yet. Returns 1 where one has a failure."""
     asked = (SAMPLE,) if arguments.sample and not row.files else tuple(arguments.parts or ()) if not row.files else ()
-    commit = _commit()
+    commit = _git("rev-parse", "--short=8", "HEAD")
     parts = [part for part in asked or row.parts() if arguments.again or not _has_result(row, part, commit)]
     if not parts:
         print(f"{row.name}: every part has a result of {commit}")
         return 0
     try:
-        python, seconds = _environment(row, arguments.python)
+        python, seconds = _environment(row, arguments.python, commit)
     except RuntimeError as error:
         print(f"{row.name}: {error}", file=sys.stderr)
         return 1
@@ -148,7 +150,7 @@ def _run(row: Combination, arguments: argparse.Namespace) -> int:
             print("".join(f"    {name}\n" for name in result["failed"]), end="", flush=True)
     finally:
         if not arguments.keep:
-            shutil.rmtree(WORK / row.name, ignore_errors=True)
+            _remove(row)
     return 1 if failures else 0
 
 
@@ -156,13 +158,25 @@ def _has_result(row: Combination, part: str, commit: str) -> bool:
     return generate_versions.load().get(row.name, {}).get("parts", {}).get(part, {}).get("commit") == commit
 
 
-def _commit() -> str:
-    """The commit, with a plus where files that git knows are changed."""
-    def git(*words: str) -> str:
-        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
-    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/reference/versions.json", ":!docs/reference/versions.md")
-    return git("rev-parse", "--short=8", "HEAD") + ("+" if changed else "")
+
+def _check_out(row: Combination, commit: str) -> Path:
+    """Brings the combination's work tree to a commit. Returns its folder."""
+    tree = WORK / row.name / "tree"
+    if (tree / ".git").exists():
+        subprocess.run(["git", "checkout", "--quiet", "--force", "--detach", commit], cwd=tree, check=True)
+    else:
+        _git("worktree", "prune")
+        _git("worktree", "add", "--force", "--detach", str(tree), commit)
+    return tree
+
+
+def _remove(row: Combination) -> None:
+    """Deletes the environment and the work tree."""
+    shutil.rmtree(WORK / row.name, ignore_errors=True)
+    _git("worktree", "prune")
 
 
 def _interpreter(version: str, named: str | None) -> str:
@@ -182,34 +196,36 @@ def _interpreter(version: str, named: str | None) -> str:
     raise RuntimeError(f"there is no Python {version} here: tools/debian_python.sh {version} .versions/python{version} may bring it")
 
 
-def _environment(row: Combination, named: str | None) -> tuple[Path, int]:
+def _environment(row: Combination, named: str | None, commit: str) -> tuple[Path, int]:
     """Makes the virtual environment, or takes the one that is there. Returns its interpreter and the seconds that it took."""
     folder = WORK / row.name
     python, ready = folder / "bin" / "python", folder / ".ready"
     if ready.exists():
+        _check_out(row, commit)
         return python, int(ready.read_text(encoding="utf-8"))
     free = shutil.disk_usage(ROOT).free / 1e9
     if free < SPACE:
         raise RuntimeError(f"{free:.0f} GB are free, and an environment needs up to {SPACE}")
     start = time.monotonic()
     interpreter = _interpreter(row.python, named)
-    shutil.rmtree(folder, ignore_errors=True)
+    _remove(row)
     WORK.mkdir(exist_ok=True)
     _command([interpreter, "-m", "venv", str(folder)], {})
-    _command([str(python), "-m", "pip", "install", "--quiet", "--no-cache-dir", "--no-compile", *_requirements(row)],
+    tree = _check_out(row, commit)
+    _command([str(python), "-m", "pip", "install", "--quiet", "--no-cache-dir", "--no-compile", *_requirements(row, tree)],
              {"PIP_CONFIG_FILE": os.devnull})
     seconds = round(time.monotonic() - start)
     ready.write_text(str(seconds), encoding="utf-8")
     return python, seconds
 
 
-def _requirements(row: Combination) -> list[str]:
+def _requirements(row: Combination, tree: Path) -> list[str]:
     """pip's arguments: the versions, torchspore itself, and the developers' tools where extras are asked for."""
     tests = ["pytest>=8", "pytest-xdist>=3.6"]
     if row.extras:
         declared = _project()["optional-dependencies"]
         tests = [text for extra in ("dev", "tools") for text in declared[extra] if not text.startswith("torchspore[")]
-    project = f"{ROOT}[{','.join(row.extras)}]" if row.extras else str(ROOT)
+    project = f"{tree}[{','.join(row.extras)}]" if row.extras else str(tree)
     return [f"torch=={row.torch}", row.numpy, *tests, "--editable", project]
 
 
@@ -252,17 +268,18 @@ def calls(makefile: str) -> list[list[str]]:
 
 def _test(row: Combination, part: str, python: Path, workers: int) -> dict[str, Any]:
     """Runs one part of the tests. Returns the figures, the names of tests that failed, and the reasons of those that were skipped."""
-    quick, *others = calls((ROOT / "Makefile").read_text(encoding="utf-8"))
+    tree = WORK / row.name / "tree"
+    quick, *others = calls((tree / "Makefile").read_text(encoding="utf-8"))
     if part == "files":
-        runs = [[*quick, *(file for file in row.files if (ROOT / file).exists())]]
+        runs = [[*quick, *(file for file in row.files if (tree / file).exists())]]
     elif part == SAMPLE:
-        runs = [[*quick, "--shard", SAMPLE_SHARD], [*quick, *(file for file in SAMPLE_FILES if (ROOT / file).exists())]]
+        runs = [[*quick, "--shard", SAMPLE_SHARD], [*quick, *(file for file in SAMPLE_FILES if (tree / file).exists())]]
     else:
         runs = [[*words, "--shard", part] for words in (quick, *others)]
     start = time.monotonic()
     outcomes: dict[str, tuple[str, str]] = {}
     for number, words in enumerate(runs):
-        outcomes.update(_pytest(python, words, workers, WORK / f"{row.name}-{part.replace('/', '-of-')}-{number}"))
+        outcomes.update(_pytest(python, tree, words, workers, WORK / f"{row.name}-{part.replace('/', '-of-')}-{number}"))
     return {
         "passed": sum(outcome == "passed" for outcome, _ in outcomes.values()),
         "failed": sorted(name for name, (outcome, _) in outcomes.items() if outcome == "failed"),
@@ -271,7 +288,7 @@ def _test(row: Combination, part: str, python: Path, workers: int) -> dict[str, 
     }
 
 
-def _pytest(python: Path, words: list[str], workers: int, output: Path) -> dict[str, tuple[str, str]]:
+def _pytest(python: Path, tree: Path, words: list[str], workers: int, output: Path) -> dict[str, tuple[str, str]]:
     """Runs pytest once and returns the outcome and the reason of each test. The output stays in a .log file beside the report."""
     report, log = output.with_suffix(".xml"), output.with_suffix(".log")
     report.unlink(missing_ok=True)
@@ -279,7 +296,7 @@ def _pytest(python: Path, words: list[str], workers: int, output: Path) -> dict[
     # Tests find commands such as `torchspore`, ruff and mypy beside the interpreter.
     environment = {**os.environ, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
     with log.open("w", encoding="utf-8") as file:
-        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
+        process = subprocess.Popen(command, cwd=tree, env=environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
         try:
             code = process.wait(HOURS * 3600)
         except BaseException as error:
