@@ -1,16 +1,17 @@
 """Runs the tests with other versions of Python, torch and NumPy, and with and without the optional extras.
 
     tools/versions.py --list                      the combinations, and which results each of them has
-    tools/versions.py --run oldest                all tests of one combination, in four parts; what has a result of this commit is not repeated
+    tools/versions.py --run oldest                all tests of one combination, in four parts; a part with a result of this commit is left out
     tools/versions.py --run oldest --parts 2/4    one part
-    tools/versions.py --run oldest --sample       a sample of about three minutes: a twelfth of the tests, and the most sensitive files
+    tools/versions.py --run oldest --sample       a sample: a shard of the tests, and the files that depend most on Python and torch
     tools/versions.py --all [--sample]            every combination, one after the other
 
-Each combination gets a virtual environment of its own in .versions/, which is deleted at the end (`--keep` leaves it): a CUDA build of torch takes
-5 to 7 GB. The tests run in a work tree of the last commit, so that files may be edited meanwhile; what is not committed is not tested. The results go to docs/reference/versions.json after each part, so that an interrupted run loses one part at most, and from there
-to docs/reference/versions.md. pip's own configuration is set aside (PIP_CONFIG_FILE), because it may limit torch to the versions
-that one machine offers; the environment variables of pip act. An interpreter is looked for in `pyenv versions`, in the folder
-.versions/pythonX.Y that tools/debian_python.sh fills, and in PATH.
+Each combination gets a virtual environment of its own in .versions/, which is deleted at the end (`--keep` leaves it): a CUDA build of torch
+takes 5 to 7 GB. The tests run in a work tree of the last commit, so that files may be edited meanwhile; what is not committed is not tested.
+The results go to docs/reference/versions.json after each part, so that an interrupted run loses one part at most, and from there to
+docs/reference/versions.md. pip's own configuration is set aside (PIP_CONFIG_FILE), because it may limit torch to the versions that one
+machine offers; the environment variables of pip act. An interpreter is looked for in the folder of pyenv, in the folder .versions/pythonX.Y
+that tools/debian_python.sh fills, and in PATH.
 """
 from __future__ import annotations
 
@@ -188,7 +189,8 @@ def _interpreter(version: str, named: str | None) -> str:
     ]
     for path in candidates:
         try:
-            said = subprocess.run([path, "-c", "import sys; print(*sys.version_info[:2], sep='.')"], capture_output=True, text=True, check=False)
+            said = subprocess.run([path, "-c", "import sys; print(*sys.version_info[:2], sep='.')"],
+                                  capture_output=True, text=True, check=False)
         except OSError:
             continue
         if said.stdout.strip() == version:
@@ -335,7 +337,8 @@ def _store(row: Combination, part: str, result: dict[str, Any], versions: dict[s
         entry = {"versions": versions, "extras": list(row.extras), "parts": {}}
     entry.update(install_seconds=seconds, complete=list(row.parts()))
     entry["parts"][part] = result
-    generate_versions.save({name: results[name] if name != row.name else entry for name in COMBINATIONS if name in results or name == row.name})
+    results[row.name] = entry
+    generate_versions.save({name: results[name] for name in COMBINATIONS if name in results})
 
 
 if __name__ == "__main__":
