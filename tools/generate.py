@@ -18,6 +18,7 @@ import generate_names_page  # noqa: E402
 import generate_operators  # noqa: E402
 import generate_reference  # noqa: E402
 import generate_stubs  # noqa: E402
+import generate_versions  # noqa: E402
 from on_gpu import page as gpu_page  # noqa: E402
 
 
@@ -29,6 +30,7 @@ def files() -> dict[Path, str]:
         ROOT / "docs/reference/names.md": generate_names_page.names(),
         ROOT / "docs/reference/operators.md": generate_operators.operators(),
         ROOT / "docs/gpu.md": gpu_page.page(),
+        ROOT / "docs/reference/versions.md": generate_versions.versions(),
         ROOT / "docs/differences.md": generate_reference.differences(ROOT / "docs/differences.md"),
         ROOT / "README.md": generate_names_page.readme(ROOT / "README.md"),
         ROOT / "mindspore-stubs/mindspore-stubs/context.pyi": generate_stubs.context(),

@@ -90,7 +90,7 @@ def _device(target: str) -> Iterator[Finding]:
 
     torchspore.install()
     from torchspore.engine import device
-    from torchspore.engine.hardware import devices
+    from torchspore.engine.hardware import devices, gpu_kinds
     from torchspore.mindspore import context, installation
 
     count = _or_none(lambda: device.count(target))
@@ -98,6 +98,8 @@ def _device(target: str) -> Iterator[Finding]:
         yield _absent(target)
         return
     name = devices.name(target, 0) if target != "CPU" else f"CPU ({os.cpu_count()} cores)"
+    if target == "GPU":
+        name += f" ({gpu_kinds.NAMES[gpu_kinds.kind()]})"
     try:
         context.set_context(device_target=target)
     except Exception as error:

@@ -20,10 +20,9 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine import tensor as engine
-from torchspore.engine.hardware import diagnosis
+from torchspore.engine.hardware import diagnosis, gpu_kinds
 from torchspore.errors import DeviceNotFound
 
-_TYPES = {"CPU": "cpu", "GPU": "cuda", "Ascend": "npu"}
 _A_DEVICE = {"GPU": "a GPU", "Ascend": "an Ascend device"}
 
 awaits_use = False
@@ -33,11 +32,16 @@ _NOWHERE = (-1, torch.device("cpu"))
 _cached: tuple[int, torch.device] = _NOWHERE
 
 
+def type_of(target: str) -> str:
+    """Give torch's name for the devices of a `device_target`; a GPU may be "cuda", "xpu" or "mps"."""
+    return gpu_kinds.device_type() if target == "GPU" else {"CPU": "cpu", "Ascend": "npu"}[target]
+
+
 def _count(target: str) -> int:
     if target == "CPU":
         return 1
     if target == "GPU":
-        return torch.cuda.device_count()
+        return int(gpu_kinds.module().device_count())
     if find_spec("torch_npu") is None or diagnosis.npu_error():
         return 0
     return int(npu().device_count())
@@ -78,7 +82,7 @@ def current() -> torch.device:
 def _place(target: str) -> torch.device:
     if target == "CPU":
         return torch.device("cpu")
-    device = torch.device(_TYPES[target], _index(target))
+    device = torch.device(type_of(target), _index(target))
     _wake(target, device)
     return device
 
@@ -104,7 +108,7 @@ def _wake(target: str, device: torch.device) -> None:
         pass
     except (RuntimeError, AssertionError) as error:
         said = str(error).strip().partition("\n")[0].rstrip(".")
-        command = {"GPU": "nvidia-smi" if torch.version.hip is None else "rocm-smi"}.get(target, "npu-smi info")
+        command = gpu_kinds.TOOLS[gpu_kinds.kind()] if target == "GPU" else "npu-smi info"
         raise DeviceNotFound(
             f"{_at('device_target')}device_target={target!r}, device_id={device.index}: it is there, and takes no array: {said}.\n"
             f"found: {found()}.\n\nhint: {command} says more; torchspore run --device CPU {_script()} runs without it."
@@ -123,7 +127,7 @@ class Machine:
     """Where operators run."""
     has_queue: Callable[[str], bool] = lambda target: target != "CPU"
     """Whether they run behind Python's back."""
-    backend: Callable[[str], Any] = lambda target: torch.cuda if target == "GPU" else npu()
+    backend: Callable[[str], Any] = lambda target: gpu_kinds.module() if target == "GPU" else npu()
     """torch's module for it."""
 
 
@@ -147,8 +151,7 @@ def count(target: str) -> int:
 
 
 def _beyond(target: str, index: int) -> str:
-    gpus = "CUDA_VISIBLE_DEVICES" if torch.version.hip is None else "HIP_VISIBLE_DEVICES"
-    visible = gpus if target == "GPU" else "ASCEND_RT_VISIBLE_DEVICES"
+    visible = gpu_kinds.VISIBLE.get(gpu_kinds.kind(), "") if target == "GPU" else "ASCEND_RT_VISIBLE_DEVICES"
     text = f"{_at('device_id')}device_id={index}: this machine has {count(target)} of {target}"
     if os.environ.get(visible):
         return f"{text} that {visible}={os.environ[visible]} lets it see.\n\nhint: write device_id=0, or unset {visible}."
@@ -188,7 +191,7 @@ def home() -> str:
 
 def is_home(wanted: str) -> bool:
     """Whether a text names the device on which Tensors are made, by its target or with its index; another one where that is forced."""
-    if STORE.source("device_target")[0] == "forced environment" and wanted.partition(":")[0] in _TYPES:
+    if STORE.source("device_target")[0] == "forced environment" and wanted.partition(":")[0] in ("CPU", "GPU", "Ascend"):
         return True
     return wanted in (home(), f"{home()}:{STORE.get('device_id')}")
 
@@ -199,8 +202,8 @@ def has_queue() -> bool:
 
 
 def backend(target: str | None = None) -> Any:
-    """torch's module for an accelerator, without `target` the one that operators run on: `torch.cuda`, or `torch.npu`, which has the same
-    names."""
+    """torch's module for an accelerator, without `target` the one that operators run on: `torch.cuda`, or another that has the same names
+    (`torch.xpu`, `torch.npu`, `gpu_kinds.mps`); what only CUDA has may be absent."""
     return _machine.backend(target or STORE.get("device_target"))
 
 
@@ -214,9 +217,7 @@ def name() -> str:
     device = current()
     if device.type == "cpu":
         return f"CPU ({os.cpu_count()} cores)"
-    if device.type == "cuda":
-        return str(torch.cuda.get_device_name(device))
-    return str(npu().get_device_name(device.index))
+    return str(backend().get_device_name(device.index))
 
 
 def await_use(wanted: bool) -> None:
@@ -241,14 +242,14 @@ def select(target: str) -> Outcome:
     await_use(target != "CPU")
     if target == "CPU":
         return Outcome.applied(f"operators run on the CPU, {os.cpu_count()} cores")
-    return Outcome.applied(f"operators run on {_TYPES[target]}")
+    return Outcome.applied(f"operators run on {type_of(target)}")
 
 
 def select_index(index: int) -> Outcome:
     """Makes a `device_id` act; that the device is there is checked when it is first used."""
     if not has_queue():
         return Outcome.no_effect("the CPU has no index")
-    return Outcome.applied(f"operators run on {_TYPES[STORE.get('device_target')]}:{index}")
+    return Outcome.applied(f"operators run on {type_of(STORE.get('device_target'))}:{index}")
 
 
 def found() -> str:

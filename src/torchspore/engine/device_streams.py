@@ -1,12 +1,16 @@
 """Streams and events of the device that operators run on; the CPU has one stream, whose work is done when a call returns.
 
 Those of a GPU and of an Ascend device are torch's, under the same names. Not run on either: held by a recorded stand-in of `torch.cuda`.
+Apple's mps has one stream too, whose work is done later.
 """
 from __future__ import annotations
 
 import time
 from typing import Any
 
+import torch
+
+from torchspore.context import effects
 from torchspore.engine import device
 from torchspore.engine.hardware import devices
 
@@ -19,27 +23,69 @@ class _Here:
         self.at: float | None = None
 
 
+class _OnlyStream:
+    """The one stream of an accelerator that has no others: Apple's mps."""
+
+    stream_id = 0
+
+    def synchronize(self) -> None:
+        """Waits for all work on the device."""
+        device.wait()
+
+    def query(self) -> bool:
+        """Whether the work is done: it is after this call, which waits, as the device can't be asked."""
+        device.wait()
+        return True
+
+    def wait_stream(self, other: object) -> None:
+        """Nothing: work on one stream runs in its order."""
+
+
 _CPU = _Here()
+_ONLY = _OnlyStream()
+_first: dict[torch.device, Any] = {}
+"""The stream that a device of Intel's xpu began with, as `torch.xpu` does not tell its default one."""
+
+
+def _has_streams() -> bool:
+    return hasattr(device.backend(), "Stream")
 
 
 def new_stream(priority: int) -> Any:
-    """A new stream of the device; the CPU gives its only one."""
-    return device.backend().Stream(device=device.current(), priority=priority) if device.has_queue() else _CPU
+    """A new stream of the device; the CPU and Apple's mps give their only one."""
+    if not device.has_queue():
+        return _CPU
+    current()                                              # the first one is noted before another is chosen
+    if _has_streams():
+        return device.backend().Stream(device=device.current(), priority=priority)
+    effects.note("streams", "Apple's mps has one stream: work on several runs one after the other")
+    return _ONLY
 
 
 def current() -> Any:
     """The stream that operators run on."""
-    return device.backend().current_stream(device.current()) if device.has_queue() else _CPU
+    if not device.has_queue():
+        return _CPU
+    if not _has_streams():
+        return _ONLY
+    stream = device.backend().current_stream(device.current())
+    if not hasattr(device.backend(), "default_stream"):
+        _first.setdefault(device.current(), stream)
+    return stream
 
 
 def default() -> Any:
     """The stream that operators run on at first."""
-    return device.backend().default_stream(device.current()) if device.has_queue() else _CPU
+    if not device.has_queue():
+        return _CPU
+    own = getattr(device.backend(), "default_stream", None)
+    return own(device.current()) if own is not None else _first.get(device.current()) or current()
 
 
 def choose(stream: Any) -> None:
     """Lets operators run on a stream."""
-    if not isinstance(stream, _Here):
+    if not isinstance(stream, (_Here, _OnlyStream)):
+        current()
         device.backend().set_stream(stream)
 
 
@@ -60,21 +106,31 @@ def device_number() -> int:
 
 def new_event(takes_time: bool, blocking: bool) -> Any:
     """A mark that stands nowhere yet."""
-    return device.backend().Event(enable_timing=takes_time, blocking=blocking) if device.has_queue() else _Here(takes_time)
+    if not device.has_queue():
+        return _Here(takes_time)
+    if device.current().type in ("xpu", "mps"):            # a wait for their events blocks in any case
+        return device.backend().Event(enable_timing=takes_time)
+    return device.backend().Event(enable_timing=takes_time, blocking=blocking)
 
 
 def record(event: Any, stream: Any) -> None:
     """Puts a mark behind the work on a stream, or on the current one."""
     if isinstance(event, _Here):
         event.at = time.perf_counter()
-    else:
+    elif _has_streams():
         event.record(stream if stream is not None else current())
+    else:
+        event.record()
 
 
 def wait_for_event(event: Any, stream: Any) -> None:
     """Lets a stream, or the current one, wait for a mark."""
-    if not isinstance(event, _Here):
+    if isinstance(event, _Here):
+        return
+    if _has_streams():
         event.wait(stream if stream is not None else current())
+    else:
+        event.wait()
 
 
 def wait_for_stream(stream: Any, other: Any) -> None:

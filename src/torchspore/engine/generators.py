@@ -17,6 +17,7 @@ import torch
 
 from torchspore.engine import device as placing
 from torchspore.engine import tensor as engine
+from torchspore.engine.hardware import gpu_kinds
 
 Body = TypeVar("Body", bound=Callable[..., Any])
 
@@ -52,14 +53,14 @@ def own(device: torch.device = _HOST) -> torch.Generator:
 def _numbered(device: torch.device) -> torch.device:
     if device.type == "cpu":
         return _HOST
-    return device if device.index is not None else torch.device(device.type, torch.get_device_module(device).current_device())
+    return device if device.index is not None else torch.device(device.type, gpu_kinds.module_of(device).current_device())
 
 
 def _global(device: torch.device) -> torch.Generator:
     """The generator that torch's functions use on a device."""
     if device.type == "cpu":
         return torch.default_generator
-    generator: torch.Generator = torch.get_device_module(device).default_generators[device.index]
+    generator: torch.Generator = gpu_kinds.module_of(device).default_generators[device.index]
     return generator
 
 
@@ -132,6 +133,12 @@ def of_device(device: torch.device) -> torch.Generator:
     """The generator that holds the state of MindSpore's stream on a device now."""
     device = _numbered(device)
     return _global(device) if device in _lent else own(device)
+
+
+def accelerators() -> list[torch.device]:
+    """The accelerators on which MindSpore's stream has begun, and the one that operators run on."""
+    devices = {device for device in (*_own, placing.current()) if device.type != "cpu"}
+    return sorted(devices, key=lambda device: device.index or 0)
 
 
 def current_state(kind: str = "cpu") -> torch.Tensor:

@@ -13,7 +13,7 @@ from torchspore.base import cores
 from torchspore.base.text import in_bytes
 from torchspore.base.versions import installed
 from torchspore.engine import device
-from torchspore.engine.hardware import devices
+from torchspore.engine.hardware import devices, gpu_kinds
 from torchspore.names import mindspore_version
 
 PACKAGES = ("numpy", "scipy", "opencv-python-headless", "pillow", "protobuf", "safetensors", "rich", "tensorboardX", "onnx", "onnxscript",
@@ -46,6 +46,10 @@ def versions() -> dict[str, str]:
     }
     if torch.version.cuda:
         found["CUDA of torch"] = torch.version.cuda
+    if torch.version.hip:
+        found["ROCm of torch"] = torch.version.hip
+    if torch.version.xpu:
+        found["SYCL of torch"] = torch.version.xpu
     found |= {name: version for name in PACKAGES if (version := installed(name)) is not None}
     found["Python is"] = sys.executable
     return found
@@ -82,9 +86,10 @@ def peak_memory() -> int:
 
 def device_peaks() -> dict[str, int]:
     """The most bytes that Tensors held on each accelerator that this process has used."""
-    if not torch.cuda.is_available() or not torch.cuda.is_initialized():
-        return {}
-    return {f"GPU {index}": int(torch.cuda.max_memory_allocated(index)) for index in range(torch.cuda.device_count())}
+    module = gpu_kinds.module()
+    if not hasattr(module, "max_memory_allocated") or not module.is_available() or not module.is_initialized():
+        return {}                                          # Apple's mps counts no peak
+    return {f"GPU {index}": int(module.max_memory_allocated(index)) for index in range(module.device_count())}
 
 
 def _accelerators() -> dict[str, str]:

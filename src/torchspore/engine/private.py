@@ -378,7 +378,8 @@ def standard_gamma(shape: torch.Tensor, generator: torch.Generator | None) -> to
 
 def when_initialized(module: Any, act: Callable[[], None]) -> None:
     """Runs `act` as soon as `module`, torch's for a kind of accelerator, has begun to use it; at once where it has."""
-    module._lazy_call(act)
+    lazy_call = getattr(module, "_lazy_call", None)          # Apple's mps is there from the start
+    (lazy_call or (lambda call: call()))(act)
 
 
 _told_allocators = [""]

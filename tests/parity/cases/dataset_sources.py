@@ -128,7 +128,7 @@ ALL, FILES = ds.Shuffle.GLOBAL, ds.Shuffle.FILES
 STREAMS = {
     **{f"in_order_{workers}": {"shuffle": False, "num_parallel_workers": workers} for workers in (1, 2)},
     **{f"files_{workers}": {"shuffle": FILES, "num_parallel_workers": workers} for workers in (1, 2)},
-    **{f"{how}_share_{n}": {"shuffle": how, "num_shards": 3, "shard_id": n} for how in (False, FILES, ALL) for n in range(3)},
+    **{f"{how!s}_share_{n}": {"shuffle": how, "num_shards": 3, "shard_id": n} for how in (False, FILES, ALL) for n in range(3)},
     "all": {"shuffle": ALL}, "true": {"shuffle": True}, "some": {"shuffle": ALL, "num_samples": 5}, "default": {},
     "some_in_order": {"shuffle": False, "num_samples": 6, "num_parallel_workers": 2},
     "some_of_a_share": {"num_samples": 3, "num_shards": 3, "shard_id": 1},

@@ -139,7 +139,7 @@ def test_why_a_device_can_t_be_used(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     for tool in ("nvidia-smi", "npu-smi"):
         (tmp_path / tool).touch(0o755)
     found = diagnosis.broken("GPU")
-    assert found is not None and found.why == "nvidia-smi is here, but torch was built without CUDA and ROCm"
+    assert found is not None and found.why == "nvidia-smi is here, but torch was built without NVIDIA's CUDA"
     assert found.command.endswith("-m pip install --force-reinstall torch")
     found = diagnosis.broken("Ascend")
     assert found is not None and found.why == "CANN is installed, torch_npu is not" and "pip install torch_npu==2." in found.command

@@ -42,7 +42,8 @@ def test_drop_dead_keeps_writes_and_random_operators() -> None:
 
 def test_drop_same_takes_detach_away() -> None:
     module = traced(lambda x: [x.detach() * 2], torch.ones(3))
-    assert targets(module) == ["aten.detach.default", "aten.mul.Tensor"]
+    # torch 2.15 traces `detach` as `alias`.
+    assert targets(module) in (["aten.detach.default", "aten.mul.Tensor"], ["aten.alias.default", "aten.mul.Tensor"])
     assert targets(drop_same(module)) == ["aten.mul.Tensor"]
 
 

@@ -15,12 +15,13 @@ from typing import Any
 
 import torch
 
-from torchspore.base.text import message, short
+from torchspore.base.text import message, short, with_hint
 from torchspore.context.store import STORE
 from torchspore.engine import counters, device, private
 from torchspore.engine.comm import agreement, environment, meeting, reach, watch
 from torchspore.engine.comm.environment import ALONE, Place
 from torchspore.engine.comm.terms import EVERY
+from torchspore.engine.hardware import gpu_kinds
 
 WORLDS = ("hccl_world_group", "nccl_world_group", "mccl_world_group")
 """The names of the group of all processes, as MindSpore has them for its three backends; here they are one."""
@@ -74,7 +75,8 @@ def start(backend: str | None = None, place: Place | None = None, seconds: float
     They meet at `store` where the program has made one.
 
     `backend` is torch's ('gloo', 'nccl', 'hccl'), by the device that operators run on where it is None. Raises ValueError for an
-    environment that does not fit, RuntimeError where the others can't be met within `seconds`, or are not of the same program.
+    environment that does not fit, RuntimeError on Apple's mps, or where the others can't be met within `seconds`, or are not of the same
+    program.
     """
     global _state
     if _state is not None:
@@ -83,6 +85,9 @@ def start(backend: str | None = None, place: Place | None = None, seconds: float
     if place.size == 1 and place.role == "worker":
         _state = _State(ALONE, None, {}, {}, {})
         return world()
+    if device.current().type == gpu_kinds.MPS:
+        raise RuntimeError(with_hint("init(): torch has no communication library for Apple's mps, the GPU of this machine.",
+                                     "TORCHSPORE_DEVICE=CPU lets several processes run on the CPU"))
     seconds = seconds or place.seconds or SECONDS
     is_made = torch.distributed.is_initialized()           # by Ray Train, say, or by a program of torch's
     if is_made:
@@ -123,7 +128,7 @@ def _unmet(error: Exception, place: Place) -> Exception:
 
 def _backend() -> str:
     kind = device.current().type
-    return {"cuda": "cpu:gloo,cuda:nccl", "npu": "cpu:gloo,npu:hccl"}.get(kind, "gloo")
+    return {"cuda": "cpu:gloo,cuda:nccl", "xpu": "cpu:gloo,xpu:xccl", "npu": "cpu:gloo,npu:hccl"}.get(kind, "gloo")
 
 
 def _choose_device(place: Place) -> None:

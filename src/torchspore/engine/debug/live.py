@@ -12,6 +12,7 @@ import torch
 from torchspore.base import frames
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.front import FRONT
+from torchspore.engine.hardware import gpu_kinds
 from torchspore.engine.tensor import TensorBase
 
 _SHOWN = 2000
@@ -40,10 +41,13 @@ def _row(value: Any, t: torch.Tensor) -> str:
 
 def device_memory() -> str:
     """What the allocator of an accelerator knows: totals, and its blocks as JSON."""
-    if not (torch.cuda.is_available() and torch.cuda.is_initialized()):
+    module = gpu_kinds.module()
+    if not (module.is_available() and module.is_initialized()):
         return ""
-    blocks = json.dumps(torch.cuda.memory_snapshot(), default=str)[: 1 << 24]
-    return f"\n# the device's allocator\n{torch.cuda.memory_summary()}\n{blocks}"
+    snapshot: Any = getattr(module, "memory_snapshot", list)
+    summary = getattr(module, "memory_summary", None)
+    figures = summary() if summary is not None else json.dumps(module.memory_stats(), indent=1)
+    return f"\n# the device's allocator\n{figures}\n{json.dumps(snapshot(), default=str)[: 1 << 24]}"
 
 
 def memory(started: int) -> list[tuple[float, int]]:

@@ -329,8 +329,8 @@ def numbers_of(cell: Any) -> dict[str, Any]:
 def random_state(tensors: dict[str, torch.Tensor]) -> dict[str, Any]:
     """The state of all random streams of the process."""
     tensors["random.torch"] = generators.current_state()
-    for number in range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0):
-        tensors[f"random.device.{number}"] = generators.of_device(torch.device("cuda", number)).get_state()
+    for device in generators.accelerators():
+        tensors[f"random.device.{device.index}"] = generators.of_device(device).get_state()
     _, keys, position, has_gauss, gauss = np.random.get_state()
     tensors["random.numpy"] = torch.from_numpy(np.asarray(keys).astype(np.int64))
     version, state, next_gauss = python_random.getstate()
@@ -342,9 +342,9 @@ def random_state(tensors: dict[str, torch.Tensor]) -> dict[str, Any]:
 def restore_random(told: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:
     """Goes on from such a state."""
     generators.go_on_from(tensors["random.torch"])
-    for number in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
-        if f"random.device.{number}" in tensors:
-            generators.of_device(torch.device("cuda", number)).set_state(tensors[f"random.device.{number}"])
+    for device in generators.accelerators():
+        if f"random.device.{device.index}" in tensors:
+            generators.of_device(device).set_state(tensors[f"random.device.{device.index}"])
     position, has_gauss, gauss = told["numpy"]
     np.random.set_state(("MT19937", tensors["random.numpy"].numpy().astype(np.uint32), position, has_gauss, gauss))
     version, next_gauss = told["python"]

@@ -79,7 +79,7 @@ def written(model: Model, given: list[torch.Tensor], call: str, inputs: list[str
         try:
             importlib.import_module(needed)
         except ImportError:
-            hint = "pip install onnx onnxscript"
+            hint = 'write pip install "torchspore[export]"'
             raise ImportError(message(f"{call}: the library {needed} is missing", "it to be installed", hint=hint)) from None
     if sum(t.numel() * t.element_size() for t in model.parameters.values()) > LARGEST:
         hint = "write file_format='MINDIR'"

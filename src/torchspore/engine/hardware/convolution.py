@@ -19,7 +19,7 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine import private
 from torchspore.engine.defining import LIBRARY, define
-from torchspore.engine.hardware import cudnn
+from torchspore.engine.hardware import cudnn, gpu_kinds
 from torchspore.engine.hardware.cudnn import Job, Plan, Refused
 from torchspore.engine.hardware.cudnn_calls import DATA, DIRECTIONS, FILTER, FORWARD, Direction
 from torchspore.errors import AlgorithmRefused
@@ -70,9 +70,11 @@ def _choose(side: Direction, name: str) -> Outcome:
 
 def _nowhere() -> str:
     """Why no convolution runs by cuDNN; empty where one may."""
-    if not torch.cuda.is_available():
+    if not gpu_kinds.is_available():
         return "no GPU"
-    return "" if STORE.get("device_target") == "GPU" else f"operators run on {STORE.get('device_target')}"
+    if STORE.get("device_target") != "GPU":
+        return f"operators run on {STORE.get('device_target')}"
+    return gpu_kinds.lacks("the algorithms are cuDNN's", gpu_kinds.CUDA, gpu_kinds.ROCM)
 
 
 def _choose_on_rocm(name: str, algorithms: set[str]) -> Outcome:

@@ -5,8 +5,11 @@ from typing import Any
 
 import torch
 
+from torchspore.base import once
+from torchspore.base.frames import warn
 from torchspore.context.store import STORE
 from torchspore.engine import device
+from torchspore.engine.hardware import gpu_kinds
 from torchspore.engine.memory import counter
 
 _COUNTERS = {
@@ -41,13 +44,14 @@ def name(target: str, index: int) -> str:
 
 
 def capability(target: str, index: int) -> tuple[int, int] | None:
-    """The compute capability of a GPU; None for others."""
-    return torch.cuda.get_device_capability(index) if target == "GPU" else None
+    """The compute capability of a GPU of CUDA or ROCm; None for others."""
+    return torch.cuda.get_device_capability(index) if target == "GPU" and gpu_kinds.device_type() == gpu_kinds.CUDA else None
 
 
 def architectures(target: str) -> list[str] | None:
-    """The GPUs that torch was compiled for; None for other devices."""
-    return torch.cuda.get_arch_list() if target == "GPU" else None
+    """The GPUs that torch was compiled for; None where it names none."""
+    list_architectures = getattr(module_of(target), "get_arch_list", None) if target == "GPU" else None
+    return list(list_architectures()) if list_architectures is not None else None
 
 
 def memory(target: str) -> dict[str, int]:
@@ -59,7 +63,10 @@ def memory(target: str) -> dict[str, int]:
     if not is_initialized(target):
         return dict.fromkeys(_COUNTERS, 0)
     stats = module_of(target).memory_stats()
-    return {key: int(stats.get(counter, 0)) for key, counter in _COUNTERS.items()}
+    if _COUNTERS["max_memory_allocated"] not in stats and once.first_time("no peaks of memory"):
+        warn(f"torch does not count the peak of memory on {gpu_kinds.NAMES[gpu_kinds.kind()]}: the figures of max_memory_allocated and "
+             "max_memory_reserved are those of now.")
+    return {key: int(stats.get(counter, stats.get(counter.replace("peak", "current"), 0))) for key, counter in _COUNTERS.items()}
 
 
 def reset_peaks(target: str) -> None:
@@ -67,7 +74,9 @@ def reset_peaks(target: str) -> None:
     if target == "CPU":
         counter.reset_peak()
     elif is_initialized(target):
-        module_of(target).reset_peak_memory_stats()
+        reset = getattr(module_of(target), "reset_peak_memory_stats", None)
+        if reset is not None:
+            reset()
 
 
 def empty_cache(target: str) -> None:

@@ -12,6 +12,14 @@ from pathlib import Path
 import torch
 
 from torchspore.base.versions import installed
+from torchspore.engine.hardware import gpu_kinds
+
+_PIP = f"{sys.executable} -m pip install --force-reinstall torch"
+_INSTALL = {
+    gpu_kinds.CUDA: _PIP, gpu_kinds.ROCM: f"{_PIP} --index-url https://download.pytorch.org/whl/rocm7.0",
+    gpu_kinds.XPU: f"{_PIP} --index-url https://download.pytorch.org/whl/xpu",
+}
+"""What installs a build of torch for a kind of GPU."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +36,21 @@ def broken(target: str) -> Broken | None:
 
 
 def _gpu() -> Broken | None:
-    pip = f"{sys.executable} -m pip install --force-reinstall torch"
-    if torch.version.cuda is None and torch.version.hip is None:
-        tool = next((name for name in ("nvidia-smi", "rocm-smi") if shutil.which(name)), None)
-        return Broken(f"{tool} is here, but torch was built without CUDA and ROCm", pip) if tool else None
+    other = gpu_kinds.of_another_build()
+    if other and not (gpu_kinds.is_built() and gpu_kinds.is_available()):
+        return Broken(f"{gpu_kinds.TOOLS[other]} is here, but torch was built without {gpu_kinds.NAMES[other]}", _INSTALL[other])
+    kind = gpu_kinds.kind()
+    if kind == gpu_kinds.MPS and not gpu_kinds.is_available():
+        return Broken("torch was built with mps, and this macOS or this Mac does not offer it", "softwareupdate --list")
+    if not gpu_kinds.is_built() or kind in (gpu_kinds.XPU, gpu_kinds.MPS):
+        return None                            # without a driver there is no GPU, and xpu raises nothing for one that is broken
     try:
         torch.cuda.init()
     except (RuntimeError, AssertionError) as error:
         said = str(error).strip().partition("\n")[0].rstrip(".")
         if "no NVIDIA driver" in said.lower() or "found no nvidia driver" in said.lower():
             return None
-        return Broken(f"torch {torch.__version__} can't use it: {said}", "nvidia-smi" if torch.version.hip is None else "rocm-smi")
+        return Broken(f"torch {torch.__version__} can't use it: {said}", gpu_kinds.TOOLS[kind])
     return None
 
 

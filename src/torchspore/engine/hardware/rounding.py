@@ -7,6 +7,7 @@ import torch
 
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
+from torchspore.engine.hardware import gpu_kinds
 
 _CUDNN: Any = torch.backends.cudnn
 """torch's types do not know its settings for single kinds of operators."""
@@ -23,9 +24,12 @@ def matmul(may_round: bool) -> Outcome:
 
 
 def _set(where: object, may_round: bool, what: str) -> Outcome:
-    if not torch.cuda.is_available():
+    if not gpu_kinds.is_available():
         return Outcome.no_effect("no GPU")
     if STORE.get("device_target") != "GPU":
         return Outcome.no_effect(f"operators run on {STORE.get('device_target')}")
+    why = gpu_kinds.lacks("TF32 is a format of NVIDIA's matrix units", gpu_kinds.CUDA)
+    if why:
+        return Outcome.no_effect(why)
     setattr(where, "fp32_precision", "tf32" if may_round else "ieee")
     return Outcome.applied(f"{what} of float32 round to TF32" if may_round else f"{what} of float32 keep all of their bits")

@@ -15,8 +15,9 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
-from torchspore.engine import eager, private
+from torchspore.engine import device, eager, private
 from torchspore.engine.graph.report import progress
+from torchspore.engine.hardware import gpu_kinds
 from torchspore.engine.hardware.devices import module_of
 from torchspore.engine.memory import counter, holders
 from torchspore.errors import OutOfMemory
@@ -136,6 +137,9 @@ def grow_by(wanted: float) -> Outcome:
     if target == "CPU":
         return Outcome.no_effect("the CPU has no pool: the C library gives each value memory of its own")
     chosen = _chosen()
+    why = gpu_kinds.lacks("only the allocators of CUDA and ROCm take a step", gpu_kinds.CUDA, gpu_kinds.ROCM) if target == "GPU" else ""
+    if why:
+        return Outcome.no_effect(why)
     step = int(min(wanted, _gigabytes(chosen) if chosen is not None else wanted) * 1024)
     if step <= _SMALLEST_STEP:
         return Outcome.no_effect(f"{chosen} leaves less than one step")
@@ -222,11 +226,12 @@ def sentence(cause: BaseException, names_operator: bool = False) -> str | None:
 
 def _sentence_of_accelerator(cause: BaseException) -> str | None:
     chosen = _chosen()
-    if chosen is None or not isinstance(cause, torch.OutOfMemoryError):
+    is_mps = device.current().type == gpu_kinds.MPS               # which raises no class of its own
+    if chosen is None or not (isinstance(cause, torch.OutOfMemoryError) or is_mps):
         return None
     tried = re.search(r"[Tt]ried to allocate ([\d.]+ \w+)", str(cause))
     module = module_of(str(STORE.get("device_target")))
-    kind = "cuda" if module is torch.cuda else "npu"
+    kind = device.current().type
     held = int(module.memory_allocated(int(STORE.get("device_id"))))
     listed = holders.listed(*holders.living(kind))
     return _said(f"{tried[1]} more were asked for" if tried else "", held, int(_gigabytes(chosen) * GIB), listed)

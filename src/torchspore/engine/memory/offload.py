@@ -22,6 +22,7 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
 from torchspore.engine import device as devices
 from torchspore.engine import private
+from torchspore.engine.hardware import gpu_kinds
 from torchspore.engine.memory import counter, nameless
 from torchspore.engine.memory.places import Disk, Host, Place, totals
 from torchspore.engine.memory.saved import Tape
@@ -120,6 +121,9 @@ def is_on() -> bool:
         return False
     if STORE.get("memory_optimize_level") == 1:
         effects.report("memory_offload", _refused_at_o1())
+        return False
+    if devices.current().type == gpu_kinds.MPS:
+        effects.report("memory_offload", Outcome.no_effect(_SHARED))
         return False
     return True
 
@@ -262,6 +266,8 @@ def arm(wanted: bool) -> Outcome:
         return Outcome.applied("values stay where they are")
     if STORE.get("memory_optimize_level") == 1:
         return _refused_at_o1()
+    if devices.current().type == gpu_kinds.MPS:
+        return Outcome.no_effect(_SHARED)
     return Outcome.applied(_text())
 
 
@@ -303,6 +309,7 @@ def _refused_at_o1() -> Outcome:
     return Outcome.no_effect(_AT_O1)
 
 
+_SHARED = "Apple's GPU computes in the host's memory, so that moving values there frees nothing"
 _ON_CPU = "on the CPU values that move leave the host's memory, so that none of it is set aside for them"
 
 
@@ -313,6 +320,8 @@ def _outcome(name: str, value: Any) -> Outcome:
             return Outcome.no_effect("memory_offload is OFF")
         if STORE.get("memory_optimize_level") == 1:
             return Outcome.no_effect(_AT_O1)
+        if devices.current().type == gpu_kinds.MPS:
+            return Outcome.no_effect(_SHARED)
     is_cpu = devices.current().type == "cpu"
     uses_disk = is_cpu or wishes().values == "disk" or wishes().names_path or wishes().disk_size is not None
     return _MEMBERS[name](value, is_cpu, uses_disk)

@@ -15,6 +15,7 @@ import torch
 from torchspore.base.frames import warn
 from torchspore.engine import device
 from torchspore.engine.graph.report import provenance
+from torchspore.engine.hardware import gpu_kinds
 from torchspore.engine.private import TELLS_PYTHON, profile_events
 from torchspore.engine.profiling import points, reading
 from torchspore.engine.profiling.record import Record
@@ -37,6 +38,10 @@ class Busy(Exception):
     """Another watch goes on; torch has one profiler for a process."""
 
 
+_ACTIVITIES = {gpu_kinds.CUDA: torch.profiler.ProfilerActivity.CUDA, gpu_kinds.XPU: torch.profiler.ProfilerActivity.XPU}
+"""What torch's profiler watches on a GPU."""
+
+
 class Watch:
     """One profile, from `start` to `stop`.
 
@@ -50,10 +55,12 @@ class Watch:
     ) -> None:
         if with_stack and not TELLS_PYTHON:
             warn(f"with_stack: torch {torch.__version__} notes no calls of Python.\n\nhint: pip install -U torch.")
-        has_gpu = torch.cuda.is_available()
+        # torch's profiler has no activity for Apple's mps: its operators are timed on the host alone.
+        activity = _ACTIVITIES.get(gpu_kinds.device_type()) if gpu_kinds.is_available() else None
+        has_gpu = activity is not None
         activities = [torch.profiler.ProfilerActivity.CPU] if on_cpu or not has_gpu else []
-        if on_device and has_gpu:
-            activities.append(torch.profiler.ProfilerActivity.CUDA)
+        if on_device and activity is not None:
+            activities.append(activity)
         self._given: dict[str, Any] = {
             "activities": activities, "profile_memory": with_memory, "with_stack": with_stack, "record_shapes": with_shapes,
             "acc_events": False,                          # torch would make its own objects of all events at once
@@ -75,8 +82,9 @@ class Watch:
             expect()
             os.environ.setdefault("KINETO_LOG_LEVEL", "6")            # it writes its own beginning and end to stderr otherwise
             self._profile = torch.profiler.profile(**self._given)
-            if torch.cuda.is_available() and torch.cuda.is_initialized():
-                self._held = {f"GPU:{n}": torch.cuda.memory_allocated(n) for n in range(torch.cuda.device_count())}
+            module = gpu_kinds.module()
+            if module.is_available() and module.is_initialized():
+                self._held = {f"GPU:{n}": module.memory_allocated(n) for n in range(module.device_count())}
             with warnings.catch_warnings():                           # torch 2.11 explains `acc_events` to everybody
                 warnings.simplefilter("ignore")
                 self._profile.start()
@@ -121,7 +129,7 @@ class Watch:
         """What was seen. `forward_point` and `backward_point` name the operators at which forward begins and the gradient ends."""
         events = [] if self._profile is None else profile_events(self._profile)
         found = reading.read(events, self._points.graphs, self._held, forward_point, backward_point)
-        found.device = str(torch.cuda.get_device_name()) if found.kernels else "CPU"
+        found.device = str(gpu_kinds.module().get_device_name()) if found.kernels else "CPU"
         if self.is_full:
             found.notes.append(f"The profile ended by itself after {self._most:,} operators; a schedule watches chosen steps.")
         return found

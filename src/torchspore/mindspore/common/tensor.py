@@ -134,7 +134,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     @property
     def device(self) -> str:
         """Where the values lie: `CPU`, `GPU:0` or `Ascend:0`."""
-        kind = {"cpu": "CPU", "cuda": "GPU", "npu": "Ascend"}.get(self._t.device.type, self._t.device.type)
+        kind = {"cpu": "CPU", "cuda": "GPU", "xpu": "GPU", "mps": "GPU", "npu": "Ascend"}.get(self._t.device.type, self._t.device.type)
         return kind if self._t.device.index is None else f"{kind}:{self._t.device.index}"
 
     @property

@@ -45,7 +45,8 @@ def attach() -> None:
         for name in operator.methods:
             setattr(Tensor, name, operator.function)
     for name, function in {**_METHODS, **method_forms.METHODS, **in_place.METHODS}.items():
-        if getattr(function, "__name__", "").startswith("_"):
+        # A property has a __name__ since Python 3.13, and no __qualname__ to set.
+        if not isinstance(function, property) and getattr(function, "__name__", "").startswith("_"):
             function.__qualname__ = f"Tensor.{name}"           # which Python's own words on a wrong call begin with
         setattr(Tensor, name, function)
     lacking.mark(Tensor)

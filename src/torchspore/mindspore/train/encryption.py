@@ -114,4 +114,4 @@ def _library(call: str) -> None:
         import cryptography  # noqa: F401
     except ImportError:
         raise ImportError(message(f"{call}: the library cryptography is missing", "it to be installed",
-                                  hint="pip install cryptography")) from None
+                                  hint='write pip install "torchspore[encryption]"')) from None

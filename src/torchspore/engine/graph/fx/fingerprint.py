@@ -10,6 +10,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.graph.settings import Settings
+from torchspore.engine.hardware import gpu_kinds
 from torchspore.engine.operator_streams import NAMING_STREAMS
 from torchspore.engine.private import is_operator
 
@@ -40,7 +41,8 @@ def _machine() -> str:
             model = next((line.partition(":")[2].strip() for line in file if line.startswith("model name")), "")
     except OSError:
         model = ""
-    devices = [torch.cuda.get_device_name(place) for place in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+    module = gpu_kinds.module()
+    devices = [module.get_device_name(index) for index in range(module.device_count())] if module.is_available() else []
     return f"torch {torch.__version__} {torch.backends.cpu.get_cpu_capability()} {model} {devices}"
 
 

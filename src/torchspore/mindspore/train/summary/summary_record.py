@@ -245,7 +245,8 @@ def _event_file(folder: Path, prefix: str, suffix: str) -> EventFile | None:
     try:
         return EventFile(folder, prefix, suffix)
     except ImportError:
-        effects.note("summaries", f"tensorboardX is not installed: {folder / PAGE} is written, no event files (pip install tensorboardX)")
+        effects.note("summaries", f"tensorboardX is not installed: {folder / PAGE} is written, no event files "
+                                  "(pip install 'torchspore[summary]')")
         return None
 
 
