@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.utils import backend_registration
 
-from stand_in import operators, pinned, streams
+from stand_in import guard, operators, pinned, streams
 from stand_in.counting import count_wait
 from stand_in.memory import NAME
 
@@ -67,6 +67,8 @@ _libraries: list[torch.library.Library] = []
 
 def register() -> Module:
     """Register the device in torch and return its module."""
+    guard.register()
+    guard.follow_events(streams.follow_autograd)
     module = Module()
     backend_registration._setup_privateuseone_for_python_backend(NAME, backend_module=module)
     fallback, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
@@ -75,9 +77,12 @@ def register() -> Module:
     for name, kernel in (
         ("convolution_overrideable", operators.convolution), ("convolution_backward_overrideable", operators.convolution_backward),
         ("resize_", operators.resize), ("set_.source_Storage_storage_offset", operators.set_storage),
-        ("_to_copy", operators.to_copy), ("record_stream", operators.record_stream),
+        ("_to_copy", operators.to_copy), ("record_stream", operators.record_stream), ("smooth_l1_loss", operators.smooth_l1_loss),
     ):
         aten.impl(name, kernel, "PrivateUse1")
+    for key in ("Conjugate", "Negative"):
+        # Without this, torch resolves a conjugate before the copy by a copy of the conjugate, without end.
+        aten.impl("_copy_from", torch.library.fallthrough_kernel, key)
     pinned.register()
     torch.accelerator.synchronize = synchronize
     torch.Generator = Generator

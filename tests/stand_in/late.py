@@ -25,7 +25,6 @@ def compute(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any],
         return compute_now(operator, arguments, keywords)
     with streams.lock:
         stream = streams.current_stream()
-        streams.note_forward(stream)
         results_of_caller = written(operator, arguments, keywords)
         operands = [value for value in pytree.tree_leaves((arguments, keywords)) if is_on_device(value)]
         shapes = _infer(operator, arguments, keywords, results_of_caller)
@@ -51,7 +50,6 @@ def copy(target: torch.Tensor, source: torch.Tensor, blocks: bool) -> torch.Tens
     """Queue a copy. The host's memory is read at once, except pinned memory, which is read when the copy runs."""
     with streams.lock:
         stream = streams.current_stream()
-        streams.note_forward(stream)
         operands = [value for value in (target, source) if is_on_device(value)]
         written_ids = {id(target)} if is_on_device(target) else set()
         values = _host(source) if is_on_device(source) else source

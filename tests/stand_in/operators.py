@@ -156,6 +156,11 @@ def convolution_backward(gradient: torch.Tensor, x: torch.Tensor, weight: torch.
     return run(_aten.convolution_backward.default, gradient, x, weight, [weight.shape[0]], *options)
 
 
+def smooth_l1_loss(*arguments: Any, **options: Any) -> Any:
+    """Run this loss as torch's kernels do; the variant for other devices resizes a result of theirs, and warns of it."""
+    return run(_aten.smooth_l1_loss.default, *arguments, **options)
+
+
 def set_storage(tensor: torch.Tensor, storage: torch.UntypedStorage, *layout: Any) -> torch.Tensor:
     """Let a tensor show other memory of its device."""
     tensor_on_it: torch.Tensor = _aten.set_.source_Storage_storage_offset.redispatch(_HOST_KERNELS, tensor, storage, *layout)

@@ -16,13 +16,13 @@ from typing import Any
 
 import torch
 
+from stand_in import guard
 from stand_in.counting import count_wait
 from stand_in.memory import NAME
 
 Clock = dict[int, int]
 _KIND = int(torch._C._autograd.DeviceType.PrivateUse1)
 _numbers = itertools.count(1)
-_local = threading.local()
 lock = threading.RLock()
 """Held while work is launched or run: threads of Python and of torch.autograd launch work."""
 is_late = False
@@ -61,6 +61,7 @@ def _nothing() -> None:
 
 
 _lines: dict[int, Line] = {0: Line(0)}
+_streams: dict[int, Stream] = {}
 host_clock: Clock = {}
 """The work that is done before what Python does now."""
 
@@ -81,7 +82,11 @@ class Stream(torch.Stream):
         index = 0 if device is None else torch.device(device).index or 0
         stream = super().__new__(cls, stream_id=number, device_index=index, device_type=_KIND)
         _lines.setdefault(number, Line(number))
+        _streams.setdefault(number, stream)
         return stream
+
+    def __init__(self, *arguments: Any, **names: Any) -> None:
+        """torch's class takes these in __new__."""
 
     @property
     def line(self) -> Line:
@@ -184,38 +189,24 @@ class Event:
 
 
 _default = Stream(stream_id=0)
-_backward_streams: dict[int, Stream] = {}
-"""The stream of a forward operator, where it is not the default one, by the number that torch gives the operator's gradient."""
-_joining: dict[int, Stream] = {}
-"""Streams of the backward pass that the thread which asked for it has to wait for: torch.autograd does so at its end."""
+_events: dict[int, Event] = {}
+"""The events of torch.autograd by their numbers."""
 
 
 def current_stream(device: Any = None) -> Stream:
-    """Return the stream on which this thread's operators run.
-
-    A gradient runs on the stream of its forward operator, as torch.autograd has it on a GPU.
-    """
-    node = torch._C._current_autograd_node()
-    if node is not None and torch._C._current_graph_task_id() != -1 and not hasattr(_local, "stream"):
-        return _backward_streams.get(node._sequence_nr(), _default)
-    stream: Stream = getattr(_local, "stream", _default)
-    return stream
+    """Return the stream on which this thread's operators run."""
+    return _streams[guard.current_stream()]
 
 
-def note_forward(stream: Stream) -> None:
-    """Keep the stream of an operator for its gradient; the gradients' streams wait for each other where values pass between them."""
-    if torch._C._current_graph_task_id() != -1:
-        for other in (_default, *_joining.values()):
-            if other != stream:
-                join(stream.line.clock, other.line.clock)
-        _joining[stream.stream_id] = stream
-        return
-    for other in list(_joining.values()):
-        if other != stream:
-            stream.wait_event(other.record_event())
-    _joining.clear()
-    if stream.stream_id:
-        _backward_streams[torch._C._autograd._get_sequence_nr() - 1] = stream
+def follow_autograd(event: int, number: int, action: int) -> None:
+    """Record an event of torch.autograd, let a stream wait for it, or release it."""
+    if action == 0:
+        _events[event] = Event()
+        _events[event].record(_streams[number])
+    elif action == 1 and event in _events:
+        _events[event].wait(_streams[number])
+    else:
+        _events.pop(event, None)
 
 
 def default_stream(device: Any = None) -> Stream:
@@ -225,7 +216,7 @@ def default_stream(device: Any = None) -> Stream:
 
 def set_stream(stream: Stream) -> None:
     """Let this thread's operators run on a stream."""
-    _local.stream = stream
+    guard.set_current_stream(stream.stream_id)
 
 
 @contextmanager
