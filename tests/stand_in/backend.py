@@ -1,0 +1,101 @@
+"""What torch and torchspore look for as `torch.spore`, and the registration of all of it."""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import torch
+from torch.utils import backend_registration
+
+from stand_in import guard, operators, pinned, streams
+from stand_in.counting import count_wait
+from stand_in.memory import NAME
+
+devices = 2
+
+
+class Module(backend_registration._DummyBackendModule):
+    """What torch looks for as `torch.spore`."""
+
+    @property
+    def default_generators(self) -> list[torch.Generator]:
+        """Random numbers come from the host's generator."""
+        return [torch.default_generator] * devices
+
+    def device_count(self) -> int:
+        return devices
+
+    def get_amp_supported_dtype(self) -> list[torch.dtype]:
+        return [torch.float16, torch.bfloat16]
+
+    Stream, Event = streams.Stream, streams.Event
+    current_stream, default_stream = staticmethod(streams.current_stream), staticmethod(streams.default_stream)
+    set_stream, stream = staticmethod(streams.set_stream), staticmethod(streams.stream)
+
+    def synchronize(self, device: Any = None) -> None:
+        synchronize(device)
+
+
+class _KindOfGenerator(type(torch.Generator)):
+    """Makes torch's generators instances of the class below."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, _torch_generator)
+
+
+_torch_generator = torch.Generator
+
+
+class Generator(torch.Generator, metaclass=_KindOfGenerator):
+    """torch's generator; one for the device is one of the host, whose numbers the device's operators draw."""
+
+    def __new__(cls, device: Any = "cpu") -> Generator:
+        kind = torch.device(device)
+        return super().__new__(cls, torch.device("cpu") if kind.type == NAME else kind)
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait for all work of the device. Raises RuntimeError where a kernel has failed."""
+    count_wait("a synchronization")
+    streams.wait_for_all()
+    operators.raise_failure()
+
+
+_libraries: list[torch.library.Library] = []
+"""Registrations are valid as long as these objects live."""
+
+
+def register() -> Module:
+    """Register the device in torch and return its module."""
+    guard.register()
+    guard.follow_events(streams.follow_autograd)
+    module = Module()
+    backend_registration._setup_privateuseone_for_python_backend(NAME, backend_module=module)
+    fallback, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
+    _libraries[:] = fallback, aten
+    fallback.fallback(operators.run, "PrivateUse1")
+    for name, kernel in (
+        ("convolution_overrideable", operators.convolution), ("convolution_backward_overrideable", operators.convolution_backward),
+        ("resize_", operators.resize), ("set_.source_Storage_storage_offset", operators.set_storage),
+        ("_to_copy", operators.to_copy), ("record_stream", operators.record_stream), ("smooth_l1_loss", operators.smooth_l1_loss),
+    ):
+        aten.impl(name, kernel, "PrivateUse1")
+    for key in ("Conjugate", "Negative"):
+        # Without this, torch resolves a conjugate before the copy by a copy of the conjugate, without end.
+        aten.impl("_copy_from", torch.library.fallthrough_kernel, key)
+    pinned.register()
+    torch.accelerator.synchronize = synchronize
+    torch.Generator = Generator
+    return module
+
+
+def begin() -> None:
+    """Register the device, and let torchspore use it as its GPU, for the rest of the process."""
+    module = register()
+
+    from torchspore.engine import device
+
+    count = device.count
+    device._TYPES["GPU"] = NAME
+    device.count = lambda target: devices if target == "GPU" else count(target)
+    device._machine = dataclasses.replace(device._machine, backend=lambda target: module)
