@@ -4,9 +4,8 @@
     tools/host_reads.py            prints the list
     tools/host_reads.py --check    fails where a call has no reason in tools/host_reads.json, or a reason has no call
 
-On an accelerator such a call makes Python wait for the device, or moves memory. The list is made from the source, so it also names calls
-whose tensor lies on the host in any case; the reason then says so. The stand-in accelerator counts what a program really waits for
-(tests/stand_in).
+On an accelerator such a call makes Python wait for the device, or moves memory. The list comes from the source, so it also names calls
+whose tensor is always on the host; the reason then says so. The stand-in accelerator (tests/stand_in) counts the waits of a program.
 """
 from __future__ import annotations
 
@@ -57,7 +56,7 @@ REASONS = {
     "number": "torch's operator takes this parameter as a number of the host.",
     "loop": "A loop runs until its result is stable; each round asks whether it is.",
     "literal": "It makes a Tensor of numbers that the program or the operator wrote, once for each call.",
-    "host value": "The value lies on the host already.",
+    "host value": "The value is on the host already.",
     "once": "It runs when a graph is captured, loaded or compared, or when a net is built: not in a step.",
     "exchange": "Processes agree on something before a run; the exchange is not part of a step.",
     "move": "It is the move to the host or the device that the program or a switch asks for.",
@@ -75,7 +74,7 @@ class Call:
 
     @property
     def key(self) -> str:
-        """What the table knows it by; a line would change with every edit above it."""
+        """The key in the table. It has no line number: that changes with every edit above it."""
         return f"{self.file}::{self.function}::{self.text}"
 
 
@@ -106,7 +105,7 @@ class _Finder(ast.NodeVisitor):
 
 
 def is_host_read(node: ast.Call) -> bool:
-    """Whether a call reads values on the host or creates a tensor there, as far as its text shows."""
+    """Return whether a call reads values on the host or creates a tensor there, as far as its text shows."""
     function = node.func
     if isinstance(function, ast.Name):
         return function.id in CONVERSIONS and len(node.args) == 1 and _reduces(node.args[0])
@@ -121,7 +120,7 @@ def is_host_read(node: ast.Call) -> bool:
 
 
 def _reduces(node: ast.expr) -> bool:
-    """Whether an expression is a torch call or a reduction such as `(x > 0).any()`."""
+    """Return whether an expression is a torch call or a reduction such as `(x > 0).any()`."""
     if isinstance(node, ast.UnaryOp):
         return _reduces(node.operand)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
@@ -131,7 +130,7 @@ def _reduces(node: ast.expr) -> bool:
 
 
 def calls() -> Iterator[Call]:
-    """Gives the calls of all hot files, in the order of their files and lines."""
+    """Yield the calls of all hot files, in the order of their files and lines."""
     for path in sorted(SOURCE.rglob("*.py")):
         file = path.relative_to(SOURCE).as_posix()
         is_cold = any(file == cold or file.startswith(f"{cold}/") for cold in COLD)
@@ -143,7 +142,7 @@ def calls() -> Iterator[Call]:
 
 
 def problems(table: dict[str, str]) -> list[str]:
-    """Gives what is wrong: calls without a reason, reasons that are unknown or have no call."""
+    """Return the problems: calls without a reason, reasons that are unknown or have no call."""
     listed = list(calls())
     keys = {call.key for call in listed}
     expected = ", ".join(REASONS)
@@ -155,7 +154,7 @@ def problems(table: dict[str, str]) -> list[str]:
 
 
 def main() -> int:
-    """Prints the list, or what is wrong with it; gives 1 where something is."""
+    """Print the list, or its problems; return 1 if there are problems."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="fail where a call has no reason or a reason has no call")
     options = parser.parse_args()

@@ -94,8 +94,10 @@ def begin() -> None:
     module = register()
 
     from torchspore.engine import device
+    from torchspore.engine.hardware import gpu_kinds
 
+    gpu_kinds.device_type, gpu_kinds.module = lambda: NAME, lambda: module
+    gpu_kinds.NAMES[NAME], gpu_kinds.TOOLS[NAME] = "a stand-in accelerator", "tests/stand_in"
     count = device.count
-    device._TYPES["GPU"] = NAME
     device.count = lambda target: devices if target == "GPU" else count(target)
     device._machine = dataclasses.replace(device._machine, backend=lambda target: module)

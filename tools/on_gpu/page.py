@@ -29,19 +29,19 @@ CPU and on the stand-in accelerator.
 def summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Gives what the page shows of a result file: the machine, counts of each stage, what did not pass, reasons of skips, measurements."""
     machine: dict[str, Any] = next((line.get("values", {}) for line in lines if line["stage"] == results.MACHINE), {})
-    found: dict[str, Any] = {"machine": machine, "stages": {}}
+    report: dict[str, Any] = {"machine": machine, "stages": {}}
     for stage in STAGES:
         checks = [line for line in lines if line["stage"] == stage.letter]
         if not checks:
             continue
-        found["stages"][stage.letter] = {
+        report["stages"][stage.letter] = {
             "counts": dict(Counter(line["outcome"] for line in checks)),
             "failures": [{"check": line["check"], "outcome": line["outcome"], "detail": _short(line)}
                          for line in checks if line["outcome"] not in (results.PASSED, results.SKIPPED)],
             "skips": dict(Counter(_short(line) for line in checks if line["outcome"] == results.SKIPPED)),
             "measurements": [line["values"] for line in checks if "values" in line],
         }
-    return found
+    return report
 
 
 def _short(line: dict[str, Any]) -> str:
@@ -63,13 +63,13 @@ def _counts(numbers: dict[str, int]) -> str:
 
 def publish(file: Path) -> None:
     """Writes docs/gpu.json and docs/gpu.md from a result file. Raises SystemExit for a dry run, which shows nothing about a GPU."""
-    found = summary(results.read(file))
-    if found["machine"].get("dry") or not found["machine"].get("card"):
+    report = summary(results.read(file))
+    if report["machine"].get("dry") or not report["machine"].get("card"):
         raise SystemExit(f"{file}: this is no run on a GPU. Expected a results.jsonl that tools/on_gpu.sh wrote on a machine with one.")
     # A copy of the working tree that travelled to the GPU machine has no commit; this checkout is what it was copied from.
-    found["machine"]["commit"] = found["machine"].get("commit") or _commit()
-    SUMMARY.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    PAGE.write_text(render(found), encoding="utf-8")
+    report["machine"]["commit"] = report["machine"].get("commit") or _commit()
+    SUMMARY.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(render(report), encoding="utf-8")
 
 
 def _commit() -> str:
@@ -81,16 +81,16 @@ def page() -> str:
     return render(json.loads(SUMMARY.read_text(encoding="utf-8")) if SUMMARY.exists() else None)
 
 
-def render(found: dict[str, Any] | None) -> str:
+def render(report: dict[str, Any] | None) -> str:
     """Gives the page of a summary, or of no run."""
     lines = [HEAD.rstrip()]
-    lines += _machine(found["machine"]) if found else [NEVER.rstrip()]
+    lines += _machine(report["machine"]) if report else [NEVER.rstrip()]
     lines += ["", "## Stages", "", "| stage | what it checks | seconds at most | result |", "|---|---|---:|---|"]
-    ran = found["stages"] if found else {}
+    by_letter = report["stages"] if report else {}
     for stage in STAGES:
-        outcome = _counts(ran[stage.letter]["counts"]) if stage.letter in ran else "not run"
+        outcome = _counts(by_letter[stage.letter]["counts"]) if stage.letter in by_letter else "not run"
         lines.append(f"| {stage.letter} | {stage.title} | {stage.seconds:.0f} | {outcome} |")
-    lines += _failures(ran) + _skips(ran) + _measurements(ran)
+    lines += _failures(by_letter) + _skips(by_letter) + _measurements(by_letter)
     return "\n".join(lines) + "\n"
 
 
@@ -104,19 +104,19 @@ def _machine(machine: dict[str, Any]) -> list[str]:
             ", ".join(shown) + "."]
 
 
-def _failures(ran: dict[str, Any]) -> list[str]:
+def _failures(by_letter: dict[str, Any]) -> list[str]:
     rows = [f"| {letter} | `{failure['check']}` | {failure['outcome']} | {_cell(failure['detail'])} |"
-            for letter, stage in ran.items() for failure in stage["failures"]]
+            for letter, stage in by_letter.items() for failure in stage["failures"]]
     return ["", "## What did not pass", "", "| stage | check | outcome | error |", "|---|---|---|---|", *rows] if rows else []
 
 
-def _skips(ran: dict[str, Any]) -> list[str]:
-    rows = [f"| {letter} | {number} | {_cell(reason)} |" for letter, stage in ran.items() for reason, number in stage["skips"].items()]
+def _skips(by_letter: dict[str, Any]) -> list[str]:
+    rows = [f"| {letter} | {number} | {_cell(reason)} |" for letter, stage in by_letter.items() for reason, number in stage["skips"].items()]
     return ["", "## What was skipped", "", "| stage | checks | reason |", "|---|---:|---|", *rows] if rows else []
 
 
-def _measurements(ran: dict[str, Any]) -> list[str]:
-    nets = [values for stage in ran.values() for values in stage["measurements"]]
+def _measurements(by_letter: dict[str, Any]) -> list[str]:
+    nets = [values for stage in by_letter.values() for values in stage["measurements"]]
     lines = ["", "## Speed", "", "Contenders take turns in one process; a ratio is to torch eager in the same turn. A share is that of the",
              "fastest product of two matrices of the same dtype. Waits are synchronizations with the host in one step."] if nets else []
     for net in nets:
