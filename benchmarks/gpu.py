@@ -82,11 +82,9 @@ def main() -> None:
     unknown = [name for name in selected if name not in names]
     if unknown:
         raise SystemExit(f"--nets {unknown[0]}: expected some of {', '.join(names)}")
-    if options.device == "GPU" and not torch.cuda.is_available():
-        raise SystemExit("--device GPU: this machine has none that torch can use; `torchspore doctor` says why")
-    device, dtype = torch.device("cuda" if options.device == "GPU" else "cpu"), getattr(torch, options.dtype)
+    device, dtype = _device(options.device), getattr(torch, options.dtype)
     peak = peak_speed(device, dtype, options.tf32, 256 if options.tiny else 8192)
-    card = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
+    card = "CPU" if device.type == "cpu" else torch.get_device_module(device).get_device_name(0)
     print(f"{card}, torch {torch.__version__}, {options.dtype}{' with TF32' if options.tf32 else ''}: {peak / 1e12:.3f} TFLOP/s at most")
     for net in NETS:
         for kind in ("", INFERENCE):
@@ -95,9 +93,20 @@ def main() -> None:
                 measure(Workload(net, bool(kind), device, dtype, sizes, input_sizes), peak, options)
 
 
+def _device(target: str) -> torch.device:
+    """torch's device of a `device_target`. Raises SystemExit where this machine has none."""
+    if target == "CPU":
+        return torch.device("cpu")
+    if target == "Ascend":
+        importlib.import_module("torch_npu")
+    if not torch.accelerator.is_available():
+        raise SystemExit(f"--device {target}: this machine has none that torch can use; `torchspore doctor` says why")
+    return torch.device(torch.accelerator.current_accelerator())
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--device", default="GPU", choices=("GPU", "CPU"))
+    parser.add_argument("--device", default="GPU", choices=("GPU", "Ascend", "CPU"))
     parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16", "float16"), help="that of products and convolutions")
     parser.add_argument("--tf32", action="store_true", help="lets float32 be rounded to TF32, on both sides")
     parser.add_argument("--compile", action="store_true", help="measures torch.compile too")

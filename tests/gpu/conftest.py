@@ -1,12 +1,19 @@
-"""Programs for the tests on a GPU. Each runs in a process of its own: limits, devices and algorithms hold for a process."""
+"""Programs for the tests on an accelerator. Each has a process to itself: limits, devices and algorithms hold for a process.
+
+The programs name the GPU. TESTS_DEVICE=Ascend runs them on an Ascend device instead.
+"""
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from running import USES_STAND_IN, Run
+
+TARGET = os.environ.get("TESTS_DEVICE", "GPU")
 
 HEAD = """
 import json, sys, numpy as np, torch, mindspore as ms
@@ -29,6 +36,22 @@ def batches(count):
 
 
 @pytest.fixture
+def run(run: Callable[..., Run]) -> Callable[..., Run]:
+    """Runs `python -m torchspore ARGUMENTS` in an empty folder, with TARGET where a program names the GPU."""
+
+    def call(*arguments: Any) -> Run:
+        return run(*(re.sub(r"""(["'])GPU\1""", rf"\1{TARGET}\1", text) if isinstance(text, str) else text for text in arguments))
+
+    return call
+
+
+@pytest.fixture
+def device() -> str:
+    """The name of the first device in messages and in `Tensor.device`."""
+    return "spore:0" if USES_STAND_IN else f"{TARGET}:0"
+
+
+@pytest.fixture
 def run_program(run: Callable[..., Run]) -> Callable[[str], Any]:
     """Runs a program after HEAD and gives what it put into `results`."""
 
@@ -42,6 +65,6 @@ def run_program(run: Callable[..., Run]) -> Callable[[str], Any]:
 
 @pytest.fixture
 def cuda() -> None:
-    """Skips a test that calls CUDA itself, where the stand-in accelerator is the GPU."""
-    if USES_STAND_IN:
-        pytest.skip("needs CUDA: the stand-in accelerator has none")
+    """Skips a test that calls CUDA itself on an accelerator without it."""
+    if USES_STAND_IN or TARGET != "GPU":
+        pytest.skip(f"needs CUDA: {'the stand-in accelerator' if USES_STAND_IN else TARGET} has none")

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from running import USES_STAND_IN
 
 pytestmark = pytest.mark.gpu
 
@@ -44,8 +43,8 @@ except TypeError as error:
 """
 
 
-def test_moves_and_a_late_change_of_the_device(run_program: Callable[[str], Any]) -> None:
-    results, device = run_program(MOVES), "spore:0" if USES_STAND_IN else "GPU:0"
+def test_moves_and_a_late_change_of_the_device(run_program: Callable[[str], Any], device: str) -> None:
+    results = run_program(MOVES)
     assert results["devices"] == [device, "CPU", device, device] and results["equal"] and "too late" in results["late"]
 
 

@@ -10,8 +10,8 @@ from parity import case as parity
 
 # `PARITY=nn_conv,elementwise pytest tests/parity/test_cases.py` looks at these files only.
 CHOSEN = {name for name in os.environ.get("PARITY", "").split(",") if name}
-# `TESTS_TOLERANCE=GPU` compares by the tolerances of an accelerator; tools/on_gpu.sh sets it.
-ON_ACCELERATOR = os.environ.get("TESTS_TOLERANCE") == "GPU"
+# `TESTS_TOLERANCE=accelerator` compares by the tolerances of an accelerator; tools/on_gpu.sh sets it.
+ON_ACCELERATOR = os.environ.get("TESTS_TOLERANCE") == "accelerator"
 FILES = sorted(path for path in parity.CASES.glob("*.py") if not CHOSEN or path.stem in CHOSEN)
 
 

@@ -33,11 +33,11 @@ def main() -> int:
         files = jobs.Files(folder / "results.jsonl", Path(work))
         files.results.unlink(missing_ok=True)
         _install_packages(files.work)
-        if not _describe_machine(files.results, options.dry):
-            print("tools/on_gpu.sh: torch sees no GPU here. Run it on a machine with one, or add --dry.", file=sys.stderr)
+        if not _describe_machine(files.results, options.device, options.dry):
+            print(f"tools/on_gpu.sh: torch sees no {options.device} here. Run it on a machine with one, or add --dry.", file=sys.stderr)
             return 2
         chosen = [stage for stage in stages.STAGES if stage.letter in options.stages]
-        run_stages(chosen, stages.Machine(options.dry, options.processes), files, options.minutes * 60)
+        run_stages(chosen, stages.Machine(options.dry, options.processes, options.device), files, options.minutes * 60)
         with tarfile.open(folder / "logs.tar.gz", "w:gz") as archive:
             for log in sorted(files.work.glob("*.log")):
                 archive.add(log, log.name)
@@ -74,6 +74,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "output/gpu")), help="the folder of the results")
     parser.add_argument("--minutes", type=float, help=f"the time of all stages together ({MINUTES:.0f}; 15 in a dry run)")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="how many processes run at a time")
+    parser.add_argument("--device", choices=("GPU", "Ascend"), default="GPU", help="the device_target of all stages")
     parser.add_argument("--dry", action="store_true", help="a sample of each stage on the CPU and the stand-in accelerator")
     parser.add_argument("--fetch", action="store_true", help="download packages into .wheels for a machine without a network")
     parser.add_argument("--publish", type=Path, metavar="FILE", help="write docs/gpu.json and docs/gpu.md from a results.jsonl")
@@ -97,9 +98,9 @@ def _install_packages(work: Path) -> None:
         os.environ["PYTHONPATH"] = f"{target}{os.pathsep}{os.environ['PYTHONPATH']}"
 
 
-def _describe_machine(file: Path, is_dry: bool) -> bool:
+def _describe_machine(file: Path, device: str, is_dry: bool) -> bool:
     """Writes the first line of the results. Gives whether the stages can run: a dry run can anywhere."""
-    ended = subprocess.run([sys.executable, "-m", "on_gpu.machine"], capture_output=True, text=True)
+    ended = subprocess.run([sys.executable, "-m", "on_gpu.machine", device], capture_output=True, text=True)
     if ended.returncode:
         results.append(file, results.MACHINE, "machine", results.FAILED, detail=ended.stderr)
         return is_dry

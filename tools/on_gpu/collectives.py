@@ -8,7 +8,7 @@ from mindspore.communication import get_group_size, get_rank, init
 
 device = sys.argv[1]
 ms.set_context(device_target=device)
-init("nccl" if device == "GPU" else "mccl")
+init({"GPU": "nccl", "Ascend": "hccl"}.get(device, "mccl"))
 ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.DATA_PARALLEL, gradients_mean=True)
 x = ms.Tensor(np.arange(4, dtype=np.float32))
 assert (get_rank(), get_group_size()) == (0, 1)

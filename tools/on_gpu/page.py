@@ -111,7 +111,8 @@ def _failures(by_letter: dict[str, Any]) -> list[str]:
 
 
 def _skips(by_letter: dict[str, Any]) -> list[str]:
-    rows = [f"| {letter} | {number} | {_cell(reason)} |" for letter, stage in by_letter.items() for reason, number in stage["skips"].items()]
+    rows = [f"| {letter} | {number} | {_cell(reason)} |"
+            for letter, stage in by_letter.items() for reason, number in stage["skips"].items()]
     return ["", "## What was skipped", "", "| stage | checks | reason |", "|---|---:|---|", *rows] if rows else []
 
 

@@ -26,11 +26,13 @@ class Machine:
 
     is_dry: bool
     processes: int
+    device: str = "GPU"
+    """The `device_target` of the run: GPU or Ascend."""
 
     @property
     def tests(self) -> dict[str, str]:
         """The environment of tests: which device programs use, whatever they ask for."""
-        return {"TESTS_STAND_IN": "1", "OMP_NUM_THREADS": "1"} if self.is_dry else {"TESTS_DEVICE": "GPU", "OMP_NUM_THREADS": "1"}
+        return {"TESTS_STAND_IN": "1", "OMP_NUM_THREADS": "1"} if self.is_dry else {"TESTS_DEVICE": self.device, "OMP_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ def parity(machine: Machine) -> list[Job]:
 
 
 def _parity(machine: Machine, files: Sequence[Path], name: str, shard: str, *words: str) -> Job:
-    environment = {**machine.tests, "TESTS_TOLERANCE": "GPU", **({} if machine.is_dry else {"TORCHSPORE_DEVICE": "GPU"}),
+    environment = {**machine.tests, "TESTS_TOLERANCE": "accelerator",
+                   **({} if machine.is_dry else {"TORCHSPORE_DEVICE": machine.device}),
                    "TORCHSPORE_FORCE_CONV_ALLOW_TF32": "False"}
     if files:
         environment["PARITY"] = ",".join(file.stem for file in files)
@@ -88,7 +91,7 @@ def _balanced(files: Sequence[Path], count: int) -> list[list[Path]]:
 
 def programs(machine: Machine) -> list[Job]:
     """Generated programs in both modes, and whole programs with recorded losses; a dry run has three of each, on the CPU."""
-    environment = {"OMP_NUM_THREADS": "1"} if machine.is_dry else {**machine.tests, "TORCHSPORE_DEVICE": "GPU"}
+    environment = {"OMP_NUM_THREADS": "1"} if machine.is_dry else {**machine.tests, "TORCHSPORE_DEVICE": machine.device}
     count = 1 if machine.is_dry else 8
     shards = 3 * GENERATED // 8 if machine.is_dry else count * GENERATED // PAIRS
     file = "tests/unit/graph/control/test_programs.py"
@@ -108,7 +111,7 @@ def programs(machine: Machine) -> list[Job]:
 def benchmarks(machine: Machine) -> list[Job]:
     """benchmarks/gpu.py for each net: first the contenders that start at once, then those that compile."""
     tiny = ("--device", "CPU", "--tiny", "--rounds", "2", "--seconds", "0.05")
-    options = tiny if machine.is_dry else ("--rounds", "5", "--seconds", "0.5")
+    options = tiny if machine.is_dry else ("--device", machine.device, "--rounds", "5", "--seconds", "0.5")
     nets = NETS[:2] if machine.is_dry else NETS
     command = (sys.executable, "benchmarks/gpu.py", *options, "--dtype", "bfloat16")
     at_once = [Job("f", net, command=(*command, "--nets", net, "--levels", "O0"), appends=True) for net in nets]
@@ -119,8 +122,8 @@ def benchmarks(machine: Machine) -> list[Job]:
 
 
 def workers(machine: Machine) -> list[Job]:
-    """`torchspore workers` with one process: NCCL on a GPU, gloo in a dry run."""
-    device = "CPU" if machine.is_dry else "GPU"
+    """`torchspore workers` with one process: NCCL on a GPU, HCCL on Ascend, gloo in a dry run."""
+    device = "CPU" if machine.is_dry else machine.device
     program = str(ROOT / "tools/on_gpu/collectives.py")
     return [Job("g", "workers -n 1", command=(sys.executable, "-m", "torchspore", "workers", "-n", "1", program, device))]
 
