@@ -1,13 +1,14 @@
 """Runs the tests with other versions of Python, torch and NumPy, and with and without the optional extras.
 
     tools/versions.py --list                      the combinations, and which results each of them has
-    tools/versions.py --run oldest                all tests of one combination, in four parts; a part with a result of this commit is left out
+    tools/versions.py --run oldest                all tests of one combination, in four parts; parts with a result of this commit are left
     tools/versions.py --run oldest --parts 2/4    one part
     tools/versions.py --run oldest --sample       a sample: a shard of the tests, and the files that depend most on Python and torch
     tools/versions.py --all [--sample]            every combination, one after the other
 
-Each combination gets a virtual environment of its own in .versions/, which is deleted at the end (`--keep` leaves it): a CUDA build of torch
-takes 5 to 7 GB. The tests run in a work tree of the last commit, so that files may be edited meanwhile; what is not committed is not tested.
+Each combination gets a virtual environment of its own in .versions/, which is deleted at the end (`--keep` leaves it): a CUDA build of
+torch takes 5 to 7 GB. The tests run in a work tree of the last commit: files may be edited meanwhile, and changes without a commit are
+not tested.
 The results go to docs/reference/versions.json after each part, so that an interrupted run loses one part at most, and from there to
 docs/reference/versions.md. pip's own configuration is set aside (PIP_CONFIG_FILE), because it may limit torch to the versions that one
 machine offers; the environment variables of pip act. An interpreter is looked for in the folder of pyenv, in the folder .versions/pythonX.Y
