@@ -41,7 +41,7 @@ import generate_versions  # noqa: E402  (the path is set just above)
 WORK = ROOT / ".versions"
 PARTS = ("1/4", "2/4", "3/4", "4/4")
 SAMPLE = "sample"
-SAMPLE_SHARD = "1/12"
+SAMPLE_SHARD = "1/24"
 SAMPLE_FILES = ("tests/null", "tests/unit/context/test_effects.py", "tests/unit/context/test_explain.py", "tests/scripts/test_alias.py",
                 "tests/unit/graph/breaks", "tests/unit/graph/test_capture.py", "tests/unit/graph/test_python_values.py",
                 "tests/unit/graph/test_passes.py", "tests/unit/graph/test_levels.py", "tests/unit/graph/test_dynamic_shapes.py",
