@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 # Real MindSpore for `make parity`. It wants NumPy 1 and Python 3.11 at most.
 ORACLE ?= .oracle/bin/python
 
-.PHONY: demo test test-all check bench size parity generate setup browser
+.PHONY: demo test test-all versions-sample check bench size parity generate setup browser
 
 setup: $(READY)
 
@@ -37,6 +37,11 @@ test: $(READY) browser
 SHARD ?= 1/1
 test-all: $(READY) browser
 	$(BIN)/python -m pytest -q -n 2 --shard $(SHARD)
+
+# The oldest and the newest combination of Python, torch and NumPy, a sample of the tests each: docs/reference/versions.md.
+versions-sample: $(READY)
+	test -x .versions/python3.14/usr/bin/python3.14 || command -v python3.14 >/dev/null || tools/debian_python.sh 3.14 .versions/python3.14
+	$(BIN)/python tools/versions.py --run oldest --run newest --sample
 
 check: $(READY)
 	@! git grep -nE '^(<<<<<<<|>>>>>>>) '

@@ -8,12 +8,14 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import running
 
 import torchspore
+from torchspore.cli.doctor import EXTRAS
 
 torchspore.install()
 
@@ -108,6 +110,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.nodeid in SLOW:
             item.add_marker(pytest.mark.slow)
+        for package in (name for mark in item.iter_markers("needs") for name in mark.args if find_spec(name) is None):
+            item.add_marker(pytest.mark.skip(reason=f"needs {package}: {EXTRAS[package][1]}"))
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if not marked:
         return

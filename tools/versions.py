@@ -1,13 +1,14 @@
 """Runs the tests with other versions of Python, torch and NumPy, and with and without the optional extras.
 
     tools/versions.py --list                      the combinations, and which results each of them has
-    tools/versions.py --run oldest                all tests of one combination, in four parts; a part that has a result is left out
+    tools/versions.py --run oldest                all tests of one combination, in four parts; parts with a result of this commit are left
     tools/versions.py --run oldest --parts 2/4    one part
     tools/versions.py --run oldest --sample       a sample: a shard of the tests, and the files that depend most on Python and torch
     tools/versions.py --all [--sample]            every combination, one after the other
 
-Each combination gets a virtual environment in .versions/, which is deleted at the end (`--keep` leaves it): a CUDA build of torch takes 5
-to 7 GB. The tests run in a work tree of the last commit, so that files may be edited meanwhile; what is not committed is not tested.
+Each combination gets a virtual environment of its own in .versions/, which is deleted at the end (`--keep` leaves it): a CUDA build of
+torch takes 5 to 7 GB. The tests run in a work tree of the last commit: files may be edited meanwhile, and changes without a commit are
+not tested.
 The results go to docs/reference/versions.json after each part, so that an interrupted run loses one part at most, and from there to
 docs/reference/versions.md. pip's own configuration is set aside (PIP_CONFIG_FILE), because it may limit torch to the versions that one
 machine offers; the environment variables of pip act. An interpreter is looked for in the folder of pyenv, in the folder .versions/pythonX.Y
@@ -40,7 +41,7 @@ import generate_versions  # noqa: E402  (the path is set just above)
 WORK = ROOT / ".versions"
 PARTS = ("1/4", "2/4", "3/4", "4/4")
 SAMPLE = "sample"
-SAMPLE_SHARD = "1/12"
+SAMPLE_SHARD = "1/24"
 SAMPLE_FILES = ("tests/null", "tests/unit/context/test_effects.py", "tests/unit/context/test_explain.py", "tests/scripts/test_alias.py",
                 "tests/unit/graph/breaks", "tests/unit/graph/test_capture.py", "tests/unit/graph/test_python_values.py",
                 "tests/unit/graph/test_passes.py", "tests/unit/graph/test_levels.py", "tests/unit/graph/test_dynamic_shapes.py",

@@ -190,4 +190,5 @@ def _difference(expected: Any, found: Any, rtol: float, atol: float) -> str | No
     one_is_nan = numpy.isnan(found) != numpy.isnan(expected)
     distance = numpy.where(one_is_nan, numpy.inf, numpy.nan_to_num(distance, nan=0.0))
     worst = numpy.unravel_index(int(distance.argmax()), distance.shape)
-    return f"at {tuple(int(index) for index in worst)}: {expected[worst]!r} expected, {found[worst]!r} found"
+    texts = [f"{value.dtype}({value!s})" for value in (expected[worst], found[worst])]       # NumPy 1 and 2 have two forms of repr
+    return f"at {tuple(int(index) for index in worst)}: {texts[0]} expected, {texts[1]} found"

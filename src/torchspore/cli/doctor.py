@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 RIGHT, WRONG, LEFT_OUT = "✓", "✗", "-"
-_EXTRAS = {
+EXTRAS = {
     "tensorboardX": ("TensorBoard's files of SummaryRecord (curves.html needs nothing)", "pip install 'torchspore[summary]'"),
     "onnx": ("mindspore.export to ONNX", "pip install 'torchspore[export]'"),
     "cryptography": ("encrypted checkpoints", "pip install 'torchspore[encryption]'"),
     "sentencepiece": ("SentencePieceTokenizer", "pip install 'torchspore[text]'"),
     "av": ("videos", "pip install 'torchspore[video]'"),
 }
+"""What the package of each optional extra is for, and how to install the extra."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def findings() -> Iterator[Finding]:
     yield _compiler()
     yield from _folders()
     yield _workers()
-    for name, (use, command) in _EXTRAS.items():
+    for name, (use, command) in EXTRAS.items():
         yield Finding(RIGHT, name) if find_spec(name) is not None else Finding(LEFT_OUT, name, f"not installed; {use}", command)
 
 

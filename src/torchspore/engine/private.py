@@ -21,7 +21,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx._lazy_graph_module import _LazyGraphModule as graph_module
 from torch.fx._lazy_graph_module import _use_lazy_graph_module as lazy_graphs
 from torch.fx.experimental import proxy_tensor as _proxy_tensor
-from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, make_fx, track_tensor_tree
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, track_tensor_tree
 from torch.utils._python_dispatch import _disable_current_modes as without_modes
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack as modes_of_now
 from torch.utils._python_dispatch import _pop_mode as pop_mode
@@ -167,6 +167,11 @@ def at_end_of_backward(act: Callable[[], None]) -> None:
 def next_sequence_number() -> int:
     """The number that the next node of the backward pass will have."""
     return torch.autograd._get_sequence_nr()  # type: ignore[attr-defined]
+
+
+def make_fx(function: Callable[..., Any], decomposition_table: Any = None, **options: Any) -> Callable[..., torch.fx.GraphModule]:
+    """torch's `make_fx`, whose graphs keep each `detach`: without a table torch 2.15 writes `alias`, which lets a further gradient pass."""
+    return _proxy_tensor.make_fx(function, decomposition_table={} if decomposition_table is None else decomposition_table, **options)
 
 
 def proxy_of(t: torch.Tensor, tracer: Any) -> torch.fx.Proxy:

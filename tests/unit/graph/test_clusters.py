@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from torch.fx.experimental.proxy_tensor import make_fx
 
 from torchspore.engine.graph.backend import eager_codegen, fusion, measuring
 from torchspore.engine.graph.fx.aliasing import writes
 from torchspore.engine.graph.passes.cleanup import drop_dead
 from torchspore.engine.graph.passes.clusters import clusters, put_in, taken_out
 from torchspore.engine.graph.passes.folding import fold_norms, hoist
+from torchspore.engine.private import make_fx
 
 
 def traced(function: Callable[..., Any], *inputs: torch.Tensor) -> torch.fx.GraphModule:

@@ -6,11 +6,12 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from running import Run
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parents[2] / "src" / "torchspore"
-RECORD = json.loads((HERE / "torch_npu.json").read_text(encoding="utf-8"))
+RECORDS = json.loads((HERE / "torch_npu.json").read_text(encoding="utf-8"))
 FAKE = {"PYTHONPATH": str(HERE / "fake")}
 
 CONFIGURED = """
@@ -78,9 +79,10 @@ for place, fit in (("npu", True), ("cpu", False)):
 """
 
 
-def test_ascend_config_becomes_calls_of_torch_npu(run: Callable[..., Run], tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [min(RECORDS), max(RECORDS)])
+def test_ascend_config_becomes_calls_of_torch_npu(run: Callable[..., Run], tmp_path: Path, version: str) -> None:
     (tmp_path / "configured.py").write_text(CONFIGURED)
-    ran = run("run", "configured.py", extra=FAKE)
+    ran = run("run", "configured.py", extra={**FAKE, "RECORDED_TORCH_NPU": version})
     assert ran.out.splitlines() == [
         "[('set_option', {'option': {'ACL_PRECISION_MODE': 'allow_fp32_to_fp16'}}), ('set_compile_mode', {'jit_compile': True}), "
         "('matmul.allow_hf32', {'value': True}), ('conv.allow_hf32', {'value': False}), "
@@ -109,7 +111,12 @@ def test_the_graph_engine_gets_the_options(run: Callable[..., Run], tmp_path: Pa
     ], ran.err
 
 
-def test_every_name_that_is_called_is_in_the_record() -> None:
+def test_there_is_a_record_for_each_supported_version_of_torch() -> None:
+    assert [version.rpartition(".post")[0] or version for version in RECORDS] == ["2.11.0", "2.12.0", "2.13.0", "2.14.0"]
+
+
+@pytest.mark.parametrize("version", RECORDS)
+def test_every_name_that_is_called_is_in_the_record(version: str) -> None:
     called = set()
     for path in SOURCES.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -118,5 +125,5 @@ def test_every_name_that_is_called_is_in_the_record() -> None:
                 if function in ("npu", "device.npu"):
                     called.add(node.attr)
     assert {"set_option", "set_compile_mode", "matmul", "conv", "device_count", "set_op_timeout_ms"} <= called
-    assert called <= set(RECORD["npu"])
-    assert {"get_npu_backend", "CompilerConfig"} <= set(RECORD["torchair"])
+    assert called <= set(RECORDS[version]["npu"])
+    assert {"get_npu_backend", "CompilerConfig"} <= set(RECORDS[version]["torchair"])

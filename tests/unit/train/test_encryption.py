@@ -10,6 +10,7 @@ import pytest
 from mindspore import nn
 from mindspore.train import CheckpointConfig
 
+pytestmark = pytest.mark.needs("cryptography")
 KEY = b"0123456789abcdef"
 WRITTEN = {
     "AES-GCM": (

@@ -60,6 +60,7 @@ def test_a_mindir_file_gives_the_same_numbers(mode: int, tmp_path: Path, name: s
     assert {p.name for p in net.get_parameters()} <= {p.name for p in cell.get_parameters()}
 
 
+@pytest.mark.needs("onnx")
 @pytest.mark.parametrize("name", NETS)
 def test_an_onnx_file_gives_the_same_numbers_in_onnxruntime(tmp_path: Path, name: str) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
@@ -72,6 +73,7 @@ def test_an_onnx_file_gives_the_same_numbers_in_onnxruntime(tmp_path: Path, name
         np.testing.assert_allclose(one, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.needs("onnx")
 def test_an_onnx_file_has_the_names_that_are_given(tmp_path: Path) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     net, x = nn.Dense(3, 2), Tensor(np.array([[1.0, 2.0, 3.0]], np.float32))
@@ -99,6 +101,7 @@ def test_an_onnx_file_has_the_names_that_are_given(tmp_path: Path) -> None:
     assert not (tmp_path / "refused.onnx").exists()
 
 
+@pytest.mark.needs("onnx")
 def test_a_net_in_training_is_exported_as_such_but_for_onnx(tmp_path: Path) -> None:
     net = images().set_train()
     ms.export(net, Tensor(X), file_name=str(tmp_path / "net"), file_format="MINDIR")
@@ -127,6 +130,7 @@ def test_parameters_can_be_given(tmp_path: Path) -> None:
         nn.GraphCell(ms.load(str(tmp_path / "net")), {"scale": Tensor([0.0], ms.float32)})
 
 
+@pytest.mark.needs("cryptography")
 def test_an_encrypted_file(tmp_path: Path) -> None:
     net = images()
     ms.export(net, Tensor(X), file_name=str(tmp_path / "net"), file_format="MINDIR", enc_key=b"k" * 32, enc_mode="AES-CBC")

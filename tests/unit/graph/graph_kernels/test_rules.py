@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch.fx.experimental.proxy_tensor import make_fx
 
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.backend import eager_codegen, measuring
@@ -17,6 +16,7 @@ from torchspore.engine.graph.passes.algebra import RULES, simplified
 from torchspore.engine.graph.passes.cleanup import drop_dead
 from torchspore.engine.graph.passes.common_subexpressions import common_subexpressions
 from torchspore.engine.graph.settings import Flags
+from torchspore.engine.private import make_fx
 from torchspore.names.kernels import EXPRESSIONS, OPERATORS, operator_name
 
 X, Y = torch.randn(4, 4), torch.randn(4, 4)
