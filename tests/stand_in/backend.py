@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -93,8 +94,11 @@ def begin() -> None:
     """Register the device, and let torchspore use it as its GPU, for the rest of the process."""
     module = register()
 
+    from torchspore.base import frames
     from torchspore.engine import device
 
+    # The lines of this package stand for torch's kernels. They are no lines of the program in messages.
+    frames._verdicts.update((str(file), False) for file in Path(__file__).parent.glob("*.py"))
     count = device.count
     device._TYPES["GPU"] = NAME
     device.count = lambda target: devices if target == "GPU" else count(target)

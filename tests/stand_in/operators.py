@@ -72,8 +72,8 @@ def compute(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any])
     def to_host(value: Any) -> Any:
         if not is_on_device(value):
             return value
-        # An empty result tensor will be resized, and memory that a tensor of another device owns can not be resized.
-        is_empty_result = id(value) in results_of_caller and not value.numel()
+        # A result without memory will be resized, and memory that a tensor of another device owns can not be resized.
+        is_empty_result = id(value) in results_of_caller and not value.untyped_storage().nbytes()
         values = torch.empty(0, dtype=value.dtype) if is_empty_result else pairs.host(value)
         operands[id(values)] = value, values
         return values
