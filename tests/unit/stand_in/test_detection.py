@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import running
-
 from stand_in import guard
 
 TESTS = Path(__file__).parents[2]

@@ -5,12 +5,12 @@ The table of networks, optimizers and options is in programs/training_steps.py. 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 import running
-
 from stand_in import guard
 
 TESTS = Path(__file__).parents[2]
@@ -18,6 +18,8 @@ PROGRAM = Path(__file__).with_name("programs") / "training_steps.py"
 pytestmark = pytest.mark.skipif(bool(guard.why_not()), reason=guard.why_not() or "it can be built")
 READS_OVERFLOW = ("TrainOneStepWithLossScaleCell",)
 """Rows that read once in each step, on the host, whether to leave the update out."""
+DRAWS = ("Dropout", "gpt", "bert")
+"""Rows with Dropout: the masks of a GPU are other ones than those of the CPU."""
 
 
 def run(mode: int, device: str, *names: str) -> dict[str, dict[str, Any]]:
@@ -36,7 +38,9 @@ def check(mode: int, *names: str) -> None:
         for step, events in zip(row["steps"], row["events"]):
             assert step.pop("operators") > 20, name
             assert step == expected, (name, events)
-        assert row["losses"] == pytest.approx(on_host[name]["losses"], rel=1e-5), name
+        assert all(math.isfinite(loss) for loss in row["losses"]), name
+        if not any(word in name for word in DRAWS):
+            assert row["losses"] == pytest.approx(on_host[name]["losses"], rel=1e-5), name
         assert not any(step.get("operators") for step in on_host[name]["steps"]), name
 
 

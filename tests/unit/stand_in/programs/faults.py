@@ -12,10 +12,10 @@ torchspore.install()
 
 import mindspore as ms
 import numpy as np
+import stand_in
 import torch
 from mindspore import Tensor, hal, nn, ops
 
-import stand_in
 from torchspore.engine import device_streams
 
 stand_in.begin()
