@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils import backend_registration
 
-from stand_in import guard, operators, pinned, streams
+from stand_in import guard, memory, operators, pinned, recurrent, streams
 from stand_in.counting import count_wait
 from stand_in.memory import NAME
 
@@ -31,6 +33,27 @@ class Module(backend_registration._DummyBackendModule):
     Stream, Event = streams.Stream, streams.Event
     current_stream, default_stream = staticmethod(streams.current_stream), staticmethod(streams.default_stream)
     set_stream, stream = staticmethod(streams.set_stream), staticmethod(streams.stream)
+
+    def get_rng_state(self, device: Any = None) -> torch.Tensor:
+        return torch.get_rng_state()
+
+    def set_rng_state(self, state: torch.Tensor, device: Any = None) -> None:
+        torch.set_rng_state(state)
+
+    def memory_stats(self, device: Any = None) -> dict[str, int]:
+        """Return how many bytes tensors hold, under the names of torch.cuda."""
+        held, peak = memory.held.now, memory.held.peak
+        return {"allocated_bytes.all.current": held, "allocated_bytes.all.peak": peak,
+                "reserved_bytes.all.current": held, "reserved_bytes.all.peak": peak}
+
+    def memory_allocated(self, device: Any = None) -> int:
+        return memory.held.now
+
+    def reset_peak_memory_stats(self, device: Any = None) -> None:
+        memory.held.peak = memory.held.now
+
+    def empty_cache(self) -> None:
+        """Memory that no tensor holds is given back at once."""
 
     def synchronize(self, device: Any = None) -> None:
         synchronize(device)
@@ -77,7 +100,9 @@ def register() -> Module:
     for name, kernel in (
         ("convolution_overrideable", operators.convolution), ("convolution_backward_overrideable", operators.convolution_backward),
         ("resize_", operators.resize), ("set_.source_Storage_storage_offset", operators.set_storage),
-        ("_to_copy", operators.to_copy), ("record_stream", operators.record_stream), ("smooth_l1_loss", operators.smooth_l1_loss),
+        ("_to_copy", operators.to_copy), ("record_stream", operators.record_stream), *recurrent.KERNELS.items(),
+        *((operator._schema.name.removeprefix("aten::") + f".{operator._overloadname}".removesuffix(".default"),
+           partial(operators.run, operator)) for operator in operators.DIRECT),
     ):
         aten.impl(name, kernel, "PrivateUse1")
     for key in ("Conjugate", "Negative"):
@@ -93,11 +118,14 @@ def begin() -> None:
     """Register the device, and let torchspore use it as its GPU, for the rest of the process."""
     module = register()
 
+    from torchspore.base import frames
     from torchspore.engine import device
     from torchspore.engine.hardware import gpu_kinds
 
     gpu_kinds.device_type, gpu_kinds.module = lambda: NAME, lambda: module
     gpu_kinds.NAMES[NAME], gpu_kinds.TOOLS[NAME] = "a stand-in accelerator", "tests/stand_in"
+    # The lines of this package stand for torch's kernels. They are no lines of the program in messages.
+    frames._verdicts.update((str(file), False) for file in Path(__file__).parent.glob("*.py"))
     count = device.count
     device.count = lambda target: devices if target == "GPU" else count(target)
     device._machine = dataclasses.replace(device._machine, backend=lambda target: module)

@@ -5,11 +5,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from torchspore.base.frames import is_ours, is_users
-
-_PACKAGE = str(Path(__file__).parent) + "/"
 
 counts: Counter[str] = Counter()
 """`operators` that ran on the device, `to_device` and `to_host` transfers, and `waits`: reads of values, blocking transfers,
@@ -38,7 +35,7 @@ def describe_caller() -> str:
         file = frame.f_code.co_filename
         if is_ours(file) and not places:
             places.append(f"{file}:{frame.f_lineno}")
-        elif is_users(file) and not file.startswith(_PACKAGE):
+        elif is_users(file):
             places.append(f"{file}:{frame.f_lineno}")
             break
         if frame.f_back is None:

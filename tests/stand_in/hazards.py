@@ -31,6 +31,13 @@ class Access:
     readers: dict[int, tuple[Line, int, str]] = field(default_factory=dict)
     recorded: set[int] = field(default_factory=set)
     """Streams that were named by `record_stream`."""
+    is_of_host: bool = False
+    """Whether it is pinned memory of the host, whose allocator notes the streams of copies by itself."""
+
+    @property
+    def is_being_written(self) -> bool:
+        """Whether queued work has still to write it."""
+        return self.writer is not None and self.writer[0].ran < self.writer[1]
 
 
 _accesses: dict[int, Access] = {}
@@ -41,6 +48,7 @@ def access_of(storage: torch.UntypedStorage, line: Line | None = None, host: tor
     access = _accesses.get(storage._cdata)
     if access is None:
         access = _accesses[storage._cdata] = Access(line or streams.default_stream().line, host)
+        access.is_of_host = storage.device.type == "cpu"
         weakref.finalize(storage, _release, storage._cdata, access).atexit = False
     return access
 
@@ -78,6 +86,8 @@ def _is_before(work: tuple[Line, int, str], line: Line) -> bool:
 
 def _release(key: int, access: Access) -> None:
     _accesses.pop(key, None)
+    if access.is_of_host:
+        return
     for work in (*access.readers.values(), *([] if access.writer is None else [access.writer])):
         if work[0].number not in access.recorded and not _is_before(work, access.allocated_on):
             faults.append(f"memory of stream {access.allocated_on.number} is released while {work[2]} may still use it on stream "

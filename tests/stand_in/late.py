@@ -50,8 +50,7 @@ def copy(target: torch.Tensor, source: torch.Tensor, blocks: bool) -> torch.Tens
     """Queue a copy. The host's memory is read at once, except pinned memory, which is read when the copy runs."""
     with streams.lock:
         stream = streams.current_stream()
-        operands = [value for value in (target, source) if is_on_device(value)]
-        written_ids = {id(target)} if is_on_device(target) else set()
+        operands = [value for value in (target, source) if is_on_device(value) or (not blocks and pinned.is_pinned(value))]
         values = _host(source) if is_on_device(source) else source
         place = _host(target) if is_on_device(target) else target
         if not is_on_device(source):
@@ -61,18 +60,19 @@ def copy(target: torch.Tensor, source: torch.Tensor, blocks: bool) -> torch.Tens
                 _poison(target)
             work = _below_autograd(lambda: place.copy_(values))
         number = stream.line.launch(work)
-        _note_use("copy_", stream.line, number, operands, written_ids, None)
+        _note_use("copy_", stream.line, number, operands, {id(target)}, None)
         if blocks:
             streams.wait_for_line(stream.line)
     return target
 
 
 def _copy_from_host(place: torch.Tensor, source: torch.Tensor, reads_late: bool) -> Callable[[], None]:
-    """Return the work of a copy from the host. It reports a source that was written between the call and the copy."""
+    """Return the work of a copy from the host. It reports a source that Python writes between the call and the copy."""
     snapshot = source.detach().clone()
+    is_comparable = reads_late and not hazards.access_of(source.untyped_storage()).is_being_written
 
     def work() -> None:
-        if reads_late and not torch.equal(source.detach().nan_to_num(), snapshot.nan_to_num()):
+        if is_comparable and not torch.equal(source.detach().nan_to_num(), snapshot.nan_to_num()):
             hazards.faults.append("pinned memory of the host was overwritten before its copy to the device was complete")
         place.copy_(source if reads_late else snapshot)
 

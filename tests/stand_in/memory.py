@@ -7,6 +7,8 @@ and no table of addresses is needed.
 from __future__ import annotations
 
 import ctypes
+import weakref
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,6 +20,21 @@ _HOST_KERNELS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 _set = torch.ops.aten.set_.source_Storage_storage_offset
 _header = ctypes.pythonapi.PyCapsule_GetPointer
 _header.restype, _header.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+@dataclass
+class Held:
+    """The bytes that storages of the device hold, now and at most."""
+
+    now: int = 0
+    peak: int = 0
+
+    def add(self, size: int) -> None:
+        self.now += size
+        self.peak = max(self.peak, self.now)
+
+
+held = Held()
 
 
 def is_on_device(value: Any) -> bool:
@@ -85,6 +102,8 @@ class Pairs:
         if known is None:
             flat = view_of_host(storage, torch.uint8, 0, (storage.nbytes(),), (1,))
             known = _import(flat, _DEVICE_KIND, self.index).untyped_storage()
+            held.add(storage.nbytes())
+            weakref.finalize(known, held.add, -storage.nbytes()).atexit = False
             self._connect(storage, known)
         tensor = view_of_device(known, values.dtype, values.storage_offset(), values.shape, values.stride())
         tensor = tensor.conj() if values.is_conj() else tensor

@@ -23,6 +23,11 @@ _WAITING = {
 """Operators that need values on the host before Python goes on: numbers, shapes that depend on values, checks of results."""
 _METADATA = {_aten.as_strided.default, _aten.view.default, _aten._reshape_alias.default, _aten.view.dtype}
 """Operators that read no values: torch's own kernels for the host run on the device's tensor itself."""
+DIRECT = (
+    _aten.smooth_l1_loss.default, _aten.kaiser_window.default, _aten.kaiser_window.periodic, _aten.kaiser_window.beta,
+)
+"""Operators that torch builds of others for devices, in ways that only its own devices can follow; here the host's kernel runs."""
+_HALF = (torch.float16, torch.bfloat16)
 _HOST_KERNELS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 
 
@@ -72,9 +77,9 @@ def compute(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any])
     def to_host(value: Any) -> Any:
         if not is_on_device(value):
             return value
-        # An empty result tensor will be resized, and memory that a tensor of another device owns can not be resized.
-        is_empty_result = id(value) in results_of_caller and not value.numel()
-        values = torch.empty(0, dtype=value.dtype) if is_empty_result else pairs.host(value)
+        # A result without memory will be resized, and memory that a tensor of another device owns can not be resized.
+        is_empty_result = id(value) in results_of_caller and not value.untyped_storage().nbytes()
+        values = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype) if is_empty_result else pairs.host(value)
         operands[id(values)] = value, values
         return values
 
@@ -147,18 +152,19 @@ def record_stream(tensor: torch.Tensor, stream: torch.Stream) -> None:
 
 
 def convolution(x: torch.Tensor, weight: torch.Tensor, *options: Any) -> Any:
-    """Run a convolution; torch asks other devices for this one under a name of their own."""
+    """Run a convolution; torch asks other devices for this one under a name of their own. Half precision is added up in float32."""
+    if x.dtype in _HALF:
+        wide = [None if value is None else value.float() for value in (x, weight, options[0])]
+        return run(_aten.convolution.default, *wide, *options[1:]).to(x.dtype)
     return run(_aten.convolution.default, x, weight, *options)
 
 
 def convolution_backward(gradient: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, *options: Any) -> Any:
     """Run the gradient of a convolution."""
+    if x.dtype in _HALF:
+        results = run(_aten.convolution_backward.default, gradient.float(), x.float(), weight.float(), [weight.shape[0]], *options)
+        return tuple(None if result is None else result.to(x.dtype) for result in results)
     return run(_aten.convolution_backward.default, gradient, x, weight, [weight.shape[0]], *options)
-
-
-def smooth_l1_loss(*arguments: Any, **options: Any) -> Any:
-    """Run this loss as torch's kernels do; the variant for other devices resizes a result of theirs, and warns of it."""
-    return run(_aten.smooth_l1_loss.default, *arguments, **options)
 
 
 def set_storage(tensor: torch.Tensor, storage: torch.UntypedStorage, *layout: Any) -> torch.Tensor:

@@ -5,14 +5,18 @@ Apple's mps has one stream too, whose work is done later.
 """
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from torchspore.context import effects
 from torchspore.engine import device
 from torchspore.engine.hardware import devices
+from torchspore.engine.private import modes_of_now
 
 
 class _Here:
@@ -82,11 +86,51 @@ def default() -> Any:
     return own(device.current()) if own is not None else _first.get(device.current()) or current()
 
 
+class _StreamUses(TorchDispatchMode):
+    """Tells torch's allocator which memory the operators of a stream use, other than the default one.
+
+    torch gives released memory to the next tensor of the stream that it was allocated on. Programs for MindSpore do not name the other
+    streams that still use it. Inputs of an operator may come from any stream; results may go to the default one.
+    """
+
+    looks_on = True
+
+    def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
+        results = function(*arguments, **(keywords or {}))
+        if function is not torch.ops.aten.record_stream.default:
+            here = current()
+            first = default()
+            if here != first:
+                for t in tree_leaves((arguments, keywords)):
+                    _record(t, here)
+                for t in tree_leaves(results):
+                    _record(t, first)
+        return results
+
+
+def _record(value: Any, stream: Any) -> None:
+    # A tensor of a trace has a class of its own, and no memory.
+    if type(value) is torch.Tensor and value.device.type == stream.device.type:
+        value.record_stream(stream)
+
+
+_uses = threading.local()
+
+
 def choose(stream: Any) -> None:
     """Lets operators run on a stream."""
-    if not isinstance(stream, (_Here, _OnlyStream)):
-        current()
-        device.backend().set_stream(stream)
+    if isinstance(stream, (_Here, _OnlyStream)):
+        return
+    current()                                              # the first one is noted before another is chosen
+    device.backend().set_stream(stream)
+    mode = getattr(_uses, "mode", None)
+    if mode is None and stream != default():
+        _uses.mode = _StreamUses()
+        _uses.mode.__enter__()
+    elif mode is not None and stream == default() and next(iter(reversed(modes_of_now())), None) is mode:
+        # Where another mode was entered since, this one stays, and does nothing on the default stream.
+        del _uses.mode
+        mode.__exit__(None, None, None)
 
 
 def number(stream: Any) -> int:

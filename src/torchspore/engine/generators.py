@@ -64,6 +64,17 @@ def _global(device: torch.device) -> torch.Generator:
     return generator
 
 
+def unchanged() -> Any:
+    """A block that leaves torch's generators of the host and of the current device as they are.
+
+    Without devices, `fork_rng` begins to use all accelerators of the machine, and warns.
+    """
+    device = placing.current()
+    if device.type == "cpu":
+        return torch.random.fork_rng([])
+    return torch.random.fork_rng([device.index or 0], device_type=device.type)
+
+
 def seed_devices(seed: int) -> None:
     """Start the streams of all devices from `seed`."""
     global _seed

@@ -331,7 +331,7 @@ def kept_apart() -> Iterator[None]:
     """Run a block that leaves no mark in torch's generators and in the streams of operators: code that is tried or measured."""
     states = snapshot()
     try:
-        with torch.random.fork_rng():
+        with generators.unchanged():
             yield
     finally:
         restore(states)

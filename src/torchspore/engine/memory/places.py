@@ -233,10 +233,7 @@ class HostPiece:
 
     def __del__(self) -> None:
         self._host.fetching.discard(id(self))
-        # The host's memory is written and read by copies that may still be on their way.
-        self._out.synchronize()
-        if self._coming is not None:
-            self._coming[1].synchronize()
+        # Copies that are on their way use this memory on the stream of all later copies, which run behind them: Python need not wait.
         self._host.give(self._there)
 
 

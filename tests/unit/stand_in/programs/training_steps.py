@@ -15,9 +15,8 @@ torchspore.install()
 
 import mindspore as ms
 import numpy as np
-from mindspore import Tensor, amp, nn, ops
-
 import stand_in
+from mindspore import Tensor, amp, nn, ops
 
 rng = np.random.RandomState(0)
 
@@ -166,7 +165,7 @@ def scaled_cell(net: nn.Cell, optimizer: nn.Cell) -> Step:
 
 ROWS, PICTURES, TEXTS = (lambda: (floats(4, 8), integers(10, 4))), (lambda: (floats(2, 1, 16, 16), integers(10, 2))), (
     lambda: (integers(40, 2, 8), integers(40, 16)))
-SENTENCES = lambda: (integers(40, 2, 8), integers(10, 2))  # noqa: E731
+SENTENCES = lambda: (integers(40, 2, 8), integers(10, 2))
 TABLE: dict[str, tuple[Callable[[], nn.Cell], Callable[[nn.Cell], Step], Callable[[], tuple[Any, Any]]]] = {
     "mlp, Adam": (mlp, lambda net: cell(net, adam(net)), ROWS),
     "mlp, Momentum": (mlp, lambda net: cell(net, momentum(net)), ROWS),

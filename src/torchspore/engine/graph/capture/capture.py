@@ -190,7 +190,7 @@ class Capture(Frame):
             raise Refusal("makes a Tensor of NumPy arrays that are computed in the call", kind=Kind.MAKES_TENSOR)
         with without_modes():
             t = make(data)
-            number = t.item() if type(data) in (bool, int, float) and t.numel() == 1 else None
+            number = _number_in(data, t) if type(data) in (bool, int, float) and t.numel() == 1 else None
         made = self._lifted_values(lambda: t)
         if number is not None:
             self._written_down[id(made)] = (made, made._version, number)
@@ -405,6 +405,13 @@ def _needs_values(reason: str, kind: Kind, line: str | None = None) -> Refusal:
 
 def _has_array(data: Any) -> bool:
     return any(isinstance(leaf, np.ndarray) for leaf in tree.leaves(data))
+
+
+def _number_in(data: bool | int | float, t: torch.Tensor) -> Any:
+    """The number in `t`, which was made of `data`; where a device holds `t`, the host computes it, and does not wait for the device."""
+    if t.device.type == "cpu" or (type(data) is int and not -(2**63) <= data < 2**63):
+        return t.item()
+    return torch.tensor(data, dtype=torch.float64 if type(data) is float else None).to(t.dtype).item()
 
 
 def _as_refusal(error: BaseException) -> BaseException:

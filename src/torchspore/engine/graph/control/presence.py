@@ -19,6 +19,9 @@ from torchspore.engine.graph.fx.control_flow import RECORDS, Flag, as_tensor
 @torch.library.custom_op("torchspore::gate", mutates_args=())
 def gate(flag: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
     """`gradient` where `flag` is true, else zeros, and no gradient of a higher order."""
+    if flag.device.type == "cpu" and gradient.device.type != "cpu":
+        # The host knows the flag. Its way to the device would be a transfer that the device waits for.
+        return gradient.clone() if flag.item() else torch.zeros_like(gradient)
     return torch.where(flag.to(gradient.device), gradient, torch.zeros_like(gradient))
 
 
