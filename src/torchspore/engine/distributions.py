@@ -21,6 +21,7 @@ _BLOCK = 1 << 14
 """Numbers per piece of work, so that the arrays stay in the second-level cache."""
 
 _LARGEST_BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
+_LARGEST_DOUBLE_BELOW_ONE = np.nextafter(1.0, 0.0)
 
 
 # ---- minstd_rand0: x * 16807 modulo 2**31 - 1
@@ -149,6 +150,17 @@ def standard_laplace(state: int, count: int) -> tuple[Array, int]:
     return (-np.copysign(1.0, numbers) * magnitudes).astype(np.float32), state
 
 
+def minstd_fractions64(state: int, count: int) -> tuple[Array, int]:
+    """`count` float64 numbers from 0 to 1 (excluded), each of two states."""
+    values = np.empty(count)
+    for start in range(0, count, _BLOCK // 2):
+        states = minstd_block(state, 2 * min(_BLOCK // 2, count - start))
+        numbers = (states - np.uint64(1)).astype(np.float64).reshape(-1, 2)
+        values[start:start + len(numbers)] = (numbers[:, 0] + numbers[:, 1] * float(MODULUS - 1)) / float(MODULUS - 1)**2
+        state = int(states[-1])
+    return np.minimum(values, _LARGEST_DOUBLE_BELOW_ONE, out=values), state
+
+
 # ---- the C library's logarithm of float32 numbers
 
 
@@ -225,6 +237,42 @@ def _keep(generator: np.random.MT19937, state: int) -> None:
     _generators[state] = generator
 
 
+class MersenneNumbers:
+    """float64 numbers from 0 to 1 (excluded), each of two words, for draws that see only afterwards how many numbers they used."""
+
+    def __init__(self, state: int) -> None:
+        self._state, self._used = state, 0
+        self._generator = _generator_at(state)
+        self._block_start: Any = self._generator.state
+        self._numbers, self._position = np.empty(0), 0
+
+    def ahead(self, count: int) -> Array:
+        """The next `count` numbers, which `advance` passes."""
+        if self._position + count > self._numbers.size:
+            self._rewind()
+            words = _words(self._generator, 2 * max(count, 1024))
+            self._numbers = np.minimum(words.view("<u8").astype(np.float64) * 2.0**-64, _LARGEST_DOUBLE_BELOW_ONE)
+        return self._numbers[self._position:self._position + count]
+
+    def advance(self, count: int) -> None:
+        """Go on by `count` numbers, at most as many as `ahead` gave."""
+        self._position += count
+        self._used += count
+
+    def end(self) -> int:
+        """The state after the numbers that were passed. Nothing can be drawn afterwards."""
+        self._rewind()
+        state = self._state + 2 * self._used * _WORD
+        _keep(self._generator, state)
+        return state
+
+    def _rewind(self) -> None:
+        """Set the generator to the word after the last number that was passed."""
+        self._generator.state = self._block_start
+        self._generator.random_raw(2 * self._position, False)
+        self._block_start, self._numbers, self._position = self._generator.state, np.empty(0), 0
+
+
 def uniform_real(state: int, count: int) -> tuple[Array, int]:
     """`count` float32 numbers from 0 to 1, each of two words."""
     values = np.empty(count, np.float32)
@@ -260,12 +308,17 @@ def uniform_int(state: int, count: int, low: float, high: float) -> tuple[Array,
 # ---- the order of std::shuffle
 
 
-def _limited(word: Callable[[], int], span: int) -> Callable[[int], int]:
+def limited(word: Callable[[], int], span: int) -> Callable[[int], int]:
     """A function that draws an int below its argument from words below `span`, as `std::uniform_int_distribution` does."""
 
     def below(width: int) -> int:
         if width == span:
             return word()
+        if width > span:
+            while True:
+                drawn = below((width - 1) // span + 1) * span + word()
+                if drawn < width:
+                    return drawn
         scale = (span - 1) // width
         limit = width * scale
         drawn = word()
@@ -274,6 +327,22 @@ def _limited(word: Callable[[], int], span: int) -> Callable[[int], int]:
         return drawn // scale
 
     return below
+
+
+class MinstdWords:
+    """The next number of `minstd_rand0` below `MODULUS` - 1 at each call; `state` is that of the generator."""
+
+    def __init__(self, state: int, block: int) -> None:
+        """`block` says how many numbers are computed at once."""
+        self.state = state
+        self._block = min(max(block, 16), _BLOCK)
+        self._states: list[int] = []
+
+    def __call__(self) -> int:
+        if not self._states:
+            self._states = minstd_block(self.state, self._block)[::-1].tolist()
+        self.state = self._states.pop()
+        return self.state - 1
 
 
 def _shuffled(count: int, below: Callable[[int], int], span: int) -> Array:
@@ -301,17 +370,8 @@ def _shuffled(count: int, below: Callable[[int], int], span: int) -> Array:
 
 def minstd_order(state: int, count: int) -> tuple[Array, int]:
     """The ints below `count` in random order, int64, by `minstd_rand0`."""
-    numbers: list[int] = []
-    last = state
-
-    def word() -> int:
-        nonlocal last
-        if not numbers:
-            numbers.extend(reversed(minstd_block(last, min(_BLOCK, max(count, 16))).tolist()))
-        last = numbers.pop()
-        return last - 1
-
-    return _shuffled(count, _limited(word, MODULUS - 1), MODULUS - 1), last
+    word = MinstdWords(state, count)
+    return _shuffled(count, limited(word, MODULUS - 1), MODULUS - 1), word.state
 
 
 def order_of_true(state: int, mask: Array, count: int) -> tuple[Array, int]:
@@ -336,7 +396,7 @@ def mt_order(state: int, count: int) -> tuple[Array, int]:
         drawn += 1
         return numbers.pop()
 
-    return _shuffled(count, _limited(word, _WORD), _WORD), state + drawn * _WORD
+    return _shuffled(count, limited(word, _WORD), _WORD), state + drawn * _WORD
 
 
 # ---- Philox with the two seeds as they are

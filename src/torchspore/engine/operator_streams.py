@@ -5,9 +5,9 @@ Each operator of MindSpore's has a generator of its own. It is seeded from two n
 call to call, separately for each shape of the input. A function takes new seeds at each call. A program without a seed takes the state from
 MindSpore's torch generator instead.
 
-A graph holds the operators `torchspore::keep_mask`, `torchspore::draw` and `torchspore::draw_order` with the number of a stream in
-`_streams`, so that each run draws on. The graph keeps these streams alive. A primitive that `construct` creates has a new generator at
-each call in PyNative. In a graph its generator continues from call to call, as MindSpore's does.
+A graph holds the operators `torchspore::keep_mask`, `torchspore::draw`, `torchspore::draw_order` and `torchspore::draw_by` with the number
+of a stream in `_streams`, so that each run draws on. The graph keeps these streams alive. A primitive that `construct` creates has a new
+generator at each call in PyNative. In a graph its generator continues from call to call, as MindSpore's does.
 """
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ import numpy as np
 import torch
 
 from torchspore.engine import distributions, generators, philox, random
+from torchspore.engine.candidate_draws import expected_counts as expected_counts_of
 from torchspore.engine.defining import define
 from torchspore.engine.distributions import DRAWS, MERSENNE, MODULUS, keep_mask
+from torchspore.engine.parameter_draws import PARAMETER_DRAWS
 from torchspore.engine.tensor import frame
 
 States = dict[tuple[tuple[int, ...], str], int]
@@ -37,6 +39,9 @@ _lock = threading.Lock()
 _streams: weakref.WeakValueDictionary[int, OperatorStream] = weakref.WeakValueDictionary()
 _functions: dict[tuple[str, int | None], OperatorStream] = {}
 _count = 0
+
+_MOST_STATES = 4096
+"""How many generators a stream with parameters in Tensors holds, those that drew last: that of Gamma has one for each value of alpha."""
 
 
 class OperatorStream:
@@ -72,13 +77,38 @@ class OperatorStream:
         """`count` flat indexes (int64) of true elements of `mask` in random order, -1 where there are fewer, and the state before."""
         return self._next(tuple(mask.shape), "mask", lambda state: distributions.order_of_true(state, mask.numpy(), count), first_state)
 
+    def draw_by(
+        self, kind: str, key: str, parameters: list[np.ndarray[Any, Any]], shape: tuple[int, ...], options: list[float],
+    ) -> tuple[np.ndarray[Any, Any], int]:
+        """Values of a kind in `PARAMETER_DRAWS` with parameters in arrays, and the state of the generator before.
+
+        The generator continues from call to call, separately for each `shape`, `key` and what the kind looks at in the parameters.
+        """
+        how = PARAMETER_DRAWS[kind]
+        label = shape, f"{kind} {key} {how.key(parameters)}"
+        with _lock:
+            seeds = how.seeds(parameters) if how.seeds else self.seeds or self._function_seeds()
+            continues = self.seeds is not None and any(seeds)
+            if not any(seeds):
+                seeds = _state_without_seed(), 0
+            start = how.start(self.states.get(label, 0) if continues else 0, seeds)
+            values, end = how.draw(start, parameters, shape, options)
+            if continues:
+                self.states.pop(label, None)
+                self.states[label] = end
+                if len(self.states) > _MOST_STATES:
+                    del self.states[next(iter(self.states))]
+        return values, start
+
+    def _function_seeds(self) -> tuple[int, int]:
+        return random.graph_seeds((random.get_seed() or 0) if self._op_seed is None else self._op_seed, self._kernel_name)
+
     def _next(
         self, shape: tuple[int, ...], key: str, draw: Callable[[int], Any], first: Callable[[tuple[int, int]], int],
     ) -> tuple[np.ndarray[Any, Any], int]:
         with _lock:
             if self.seeds is None:
-                op_seed = (random.get_seed() or 0) if self._op_seed is None else self._op_seed
-                seeds = random.graph_seeds(op_seed, self._kernel_name)
+                seeds = self._function_seeds()
                 start = first(seeds) if any(seeds) else _state_without_seed()
                 return draw(start)[0], start
             start = self.states.get((shape, key), 0) or first(self.seeds)
@@ -179,8 +209,10 @@ def _form_of_draw_again(state: torch.Tensor, kind: str, shape: list[Any], number
 
 
 def _dtype_of(kind: str) -> torch.dtype:
-    return {np.float32: torch.float32, np.int32: torch.int32, np.int64: torch.int64, np.float64: torch.float64}[DRAWS[kind][1]]
+    return _TORCH_DTYPES[DRAWS[kind][1]]
 
+
+_TORCH_DTYPES = {np.float32: torch.float32, np.int32: torch.int32, np.int64: torch.int64, np.float64: torch.float64}
 
 _STATE_UNIT = 1 << 62
 """A state takes two int64 numbers in a Tensor: that of `mt19937` has more than 64 bits after many draws."""
@@ -218,10 +250,58 @@ DRAW_ORDER_AGAIN = define(
 )
 """The indexes that were drawn from a state."""
 
-NAMING_STREAMS = frozenset({KEEP_MASK, DRAW, DRAW_ORDER})
+
+def _draw_by(
+    stream: int, kind: str, key: str, parameters: list[torch.Tensor], shape: list[int], options: list[float],
+) -> tuple[torch.Tensor, torch.Tensor]:
+    arrays = [parameter.numpy() for parameter in parameters]
+    values, start = _stream(stream).draw_by(kind, key, arrays, tuple(map(int, shape)), options)
+    return torch.from_numpy(np.ascontiguousarray(values)), _as_pieces(start)
+
+
+def _form_of_draw_by(
+    stream: int, kind: str, key: str, parameters: list[torch.Tensor], shape: list[Any], options: list[float],
+) -> tuple[torch.Tensor, torch.Tensor]:
+    return _values_of_draw_by(kind, parameters, shape), torch.empty([_PIECES], dtype=torch.int64)
+
+
+def _values_of_draw_by(kind: str, parameters: list[torch.Tensor], shape: list[Any]) -> torch.Tensor:
+    how = PARAMETER_DRAWS[kind]
+    dtype = parameters[0].dtype if how.dtype is None else _TORCH_DTYPES[how.dtype]
+    return torch.empty(how.form(parameters[0].shape, shape), dtype=dtype)
+
+
+def _draw_by_again(
+    state: torch.Tensor, kind: str, parameters: list[torch.Tensor], shape: list[int], options: list[float],
+) -> torch.Tensor:
+    start = sum(piece << _PIECE_BITS * place for place, piece in enumerate(state.tolist()))
+    values = PARAMETER_DRAWS[kind].draw(start, [parameter.numpy() for parameter in parameters], tuple(map(int, shape)), options)[0]
+    return torch.from_numpy(np.ascontiguousarray(values))
+
+
+def _as_pieces(state: int) -> torch.Tensor:
+    """A state of up to 310 bits as int64 numbers, the lowest bits first."""
+    return torch.tensor([state >> _PIECE_BITS * place & (1 << _PIECE_BITS) - 1 for place in range(_PIECES)], dtype=torch.int64)
+
+
+_PIECE_BITS, _PIECES = 62, 5
+
+DRAW_BY = define(
+    "draw_by(int stream, str kind, str key, Tensor[] parameters, SymInt[] shape, float[] options) -> (Tensor, Tensor)", _draw_by,
+    _form_of_draw_by, (torch.Tag.nondeterministic_seeded,),
+)
+"""Values of a kind with parameters in Tensors, and the state that they were drawn from."""
+
+DRAW_BY_AGAIN = define(
+    "draw_by_again(Tensor state, str kind, Tensor[] parameters, SymInt[] shape, float[] options) -> Tensor", _draw_by_again,
+    lambda state, kind, parameters, shape, options: _values_of_draw_by(kind, parameters, shape),
+)
+"""The values that were drawn from a state."""
+
+NAMING_STREAMS = frozenset({KEEP_MASK, DRAW, DRAW_ORDER, DRAW_BY})
 """The operators whose first argument is the number of a stream."""
 
-MOVABLE = frozenset({KEEP_MASK, KEEP_MASK_AGAIN, DRAW, DRAW_AGAIN, DRAW_ORDER, DRAW_ORDER_AGAIN})
+MOVABLE = frozenset({KEEP_MASK, KEEP_MASK_AGAIN, DRAW, DRAW_AGAIN, DRAW_ORDER, DRAW_ORDER_AGAIN, DRAW_BY, DRAW_BY_AGAIN})
 """The operators across which other operators of a graph may move."""
 
 
@@ -252,6 +332,34 @@ def order_of_true(stream: OperatorStream, mask: torch.Tensor, count: int) -> tor
         lambda: DRAW_ORDER(stream.number, mask, count), lambda state: DRAW_ORDER_AGAIN(state, mask, count),
     )[0]
     return order
+
+
+def drawn_by(
+    stream: OperatorStream, kind: str, parameters: Sequence[torch.Tensor], shape: Sequence[int], *options: float, key: str = "",
+) -> torch.Tensor:
+    """Values of a kind in `PARAMETER_DRAWS` on the CPU for parameters in Tensors, which lie there too and need no gradient."""
+    around, tensors = frame(), list(parameters)
+    if around is None:
+        arrays = [tensor.numpy() for tensor in tensors]
+        values = stream.draw_by(kind, key, arrays, tuple(map(int, shape)), list(options))[0]
+        return torch.from_numpy(np.ascontiguousarray(values))
+    around.keep_alive(stream)
+    values_in_graph: torch.Tensor = around.draw(
+        lambda: DRAW_BY(stream.number, kind, key, tensors, shape, list(options)),
+        lambda state: DRAW_BY_AGAIN(state, kind, tensors, shape, list(options)),
+    )[0]
+    return values_in_graph
+
+
+def _expected_counts(classes: torch.Tensor, tries: torch.Tensor, count: int, limit: int, is_log: bool) -> torch.Tensor:
+    return torch.from_numpy(expected_counts_of(classes.numpy(), int(tries), count, limit, is_log))
+
+
+expected_counts = define(
+    "expected_counts(Tensor classes, Tensor tries, int count, int limit, bool is_log) -> Tensor", _expected_counts,
+    lambda classes, tries, count, limit, is_log: classes.new_empty(classes.shape, dtype=torch.float32),
+)
+"""How often each class is expected among `count` classes below `limit` that took so many tries, float32."""
 
 
 def _philox_fractions(seed: int, offset: int, shape: list[int]) -> torch.Tensor:

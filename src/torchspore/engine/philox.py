@@ -41,8 +41,13 @@ def words(key: int, stream: int, first: int, count: int) -> Array:
 
     `key` and `stream` are 64-bit numbers: the key of the cipher and the high half of the counter.
     """
+    return words_at(key, stream, np.arange(first, first + count, dtype=np.uint64))
+
+
+def words_at(key: int, stream: int, counter: Array) -> Array:
+    """The four words of each counter of an array (uint64, shape (count,)): uint32 of shape (4 * count,)."""
+    count = counter.size
     out = np.empty((count, 4), np.uint32)
-    counter = np.arange(first, first + count, dtype=np.uint64)
     c0, c1 = counter & _LOW, counter >> _SHIFT
     c2, c3 = np.full(count, stream & 0xFFFFFFFF, np.uint64), np.full(count, stream >> 32 & 0xFFFFFFFF, np.uint64)
     k0, k1 = key & 0xFFFFFFFF, key >> 32 & 0xFFFFFFFF
@@ -289,3 +294,20 @@ def scramble(global_seed: int, operator_seed: int) -> list[int]:
         ]
         key = [(part + step) & 0xFFFFFFFF for part, step in zip(key, _KEY_STEPS)]
     return counter
+
+
+# ---- how far a generator with two seeds has drawn
+
+
+_LONG = 1 << 64
+
+
+def state_of(seeds: tuple[int, int], drawn: int) -> int:
+    """One int for the two seeds of a generator (64 bits each) and how far it has drawn."""
+    return seeds[0] % _LONG + seeds[1] % _LONG * _LONG + drawn * _LONG**2
+
+
+def parts_of(state: int) -> tuple[int, int, int]:
+    """The two seeds, and how far the generator has drawn."""
+    drawn, seeds = divmod(state, _LONG**2)
+    return seeds % _LONG, seeds // _LONG, drawn

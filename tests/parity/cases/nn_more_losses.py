@@ -136,6 +136,15 @@ def function(call):
     return {reduction: call(reduction).asnumpy() for reduction in ("mean", "sum", "none")}
 
 
+@case(graph=True, rtol=1e-5, over={"without_hits": True, "with_hits": False})
+def sampled_softmax(removes_hits):
+    loss = nn.SampledSoftmaxLoss(5, 40, 2, remove_accidental_hits=removes_hits, seed=7, reduction="none")
+    weights = ms.Tensor(np.linspace(-1, 1, 120).reshape(40, 3).astype(np.float32))
+    biases = ms.Tensor(np.linspace(-1, 1, 40).astype(np.float32))
+    labels, x = ms.Tensor(np.array([[1, 2], [30, 4]], np.int32)), ms.Tensor(np.array([[1, 2, 3], [-1, 0.5, 0]], np.float32))
+    return {f"loss_{number}": loss(weights, biases, labels, x).asnumpy() for number in range(3)}
+
+
 @case(rtol=1e-5)
 def counted_weights():
     return {"total": ops.NLLLoss("mean", 3)(ms.Tensor(X), ms.Tensor(CLASSES), ms.Tensor(CHANCES[0]))[1].asnumpy()}

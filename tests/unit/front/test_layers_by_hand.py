@@ -294,9 +294,12 @@ def test_sampled_softmax(mode: int) -> None:
             logits[row] @ weights[k] + biases[k] - np.log(e) for k, e in ((5, 0.1), (2, 0.2), (6, 0.3)) if k != label
         ]
         assert abs(float(found[row]) - (np.log(np.sum(np.exp(shown))) - shown[0])) < 1e-4
-    drawn = nn.SampledSoftmaxLoss(4, 5, seed=3)
-    equal = drawn(ops.ones((5, 3)), ops.zeros((5,)), Tensor([[0], [1]]), ops.ones((2, 3)))
+    drawn = nn.SampledSoftmaxLoss(4, 6, seed=3)
+    equal = drawn(ops.ones((6, 3)), ops.zeros((6,)), Tensor([[0], [1]]), ops.ones((2, 3)))
     same(equal, [np.log(5)] * 2)
+    too_few = nn.SampledSoftmaxLoss(4, 5, seed=3)                 # draws 0, 3, 4 and 2, of which 0 is the class of the first row
+    equal = too_few(ops.ones((5, 3)), ops.zeros((5,)), Tensor([[0], [1]]), ops.ones((2, 3)))
+    same(equal, [np.log(4), np.log(5)])
 
 
 def test_depthwise(mode: int) -> None:

@@ -8,6 +8,7 @@ from torchspore.mindspore.ops import (
     arithmetic,
     array,
     boxes,
+    candidate_samplers,
     collective,
     composite,
     conv,
@@ -20,6 +21,7 @@ from torchspore.mindspore.ops import (
     declare,
     deformable,
     diagonals,
+    distribution_draws,
     draws,
     dropouts,
     elementwise,
@@ -77,6 +79,7 @@ from torchspore.mindspore.ops import (
     statistics,
     structures,
     updates,
+    weighted_draws,
 )
 from torchspore.mindspore.ops.collective import ReduceOp
 from torchspore.mindspore.ops.composite import (

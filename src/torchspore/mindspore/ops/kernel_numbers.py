@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.engine import device, operator_streams
+from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.streams import Stream
 
 T = torch.Tensor
@@ -51,3 +52,34 @@ def of_primitive(source: Stream, kind: str, shape: Sequence[int], *numbers: floa
 def has_int_kernel(low: Any, high: Any) -> bool:
     """Whether MindSpore's kernel for ints can draw from this range."""
     return is_on_host() and -(2**31) <= low < high < 2**31
+
+
+def by_function(kernel_name: str, seed: Any, kind: str, parameters: Sequence[T], shape: Sequence[int]) -> T:
+    """Values of a kind in `parameter_draws.PARAMETER_DRAWS` for the function whose seeds are counted under `kernel_name`."""
+    source = operator_streams.of_function(kernel_name, checked_seed(seed))
+    return operator_streams.drawn_by(source, kind, [parameter.detach() for parameter in parameters], shape)
+
+
+def by_primitive(source: Stream, kind: str, parameters: Sequence[T], shape: Sequence[int], key: str) -> T | None:
+    """The same for a primitive with seeds; None where it has no seeds, or where it draws elsewhere than on the CPU.
+
+    Its generator goes on for each `shape` and `key`.
+    """
+    if source.operator is None or not is_on_host():
+        return None
+    return operator_streams.drawn_by(source.operator, kind, [parameter.detach() for parameter in parameters], shape, key=key)
+
+
+def by_stream(
+    source: operator_streams.OperatorStream | None, kind: str, parameters: Sequence[T], shape: Sequence[int], *options: float,
+    key: str = "",
+) -> T:
+    """The same for a kind whose parameters name the seeds; `source` is None for a function, which starts from its seeds at each call."""
+    source = operator_streams.of_function(kind, 0) if source is None else source
+    return operator_streams.drawn_by(source, kind, [parameter.detach() for parameter in parameters], shape, *options, key=key)
+
+
+def check_float(name: str, value: T) -> None:
+    """Raises TypeError for a Tensor of another dtype than MindSpore's kernels take: float16, float32 and float64."""
+    if value.dtype not in (torch.float16, torch.float32, torch.float64):
+        raise TypeError(f"{name} of {FROM_TORCH[value.dtype]}: expected Float16, Float32 or Float64.")

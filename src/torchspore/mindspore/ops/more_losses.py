@@ -6,7 +6,6 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine.generators import drawing
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.loss import class_indexes, constant_in, divergence, probability_loss, reduced, same_shapes
 
@@ -193,24 +192,6 @@ def _bce_with_logits(input: T, target: T, weight: T | None = None, posWeight: T 
     return F.binary_cross_entropy_with_logits(
         input, target, constant_in(weight), reduction=reduction, pos_weight=constant_in(posWeight),
     )
-
-
-@op()
-@drawing
-def _sampled_classes(labels: T, count: int, classes: int, seed: int, avoids_labels: bool) -> Any:
-    """`count` classes drawn evenly, different ones where there are enough, and the expected counts of the labels and of the drawn ones."""
-    chance = torch.ones(classes, device=labels.device)
-    if avoids_labels:
-        chance = chance.index_fill(0, labels.flatten().long(), 0.0)
-        chance = torch.where(chance.sum() > 0, chance, torch.ones_like(chance))
-    generator = None
-    if seed:
-        generator = torch.Generator(device=labels.device)
-        generator.manual_seed(seed)
-    many = count + (labels.numel() if avoids_labels else 0) > classes
-    drawn = torch.multinomial(chance, count, replacement=many, generator=generator)
-    expected = torch.full_like(chance, count / classes)
-    return drawn, expected[labels.long()], expected[drawn]
 
 
 @op()

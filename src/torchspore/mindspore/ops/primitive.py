@@ -295,7 +295,10 @@ def _announce_change(primitive: Any, key: str) -> None:
 
 
 def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ...]) -> type[Primitive]:
-    """Makes the class form of `function`: the parameters named in `init` are given to the constructor, the others to the call."""
+    """Makes the class form of `function`: the parameters named in `init` are given to the constructor, the others to the call.
+
+    Each primitive of a function with the parameter `operator_stream` gives it a stream of its own, for seeds that the call names.
+    """
     parameters = inspect.signature(function).parameters
     unknown = [parameter for parameter in init if parameter not in parameters]
     if unknown:
@@ -304,7 +307,7 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
     kinds = {p: parameters[p].annotation for p in init if parameters[p].annotation in _REFUSED}
     words = {p: said for (part, p), said in _WORDS.items() if p in kinds and part in name}
     limits = LIMITS.get(name, {})
-    called = [p for p in parameters if p not in init]
+    called = [p for p in parameters if p not in init and p != "operator_stream"]
     direct = list(parameters)[: len(called)] == called
 
     def check_argument(key: str, value: Any) -> Any:
@@ -334,6 +337,8 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
         self._arguments = {**bound.arguments, **arguments}
         self._frame_of_creation = None if frame() is None else id(frame())
         _start_stream(name, self._arguments)
+        if "operator_stream" in parameters:
+            self._arguments["operator_stream"] = OperatorStream((0, 0))
 
     def set_argument(primitive: Any, key: str, value: Any) -> None:
         argument = check_argument(key, value)

@@ -60,7 +60,7 @@ def noted(graph: torch.fx.Graph) -> Draws:
             states[node] = at
         elif node.target is swap_state:
             states[node], at = at, states[node.args[0]]
-        elif node.target in (operator_streams.KEEP_MASK, operator_streams.DRAW) and operator_streams.is_of_layer(node.args[0]):
+        elif node.target in operator_streams.NAMING_STREAMS and operator_streams.is_of_layer(node.args[0]):
             pass                                    # each layer has a stream of its own, in which no other stage draws
         elif _draws(node):
             text = _text(node)

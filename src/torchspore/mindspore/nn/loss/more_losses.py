@@ -329,7 +329,8 @@ class SampledSoftmaxLoss(LossBase):
     """The cross entropy over the right class and `num_sampled` others, drawn evenly, for many classes (Jean and others, 2015).
 
     `sampled_values` gives (classes, expected counts of the right ones, expected counts of the drawn ones) instead of drawing;
-    `remove_accidental_hits` leaves drawn classes out that are right; `seed` other than 0 makes each call draw the same.
+    `remove_accidental_hits` leaves drawn classes out that are right. `seed` decides the drawn classes, which change from call to call; 0
+    stands for a seed from MindSpore's own generator.
     """
 
     def __init__(
@@ -348,14 +349,13 @@ class SampledSoftmaxLoss(LossBase):
             raise TypeError(f"SampledSoftmaxLoss(sampled_values={sampled_values!r:.40}): expected a tuple of three Tensors, or None.")
         self.num_sampled, self.num_classes, self.num_true = num_sampled, num_classes, num_true
         self.sampled_values, self.remove_accidental_hits, self.seed = sampled_values, remove_accidental_hits, seed
+        self.sampler = ops.UniformCandidateSampler(num_true, num_sampled, True, num_classes, seed, remove_accidental_hits)
 
     def construct(self, weights: Any, biases: Any, labels: Any, logits: Any) -> Any:
         """The loss of the class vectors `weights` (classes, D) and `biases` (classes,), labels (N, num_true) and inputs (N, D)."""
         drawn = self.sampled_values
         if drawn is None:
-            drawn = more_losses._sampled_classes(
-                labels, self.num_sampled, self.num_classes, self.seed, self.remove_accidental_hits,
-            )
+            drawn = self.sampler(labels.reshape(-1, self.num_true))
         loss = more_losses._sampled_softmax(weights, biases, labels, logits, *drawn, self.num_true, self.remove_accidental_hits)
         return self.get_loss(loss)
 
