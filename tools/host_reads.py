@@ -36,6 +36,10 @@ COLD = {
     "engine/profiling": "runs after the measurement",
     "engine/graph/saved": "files",
     "engine/tensor_files.py": "files",
+    **dict.fromkeys(
+        ("engine/c_math.py", "engine/candidate_draws.py", "engine/distributions.py", "engine/operator_streams.py",
+         "engine/parameter_draws.py", "engine/philox.py", "engine/truncated_draws.py"),
+        "the host draws the CPU's random numbers; accelerators draw theirs themselves"),
 }
 """Parts of `engine` and `mindspore` whose calls are not on a hot path, and why. The other packages handle no tensors."""
 READS = {"item", "tolist", "cpu", "numpy", "is_nonzero"}
