@@ -169,6 +169,8 @@ def test_streams_and_events(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
             device_streams.choose(other)
             assert device_streams.current() is second and device_streams.default() is first
             assert device_streams.new_event(True, True) == "event" and device_streams.number(other) == 3
+            device_streams.choose(first)
+            assert device_streams.current() is first
         return
     own = hal.Stream()
     with hal.StreamCtx(own):
