@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import re
 import signal
@@ -178,6 +179,18 @@ def test_an_address_that_does_not_lead_to_the_first_machine_is_said() -> None:
         f"torchspore workers: nobody can come to no.such.host:{port}, not even this machine.\n\nhint: --master_addr must be a name or an "
         "address of the machine with --node_rank=0."
     )
+
+
+def test_torch_2_11_has_no_shutdown_timeout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch.distributed.launcher import api
+
+    fields = [(field.name, object, None) for field in dataclasses.fields(api.LaunchConfig) if field.name != "shutdown_timeout"]
+    monkeypatch.setattr(api, "LaunchConfig", dataclasses.make_dataclass("LaunchConfig", fields))
+    job = launch.Job(("a.py",), 2)
+    config = launch._config(job, tmp_path, tmp_path)
+    assert config.nproc_per_node == 2 and not hasattr(config, "shutdown_timeout")
+    fault = TypeError("LaunchConfig.__init__() got an unexpected keyword argument 'shutdown_timeout'")
+    assert launch._why(fault, job) == f"torchspore workers: TypeError: {fault}"
 
 
 def test_words_of_the_program_are_its_own() -> None:

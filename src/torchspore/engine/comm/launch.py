@@ -1,6 +1,7 @@
 """Processes of a run on this machine, by torch elastic: their logs, the first failure, an end of all of them whatever happens."""
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import signal
@@ -133,12 +134,14 @@ def _config(job: Job, folder: Path, own: Path) -> Any:
     alone = job.nodes == 1
     port = job.port or _free_port()
     numbered = job.node >= 0
+    has_shutdown_timeout = "shutdown_timeout" in {field.name for field in dataclasses.fields(LaunchConfig)}     # from torch 2.12 on
     return LaunchConfig(
         min_nodes=job.nodes, max_nodes=job.nodes, nproc_per_node=job.workers, run_id=uuid.uuid4().hex if alone else "torchspore",
         rdzv_backend="static" if alone or numbered else "c10d", rdzv_endpoint=f"{job.host}:{port}",
         rdzv_configs={"rank": max(job.node, 0), "timeout": job.seconds} if alone or numbered else {"join_timeout": job.seconds},
         max_restarts=job.restarts, monitor_interval=0.1, logs_specs=_logs(job, folder, own),
-        log_line_prefix_template="[${rank}] ", local_addr=job.host if alone else None, shutdown_timeout=5,
+        log_line_prefix_template="[${rank}] ", local_addr=job.host if alone else None,
+        **({"shutdown_timeout": 5} if has_shutdown_timeout else {}),
     )
 
 
@@ -240,7 +243,7 @@ def _why(error: Exception, job: Job) -> str:
         )
     if "Ping failed" in said or "is no store" in said:
         return with_hint(f"torchspore workers: what listens at {where} is no run of this kind.", "write another --master_port")
-    if "imeout" in said or "imed out" in said:
+    if not isinstance(error, TypeError) and ("imeout" in said or "imed out" in said):
         return with_hint(
             f"torchspore workers: the machines did not meet at {where} within {job.seconds:g} s.", "--cluster_time_out sets another limit",
         )
