@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.engine.c_math import log_float32
+
 Array = np.ndarray[Any, Any]
 Draw = Callable[..., tuple[Array, int]]
 
@@ -47,6 +49,11 @@ def minstd_block(state: int, size: int) -> Array:
     values &= modulus
     values += high
     return values
+
+
+def minstd_after(state: int, count: int) -> int:
+    """The state of `minstd_rand0` after `count` more states."""
+    return state * pow(_MULTIPLIER, count, MODULUS) % MODULUS
 
 
 def keep_mask(state: int, count: int, keep_probability: float) -> tuple[Array, int]:
@@ -161,47 +168,6 @@ def minstd_fractions64(state: int, count: int) -> tuple[Array, int]:
     return np.minimum(values, _LARGEST_DOUBLE_BELOW_ONE, out=values), state
 
 
-# ---- the C library's logarithm of float32 numbers
-
-
-_LOG_OFFSET = 0x3F330000
-_LOG_TABLE = np.array([float.fromhex(number) for number in """
-    0x1.661ec79f8f3bep+0 -0x1.57bf7808caadep-2 0x1.571ed4aaf883dp+0 -0x1.2bef0a7c06ddbp-2 0x1.49539f0f010bp+0 -0x1.01eae7f513a67p-2
-    0x1.3c995b0b80385p+0 -0x1.b31d8a68224e9p-3 0x1.30d190c8864a5p+0 -0x1.6574f0ac07758p-3 0x1.25e227b0b8eap+0 -0x1.1aa2bc79c81p-3
-    0x1.1bb4a4a1a343fp+0 -0x1.a4e76ce8c0e5ep-4 0x1.12358f08ae5bap+0 -0x1.1973c5a611cccp-4 0x1.0953f419900a7p+0 -0x1.252f438e10c1ep-5
-    0x1p+0 0x0p+0 0x1.e608cfd9a47acp-1 0x1.aa5aa5df25984p-5 0x1.ca4b31f026aap-1 0x1.c5e53aa362eb4p-4
-    0x1.b2036576afce6p-1 0x1.526e57720db08p-3 0x1.9c2d163a1aa2dp-1 0x1.bc2860d22477p-3 0x1.886e6037841edp-1 0x1.1058bc8a07ee1p-2
-    0x1.767dcf5534862p-1 0x1.4043057b6ee09p-2""".split()]).reshape(16, 2)
-_LOG_POLYNOMIAL = tuple(map(float.fromhex, ("-0x1.00ea348b88334p-2", "0x1.5575b0be00b6ap-2", "-0x1.ffffef20a4123p-2")))
-_LOG_TWO = float.fromhex("0x1.62e42fefa39efp-1")
-
-
-def log_float32(values: Array) -> Array:
-    """The natural logarithms that glibc's `logf` gives of positive normal float32 numbers.
-
-    `logf` does not round correctly, so that no other logarithm gives its last bit. It takes the logarithm of one of 16 numbers near the
-    significand from a table, and a polynomial for the rest, in float64 (Szabolcs Nagy, Arm Optimized Routines).
-    """
-    bits = values.view(np.int32)
-    steps = bits - np.int32(_LOG_OFFSET)
-    rows = steps >> np.int32(19)
-    rows &= np.int32(15)
-    exponents = steps >> np.int32(23)
-    significands = (bits - (steps & np.int32(-0x800000))).view(np.float32).astype(np.float64)
-    rest = significands * _LOG_TABLE[:, 0].take(rows)
-    rest -= 1.0
-    start = exponents * _LOG_TWO
-    start += _LOG_TABLE[:, 1].take(rows)
-    start += rest
-    square = rest * rest
-    result = rest * _LOG_POLYNOMIAL[1]
-    result += _LOG_POLYNOMIAL[2]
-    result += square * _LOG_POLYNOMIAL[0]
-    result *= square
-    result += start
-    return result.astype(np.float32)
-
-
 # ---- mt19937
 
 
@@ -253,6 +219,15 @@ class MersenneNumbers:
             words = _words(self._generator, 2 * max(count, 1024))
             self._numbers = np.minimum(words.view("<u8").astype(np.float64) * 2.0**-64, _LARGEST_DOUBLE_BELOW_ONE)
         return self._numbers[self._position:self._position + count]
+
+    def next(self) -> float:
+        """The next number, which is passed."""
+        if self._position == self._numbers.size:
+            self.ahead(1)
+        number: float = self._numbers.item(self._position)
+        self._position += 1
+        self._used += 1
+        return number
 
     def advance(self, count: int) -> None:
         """Go on by `count` numbers, at most as many as `ahead` gave."""

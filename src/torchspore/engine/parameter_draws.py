@@ -185,8 +185,11 @@ def _poisson(state: int, parameters: Arrays, shape: tuple[int, ...], options: Se
     numbers = MersenneNumbers(state)
     if samples:
         for column, rate in enumerate(rates.tolist()):
-            draw = _small_counts if rate < 10 else _few_large_counts if samples < _MANY else _large_counts
-            counts[:, column] = draw(numbers, rate, samples)
+            if samples < _MANY:
+                draw_one = _small_count if rate < 10 else _large_count
+                counts[:, column] = [draw_one(numbers, rate) for _ in range(samples)]
+            else:
+                counts[:, column] = (_small_counts if rate < 10 else _large_counts)(numbers, rate, samples)
     return counts.reshape(*shape, *parameters[0].shape), numbers.end()
 
 
@@ -194,8 +197,18 @@ _MANY = 32
 """From so many counts of one rate on, arrays are faster than single numbers."""
 
 
+def _small_count(numbers: MersenneNumbers, rate: float) -> int:
+    """How many numbers can be multiplied until the product is at most e to the power of -rate, less 1 (Knuth)."""
+    limit = math.exp(-rate)
+    count, product = 0, numbers.next()
+    while product > limit:
+        count += 1
+        product *= numbers.next()
+    return count
+
+
 def _small_counts(numbers: MersenneNumbers, rate: float, samples: int) -> list[int]:
-    """Counts of how many numbers can be multiplied until the product is at most e to the power of -rate (Knuth)."""
+    """`samples` such counts."""
     limit = math.exp(-rate)
     counts: list[int] = []
     count, product = 0, 1.0
@@ -244,27 +257,22 @@ def _large_counts(numbers: MersenneNumbers, rate: float, samples: int) -> Array:
     return counts
 
 
-def _few_large_counts(numbers: MersenneNumbers, rate: float, samples: int) -> list[int]:
-    """The same one by one."""
+def _large_count(numbers: MersenneNumbers, rate: float) -> int:
+    """One such count."""
     a, b, inverse_alpha, v_limit = _rejection_constants(rate)
-    log_rate = math.log(rate)
-    counts: list[int] = []
-    while len(counts) < samples:
-        u, v = numbers.ahead(2)[:2].tolist()
-        numbers.advance(2)
-        u -= 0.5
+    while True:
+        u, v = numbers.next() - 0.5, numbers.next()
         room = 0.5 - abs(u)
         if room == 0.0:
             continue
         k = math.floor((2.0 * a / room + b) * u + rate + 0.43)
-        if room < 0.07 or v > v_limit:
-            if k < 0 or (room < 0.013 and v > room):
-                continue
-            value = v * inverse_alpha / (a / (room * room) + b)
-            if value and math.log(value) > -rate + k * log_rate - c_math.lgamma(k + 1.0):
-                continue
-        counts.append(k)
-    return counts
+        if room >= 0.07 and v <= v_limit:
+            return k
+        if k < 0 or (room < 0.013 and v > room):
+            continue
+        value = v * inverse_alpha / (a / (room * room) + b)
+        if value == 0.0 or math.log(value) <= -rate + k * math.log(rate) - c_math.lgamma(k + 1.0):
+            return k
 
 
 # ---- classes by weights

@@ -1,6 +1,7 @@
 """Normal numbers between two limits, as MindSpore's CPU kernel draws them with `minstd_rand0`."""
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.engine import c_math
-from torchspore.engine.distributions import minstd_fractions64
+from torchspore.engine.distributions import minstd_after, minstd_fractions64
 
 Array = np.ndarray[Any, Any]
 Trial = Callable[[Array], tuple[Array, Array]]
@@ -33,16 +34,19 @@ def truncated_normal_between(
     values = np.empty((shape[0], size), dtype)
     rows = [np.broadcast_to(parameter.ravel(), shape[:1]) for parameter in parameters]
     with np.errstate(all="ignore"):
-        for row, (mean, deviation, low, high) in enumerate(zip(*rows)):
+        for numbers, run in itertools.groupby(range(shape[0]), lambda row: tuple(parameter[row] for parameter in rows)):
+            mean, deviation, low, high = numbers
             if not deviation > 0:
                 raise ValueError("stdevs: expected numbers above 0.")
             if not low <= high or np.isnan(mean):
                 raise ValueError("expected numbers as mean, and min up to max.")
-            values[row], state = _row(state, size, mean, deviation, low, high)
+            places = list(run)
+            values[places[0]:places[-1] + 1], state = _rows(state, (len(places), size), mean, deviation, low, high)
     return values.reshape(shape), state
 
 
-def _row(state: int, size: int, mean: Any, deviation: Any, low: Any, high: Any) -> tuple[Array, int]:
+def _rows(state: int, shape: tuple[int, int], mean: Any, deviation: Any, low: Any, high: Any) -> tuple[Array, int]:
+    """Several rows with the same parameters."""
     dtype = type(mean)
     if low == -math.inf or high < mean:
         low, high, deviation = high, low, -deviation
@@ -57,24 +61,46 @@ def _row(state: int, size: int, mean: Any, deviation: Any, low: Any, high: Any) 
         trial = _by_uniform(start, end)
     else:
         trial = _by_exponential(start, end)
-    normal, state = _accepted(state, size, dtype, trial)
+    normal, state = _accepted(state, shape, dtype, trial)
     return normal * deviation + mean, state
 
 
-def _accepted(state: int, size: int, dtype: Any, trial: Trial) -> tuple[Array, int]:
-    """`size` accepted values, and the state of the generator after the last try that was needed."""
-    values, filled, refused = np.empty(size, dtype), 0, 0
-    while filled < size:
-        tries = min(max(int((size - filled) * 1.3), 16), _BLOCK)
-        numbers, end = minstd_fractions64(state, 2 * tries)
-        accepted, rows = (result[:size - filled] for result in trial(numbers.reshape(-1, 2)))
-        values[filled:filled + accepted.size] = accepted
-        filled += accepted.size
-        refused = 0 if accepted.size else refused + tries
-        if refused >= _MOST_TRIES:
+def _accepted(state: int, shape: tuple[int, int], dtype: Any, trial: Trial) -> tuple[Array, int]:
+    """Rows of accepted values, and the state of the generator after the last try that was needed.
+
+    Where a try gives two values and the first of them ends a row, the second is not used.
+    """
+    count, size = shape
+    values = np.empty(shape, dtype)
+    accepted, tries = [np.empty(0, dtype)], [np.empty(0, np.int64)]
+    row, waiting, last, done, start = 0, 0, -1, 0, state
+    while row < count:
+        block = min(max(int((count - row) * size * 1.3), 16), _BLOCK)
+        numbers, state = minstd_fractions64(state, 2 * block)
+        new, rows = trial(numbers.reshape(-1, 2))
+        accepted.append(new)
+        tries.append(rows + done)
+        waiting += new.size
+        done += block
+        if waiting >= size:
+            row, last, accepted[:], tries[:] = _fill(values, row, np.concatenate(accepted), np.concatenate(tries))
+            waiting = accepted[0].size
+        elif not new.size and done - last > _MOST_TRIES:
             raise RuntimeError(f"min and max: none of {_MOST_TRIES} numbers in a row was between them.")
-        state = minstd_fractions64(state, 2 * int(rows[-1]) + 2)[1] if filled == size else end
-    return values, state
+    return values, minstd_after(start, 4 * (last + 1))
+
+
+def _fill(values: Array, row: int, accepted: Array, tries: Array) -> tuple[int, int, list[Array], list[Array]]:
+    """Fill `values` from `row` on: the next row to fill, the last try that was used, and what is not used of `accepted` and `tries`."""
+    place, size = 0, values.shape[1]
+    while row < len(values) and place + size <= accepted.size:
+        values[row] = accepted[place:place + size]
+        place += size
+        row += 1
+        last = int(tries[place - 1])
+        if place < accepted.size and tries[place] == last:
+            place += 1
+    return row, last, [accepted[place:]], [tries[place:]]
 
 
 def _by_polar_method(start: Any, end: Any) -> Trial:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, ops
 
-from torchspore.engine import c_math, parameter_draws, philox
+from torchspore.engine import c_math, parameter_draws, philox, truncated_draws
 from torchspore.engine.candidate_draws import candidates
 from torchspore.engine.distributions import MersenneNumbers
 
@@ -244,12 +244,37 @@ def test_wrong_arguments_are_refused(name: str, mode: int) -> None:
 # ---- two ways of computing
 
 
-@pytest.mark.parametrize("rate", [10.0, 10.5, 33.3, 1e3, 1e7])
+@pytest.mark.parametrize("rate", [0.0, 0.3, 5.0, 9.99, 10.0, 10.5, 33.3, 1e3, 1e7])
 def test_few_and_many_counts_are_drawn_alike(rate: float) -> None:
-    few, many = MersenneNumbers(12345), MersenneNumbers(12345)
-    expected = parameter_draws._large_counts(many, rate, 3000).tolist()
-    assert [count for _ in range(1000) for count in parameter_draws._few_large_counts(few, rate, 3)] == expected
-    assert few.end() == many.end()
+    single, many = MersenneNumbers(12345), MersenneNumbers(12345)
+    draw, draw_many = (
+        (parameter_draws._small_count, parameter_draws._small_counts) if rate < 10
+        else (parameter_draws._large_count, parameter_draws._large_counts)
+    )
+    assert [draw(single, rate) for _ in range(3000)] == list(draw_many(many, rate, 3000))
+    assert single.end() == many.end()
+
+
+@pytest.mark.parametrize("limits", [(-1.0, 2.0), (0.5, 0.7), (2.0, 9.0), (-math.inf, 0.5)])
+def test_rows_with_the_same_parameters_are_drawn_together(limits: tuple[float, float], monkeypatch: pytest.MonkeyPatch) -> None:
+    for size, count in ((1, 3000), (3, 1000), (2500, 2)):
+        parameters = [np.array([value]) for value in (0.0, 1.0, *limits)]
+        together, end = truncated_draws.truncated_normal_between(77, parameters, (count, size), ())
+        single, state = [], 77
+        for _ in range(count):
+            numbers, state = truncated_draws.truncated_normal_between(state, parameters, (1, size), ())
+            single.append(numbers[0])
+        assert together.tobytes() == np.array(single).tobytes() and end == state
+        with monkeypatch.context() as patch:
+            patch.setattr(truncated_draws, "_BLOCK", 16)
+            again, end_again = truncated_draws.truncated_normal_between(77, parameters, (count, size), ())
+        assert again.tobytes() == together.tobytes() and end_again == end
+
+
+def test_limits_far_away_are_computed_in_float64() -> None:
+    far = truncated(3, 4)(Tensor([1, 4]), *(Tensor([value], ms.float64) for value in (0, 1, -1e3, 1e3))).asnumpy()
+    near = truncated(3, 4)(Tensor([1, 4]), *(Tensor([value], ms.float64) for value in (0, 1, -40, 40))).asnumpy()
+    assert far.tobytes() == near.tobytes()
 
 
 def test_numbers_of_mersenne_go_on_from_the_state() -> None:
@@ -295,7 +320,18 @@ def test_functions_of_the_c_library_are_close_to_numpys(name: str) -> None:
     expected = getattr(np, name)(values)
     for dtype, tolerance in ((np.float64, 1e-15), (np.float32, 1e-6), (np.float16, 1e-2)):
         np.testing.assert_allclose(getattr(c_math, name)(values.astype(dtype)), expected, rtol=tolerance, atol=tolerance)
-    assert c_math.log(np.zeros(1)).tolist() == [-math.inf]
+        with np.errstate(all="raise"):
+            assert c_math.log(np.array([0, 1], dtype)).tolist() == [-math.inf, 0]
+            assert c_math.exp(np.array([-math.inf, -900, 0, 900, math.inf], dtype)).tolist() == [0, 0, 1, math.inf, math.inf]
+            assert np.isnan(c_math.exp(np.array([math.nan], dtype))).all()
+
+
+@pytest.mark.parametrize("span", [1e-3, 1.0, 90.0, 150.0])
+def test_exponentials_of_float32_are_those_of_the_c_library(span: float) -> None:
+    values = np.random.RandomState(0).uniform(-span, min(span, 88), 30000).astype(np.float32)
+    function = c_math._library_function("expf", c_math.ctypes.c_float, math.exp)
+    expected = np.array([function(value) for value in values.tolist()], np.float32)
+    assert c_math.exp_float32(values).tobytes() == expected.tobytes()
 
 
 def test_functions_of_the_c_library_have_a_replacement(monkeypatch: pytest.MonkeyPatch) -> None:
