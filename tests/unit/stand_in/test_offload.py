@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import running
-
 from stand_in import guard
 
 TESTS = Path(__file__).parents[2]
