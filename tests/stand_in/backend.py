@@ -89,7 +89,8 @@ def register() -> Module:
     for name, kernel in (
         ("convolution_overrideable", operators.convolution), ("convolution_backward_overrideable", operators.convolution_backward),
         ("resize_", operators.resize), ("set_.source_Storage_storage_offset", operators.set_storage),
-        ("_to_copy", operators.to_copy), ("record_stream", operators.record_stream), *recurrent.KERNELS.items(),
+        ("_to_copy", operators.to_copy), ("record_stream", operators.record_stream), ("_fused_sgd_", operators.fused_sgd),
+        ("_fused_sgd_.tensor_lr", operators.fused_sgd), *recurrent.KERNELS.items(),
         *((operator._schema.name.removeprefix("aten::") + f".{operator._overloadname}".removesuffix(".default"),
            partial(operators.run, operator)) for operator in operators.DIRECT),
     ):

@@ -169,6 +169,16 @@ def convolution_backward(gradient: torch.Tensor, x: torch.Tensor, weight: torch.
     return run(_aten.convolution_backward.default, gradient, x, weight, [weight.shape[0]], *options)
 
 
+def fused_sgd(parameters: Any, gradients: Any, moments: Any, *, lr: Any, momentum: float, weight_decay: float, **options: Any) -> None:
+    """Run a step of SGD. torch's kernel for the host leaves full vectors of half precision as they are where there is no momentum."""
+    if not momentum and not options["maximize"] and any(p.dtype in _HALF for p in parameters):
+        for p, g in zip(parameters, gradients):
+            p.copy_(p.float() - lr * (g.float() + weight_decay * p.float()))
+        return
+    operator = _aten._fused_sgd_.tensor_lr if isinstance(lr, torch.Tensor) else _aten._fused_sgd_.default
+    run(operator, parameters, gradients, moments, lr=lr, momentum=momentum, weight_decay=weight_decay, **options)
+
+
 def set_storage(tensor: torch.Tensor, storage: torch.UntypedStorage, *layout: Any) -> torch.Tensor:
     """Let a tensor show other memory of its device."""
     tensor_on_it: torch.Tensor = _aten.set_.source_Storage_storage_offset.redispatch(_HOST_KERNELS, tensor, storage, *layout)
