@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch.utils import backend_registration
 
-from stand_in import guard, memory, operators, pinned, recurrent, streams
+from stand_in import guard, memory, operators, pinned, randomness, recurrent, streams
 from stand_in.counting import count_wait
 from stand_in.memory import NAME
 
-devices = 2
+devices = randomness.devices
 
 
 class Module(backend_registration._DummyBackendModule):
@@ -21,8 +21,7 @@ class Module(backend_registration._DummyBackendModule):
 
     @property
     def default_generators(self) -> list[torch.Generator]:
-        """Random numbers come from the host's generator."""
-        return [torch.default_generator] * devices
+        return randomness.generators
 
     def device_count(self) -> int:
         return devices
@@ -35,10 +34,14 @@ class Module(backend_registration._DummyBackendModule):
     set_stream, stream = staticmethod(streams.set_stream), staticmethod(streams.stream)
 
     def get_rng_state(self, device: Any = None) -> torch.Tensor:
-        return torch.get_rng_state()
+        return randomness.generators[torch.device(device or 0).index or 0].get_state()
 
     def set_rng_state(self, state: torch.Tensor, device: Any = None) -> None:
-        torch.set_rng_state(state)
+        randomness.generators[torch.device(device or 0).index or 0].set_state(state)
+
+    def manual_seed_all(self, seed: int) -> None:
+        for generator in randomness.generators:
+            generator.manual_seed(seed)
 
     def memory_stats(self, device: Any = None) -> dict[str, int]:
         """Return how many bytes tensors hold, under the names of torch.cuda."""
@@ -49,6 +52,10 @@ class Module(backend_registration._DummyBackendModule):
     def memory_allocated(self, device: Any = None) -> int:
         return memory.held.now
 
+    def mem_get_info(self, device: Any = None) -> tuple[int, int]:
+        """Return the free bytes and all bytes of a device that has 16 GiB."""
+        return 2**34 - memory.held.now, 2**34
+
     def reset_peak_memory_stats(self, device: Any = None) -> None:
         memory.held.peak = memory.held.now
 
@@ -57,24 +64,6 @@ class Module(backend_registration._DummyBackendModule):
 
     def synchronize(self, device: Any = None) -> None:
         synchronize(device)
-
-
-class _KindOfGenerator(type(torch.Generator)):
-    """Makes torch's generators instances of the class below."""
-
-    def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, _torch_generator)
-
-
-_torch_generator = torch.Generator
-
-
-class Generator(torch.Generator, metaclass=_KindOfGenerator):
-    """torch's generator; one for the device is one of the host, whose numbers the device's operators draw."""
-
-    def __new__(cls, device: Any = "cpu") -> Generator:
-        kind = torch.device(device)
-        return super().__new__(cls, torch.device("cpu") if kind.type == NAME else kind)
 
 
 def synchronize(device: Any = None) -> None:
@@ -100,7 +89,8 @@ def register() -> Module:
     for name, kernel in (
         ("convolution_overrideable", operators.convolution), ("convolution_backward_overrideable", operators.convolution_backward),
         ("resize_", operators.resize), ("set_.source_Storage_storage_offset", operators.set_storage),
-        ("_to_copy", operators.to_copy), ("record_stream", operators.record_stream), *recurrent.KERNELS.items(),
+        ("_to_copy", operators.to_copy), ("record_stream", operators.record_stream), ("_fused_sgd_", operators.fused_sgd),
+        ("_fused_sgd_.tensor_lr", operators.fused_sgd), *recurrent.KERNELS.items(),
         *((operator._schema.name.removeprefix("aten::") + f".{operator._overloadname}".removesuffix(".default"),
            partial(operators.run, operator)) for operator in operators.DIRECT),
     ):
@@ -110,7 +100,7 @@ def register() -> Module:
         aten.impl("_copy_from", torch.library.fallthrough_kernel, key)
     pinned.register()
     torch.accelerator.synchronize = synchronize
-    torch.Generator = Generator
+    torch.Generator = randomness.Generator
     return module
 
 

@@ -1,12 +1,13 @@
 """The operators of the device: each computes on the host, on the memory that the device's tensors own."""
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
 
-from stand_in import hazards, late, memory, pinned, streams
+from stand_in import hazards, late, memory, pinned, randomness, streams
 from stand_in.counting import count_transfer, count_wait, counts
 from stand_in.memory import NAME, Pairs, is_on_device
 from stand_in.operands import check_devices, with_tensors, written
@@ -85,7 +86,8 @@ def compute(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any])
 
     host_keywords = keywords if requested is None else {**keywords, "device": torch.device("cpu")}
     host_arguments, host_keywords = pytree.tree_map(to_host, (arguments, host_keywords))
-    results = operator(*host_arguments, **host_keywords)
+    with randomness.drawing(pairs.index) if torch.Tag.nondeterministic_seeded in operator.tags else nullcontext():
+        results = operator(*host_arguments, **host_keywords)
     for tensor, values in operands.values():
         if (values.shape, values.stride()) != (tensor.shape, tensor.stride()):     # resized to take a result, or transposed in place
             tensor.data = pairs.device(values)
@@ -165,6 +167,16 @@ def convolution_backward(gradient: torch.Tensor, x: torch.Tensor, weight: torch.
         results = run(_aten.convolution_backward.default, gradient.float(), x.float(), weight.float(), [weight.shape[0]], *options)
         return tuple(None if result is None else result.to(x.dtype) for result in results)
     return run(_aten.convolution_backward.default, gradient, x, weight, [weight.shape[0]], *options)
+
+
+def fused_sgd(parameters: Any, gradients: Any, moments: Any, *, lr: Any, momentum: float, weight_decay: float, **options: Any) -> None:
+    """Run a step of SGD. torch's kernel for the host leaves full vectors of half precision as they are where there is no momentum."""
+    if not momentum and not options["maximize"] and any(p.dtype in _HALF for p in parameters):
+        for p, g in zip(parameters, gradients):
+            p.copy_(p.float() - lr * (g.float() + weight_decay * p.float()))
+        return
+    operator = _aten._fused_sgd_.tensor_lr if isinstance(lr, torch.Tensor) else _aten._fused_sgd_.default
+    run(operator, parameters, gradients, moments, lr=lr, momentum=momentum, weight_decay=weight_decay, **options)
 
 
 def set_storage(tensor: torch.Tensor, storage: torch.UntypedStorage, *layout: Any) -> torch.Tensor:

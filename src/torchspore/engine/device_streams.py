@@ -46,6 +46,7 @@ class _OnlyStream:
 
 
 _CPU = _Here()
+_NO_TIMES = "elapsed_time: expected two events with enable_timing=True that were recorded."
 _ONLY = _OnlyStream()
 _first: dict[torch.device, Any] = {}
 """The stream that a device of Intel's xpu began with, as `torch.xpu` does not tell its default one."""
@@ -195,10 +196,13 @@ def is_done(one: Any) -> bool:
 
 
 def between(first: Any, second: Any) -> float:
-    """The milliseconds between two marks."""
+    """The milliseconds between two marks. Raises RuntimeError where one was not recorded, or takes no times."""
     if isinstance(first, _Here):
         if first.at is None or second.at is None or not (first.takes_time and second.takes_time):
-            raise RuntimeError("elapsed_time: expected two events with enable_timing=True that were recorded.")
+            raise RuntimeError(_NO_TIMES)
         return (second.at - first.at) * 1000
     second.synchronize()
-    return float(first.elapsed_time(second))
+    try:
+        return float(first.elapsed_time(second))
+    except (RuntimeError, ValueError):
+        raise RuntimeError(_NO_TIMES) from None

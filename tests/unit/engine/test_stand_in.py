@@ -1,4 +1,4 @@
-"""What torchspore asks of an accelerator, seen on a stand-in that counts (tests/stand_in.py): nothing here has run on a GPU.
+"""What torchspore asks of an accelerator, seen on a stand-in that counts (tests/stand_in): nothing here has run on a GPU.
 
 A training step hands work over and goes on: no transfer, no wait. Each program runs in a process of its own, on both devices.
 """

@@ -10,6 +10,7 @@ import torchspore
 
 torchspore.install()
 
+# ruff: noqa: E402
 import mindspore as ms
 import numpy as np
 import stand_in

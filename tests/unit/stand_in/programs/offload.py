@@ -10,11 +10,12 @@ import torchspore
 
 torchspore.install()
 
+# ruff: noqa: E402
 import mindspore as ms
 import numpy as np
+import stand_in
 from mindspore import Tensor, hal, nn, ops
 
-import stand_in
 from torchspore.context.public import scope, set_offload_context
 from torchspore.engine.memory import places
 
@@ -65,7 +66,8 @@ def train(members: dict[str, Any] | None, mode: int) -> dict[str, Any]:
         del net, step, losses
         gc.collect()
         hal.synchronize()
-    return {"losses": values, "faults": list(stand_in.faults), "waits": count["waits"], "events": events, "moved": places.totals.out - moved}
+    moved = places.totals.out - moved
+    return {"losses": values, "faults": list(stand_in.faults), "waits": count["waits"], "events": events, "moved": moved}
 
 
 OPTIONS: dict[str, dict[str, Any] | None] = {
