@@ -59,7 +59,8 @@ def test_an_interpreter_that_is_not_there_is_named() -> None:
 
 
 def part(passed: int, *failed: str, commit: str = "abc", **skipped: int) -> dict[str, object]:
-    return {"passed": passed, "failed": list(failed), "skipped": skipped, "seconds": 60, "commit": commit, "date": "2026-11-28"}
+    return {"passed": passed, "failed": list(failed), "skipped": skipped, "seconds": 60, "cpu_seconds": 120,
+            "commit": commit, "date": "2026-11-28"}
 
 
 def test_the_page_counts_all_parts_or_the_sample(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -70,10 +71,10 @@ def test_the_page_counts_all_parts_or_the_sample(monkeypatch: pytest.MonkeyPatch
              "parts": {"sample": part(5, "tests/a.py::b"), "1/2": part(10)}}
     generate_versions.save({"x": entry})
     page = (tmp_path / "versions.md").read_text(encoding="utf-8")
-    assert "| x | 3.12.1 | 2.14.1 | 2.5.5 | none | sample | 5 | 1 | 0 | 1 | abc | 2026-11-28 |" in page
+    assert "| x | 3.12.1 | 2.14.1 | 2.5.5 | none | sample | 5 | 1 | 0 | 1 | 2 | abc | 2026-11-28 |" in page
     assert "| x | `tests/a.py::b` |" in page
     entry["parts"]["2/2"] = part(20, commit="def", absent=3)  # type: ignore[index]
     generate_versions.save({"x": entry})
     page = (tmp_path / "versions.md").read_text(encoding="utf-8")
-    assert "| x | 3.12.1 | 2.14.1 | 2.5.5 | none | all | 30 | 0 | 3 | 2 | abc, def | 2026-11-28 |" in page
+    assert "| x | 3.12.1 | 2.14.1 | 2.5.5 | none | all | 30 | 0 | 3 | 2 | 4 | abc, def | 2026-11-28 |" in page
     assert "## Failures\n\nNone." in page and "| absent | x (3) |" in page
