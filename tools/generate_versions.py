@@ -19,8 +19,8 @@ that every test of `make test` ran; "sample" means a twelfth of them and the fil
 tests that touch the absent extra. A combination without extras has pytest and torchspore's requirements alone: tests that need another
 package are skipped there, with the reason given below.
 
-| combination | Python | torch | NumPy | extras | tests | passed | failed | skipped | minutes | commit | date |
-|---|---|---|---|---|---|---|---|---|---|---|---|
+| combination | Python | torch | NumPy | extras | tests | passed | failed | skipped | minutes | CPU minutes | commit | date |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|
 """
 TAIL = """
 ## Run it
@@ -73,7 +73,9 @@ def _row(name: str, entry: dict[str, Any]) -> str:
     results, chosen = _counted(entry), entry["versions"]
     figures = (sum(result["passed"] for result in results), sum(len(result["failed"]) for result in results),
                sum(sum(result["skipped"].values()) for result in results), round(sum(result["seconds"] for result in results) / 60))
+    used = [result["cpu_seconds"] for result in results if "cpu_seconds" in result]
     cells = (name, chosen["python"], chosen["torch"], chosen["numpy"], ", ".join(entry["extras"]) or "none", _scope(entry), *figures,
+             round(sum(used) / 60) if used else "",
              ", ".join(dict.fromkeys(result["commit"] for result in results)), max(result["date"] for result in results))
     return f"| {' | '.join(map(str, cells))} |\n"
 

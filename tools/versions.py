@@ -21,6 +21,7 @@ import datetime
 import os
 import platform
 import re
+import resource
 import shlex
 import shutil
 import signal
@@ -279,7 +280,7 @@ def _test(row: Combination, part: str, python: Path, workers: int) -> dict[str, 
         runs = [[*quick, "--shard", SAMPLE_SHARD], [*quick, *(file for file in SAMPLE_FILES if (tree / file).exists())]]
     else:
         runs = [[*words, "--shard", part] for words in (quick, *others)]
-    start = time.monotonic()
+    start, cpu = time.monotonic(), _cpu_seconds()
     outcomes: dict[str, tuple[str, str]] = {}
     for number, words in enumerate(runs):
         outcomes.update(_pytest(python, tree, words, workers, WORK / f"{row.name}-{part.replace('/', '-of-')}-{number}"))
@@ -287,13 +288,20 @@ def _test(row: Combination, part: str, python: Path, workers: int) -> dict[str, 
         "passed": sum(outcome == "passed" for outcome, _ in outcomes.values()),
         "failed": sorted(name for name, (outcome, _) in outcomes.items() if outcome == "failed"),
         "skipped": dict(sorted(Counter(reason for outcome, reason in outcomes.values() if outcome == "skipped").items())),
-        "seconds": round(time.monotonic() - start), "processes": workers, "processor": platform.machine(), "cores": os.cpu_count(),
+        "seconds": round(time.monotonic() - start), "cpu_seconds": round(_cpu_seconds() - cpu),
+        "processes": workers, "processor": platform.machine(), "cores": os.cpu_count(),
     }
+
+
+def _cpu_seconds() -> float:
+    """The processor's time that ended child processes took: what other programs do on the machine does not lengthen it."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _pytest(python: Path, tree: Path, words: list[str], workers: int, output: Path) -> dict[str, tuple[str, str]]:
     """Runs pytest once and returns the outcome and the reason of each test. The output stays in a .log file beside the report."""
-    report, log = output.with_suffix(".xml"), output.with_suffix(".log")
+    report, log = Path(f"{output}.xml"), Path(f"{output}.log")
     report.unlink(missing_ok=True)
     command = [str(python), "-m", "pytest", *words, "-n", str(workers), "-p", "no:cacheprovider", f"--junitxml={report}"]
     # Tests find commands such as `torchspore`, ruff and mypy beside the interpreter.

@@ -194,6 +194,7 @@ def test_tfrecord(tmp_path: Path) -> None:
         mindrecord.TFRecordToMR(path, str(tmp_path / "b"), {"id": FixedLenFeature([], "int8")})
 
 
+@pytest.mark.needs("cryptography")
 def test_a_file_that_mindspore_encrypted_is_read() -> None:
     mindrecord.set_enc_key(KEY)
     rows = list(mindrecord.FileReader(str(ENCRYPTED)).get_next())
@@ -215,6 +216,7 @@ def write(path: Path, count: int = 4) -> Path:
     return path.with_name(path.name + "0")
 
 
+@pytest.mark.needs("cryptography")
 def test_files_are_encrypted_and_added_to(tmp_path: Path) -> None:
     mindrecord.set_enc_key(KEY)
     first = write(tmp_path / "a")
@@ -245,6 +247,7 @@ def test_a_program_may_encrypt_by_itself(tmp_path: Path) -> None:
     assert [row["id"] for row in read(first)[1]] == [0, 1, 2, 3]
 
 
+@pytest.mark.needs("cryptography")
 def test_keys_that_do_not_fit(tmp_path: Path) -> None:
     plain = write(tmp_path / "a")
     with pytest.raises(RuntimeError, match=r"encrypted\.mindrecord: an encrypted file: expected a key"):

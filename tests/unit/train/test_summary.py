@@ -48,6 +48,7 @@ class Net(nn.Cell):
         return y
 
 
+@pytest.mark.needs("tensorboardX")
 def test_summary_operators_are_recorded(mode: int, tmp_path: Path) -> None:
     net, x = Net(), Tensor(np.ones((4, 3), np.float32))
     net(x)
@@ -63,6 +64,7 @@ def test_summary_operators_are_recorded(mode: int, tmp_path: Path) -> None:
     assert events(tmp_path) == {"mean": [1, 2, 3], "values": [1, 2, 3], "all": [1, 2, 3]}
 
 
+@pytest.mark.needs("tensorboardX")
 def test_inside_a_gradient(mode: int, tmp_path: Path) -> None:
     net, x = Net(), Tensor(np.ones((4, 3), np.float32))
     with SummaryRecord(str(tmp_path)) as record:
@@ -71,6 +73,7 @@ def test_inside_a_gradient(mode: int, tmp_path: Path) -> None:
     assert events(tmp_path)["mean"] == [7]
 
 
+@pytest.mark.needs("tensorboardX")
 def test_values_of_the_programs_own(tmp_path: Path) -> None:
     with SummaryRecord(str(tmp_path), file_prefix="own", file_suffix="_run", export_options={"tensor_format": "npy"}) as record:
         record.add_value("scalar", "loss", Tensor(0.5))
@@ -85,12 +88,14 @@ def test_values_of_the_programs_own(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.load(tmp_path / "export" / "tensor" / "net_out_1.npy"), np.arange(3.0))
 
 
+@pytest.mark.needs("tensorboardX")
 def test_a_full_file_takes_no_more(tmp_path: Path) -> None:
     with SummaryRecord(str(tmp_path), max_file_size=1) as record:
         record.add_value("scalar", "loss", Tensor(0.5))
         assert record.record(1) is False
 
 
+@pytest.mark.needs("tensorboardX")
 def test_the_collector(mode: int, tmp_path: Path) -> None:
     net = nn.SequentialCell(nn.Flatten(), nn.Dense(4, 2))
     data = ds.NumpySlicesDataset(
@@ -103,6 +108,7 @@ def test_the_collector(mode: int, tmp_path: Path) -> None:
     assert found["input_data/auto"] == [1, 3, 6]
 
 
+@pytest.mark.needs("tensorboardX")
 def test_the_collector_takes_what_is_specified(tmp_path: Path) -> None:
     net = nn.Dense(4, 2)
     data = ds.NumpySlicesDataset({"x": np.ones((4, 4), np.float32), "y": np.zeros(4, np.int32)}).batch(2)
@@ -187,6 +193,7 @@ def test_without_the_library_the_page_stands_alone(tmp_path: Path, monkeypatch: 
     assert found["scalars"] == {"loss": [[1, None]]} and found["graph"][0]["kind"] == "Dense"
 
 
+@pytest.mark.needs("tensorboardX")
 @pytest.mark.parametrize("raises", [False, True])
 def test_a_full_disk_ends_the_recording_and_not_the_training(tmp_path: Path, raises: bool) -> None:
     record, answers = SummaryRecord(str(tmp_path), raise_exception=raises), []
