@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 from running import USES_STAND_IN, Run
 
 TARGET = os.environ.get("TESTS_DEVICE", "GPU")
@@ -66,5 +67,5 @@ def run_program(run: Callable[..., Run]) -> Callable[[str], Any]:
 @pytest.fixture
 def cuda() -> None:
     """Skips a test that calls CUDA itself on an accelerator without it."""
-    if USES_STAND_IN or TARGET != "GPU":
-        pytest.skip(f"needs CUDA: {'the stand-in accelerator' if USES_STAND_IN else TARGET} has none")
+    if USES_STAND_IN or TARGET != "GPU" or not torch.cuda.is_available():
+        pytest.skip("needs CUDA")
