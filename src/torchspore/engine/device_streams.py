@@ -80,7 +80,7 @@ def choose(stream: Any) -> None:
     if isinstance(stream, _Here):
         return
     device.backend().set_stream(stream)
-    mode = getattr(_uses, "mode", None)
+    mode: Any = getattr(_uses, "mode", None)
     if mode is None and stream != default():
         _uses.mode = _StreamUses()
         _uses.mode.__enter__()
