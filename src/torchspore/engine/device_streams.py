@@ -86,8 +86,8 @@ def choose(stream: Any) -> None:
         _uses.mode.__enter__()
     elif mode is not None and stream == default() and next(iter(reversed(modes_of_now())), None) is mode:
         # Where another mode was entered since, this one stays, and does nothing on the default stream.
+        _uses.mode.__exit__(None, None, None)
         del _uses.mode
-        mode.__exit__(None, None, None)
 
 
 def number(stream: Any) -> int:
