@@ -124,14 +124,14 @@ def choose(stream: Any) -> None:
         return
     current()                                              # the first one is noted before another is chosen
     device.backend().set_stream(stream)
-    mode = getattr(_uses, "mode", None)
+    mode: Any = getattr(_uses, "mode", None)
     if mode is None and stream != default():
         _uses.mode = _StreamUses()
         _uses.mode.__enter__()
     elif mode is not None and stream == default() and next(iter(reversed(modes_of_now())), None) is mode:
         # Where another mode was entered since, this one stays, and does nothing on the default stream.
+        _uses.mode.__exit__(None, None, None)
         del _uses.mode
-        mode.__exit__(None, None, None)
 
 
 def number(stream: Any) -> int:
