@@ -23,6 +23,8 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.hardware import diagnosis, gpu_kinds
 from torchspore.errors import DeviceNotFound
 
+_TYPES = {"CPU": "cpu", "Ascend": "npu"}
+"""torch's names; what "GPU" means depends on the build of torch, where no stand-in names itself here."""
 _A_DEVICE = {"GPU": "a GPU", "Ascend": "an Ascend device"}
 
 awaits_use = False
@@ -34,7 +36,7 @@ _cached: tuple[int, torch.device] = _NOWHERE
 
 def type_of(target: str) -> str:
     """Give torch's name for the devices of a `device_target`; a GPU may be "cuda", "xpu" or "mps"."""
-    return gpu_kinds.device_type() if target == "GPU" else {"CPU": "cpu", "Ascend": "npu"}[target]
+    return _TYPES.get(target) or gpu_kinds.device_type()
 
 
 def _count(target: str) -> int:
