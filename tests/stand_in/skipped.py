@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 _CPU_NAMED = "it compares a message that names the CPU"
 _SHARED = "an accelerator does not share memory with NumPy's arrays"
 _MASKS = "random numbers of the CPU are MindSpore's; those of an accelerator come from torch's generator"
+_TORCH = "its torch tensors and modules are on the host, and the program does not move them"
 _TIES = "the order of equal values on the CPU is that of MindSpore's CPU kernels; an accelerator has torch's"
 SKIPPED = {
     "test_cases.py::test_case[[]unusual_forms:form[[]LayerNorm of float16]]":
@@ -34,6 +35,11 @@ SKIPPED = {
     "test_own_streams.py::test_a_primitive_that_a_call_creates_starts_anew_in_pynative_and_continues_in_a_graph*": _MASKS,
     "test_run_check.py::test_run_check_says_that_products_are_right": _CPU_NAMED,
     "test_sharing.py::test_a_tensor_of_a_buffer": _SHARED,
+    "test_tensor_to.py::test_a_device_that_is_not_there": "there is a GPU",
+    "test_torch_border.py::test_a_cell_and_its_recorded_forward_pass*": _TORCH,
+    "test_torch_border.py::test_a_frozen_torch_module_passes_the_gradient_on*": _TORCH,
+    "test_torch_border.py::test_a_torch_parameter_that_would_get_no_gradient_raises*": _TORCH,
+    "test_torch_border.py::test_dlpack_cannot_carry_a_gradient*": "torch has no DLPack number for a device of Python",
     "test_hal.py::test_memory_of_a_gpu_is_counted": "it asks CUDA for the device's capability",
     "test_half_precision.py::test_products_run_in_float32_where_the_cpu_has_no_instructions*":
         "it is about the CPU's instructions; products of float16 stay float16 on an accelerator",
