@@ -30,8 +30,6 @@ SKIPPED = {
     "test_dropout_masks.py::test_copies_begin_anew_and_do_not_share_the_stream": _MASKS,
     "test_dropout_masks.py::test_a_trial_leaves_no_mark_in_the_streams": _MASKS,
     "test_dropout_masks.py::test_states_go_through_json": _MASKS,
-    "test_own_streams.py::test_the_state_can_be_kept_and_restored*":
-        "known defect: get_rng_state and set_rng_state hold the host's generator, and mint.rand draws from the accelerator's",
     "test_own_streams.py::test_a_primitive_that_a_call_creates_starts_anew_in_pynative_and_continues_in_a_graph*": _MASKS,
     "test_run_check.py::test_run_check_says_that_products_are_right": _CPU_NAMED,
     "test_sharing.py::test_a_tensor_of_a_buffer": _SHARED,

@@ -146,6 +146,12 @@ def of_device(device: torch.device) -> torch.Generator:
     return _global(device) if device in _lent else own(device)
 
 
+def streams_of_operators() -> list[torch.Generator]:
+    """MindSpore's stream on the host and, where operators run on an accelerator, the one there."""
+    device = placing.current()
+    return [of_device(_HOST)] if device.type == "cpu" else [of_device(_HOST), of_device(device)]
+
+
 def accelerators() -> list[torch.device]:
     """The accelerators on which MindSpore's stream has begun, and the one that operators run on."""
     devices = {device for device in (*_own, placing.current()) if device.type != "cpu"}

@@ -7,6 +7,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.engine import generators, random
+from torchspore.engine.hardware.devices import current_target as device_name
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.names import missing
@@ -70,20 +71,32 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """The state of the stream as a Tensor of bytes, for `set_state`."""
-        return Tensor.from_numpy(np.concatenate([generators.state(self._stream), self._numbers()[1].asnumpy().reshape(1).view(np.uint8)]))
+        offset = self._numbers()[1].asnumpy().reshape(1).view(np.uint8)
+        return Tensor.from_numpy(np.concatenate([*map(generators.state, self._streams()), offset]))
 
     def set_state(self, state: Tensor) -> None:
         """Goes on from a state that `get_state` gave. Raises TypeError and ValueError for anything else."""
         if not isinstance(state, Tensor):
             raise TypeError(message(f"set_state({short(state)})", f"a Tensor that get_state gave, got {type(state).__name__}"))
-        bytes_of_offset = 8
+        streams = self._streams()
+        ends = np.cumsum([generators.state(stream).size for stream in streams])
+        values = state.asnumpy()
+        refusal = ValueError(message(f"set_state of shape {state.shape} and dtype {state.dtype}", "a Tensor that get_state gave"
+                                     + (f" on {device_name()}" if len(streams) > 1 else "")))
+        if values.dtype != np.uint8 or values.shape != (ends[-1] + 8,):
+            raise refusal
+        *parts, offset = np.split(values, ends)
         try:
-            kept = state.asnumpy()
-            generators.restore(self._stream, kept[:-bytes_of_offset])
-            self._numbers()
-            self._set_numbers(int(kept[-bytes_of_offset:].copy().view(np.int64)[0]))
-        except (RuntimeError, TypeError, ValueError, IndexError):
-            raise ValueError(message(f"set_state of shape {state.shape} and dtype {state.dtype}", "a Tensor that get_state gave")) from None
+            for stream, part in zip(streams, parts):
+                generators.restore(stream, part)
+        except (RuntimeError, TypeError):
+            raise refusal from None
+        self._numbers()
+        self._set_numbers(int(offset.copy().view(np.int64)[0]))
+
+    def _streams(self) -> list[Any]:
+        """The streams whose states are the generator's."""
+        return [self._stream]
 
 
 class _Default(Generator):
@@ -91,6 +104,10 @@ class _Default(Generator):
 
     def __init__(self) -> None:
         self._stream = generators.own()
+
+    def _streams(self) -> list[Any]:
+        """The host's stream, and that of the accelerator that operators run on."""
+        return generators.streams_of_operators()
 
     def manual_seed(self, seed: int) -> Generator:
         """Starts the streams of all devices from `seed`."""
@@ -118,12 +135,15 @@ def initial_seed() -> int:
 
 
 def get_rng_state() -> Tensor:
-    """The state of the stream that operators draw from."""
+    """The state of the stream that operators draw from, as a Tensor of bytes: on an accelerator that of the host and of the device."""
     return default_generator.get_state()
 
 
 def set_rng_state(state: Any) -> None:
-    """Goes on with the stream that operators draw from at a state that `get_rng_state` gave."""
+    """Continues the stream that operators draw from at a state that `get_rng_state` gave on the same kind of device.
+
+    Raises TypeError and ValueError for anything else.
+    """
     default_generator.set_state(state)
 
 
