@@ -326,7 +326,8 @@ def _outcomes(report: Path) -> dict[str, tuple[str, str]]:
     """The outcome and the reason of each test in a report of pytest."""
     outcomes = {}
     for case in ElementTree.parse(report).iter("testcase"):
-        name = f"{case.attrib['classname'].replace('.', '/')}.py::{case.attrib['name']}"
+        # A file that can't be collected, or an interrupted run, has a row without the name of a class.
+        name = f"{case.attrib.get('classname', '').replace('.', '/')}.py::{case.attrib['name']}"
         skipped, failed = case.find("skipped"), case.find("failure")
         failed = case.find("error") if failed is None else failed
         if failed is not None:

@@ -45,10 +45,12 @@ def test_outcomes_are_read_from_the_report(tmp_path: Path) -> None:
         '<testsuites><testsuite><testcase classname="tests.unit.test_a" name="good"/>'
         '<testcase classname="tests.unit.test_a" name="bad"><failure message="no"/></testcase>'
         '<testcase classname="tests.unit.test_a" name="broken"><error message="setup"/></testcase>'
-        '<testcase classname="tests.unit.test_a" name="left"><skipped message="needs av"/></testcase></testsuite></testsuites>')
+        '<testcase classname="tests.unit.test_a" name="left"><skipped message="needs av"/></testcase>'
+        '<testcase name="collection"><error message="import"/></testcase></testsuite></testsuites>')
     assert versions._outcomes(report) == {
         "tests/unit/test_a.py::good": ("passed", ""), "tests/unit/test_a.py::bad": ("failed", "no"),
         "tests/unit/test_a.py::broken": ("failed", "setup"), "tests/unit/test_a.py::left": ("skipped", "needs av"),
+        ".py::collection": ("failed", "import"),
     }
 
 
