@@ -129,6 +129,17 @@ def test_a_wrong_letter_and_a_machine_without_a_gpu() -> None:
     assert ended.returncode == 2 and "'x' is no stage: expected letters of abcdefgh with commas between, such as a,c" in ended.stderr
 
 
+@pytest.mark.parametrize(("words", "text"), [
+    (["--minutes", "0"], "argument --minutes: '0': expected a number above 0, such as 8"),
+    (["--processes", "none"], "argument --processes: 'none': expected a number above 0, such as 8"),
+    (["--out", "/proc/none", "--dry"], "tools/on_gpu.sh --out /proc/none: No such file or directory. Expected a folder that can be written."),
+    (["--publish", "/none.jsonl"], "/none.jsonl: there is no such file. Expected a results.jsonl that tools/on_gpu.sh wrote."),
+])
+def test_wrong_words_of_the_command_line(words: list[str], text: str) -> None:
+    ended = subprocess.run(["tools/on_gpu.sh", *words], cwd=ROOT, capture_output=True, text=True)
+    assert ended.returncode in (1, 2) and text in ended.stderr
+
+
 MACHINE = {"date": "2026-11-28", "commit": "abc1234", "card": "NVIDIA H100", "memory": 79.6, "driver": "580", "python": "3.12.3",
            "torch": "2.11.0+cu130", "cuda": "13.0", "hip": None, "cudnn": 91900, "cores": 16}
 

@@ -10,7 +10,7 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from on_gpu import jobs, page, results, stages, wheels
@@ -28,7 +28,11 @@ def main() -> int:
         page.publish(options.publish)
         return 0
     folder: Path = options.out.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        print(f"tools/on_gpu.sh --out {options.out}: {error.strerror}. Expected a folder that can be written.", file=sys.stderr)
+        return 2
     with tempfile.TemporaryDirectory() as work:
         files = jobs.Files(folder / "results.jsonl", Path(work))
         files.results.unlink(missing_ok=True)
@@ -72,8 +76,8 @@ def _options() -> argparse.Namespace:
     letters = "".join(stage.letter for stage in stages.STAGES)
     parser.add_argument("--stages", type=lambda text: _letters(text, letters), default=list(letters), help="letters with commas between")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "output/gpu")), help="the folder of the results")
-    parser.add_argument("--minutes", type=float, help=f"the time of all stages together ({MINUTES:.0f}; 15 in a dry run)")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="how many processes run at a time")
+    parser.add_argument("--minutes", type=_positive(float), help=f"the time of all stages together ({MINUTES:.0f}; 15 in a dry run)")
+    parser.add_argument("--processes", type=_positive(int), default=os.cpu_count() or 1, help="how many processes run at a time")
     parser.add_argument("--device", choices=("GPU", "Ascend"), default="GPU", help="the device_target of all stages")
     parser.add_argument("--dry", action="store_true", help="a sample of each stage on the CPU and the stand-in accelerator")
     parser.add_argument("--fetch", action="store_true", help="download packages into .wheels for a machine without a network")
@@ -81,6 +85,21 @@ def _options() -> argparse.Namespace:
     options = parser.parse_args()
     options.minutes = options.minutes or (15.0 if options.dry else MINUTES)
     return options
+
+
+def _positive(kind: Callable[[str], float]) -> Callable[[str], float]:
+    """Gives a type of argparse for numbers above 0."""
+
+    def read(text: str) -> float:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = 0
+        if not number > 0:
+            raise argparse.ArgumentTypeError(f"{text!r}: expected a number above 0, such as 8")
+        return number
+
+    return read
 
 
 def _letters(text: str, known: str) -> list[str]:

@@ -63,6 +63,8 @@ def _counts(numbers: dict[str, int]) -> str:
 
 def publish(file: Path) -> None:
     """Writes docs/gpu.json and docs/gpu.md from a result file. Raises SystemExit for a dry run, which shows nothing about a GPU."""
+    if not file.exists():
+        raise SystemExit(f"{file}: there is no such file. Expected a results.jsonl that tools/on_gpu.sh wrote.")
     report = summary(results.read(file))
     if report["machine"].get("dry") or not report["machine"].get("card"):
         raise SystemExit(f"{file}: this is no run on a GPU. Expected a results.jsonl that tools/on_gpu.sh wrote on a machine with one.")
