@@ -226,12 +226,12 @@ def sentence(cause: BaseException, names_operator: bool = False) -> str | None:
 
 def _sentence_of_accelerator(cause: BaseException) -> str | None:
     chosen = _chosen()
-    is_mps = device.current().type == gpu_kinds.MPS               # which raises no class of its own
+    kind = device.type_of(str(STORE.get("device_target")))
+    is_mps = kind == gpu_kinds.MPS                                # which raises no class of its own
     if chosen is None or not (isinstance(cause, torch.OutOfMemoryError) or is_mps):
         return None
     tried = re.search(r"[Tt]ried to allocate ([\d.]+ \w+)", str(cause))
     module = module_of(str(STORE.get("device_target")))
-    kind = device.current().type
     held = int(module.memory_allocated(int(STORE.get("device_id"))))
     listed = holders.listed(*holders.living(kind))
     return _said(f"{tried[1]} more were asked for" if tried else "", held, int(_gigabytes(chosen) * GIB), listed)
