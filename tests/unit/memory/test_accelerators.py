@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import mindspore as ms
 import pytest
 import torch
 
@@ -111,9 +112,9 @@ def test_the_older_spelling_counts_where_the_other_is_not_set(card: Card) -> Non
 
 
 def test_an_error_of_the_card_names_the_limit(card: Card) -> None:
-    on_host = torch.ones(1 << 20)                                             # the message lists what the card holds, not this
+    on_host = ms.Tensor([1.0] * 100_000)                                             # the message lists what the card holds, not this
     set_context(max_device_memory="3.5GB")
-    assert on_host.numel() and limit.sentence(RuntimeError("shapes differ")) is None
+    assert on_host.size and limit.sentence(RuntimeError("shapes differ")) is None
     said = limit.sentence(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8 GiB"))
     assert said is not None and re.fullmatch(
         r"out of memory: 2\.00 GiB more were asked for, and 3\.0 GiB of the 3\.5 GiB of max_device_memory='3\.5GB' \(\S+\.py:\d+\) are "
