@@ -135,13 +135,14 @@ def _config(job: Job, folder: Path, own: Path) -> Any:
     port = job.port or _free_port()
     numbered = job.node >= 0
     has_shutdown_timeout = "shutdown_timeout" in {field.name for field in dataclasses.fields(LaunchConfig)}     # from torch 2.12 on
+    more: dict[str, Any] = {"shutdown_timeout": 5} if has_shutdown_timeout else {}
     return LaunchConfig(
         min_nodes=job.nodes, max_nodes=job.nodes, nproc_per_node=job.workers, run_id=uuid.uuid4().hex if alone else "torchspore",
         rdzv_backend="static" if alone or numbered else "c10d", rdzv_endpoint=f"{job.host}:{port}",
         rdzv_configs={"rank": max(job.node, 0), "timeout": job.seconds} if alone or numbered else {"join_timeout": job.seconds},
         max_restarts=job.restarts, monitor_interval=0.1, logs_specs=_logs(job, folder, own),
         log_line_prefix_template="[${rank}] ", local_addr=job.host if alone else None,
-        **({"shutdown_timeout": 5} if has_shutdown_timeout else {}),
+        **more,
     )
 
 
