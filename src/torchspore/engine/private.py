@@ -240,8 +240,8 @@ def _inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str
 
     mode = FakeTensorMode()
     numbers = {t.device.index or 0: t.device.type for t in inputs if t.device.type not in ("cpu", "meta")}
-    # Without devices, fork_rng begins to use all accelerators of the machine, and warns.
-    kept = torch.random.fork_rng(list(numbers), device_type=next(iter(numbers.values()), None))
+    # Without devices, fork_rng begins to use all accelerators of the machine, and warns. torch before 2.13 wants a type in any case.
+    kept = torch.random.fork_rng(list(numbers), device_type=next(iter(numbers.values()), "cuda"))
     with without_modes(), torch.no_grad(), kept, config.patch(options), _compiler_apart(cpp_builder):
         with mode:
             fakes = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device) for t in inputs]
