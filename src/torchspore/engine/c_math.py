@@ -22,6 +22,12 @@ def _apply(function: Callable[[float], float], values: Array) -> Array:
     return flat.reshape(values.shape)
 
 
+def rounded(values: Array, dtype: Any) -> Array:
+    """float64 values in a dtype of floats. C++ rounds to float32 before float16. A number beyond the dtype becomes infinite."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32).astype(dtype) if dtype == np.float16 else values.astype(dtype)
+
+
 def log(values: Array) -> Array:
     """The natural logarithms of floats from 0 on, in their dtype; -inf of 0, NaN of NaN. float16 is computed in float32."""
     if values.dtype == np.float64:

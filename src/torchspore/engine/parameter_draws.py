@@ -136,7 +136,7 @@ def _gamma(state: int, parameters: Arrays, shape: tuple[int, ...], options: Sequ
         pairs = _PhiloxPairs(key, stream, np.uint64(drawn % _LONG) + np.uint64(_STEP) * places)
         values[start:start + part.size] = _gamma_part(part, pairs)
     result = values.reshape(alpha.size, samples).T.reshape(*shape, *alpha.shape)
-    return _rounded(result, alpha.dtype), philox.state_of((key, stream), drawn + _STEP * each.size)
+    return c_math.rounded(result, alpha.dtype), philox.state_of((key, stream), drawn + _STEP * each.size)
 
 
 def _gamma_part(alpha: Array, pairs: _PhiloxPairs) -> Array:
@@ -164,12 +164,6 @@ def _gamma_part(alpha: Array, pairs: _PhiloxPairs) -> Array:
         values[small] *= c_math.power(pairs.uniform(small), 1.0 / alpha[small])
         rows = rows[~accepted]
     return values
-
-
-def _rounded(values: Array, dtype: Any) -> Array:
-    """float64 values in a dtype of floats: C++ rounds to float32 before it rounds to float16."""
-    with np.errstate(over="ignore"):
-        return values.astype(np.float32).astype(dtype) if dtype == np.float16 else values.astype(dtype)
 
 
 # ---- Poisson

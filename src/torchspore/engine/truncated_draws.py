@@ -113,7 +113,7 @@ def _by_polar_method(start: Any, end: Any) -> Trial:
         squares = squares[inside]
         scale = np.sqrt(-2.0 * c_math.log(squares) / squares)
         pairs = np.stack([y[inside] * scale, x[inside] * scale], 1).reshape(-1)
-        values = _rounded(pairs, start.dtype)
+        values = c_math.rounded(pairs, start.dtype)
         accepted = (values >= start) & (values <= end)
         return values[accepted], np.repeat(inside, 2)[accepted]
 
@@ -125,7 +125,7 @@ def _by_uniform(start: Any, end: Any) -> Trial:
     peak = dtype(0) if start < 0 else start * start
 
     def trial(numbers: Array) -> tuple[Array, Array]:
-        uniform = _rounded(numbers, start.dtype)
+        uniform = c_math.rounded(numbers, start.dtype)
         values = uniform[:, 0] * (end - start) + start
         accepted = np.flatnonzero(uniform[:, 1] <= c_math.exp((peak - values * values) / dtype(2)))
         return values[accepted], accepted
@@ -138,15 +138,10 @@ def _by_exponential(start: Any, end: Any) -> Trial:
     rate = (start + np.sqrt(start * start + dtype(4))) / dtype(2)
 
     def trial(numbers: Array) -> tuple[Array, Array]:
-        uniform = _rounded(numbers, start.dtype)
+        uniform = c_math.rounded(numbers, start.dtype)
         values = -c_math.log(uniform[:, 0]) / rate + start
         distance = rate - values if start < rate else np.full_like(values, start - rate)
         accepted = np.flatnonzero((uniform[:, 1] <= c_math.exp(-distance * distance / dtype(2))) & (values < end))
         return values[accepted], accepted
 
     return trial
-
-
-def _rounded(values: Array, dtype: Any) -> Array:
-    """float64 values in a dtype of floats: C++ rounds to float32 before it rounds to float16."""
-    return values.astype(np.float32).astype(dtype) if dtype == np.float16 else values.astype(dtype)
