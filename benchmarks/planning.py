@@ -22,7 +22,7 @@ from mindspore.ops import operations as P  # noqa: E402
 from tensor_parallel_sizes import HEADS, LAYERS, LENGTH, WIDTH, WORDS  # noqa: E402
 
 from torchspore.context.plan_request import Machine  # noqa: E402
-from torchspore.engine.shard import plan_text, running  # noqa: E402
+from torchspore.distributed.shard import execution, plan_text  # noqa: E402
 
 GRIDS = {8: (2, 4), 512: (64, 8), 4096: (512, 8)}
 """Devices along the batch and along the model."""
@@ -97,7 +97,7 @@ def planned(devices: int, shares: bool) -> dict[str, float]:
     net = Gpt(data, model)
     step = nn.TrainOneStepCell(net, nn.Adam(net.trainable_params(), 1e-3)).set_train()
     x, y = Tensor(np.zeros((512, LENGTH), np.int32)), Tensor(np.zeros(512 * LENGTH, np.int32))
-    found, make = dict[str, float](), running.Split
+    found, make = dict[str, float](), execution.Split
 
     def timed(*given: Any) -> Any:
         started = time.perf_counter()
@@ -105,13 +105,13 @@ def planned(devices: int, shares: bool) -> dict[str, float]:
         found["split"] = time.perf_counter() - started
         return made
 
-    running.Split = timed  # type: ignore[assignment,misc]
+    execution.Split = timed  # type: ignore[assignment,misc]
     try:
         started = time.perf_counter()
         step.compile(x, y)
         found["all"] = time.perf_counter() - started
     finally:
-        running.Split = make  # type: ignore[misc]
+        execution.Split = make  # type: ignore[misc]
     started = time.perf_counter()
     list(plan_text.text(torchspore.graphs(step)[0].split, Machine()))
     found["table"] = time.perf_counter() - started

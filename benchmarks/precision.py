@@ -85,7 +85,7 @@ def stepped(cell: Any, batch: tuple[Any, ...], mode: str) -> tuple[Callable[[], 
     from mindspore import nn
 
     import torchspore
-    from torchspore.engine.graph.passes.precision import outcomes
+    from torchspore.graph.passes.precision import outcomes
 
     step = nn.TrainOneStepCell(cell, nn.Momentum(cell.trainable_params(), 0.01, 0.9)).set_train()
 

@@ -21,9 +21,9 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 from mindspore import nn  # noqa: E402
 
-from torchspore.engine.losses import Losses  # noqa: E402
-from torchspore.engine.profiling import files  # noqa: E402
-from torchspore.engine.profiling.watch import Watch  # noqa: E402
+from torchspore.observe.losses import Losses  # noqa: E402
+from torchspore.observe.profiling import files  # noqa: E402
+from torchspore.observe.profiling.session import Watch  # noqa: E402
 
 
 class Off:

@@ -22,7 +22,7 @@ import mindspore as ms  # noqa: E402
 import numpy as np  # noqa: E402
 from mindspore import nn  # noqa: E402
 
-from torchspore.engine.graph.report import stages  # noqa: E402
+from torchspore.graph.report import stages  # noqa: E402
 
 LEVELS: tuple[int | bool, ...] = (0, 1, 2, True, 3)
 

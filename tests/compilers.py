@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from torchspore.engine.graph.backend import eager_codegen
+from torchspore.graph.backend import eager_codegen
 
 
 def nobody(module: torch.fx.GraphModule, *settings: Any) -> Any:

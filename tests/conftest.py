@@ -36,8 +36,8 @@ def own_key(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 _TAKEN_BACK = {
-    "torchspore.engine.random": ("_seed", None), "torchspore.mindspore.dataset.core.config": ("_seed", None),
-    "torchspore.engine.graph.report.provenance": ("_all", False),
+    "torchspore.engine.core.random_state": ("_seed", None), "torchspore.mindspore.dataset.core.config": ("_seed", None),
+    "torchspore.graph.report.provenance": ("_all", False),
 }
 """What a program sets for good, and what it is before."""
 
@@ -62,16 +62,18 @@ def nothing_left_on() -> Iterator[None]:
 
 
 def _left_on() -> set[str]:
-    loaded = {name: sys.modules.get(f"torchspore.engine.{name}") for name in (
-        "tensor", "eager", "private", "debug.box", "debug.where", "debug.steps", "graph.saved.opening")}
+    loaded = {name: sys.modules.get(f"torchspore.{name}") for name in (
+        "engine.core.tensor", "engine.eager.pynative", "engine.core.torch_private", "observe.debug.black_box",
+        "engine.core.current_operator", "observe.debug.recorded_steps", "graph.save_graphs.session")}
     found = {
         # who waits for the first operator is no leftover, where this test was the first to load torch and ran none
-        "a frame or a follower of operators": getattr(loaded["tensor"], "active", 0) - getattr(loaded["eager"], "awaits_first", False),
-        "a mode of torch's": loaded["private"] is not None and loaded["private"].modes_of_now(),
-        "the black box": getattr(loaded["debug.box"], "box", None),
-        "a dump": getattr(loaded["debug.where"], "followers", 0),
-        "a keeper of steps": getattr(loaded["debug.steps"], "runner", None),
-        "a keeper of graphs": getattr(loaded["graph.saved.opening"], "keeper", None),
+        "a frame or a follower of operators": (
+            getattr(loaded["engine.core.tensor"], "active", 0) - getattr(loaded["engine.eager.pynative"], "awaits_first", False)),
+        "a mode of torch's": loaded["engine.core.torch_private"] is not None and loaded["engine.core.torch_private"].modes_of_now(),
+        "the black box": getattr(loaded["observe.debug.black_box"], "box", None),
+        "a dump": getattr(loaded["engine.core.current_operator"], "followers", 0),
+        "a keeper of steps": getattr(loaded["observe.debug.recorded_steps"], "runner", None),
+        "a keeper of graphs": getattr(loaded["graph.save_graphs.session"], "keeper", None),
     }
     return {name for name, value in found.items() if value}
 

@@ -10,7 +10,7 @@ import numpy as np
 from mindspore import Parameter, Tensor, nn
 from mindspore.ops import operations as P
 
-from torchspore.engine.shard.gathering import is_absent
+from torchspore.distributed.shard.gather import is_absent
 
 CASES = {
     "gather": (IndexError, "take", "Gather(Float32[8, 16], Int32[{rows}]): an index is beyond the axis."),

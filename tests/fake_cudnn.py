@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.hardware import cudnn_calls as calls
+from torchspore.engine.devices.gpu import cudnn_calls as calls
 
 _DTYPES = {calls.HALF: torch.float16, calls.FLOAT: torch.float32, calls.DOUBLE: torch.float64, calls.BFLOAT16: torch.bfloat16}
 _UNSUPPORTED = 3002

@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.graph import passes
-from torchspore.engine.private import make_fx
-from torchspore.engine.shard import localizing, marking, simulation
-from torchspore.engine.shard.layout import Layout, whole
-from torchspore.engine.shard.localizing import LocalGraph, Policy
-from torchspore.engine.shard.mesh import Mesh
+from torchspore.distributed.shard import partitioner, simulation, strategy_marker
+from torchspore.distributed.shard.partitioner import LocalGraph, Policy
+from torchspore.engine.core.device_layout import Layout, whole
+from torchspore.engine.core.device_mesh import Mesh
+from torchspore.engine.core.torch_private import make_fx
+from torchspore.graph import passes
 
 MESHES = (Mesh((8,)), Mesh((2, 4)), Mesh((2, 2, 2)))
 Function = Callable[..., torch.Tensor]
@@ -31,14 +31,14 @@ def layouts(mesh: Mesh, shape: Sequence[int]) -> Iterator[Layout]:
 def text(mesh: Mesh, layout: Layout) -> str:
     """A layout as a mark has it."""
     last = len(mesh.sizes) - 1
-    return marking.text(mesh.sizes, tuple(-1 if not own else tuple(last - axis for axis in own) for own in layout.cuts))
+    return strategy_marker.text(mesh.sizes, tuple(-1 if not own else tuple(last - axis for axis in own) for own in layout.cuts))
 
 
 def graph(function: Function, inputs: Sequence[torch.Tensor], marks: Sequence[str], weights: Sequence[torch.Tensor]) -> Any:
     """The captured graph of a function with its gradients: its inputs are marked."""
     def step(*given: torch.Tensor) -> list[torch.Tensor]:
         leaves = [t.requires_grad_() if t.is_floating_point() else t for t in given[: len(inputs)]]
-        outs = function(*[marking.laid(t, mark) for t, mark in zip(leaves, marks)])
+        outs = function(*[strategy_marker.laid(t, mark) for t, mark in zip(leaves, marks)])
         results = list(outs) if isinstance(outs, (tuple, list)) else [outs]
         wanted = [t for t in leaves if t.requires_grad]
         sums = [(out * weight).sum() for out, weight in zip(results, given[len(inputs):]) if out.requires_grad]
@@ -59,7 +59,7 @@ def split(function: Function, mesh: Mesh, inputs: Sequence[torch.Tensor], cuts: 
         weights = [torch.ones(()) for _ in (outs if isinstance(outs, (tuple, list)) else [outs])]
     module = graph(function, inputs, [text(mesh, one) for one in cuts], weights)
     given = [*cuts, *(whole(t.ndim) for t in weights)]
-    local = localizing.localized(module, mesh, given, lambda at, node, layout, shape: whole(len(shape)), Policy(exchanges=True))
+    local = partitioner.localized(module, mesh, given, lambda at, node, layout, shape: whole(len(shape)), Policy(exchanges=True))
     torch.manual_seed(3)
     alone = module(*inputs, *weights)
     torch.manual_seed(3)

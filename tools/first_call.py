@@ -1,6 +1,6 @@
 """The rooms that a Cell's first call in Graph mode goes through: `python tools/first_call.py`.
 
-A room is a package or a file of `engine/graph` itself, the rows of the table in docs/architecture.md; a return is a call into a room that
+A room is a package or a file of `graph` itself, the rows of the table in docs/architecture.md; a return is a call into a room that
 the trip had left before. The fewer of both, the easier a reader follows a call. The same is told of single files.
 """
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 import torchspore
 
-ROOT = "/torchspore/engine/graph/"
+ROOT = "/torchspore/graph/"
 
 
 def trip() -> list[str]:

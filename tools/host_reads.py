@@ -22,6 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "torchspore"
 TABLE = ROOT / "tools" / "host_reads.json"
 
+HOT = ("distributed/", "engine/", "export/", "graph/", "mindspore/", "observe/")
+"""The packages that handle tensors."""
 COLD = {
     "mindspore/dataset": "a data pipeline works on NumPy arrays of the host",
     "mindspore/mindrecord": "files",
@@ -31,17 +33,14 @@ COLD = {
     "mindspore/train/checkpoint_tools.py": "files",
     "mindspore/installation.py": "the check that a program calls once",
     "mindspore/rewrite": "changes source text",
-    "engine/debug": "a dump, a print to a file or a replay has to read values",
-    "engine/export": "files",
-    "engine/profiling": "runs after the measurement",
-    "engine/graph/saved": "files",
-    "engine/tensor_files.py": "files",
-    **dict.fromkeys(
-        ("engine/c_math.py", "engine/candidate_draws.py", "engine/distributions.py", "engine/operator_streams.py",
-         "engine/parameter_draws.py", "engine/philox.py", "engine/truncated_draws.py"),
-        "the host draws the CPU's random numbers; accelerators draw theirs themselves"),
+    "observe/debug": "a dump, a print to a file or a replay has to read values",
+    "export": "files",
+    "observe/profiling": "runs after the measurement",
+    "graph/save_graphs": "files",
+    "observe/tensor_files.py": "files",
+    "engine/random": "the host draws the CPU's random numbers; accelerators draw theirs themselves",
 }
-"""Parts of `engine` and `mindspore` whose calls are not on a hot path, and why. The other packages handle no tensors."""
+"""Parts of the packages of HOT whose calls are not on a hot path, and why."""
 READS = {"item", "tolist", "cpu", "numpy", "is_nonzero"}
 SIZES = {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount"}
 """Functions whose result has a size, or is a bool, that depends on values."""
@@ -138,7 +137,7 @@ def calls() -> Iterator[Call]:
     for path in sorted(SOURCE.rglob("*.py")):
         file = path.relative_to(SOURCE).as_posix()
         is_cold = any(file == cold or file.startswith(f"{cold}/") for cold in COLD)
-        if is_cold or not file.startswith(("engine/", "mindspore/")):
+        if is_cold or not file.startswith(HOT):
             continue
         finder = _Finder(file)
         finder.visit(ast.parse(path.read_text(encoding="utf-8")))

@@ -45,7 +45,7 @@ def unload_ipython_extension(ipython: object) -> None:
 
 def graphs(owner: object) -> list[object]:
     """The graphs captured so far of a Cell, a `@jit` function or a gradient function; `print` shows one."""
-    from torchspore.engine.graph import dispatch
+    from torchspore.graph import dispatch
 
     return list(dispatch.graphs(owner))
 

@@ -1,9 +1,9 @@
 """Made-up compilations of any size: blocks of a net with their gradients, before and after a step."""
 from __future__ import annotations
 
-from torchspore.engine.graph.saved.kinds import Value
-from torchspore.engine.graph.saved.recording import Compilation, Stage
-from torchspore.engine.graph.saved.snapshot import Call, Input, Reference, Snapshot
+from torchspore.graph.save_graphs.ir_types import Value
+from torchspore.graph.save_graphs.recording import Compilation, Stage
+from torchspore.graph.save_graphs.snapshot import Call, Input, Reference, Snapshot
 
 KIND = Value("Float32", (32, 64), bytes=32 * 64 * 4)
 WEIGHT = Value("Float32", (64, 64), bytes=64 * 64 * 4)

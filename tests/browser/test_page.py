@@ -6,8 +6,8 @@ from pathlib import Path
 
 from browser import chromium, nets
 
-from torchspore.engine.graph.saved import page
-from torchspore.engine.graph.saved.page import data
+from torchspore.graph.save_graphs import page
+from torchspore.graph.save_graphs.page import data
 
 pytestmark = chromium.needed
 DETAILS = "document.getElementById('details').innerText"

@@ -21,8 +21,8 @@ from mindspore.nn import probability
 from mindspore.profiler import DynamicProfilerMonitor, schedule
 from mindspore.rewrite import ScopedValue, SymbolTree, ValueType
 
-from torchspore.engine.profiling import watch
 from torchspore.mindspore.train.summary import summary_record
+from torchspore.observe.profiling import session as watch
 
 
 def tidy() -> None:

@@ -109,8 +109,7 @@ def begin() -> None:
     module = register()
 
     from torchspore.base import frames
-    from torchspore.engine import device
-    from torchspore.engine.hardware import gpu_kinds
+    from torchspore.engine.core import device, gpu_kinds
 
     gpu_kinds.device_type, gpu_kinds.module = lambda: NAME, lambda: module
     gpu_kinds.NAMES[NAME], gpu_kinds.TOOLS[NAME] = "a stand-in accelerator", "tests/stand_in"

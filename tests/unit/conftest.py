@@ -20,10 +20,10 @@ def mode(request: pytest.FixtureRequest) -> Iterator[int]:
 @pytest.fixture
 def measured_by() -> Iterator[Callable[[Any], None]]:
     """Says who tells how long forms of graphs take, in the place of a clock: `measured_by(measurers.Last())`."""
-    from torchspore.engine.graph.backend import measuring
+    from torchspore.graph.backend import measurement
 
     with contextlib.ExitStack() as stack:
-        yield lambda measurer: stack.enter_context(measuring.measured_by(measurer))
+        yield lambda measurer: stack.enter_context(measurement.measured_by(measurer))
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def without_kernels() -> Iterator[Any]:
     """No kernel can be generated; gives who was asked for them."""
     import compilers
 
-    from torchspore.engine.graph.backend import inductor
+    from torchspore.graph.backend import inductor
 
     nobody = compilers.Without()
     with inductor.compiled_by(nobody):

@@ -44,7 +44,7 @@ def _run(job: Job, answer: int) -> None:
     except BaseException as error:
         ended = Ended(None, type(error).__name__, str(error), traceback.format_exc())
     try:
-        from torchspore.engine.comm import groups
+        from torchspore.distributed.comm import groups
 
         groups.stop()
     except BaseException:
@@ -136,7 +136,7 @@ def serve() -> None:
     torchspore.install()
     import mindspore  # noqa: F401
 
-    import torchspore.engine.comm.collectives
+    import torchspore.distributed.comm.collectives
 
     store = torch.distributed.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=60), wait_for_workers=False)
     number = 0

@@ -13,7 +13,7 @@ def _exchanged() -> Any:
 def _one(name: str) -> Any:
     import torch
 
-    from torchspore.engine.comm import collectives, groups
+    from torchspore.distributed.comm import collectives, groups
 
     world = groups.start()
     x = (torch.arange(8.0).reshape(4, 2) + 10 * world.rank).requires_grad_()
@@ -84,7 +84,7 @@ def test_exchanges_and_their_gradients(workers: Any, count: int) -> None:
 def _pairs() -> Any:
     import torch
 
-    from torchspore.engine.comm import collectives, groups
+    from torchspore.distributed.comm import collectives, groups
 
     world = groups.start()
     right, left = (world.rank + 1) % world.size, (world.rank - 1) % world.size
@@ -101,7 +101,7 @@ def test_a_ring(workers: Any) -> None:
 def _uneven() -> Any:
     import torch
 
-    from torchspore.engine.comm import collectives, groups
+    from torchspore.distributed.comm import collectives, groups
 
     world = groups.start()
     x = (torch.arange(3.0) + 10 * world.rank).requires_grad_()
@@ -118,7 +118,7 @@ def test_uneven_shares(workers: Any) -> None:
 def _sets() -> Any:
     import torch
 
-    from torchspore.engine.comm import collectives, groups
+    from torchspore.distributed.comm import collectives, groups
 
     world = groups.start()
     mine = groups.of_ranks((0, 2) if world.rank % 2 == 0 else (1, 3))
@@ -151,7 +151,7 @@ DTYPES = (
 def _dtypes() -> Any:
     import torch
 
-    from torchspore.engine.comm import collectives, groups
+    from torchspore.distributed.comm import collectives, groups
 
     world, found = groups.start(), {}
     for name in DTYPES:
@@ -180,7 +180,7 @@ def test_dtypes(workers: Any) -> None:
 def _rare_dtypes() -> Any:
     import torch
 
-    from torchspore.engine.comm import collectives, groups
+    from torchspore.distributed.comm import collectives, groups
 
     world = groups.start()
     high = torch.tensor([2**64 - 1 - world.rank, world.rank], dtype=torch.uint64)
@@ -212,7 +212,7 @@ def test_dtypes_that_are_refused_before_anything_is_sent(workers: Any, dtype: st
 def _of_dtype(dtype: str, call: str) -> Any:
     import torch
 
-    from torchspore.engine.comm import collectives, groups
+    from torchspore.distributed.comm import collectives, groups
 
     world = groups.start()
     return eval(f"collectives.{call}", {"collectives": collectives, "world": world, "x": torch.ones(4).to(getattr(torch, dtype))})
@@ -221,7 +221,7 @@ def _of_dtype(dtype: str, call: str) -> Any:
 def _unequal_dtypes(refused: bool) -> Any:
     import torch
 
-    from torchspore.engine.comm import collectives, groups
+    from torchspore.distributed.comm import collectives, groups
 
     world = groups.start()
     if refused:                                      # what torch itself raises is an error of the exchange in every rank, and no wait

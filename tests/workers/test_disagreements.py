@@ -14,9 +14,9 @@ def _start(mode: int = 1) -> Any:
     import mindspore as ms
     from mindspore import communication
 
-    from torchspore.engine.comm import watch
+    from torchspore.distributed.comm import watchdog
 
-    watch.LATE, watch.AGAIN = 0.3, 0.1
+    watchdog.LATE, watchdog.AGAIN = 0.3, 0.1
     communication.init()
     ms.set_context(mode=mode)
     return ms, communication.get_rank()
@@ -174,9 +174,9 @@ def test_a_rank_that_waits_for_a_slow_third_one_is_waited_for(workers: Any) -> N
 def _long_way() -> Any:
     ms, rank = _start()
 
-    from torchspore.engine.comm import watch
+    from torchspore.distributed.comm import watchdog
 
-    watch.LATE = watch.AGAIN = 0.002
+    watchdog.LATE = watchdog.AGAIN = 0.002
     x = _filled(ms, 30_000_000)
     (ms.mint.distributed.send if rank else ms.mint.distributed.recv)(x, 1 - rank)
     return float(x[0])
@@ -189,9 +189,9 @@ def test_what_takes_long_between_two_is_waited_for(workers: Any) -> None:
 def _uneven() -> Any:
     import torch
 
-    from torchspore.engine.comm import collectives, groups, watch
+    from torchspore.distributed.comm import collectives, groups, watchdog
 
-    watch.LATE, watch.AGAIN = 0.3, 0.1
+    watchdog.LATE, watchdog.AGAIN = 0.3, 0.1
     world = groups.start()
     for sent, received in (((1, 2), (1, 2)), ((1, 4), (1, 2))) if world.rank == 0 else (((2, 1), (2, 1)), ((2, 1), (3, 1))):
         collectives.all_to_all_uneven(torch.zeros(sum(sent), 5), world, received, sent)
@@ -211,9 +211,9 @@ def _killed_before_the_first() -> Any:
 
     ms, rank = _start()
 
-    from torchspore.engine.comm import watch
+    from torchspore.distributed.comm import watchdog
 
-    watch.LATE, watch.AGAIN = 2.0, 0.5
+    watchdog.LATE, watchdog.AGAIN = 2.0, 0.5
     if rank == 1:
         time.sleep(0.2)
         os.kill(os.getpid(), signal.SIGKILL)

@@ -37,7 +37,7 @@ class Net(nn.Cell):
 def _trained(folder: str, switched: bool) -> Any:
     from torchspore.context import effects
     from torchspore.context.options import OPTIONS
-    from torchspore.engine.graph.passes import communication
+    from torchspore.graph.passes import communication
 
     path = Path(folder) / f"{switched}.json"
     path.write_text(json.dumps(SWITCHES if switched else {}))
@@ -56,7 +56,7 @@ def _trained(folder: str, switched: bool) -> Any:
             "mm", "all_gather_into_tensor", "wait_tensor", "reduce_scatter_tensor", "tanh")])
         return found
 
-    from torchspore.engine.graph import pipeline
+    from torchspore.graph import pipeline
 
     pipeline.overlapped = seen
     net = Net()

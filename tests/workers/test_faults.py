@@ -18,9 +18,9 @@ def _start() -> Any:
     import numpy as np
     from mindspore import Tensor, communication, ops
 
-    from torchspore.engine.comm import watch
+    from torchspore.distributed.comm import watchdog
 
-    watch.LATE, watch.AGAIN = 0.3, 0.1
+    watchdog.LATE, watchdog.AGAIN = 0.3, 0.1
     communication.init()
     return communication, ops, lambda *shape: Tensor(np.ones(shape, np.float32))
 
@@ -108,7 +108,7 @@ def _waits_no_more() -> Any:
     communication, ops, ones = _start()
     from mindspore.mint import distributed
 
-    from torchspore.engine.comm import groups
+    from torchspore.distributed.comm import groups
 
     try:
         distributed.recv(ones(2), 1) if communication.get_rank() == 0 else ops.AllReduce()(ones(4))
@@ -148,10 +148,10 @@ def _hung() -> Any:
     import time
 
     communication, ops, ones = _start()
-    from torchspore.engine.comm import watch
+    from torchspore.distributed.comm import watchdog
 
-    assert watch.watch is not None
-    watch.watch.seconds = 1.5
+    assert watchdog.watch is not None
+    watchdog.watch.seconds = 1.5
     if communication.get_rank() == 1:
         time.sleep(3)
         return None
@@ -169,17 +169,17 @@ def _leaves_early() -> Any:
     import os
     import time
 
-    from torchspore.engine import private
-    from torchspore.engine.comm import groups
+    from torchspore.distributed.comm import groups
+    from torchspore.engine.core import torch_private
 
-    connect = private.start_processes
+    connect = torch_private.start_processes
 
     def slowly(*args: Any, **kwargs: Any) -> None:
         connect(*args, **kwargs)
         time.sleep(0.8)
 
     if os.environ["RANK"] == "0":
-        private.start_processes = slowly                       # as if its machine were busy
+        torch_private.start_processes = slowly                       # as if its machine were busy
     groups.start()
     begun = time.monotonic()
     groups.stop()
@@ -198,9 +198,9 @@ def _pressed() -> Any:
 
     communication, ops, ones = _start()
 
-    from torchspore.engine.comm import watch
+    from torchspore.distributed.comm import watchdog
 
-    watch.LATE = 10.0
+    watchdog.LATE = 10.0
     ops.AllReduce()(ones(4))
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if communication.get_rank() == 1:

@@ -53,7 +53,7 @@ def _nodes() -> Any:
     ms, net, x = _net()
     ms.set_context(mode=ms.GRAPH_MODE)
     net(x)
-    from torchspore.engine.graph import dispatch
+    from torchspore.graph import dispatch
 
     (graph,) = dispatch.graphs(net)
     return [str(node.target) for node in graph.module.graph.nodes if "c10d" in str(node.target) or "barrier" in str(node.target)]

@@ -17,7 +17,7 @@ from running import environment
 
 from torchspore.cli import msrun, workers
 from torchspore.cli.run import UsageError
-from torchspore.engine.comm import launch
+from torchspore.distributed.comm import launch
 
 PROGRAM = """
 import os, sys, time

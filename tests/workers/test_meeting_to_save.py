@@ -14,9 +14,9 @@ def _begin() -> tuple[Any, Any, int]:
     from mindspore import Tensor, nn
     from mindspore.communication import get_rank, init
 
-    from torchspore.engine.comm import watch
+    from torchspore.distributed.comm import watchdog
 
-    watch.LATE, watch.AGAIN = 0.3, 0.1
+    watchdog.LATE, watchdog.AGAIN = 0.3, 0.1
     init()
     ms.set_auto_parallel_context(
         parallel_mode="data_parallel", enable_parallel_optimizer=True, parallel_optimizer_config={"parallel_optimizer_threshold": 0},
@@ -63,9 +63,9 @@ def test_all_save_together(workers: Any, tmp_path: Path) -> None:
 def _other_groups() -> None:
     from mindspore import communication
 
-    from torchspore.engine.comm import watch
+    from torchspore.distributed.comm import watchdog
 
-    watch.LATE, watch.AGAIN = 0.3, 0.1
+    watchdog.LATE, watchdog.AGAIN = 0.3, 0.1
     communication.init()
     names = ("a", "b") if communication.get_rank() == 0 else ("b", "a")
     for name in names:

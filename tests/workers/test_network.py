@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from running import environment
 
-from torchspore.engine.comm import reach
+from torchspore.distributed.comm import peer_liveness
 
 PROGRAM = """
 import sys, time
@@ -105,17 +105,17 @@ def _silent() -> Any:
     import numpy as np
     from mindspore import Tensor, communication, ops
 
-    from torchspore.engine.comm import reach, watch
+    from torchspore.distributed.comm import peer_liveness, watchdog
 
-    watch.LATE, watch.AGAIN, watch.LOST = 0.2, 0.1, 0.5
+    watchdog.LATE, watchdog.AGAIN, watchdog.LOST = 0.2, 0.1, 0.5
     communication.init()
     if communication.get_rank() == 1:
-        assert watch.watch is not None
-        watch.watch._over.set()                           # gives no sign of life
+        assert watchdog.watch is not None
+        watchdog.watch._over.set()                           # gives no sign of life
         time.sleep(1.5)
         return None
     knocked: list[Any] = []
-    reach.answers = lambda address: bool(knocked.append(address))
+    peer_liveness.answers = lambda address: bool(knocked.append(address))
     try:
         ops.AllReduce()(Tensor(np.ones(2, np.float32)))
     except RuntimeError as error:
@@ -128,15 +128,15 @@ def test_a_rank_that_gives_no_sign_and_can_not_be_reached(workers: Any) -> None:
 
 
 def test_a_door_answers_though_nobody_opens() -> None:
-    door = reach.Door("127.0.0.1")
-    assert door.address[0] == "127.0.0.1" and all(reach.answers(door.address) for _ in range(100))
+    door = peer_liveness.Door("127.0.0.1")
+    assert door.address[0] == "127.0.0.1" and all(peer_liveness.answers(door.address) for _ in range(100))
     door.close()
-    assert not reach.answers(("no.such.machine.test", 9))
+    assert not peer_liveness.answers(("no.such.machine.test", 9))
 
 
 def test_an_errand_that_does_not_come_back() -> None:
-    errand = reach.Errand(lambda: time.sleep(0.5))
+    errand = peer_liveness.Errand(lambda: time.sleep(0.5))
     assert errand.result(0.01) is None and not errand.is_over
     with pytest.raises(ZeroDivisionError):
-        reach.Errand(lambda: 1 // 0).result()
-    assert reach.Errand(lambda: 3).result() == 3
+        peer_liveness.Errand(lambda: 1 // 0).result()
+    assert peer_liveness.Errand(lambda: 3).result() == 3

@@ -15,9 +15,9 @@ HERE = Path(__file__).name
 
 
 def _begin(mode: int = 1) -> int:
-    from torchspore.engine.comm import watch
+    from torchspore.distributed.comm import watchdog
 
-    watch.LATE, watch.AGAIN = 0.3, 0.1
+    watchdog.LATE, watchdog.AGAIN = 0.3, 0.1
     ms.set_context(mode=mode)
     communication.init()
     return communication.get_rank()
@@ -28,7 +28,7 @@ def _left_while_all_meet(said: str) -> None:
     import os
     import time
 
-    from torchspore.engine import private
+    from torchspore.engine.core import torch_private
 
     def start(*given: Any, **named: Any) -> None:
         if os.environ["RANK"] == "1":
@@ -36,7 +36,7 @@ def _left_while_all_meet(said: str) -> None:
         time.sleep(0.3)
         raise RuntimeError(said)
 
-    private.start_processes = start
+    torch_private.start_processes = start
     communication.init()
 
 

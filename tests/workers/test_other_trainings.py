@@ -11,9 +11,9 @@ def _start(mode: int) -> Any:
     import mindspore as ms
     from mindspore import communication
 
-    from torchspore.engine.comm import watch
+    from torchspore.distributed.comm import watchdog
 
-    watch.LATE, watch.AGAIN = 0.3, 0.1
+    watchdog.LATE, watchdog.AGAIN = 0.3, 0.1
     communication.init()
     ms.set_context(mode=mode)
     ms.set_seed(1)

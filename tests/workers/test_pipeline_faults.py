@@ -21,9 +21,9 @@ def begun(stages: int, parts: int = 4, width: int = WIDTH, rows: int = 16, **net
     """The training step of a net of equal layers in so many stages, and this process's number."""
     from mindspore import communication
 
-    from torchspore.engine.comm import watch
+    from torchspore.distributed.comm import watchdog
 
-    watch.LATE, watch.AGAIN = 0.3, 0.1
+    watchdog.LATE, watchdog.AGAIN = 0.3, 0.1
     ms.set_context(mode=ms.GRAPH_MODE)
     rank = 0
     if os.environ.get("WORLD_SIZE", "1") != "1":
@@ -69,10 +69,10 @@ def test_a_stage_that_is_killed_is_named(at: int, workers: Any) -> None:
 def _hung() -> None:
     step, rank = begun(2)
     step(*batch(0))
-    from torchspore.engine.comm import watch
+    from torchspore.distributed.comm import watchdog
 
-    assert watch.watch is not None
-    watch.watch.seconds = 1.5
+    assert watchdog.watch is not None
+    watchdog.watch.seconds = 1.5
     if rank == 1:
         time.sleep(3)
     step(*batch(1))

@@ -14,9 +14,9 @@ def _start() -> Any:
     import numpy as np
     from mindspore import communication
 
-    from torchspore.engine.comm import watch
+    from torchspore.distributed.comm import watchdog
 
-    watch.LATE, watch.AGAIN = 0.3, 0.1
+    watchdog.LATE, watchdog.AGAIN = 0.3, 0.1
     communication.init()
     return ms.ops, communication, communication.get_rank(), ms.Tensor(np.ones(4, np.float32)), ms.float32
 

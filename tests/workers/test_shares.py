@@ -19,7 +19,7 @@ def cut(mode: int, level: str, way: str, names: tuple[str, ...] = OPTIMIZERS, mo
     """For each optimizer the weights of a rank after the steps."""
     config = {"parallel_optimizer_threshold": 0, "optimizer_level": level}
     rank = begin(mode, gradients_mean=True, enable_parallel_optimizer=True, parallel_optimizer_config=config, **(more or {}))
-    from torchspore.engine.comm import groups
+    from torchspore.distributed.comm import groups
 
     return {name: trained(make_net(), name, batches(rank, groups.size()), way) for name in names}
 
@@ -82,7 +82,7 @@ def memory(level: str) -> dict[str, int]:
     import mindspore as ms
     from mindspore import nn
 
-    from torchspore.engine.memory import counter
+    from torchspore.engine.core import allocator
 
     options: dict[str, Any] = {}
     if level:
@@ -96,14 +96,14 @@ def memory(level: str) -> dict[str, int]:
     step(x, x)
     state = sum(p.nbytes for p in (*optim.moment1, *optim.moment2))
     held = sum(own._t.nbytes for own in (getattr(p._t, "own", p) for p in net.trainable_params()))
-    assert counter.start(), counter.why_not()
+    assert allocator.start(), allocator.why_not()
     try:
-        before = counter.figures().held
-        counter.reset_peak()
+        before = allocator.figures().held
+        allocator.reset_peak()
         step(x, x)
-        return {"state": state, "weights": held, "step": counter.figures().peak - before}
+        return {"state": state, "weights": held, "step": allocator.figures().peak - before}
     finally:
-        counter.stop()
+        allocator.stop()
 
 
 def test_a_share_takes_its_part_of_the_memory(workers: Any) -> None:
@@ -268,8 +268,8 @@ def gathers(again: bool) -> tuple[int, int]:
     from mindspore import nn
 
     import torchspore
-    from torchspore.engine.graph import pipeline
-    from torchspore.engine.memory import counter
+    from torchspore.engine.core import allocator
+    from torchspore.graph import pipeline
 
     if not again:
         pipeline.regathered = lambda module: module
@@ -278,14 +278,14 @@ def gathers(again: bool) -> tuple[int, int]:
     step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer("SGD", net.trainable_params())).set_train()
     x = ms.Tensor(np.ones((2, 512), np.float32))
     step(x, x)
-    assert counter.start(), counter.why_not()
+    assert allocator.start(), allocator.why_not()
     try:
-        before = counter.figures().held
-        counter.reset_peak()
+        before = allocator.figures().held
+        allocator.reset_peak()
         step(x, x)
-        peak = counter.figures().peak - before
+        peak = allocator.figures().peak - before
     finally:
-        counter.stop()
+        allocator.stop()
     (graph,) = torchspore.graphs(step)
     return sum("all_gather" in str(node.target) for node in graph.module.graph.nodes), peak
 

@@ -86,7 +86,7 @@ def _at_level(level: str) -> tuple[list[float], dict[str, np.ndarray], int]:
     from mindspore.communication import init
     from split_nets import trained
 
-    from torchspore.engine.graph.backend import fusion
+    from torchspore.graph.backend import fusion
 
     init()
     ms.set_context(jit_config={"jit_level": level})
@@ -182,7 +182,7 @@ def _searched(strategy: str, mode: str) -> tuple[list[float], dict[str, tuple[in
     from mindspore import nn
     from mindspore.communication import init
 
-    from torchspore.engine.graph import dispatch
+    from torchspore.graph import dispatch
 
     class Wide(nn.Cell):
         def __init__(self, data: int, model: int) -> None:

@@ -1,6 +1,6 @@
 """The memory that the program and its watcher share: what each thread runs now, and a ring of the last operators.
 
-engine/debug/watch.cpp writes the slots and the ring with this layout; without it, Python's marks (`Mark`) are all there is.
+observe/debug/watch.cpp writes the slots and the ring with this layout; without it, Python's marks (`Mark`) are all there is.
 """
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import signal
 SIGNAL = signal.SIGRTMAX - 3 if hasattr(signal, "SIGRTMAX") else getattr(signal, "SIGUSR2", 0)
 """The signal by which the watcher asks for them; real-time signals are nobody's."""
 EXIT_SIGNAL = SIGNAL - 1
-"""The signal by which the watcher ends a program whose Python code cannot run, where engine/debug/end_signals.cpp handles it."""
+"""The signal by which the watcher ends a program whose Python code cannot run, where observe/debug/end_signals.cpp handles it."""
 EXIT_CODE = 124
 """The exit code of a program that the watcher ended, as of `timeout`."""
 _THREAD = re.compile(r"^(Current thread|Thread) 0x([0-9a-f]+)")

@@ -90,15 +90,14 @@ def _device(target: str) -> Iterator[Finding]:
     import torchspore
 
     torchspore.install()
-    from torchspore.engine import device
-    from torchspore.engine.hardware import devices, gpu_kinds
+    from torchspore.engine.core import device, device_facts, gpu_kinds
     from torchspore.mindspore import context, installation
 
     count = _or_none(lambda: device.count(target))
     if not count:
         yield _absent(target)
         return
-    name = devices.name(target, 0) if target != "CPU" else f"CPU ({os.cpu_count()} cores)"
+    name = device_facts.name(target, 0) if target != "CPU" else f"CPU ({os.cpu_count()} cores)"
     if target == "GPU":
         name += f" ({gpu_kinds.NAMES[gpu_kinds.kind()]})"
     try:
@@ -119,9 +118,9 @@ def _device(target: str) -> Iterator[Finding]:
 
 def _absent(target: str) -> Finding:
     """A device that is not there; one whose driver is there and that torch can't use is wrong."""
-    from torchspore.engine.hardware import diagnosis
+    from torchspore.engine.core import device_diagnosis
 
-    wrong = diagnosis.broken(target)
+    wrong = device_diagnosis.broken(target)
     if wrong is not None:
         return Finding(WRONG, target, wrong.why, wrong.command)
     return Finding(LEFT_OUT, target, "this machine has none")

@@ -32,7 +32,7 @@ def own() -> Said:
 
 def others(mine: Said) -> dict[int, Said | None]:
     """What the other ranks say, to rank 0; the others tell it and get nothing. None stands for one that has not told."""
-    groups: Any = sys.modules.get("torchspore.engine.comm.groups")        # a program in one process may never have loaded it
+    groups: Any = sys.modules.get("torchspore.distributed.comm.groups")        # a program in one process may never have loaded it
     if groups is None or not groups.is_distributed():
         return {}
     store = groups.store()

@@ -69,11 +69,11 @@ def _replay(record: reading.Record, name: str, program: list[str]) -> int:
     for variable in ("MS_RDR_ENABLE", "MS_RDR_MODE", "MS_RDR_PATH", "MS_RDR_REPLAY"):
         os.environ.pop(variable, None)             # the replay is no run to be recorded
     from torchspore.cli import program as programs
-    from torchspore.engine.debug import recorder, replaying
+    from torchspore.observe.debug import recorder, replay
 
-    kept = replaying.Kept(record, name)
+    kept = replay.Kept(record, name)
     recorder.is_off = True
-    player = replaying.play(kept, lambda text: print(text, flush=True))
+    player = replay.play(kept, lambda text: print(text, flush=True))
     if program[0] == "-m" and len(program) > 1:
         code = programs.execute_module(program[1], program[2:])
     else:

@@ -39,16 +39,16 @@ def run(words: Sequence[str]) -> int:
 def _work_off(path: Path) -> int:
     import torch
 
-    from torchspore.engine.graph import pipeline
-    from torchspore.engine.graph.autotune import file, work
+    from torchspore.graph import pipeline
+    from torchspore.graph.autotune import deferred_run, tuning_file
 
-    threads = work.threads_of(path)
+    threads = deferred_run.threads_of(path)
     if threads:
         torch.set_num_threads(threads)
     try:
-        for line in work.work_off(path, pipeline.untuned):
+        for line in deferred_run.work_off(path, pipeline.untuned):
             print(line, flush=True)
-    except file.Unusable as reason:
+    except tuning_file.Unusable as reason:
         print(f"torchspore tune: {path} {reason}.", file=sys.stderr)
         return UNUSABLE
     print(f"kept in {path}")

@@ -68,7 +68,7 @@ def launched(make: Callable[[Any], Any]) -> int:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, press)                   # loading torch swallows an exception here and there: the press is kept
     try:
-        from torchspore.engine.comm import launch
+        from torchspore.distributed.comm import launch
 
         job = make(launch)
     except KeyboardInterrupt:

@@ -1,6 +1,6 @@
 """Makes options act, and keeps what came of each.
 
-The layers above hand in functions by name only (`effect="engine.device:select"` in a declaration), so that the context needs no torch;
+The layers above hand in functions by name only (`effect="engine.core.device:select"` in a declaration), so that the context needs no torch;
 this is the one file that resolves such names.
 """
 
@@ -74,7 +74,7 @@ def is_strict() -> bool:
 
 
 def resolve(effect: str) -> Effect:
-    """Finds the function that a declaration names, as in "engine.device:select"."""
+    """Finds the function that a declaration names, as in "engine.core.device:select"."""
     module, _, function = effect.partition(":")
     found: Effect = getattr(importlib.import_module("torchspore." + module), function)
     return found

@@ -39,7 +39,7 @@ class When(enum.Enum):
 class Option:
     """One switch of the context.
 
-    `effect` names the function that makes the value act ("engine.device:select"); `read_by` names the module that looks the value
+    `effect` names the function that makes the value act ("engine.core.device:select"); `read_by` names the module that looks the value
     up when it works. `idle` says why the option is accepted and means nothing here. With none of the three, the option is stored and its
     effect is not built yet, and everything that lists it says so.
     `unread` says for some values what they come to without any reader; `graph_only` that only a graph's capture reads the option, so

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 import torchspore.engine
-from torchspore.engine.front import FRONT
+from torchspore.engine.core.front_end import FRONT
 from torchspore.mindspore import common, context, gate, nn, ops
 from torchspore.mindspore.common import *
 from torchspore.mindspore.common import dtype as dtype

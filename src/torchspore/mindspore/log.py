@@ -120,7 +120,7 @@ def _handlers() -> list[logging.Handler]:
 
 
 def _folder(folder: str) -> Path:
-    from torchspore.engine import process
+    from torchspore.engine.core import process
 
     return Path(folder).expanduser().absolute() / process.folder() / "logs"
 

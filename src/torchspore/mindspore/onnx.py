@@ -36,7 +36,7 @@ def export(
     path = whole_path("onnx.export", net, file_name, ".onnx")
     given = tensors_of(inputs)
     model = inference_model(net, given, "onnx.export")
-    from torchspore.engine.export import onnx
+    from torchspore.export import onnx
 
     form = onnx.Form(tuple(input_names or ()), tuple(output_names or ()), export_params, keep_initializers_as_inputs or not export_params)
     write_whole(path, onnx.of_inputs(model, given, "onnx.export", form), READ_ONLY)

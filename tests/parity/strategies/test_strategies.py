@@ -11,8 +11,8 @@ import pytest
 from mindspore.ops import auto_generate as G
 from mindspore.ops import operations as P
 
-from torchspore.engine.shard import strategies
-from torchspore.engine.shard.strategies import TensorLayout
+from torchspore.distributed.shard import strategies
+from torchspore.distributed.shard.strategies import TensorLayout
 from torchspore.errors import NotOffered
 
 RECORDS = Path(__file__).parent / "records"

@@ -12,7 +12,8 @@ from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.public import get_context, scope, set_context
 from torchspore.context.store import STORE
-from torchspore.engine import device, eager
+from torchspore.engine.core import device
+from torchspore.engine.eager import pynative
 from torchspore.errors import DeviceNotFound
 
 COUNT = {"CPU": 1, "GPU": 2, "Ascend": 0}
@@ -59,12 +60,12 @@ def test_the_accelerator_that_is_there_is_the_default() -> None:
 
 def test_what_was_set_before_acts_on_the_new_device() -> None:
     set_context(pynative_synchronize=True, device_id=1)
-    assert not eager.wait_for_each
+    assert not pynative.wait_for_each
     set_context(device_target="GPU")
-    assert eager.wait_for_each
+    assert pynative.wait_for_each
     assert str(effects.outcome_of(OPTIONS["device_id"], 1)) == "applied: operators run on cuda:1"
     set_context(device_target="CPU")
-    assert not eager.wait_for_each
+    assert not pynative.wait_for_each
     assert str(effects.outcome_of(OPTIONS["device_id"], 1)) == "no effect here: the CPU has no index"
 
 
@@ -131,25 +132,25 @@ def test_where_tensors_are_made() -> None:
 
 
 def test_why_a_device_can_t_be_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from torchspore.engine.hardware import diagnosis
+    from torchspore.engine.core import device_diagnosis
 
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(torch.version, "cuda", None)
-    assert diagnosis.broken("GPU") is None and diagnosis.broken("Ascend") is None and diagnosis.broken("CPU") is None
+    assert device_diagnosis.broken("GPU") is None and device_diagnosis.broken("Ascend") is None and device_diagnosis.broken("CPU") is None
     for tool in ("nvidia-smi", "npu-smi"):
         (tmp_path / tool).touch(0o755)
-    found = diagnosis.broken("GPU")
+    found = device_diagnosis.broken("GPU")
     assert found is not None and found.why == "nvidia-smi is here, but torch was built without NVIDIA's CUDA"
     assert found.command.endswith("-m pip install --force-reinstall torch")
-    found = diagnosis.broken("Ascend")
+    found = device_diagnosis.broken("Ascend")
     assert found is not None and found.why == "CANN is installed, torch_npu is not" and "pip install torch_npu==2." in found.command
     (tmp_path / "torch_npu.py").write_text("import te")
     monkeypatch.syspath_prepend(str(tmp_path))
-    diagnosis.npu_error.cache_clear()
-    found = diagnosis.broken("Ascend")
+    device_diagnosis.npu_error.cache_clear()
+    found = device_diagnosis.broken("Ascend")
     assert found is not None and "can't be imported: ModuleNotFoundError: No module named 'te'" in found.why
     assert found.command == "source /usr/local/Ascend/ascend-toolkit/set_env.sh"
-    diagnosis.npu_error.cache_clear()
+    device_diagnosis.npu_error.cache_clear()
     monkeypatch.setattr(torch.version, "cuda", "12.8")
     said = ["Unexpected error from cudaGetDeviceCount(). Error 802: system not yet initialized\nmore"]
 
@@ -157,10 +158,10 @@ def test_why_a_device_can_t_be_used(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         raise RuntimeError(said[0])
 
     monkeypatch.setattr(torch.cuda, "init", init)
-    found = diagnosis.broken("GPU")
+    found = device_diagnosis.broken("GPU")
     assert found is not None and found.why.endswith("Error 802: system not yet initialized") and found.command == "nvidia-smi"
     said[0] = "Found no NVIDIA driver on your system. Please check"
-    assert diagnosis.broken("GPU") is None
+    assert device_diagnosis.broken("GPU") is None
     said[0] = "CUDA unknown error"
     with device.on(device.Machine(count=lambda target: 0)), pytest.raises(DeviceNotFound) as caught:
         set_context(device_target="GPU")

@@ -13,7 +13,8 @@ from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.public import get_context, scope, set_context, set_device
 from torchspore.context.store import STORE
-from torchspore.engine import device, eager
+from torchspore.engine.core import device
+from torchspore.engine.eager import pynative
 from torchspore.errors import OptionValueError
 
 Program = Callable[..., Run]
@@ -92,17 +93,17 @@ def test_deterministic_gives_equal_bits(program: Program) -> None:
 
 def test_the_cpu_is_never_waited_for() -> None:
     set_context(pynative_synchronize=True)
-    assert not eager.wait_for_each
+    assert not pynative.wait_for_each
     outcome = effects.outcome_of(OPTIONS["pynative_synchronize"], True)
     assert str(outcome) == "no effect here: operators on the CPU run in the caller's thread"
 
 
 def test_an_accelerator_is_waited_for() -> None:
     with device.on(device.Machine(has_queue=lambda target: True)):
-        assert str(eager.synchronize(True)) == "applied: each operator is waited for"
-        assert eager.wait_for_each
-        assert str(eager.synchronize(False)) == "applied: operators run ahead of Python"
-    assert not eager.wait_for_each
+        assert str(pynative.synchronize(True)) == "applied: each operator is waited for"
+        assert pynative.wait_for_each
+        assert str(pynative.synchronize(False)) == "applied: operators run ahead of Python"
+    assert not pynative.wait_for_each
 
 
 def test_the_device_is_the_cpu_here() -> None:

@@ -9,7 +9,7 @@ import pytest
 @pytest.fixture(scope="session")
 def native(own_key: None) -> None:
     """The native watch, built before a program needs it at once."""
-    from torchspore.engine.debug import native
+    from torchspore.observe.debug import native
 
     if not native.build():
         pytest.skip(f"no native watch: {native.why_not()}")
@@ -18,7 +18,7 @@ def native(own_key: None) -> None:
 @pytest.fixture
 def told() -> Iterator[list[str]]:
     """What the user is told."""
-    from torchspore.engine.front import FRONT
+    from torchspore.engine.core.front_end import FRONT
 
     texts: list[str] = []
     with FRONT.telling(texts.append):

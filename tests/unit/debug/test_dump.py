@@ -22,9 +22,9 @@ import torch
 from mindspore import Tensor, nn, ops
 
 from torchspore.context.public import scope
-from torchspore.engine import device
-from torchspore.engine.debug import dump, dump_files, dump_settings, where
-from torchspore.engine.debug.dump_settings import Settings
+from torchspore.engine.core import current_operator, device
+from torchspore.observe.debug import dump, dump_files, dump_settings
+from torchspore.observe.debug.dump_settings import Settings
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def off_afterwards() -> Iterator[None]:
     dump._asked.clear()
     dump._apply()
     ms.set_context(mode=ms.PYNATIVE_MODE, enable_dump=False, save_dump_path=".")
-    assert where.followers == 0 and torch._C._len_torch_dispatch_stack() == 0
+    assert current_operator.followers == 0 and torch._C._len_torch_dispatch_stack() == 0
 
 
 def begin(settings: Settings) -> None:
@@ -315,7 +315,7 @@ def test_who_hands_in_too_much_waits(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def produce() -> None:
         for number in range(8):
             kept = dump_files.Kept("output", 0, np.zeros(5000, np.float32), "Float32")
-            writer.put(dump_files.Record(where.Place("Add", "Default", number, 0, ""), number, [kept]))
+            writer.put(dump_files.Record(current_operator.Place("Add", "Default", number, 0, ""), number, [kept]))
             done.append(number)
 
     thread = threading.Thread(target=produce)
@@ -406,7 +406,7 @@ def test_kill_leaves_only_whole_files(tmp_path: Path) -> None:
 
 def test_long_names_are_kept_in_a_table_and_bfloat16_is_written_as_float32(tmp_path: Path) -> None:
     writer = dump_files.Writer(Settings(str(tmp_path)), lambda: "rank_0", print)
-    place = where.Place("Add", "Default/" + "layer/" * 60, 0, 0, "")
+    place = current_operator.Place("Add", "Default/" + "layer/" * 60, 0, 0, "")
     writer.put(dump_files.Record(place, 0, [dump._kept("output", 0, torch.ones(2, dtype=torch.bfloat16))]))
     writer.close()
     (path,) = tmp_path.rglob("*.npy")

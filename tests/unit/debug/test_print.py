@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
 
-from torchspore.engine.graph import dispatch
+from torchspore.graph import dispatch
 
 
 @pytest.fixture(autouse=True)

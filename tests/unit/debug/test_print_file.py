@@ -18,7 +18,7 @@ import pytest
 import running
 from mindspore import Tensor, nn, ops
 
-from torchspore.engine.debug import print_file, printing
+from torchspore.engine.core import print_file, printing
 
 
 @pytest.fixture

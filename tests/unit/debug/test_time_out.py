@@ -165,11 +165,11 @@ def test_switched_off_it_leaves_nothing_and_can_be_switched_on_again(run: Callab
 
 def test_nothing_watches_where_nobody_asked() -> None:
     from torchspore.blackbox import marks
-    from torchspore.engine.debug import box, steps
-    from torchspore.engine.graph.saved import opening
+    from torchspore.graph.save_graphs import session
     from torchspore.mindspore.nn import Cell
+    from torchspore.observe.debug import black_box, recorded_steps
 
-    assert (box.box, marks.wanted, steps.runner, opening.keeper) == (None, False, None, None)
+    assert (black_box.box, marks.wanted, recorded_steps.runner, session.keeper) == (None, False, None, None)
     assert not hasattr(Cell.__call__, "plain")
 
 

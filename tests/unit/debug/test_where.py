@@ -10,14 +10,14 @@ import pytest
 from mindspore import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchspore.engine.debug import where
+from torchspore.engine.core import current_operator
 
 
 class Places(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
-        self.follower = where.Follower()
-        self.found: list[where.Place] = []
+        self.follower = current_operator.Follower()
+        self.found: list[current_operator.Place] = []
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         place = self.follower.now(function._opname)
@@ -38,13 +38,13 @@ class Net(nn.Cell):
 
 @pytest.fixture(autouse=True)
 def followed() -> Iterator[None]:
-    where.follow(True)
+    current_operator.follow(True)
     yield
-    where.follow(False)
+    current_operator.follow(False)
     ms.set_context(mode=ms.PYNATIVE_MODE)
 
 
-def places_of_steps(mode: int, one_cell: bool) -> list[where.Place]:
+def places_of_steps(mode: int, one_cell: bool) -> list[current_operator.Place]:
     ms.set_context(mode=mode)
     net, loss = Net(), nn.MSELoss()
     optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)

@@ -14,7 +14,7 @@ from mindspore import Tensor, nn, ops
 from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.public import scope, set_offload_context
-from torchspore.engine.memory import offload, places
+from torchspore.engine.memory import backing_stores, offload
 
 ROWS = np.random.RandomState(0).randn(256, 64).astype(np.float32)
 
@@ -42,10 +42,10 @@ class Net(nn.Cell):
 def ran(chosen: int, *ahead: Any) -> tuple[int, list[bytes]]:
     """How many bytes moved out in a step, and the bits of the loss and the gradients."""
     net = Net(chosen, *ahead)
-    before = places.totals.out, places.totals.back
+    before = backing_stores.totals.out, backing_stores.totals.back
     loss, gradients = ms.value_and_grad(net, None, net.trainable_params())(Tensor(ROWS))
-    moved = places.totals.out - before[0]
-    assert places.totals.back - before[1] == moved
+    moved = backing_stores.totals.out - before[0]
+    assert backing_stores.totals.back - before[1] == moved
     return moved, [loss.asnumpy().tobytes(), *[one.asnumpy().tobytes() for one in gradients]]
 
 

@@ -18,9 +18,9 @@ from torchspore.base import once
 from torchspore.context import effects
 from torchspore.context.options import OPTIONS as CONTEXT
 from torchspore.context.public import scope
-from torchspore.engine import device
-from torchspore.engine.hardware import convolution, cudnn
-from torchspore.engine.hardware import cudnn_calls as calls
+from torchspore.engine.core import device
+from torchspore.engine.devices.gpu import convolution, cudnn
+from torchspore.engine.devices.gpu import cudnn_calls as calls
 from torchspore.errors import AlgorithmRefused, DeviceFailed
 
 RNG = np.random.RandomState(3)
@@ -314,18 +314,18 @@ def test_without_a_gpu_there_is_no_effect() -> None:
 
 
 def test_on_a_gpu_the_switches_reach_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchspore.engine.hardware import rounding
+    from torchspore.engine.devices.gpu import tf32
 
     kept = [(where, where.fp32_precision) for where in (torch.backends.cudnn.conv, torch.backends.cuda.matmul)]
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert str(rounding.conv(False)) == "no effect here: operators run on CPU"
+    assert str(tf32.conv(False)) == "no effect here: operators run on CPU"
     on_gpu = contextlib.ExitStack()
     on_gpu.enter_context(gpu())
     try:
-        assert str(rounding.conv(False)) == "applied: convolutions of float32 keep all of their bits"
-        assert str(rounding.matmul(True)) == "applied: matrix products of float32 round to TF32"
+        assert str(tf32.conv(False)) == "applied: convolutions of float32 keep all of their bits"
+        assert str(tf32.matmul(True)) == "applied: matrix products of float32 round to TF32"
         assert (torch.backends.cudnn.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision) == ("ieee", "tf32")
-        rounding.conv(True), rounding.matmul(False)
+        tf32.conv(True), tf32.matmul(False)
         assert (torch.backends.cudnn.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision) == ("tf32", "ieee")
         assert str(convolution.data("algo_0")) == "applied: cuDNN's algo_0" and convolution.named
         assert str(convolution.forward("performance")) == "applied: all are tried once a shape"
@@ -351,7 +351,7 @@ def test_a_call_that_is_refused_leaves_the_algorithms_as_they_were(monkeypatch: 
     from torchspore.errors import EffectRefused
 
     def found(name: str) -> effects.Effect:
-        return effects.resolve(name) if name != "engine.hardware.rounding:conv" else (
+        return effects.resolve(name) if name != "engine.devices.gpu.tf32:conv" else (
             lambda value: effects.Outcome.applied() if value else effects.Outcome.refused("no"))
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

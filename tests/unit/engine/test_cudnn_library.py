@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import torch
 
-from torchspore.engine.hardware import convolution, cudnn
-from torchspore.engine.hardware import cudnn_calls as calls
-from torchspore.engine.hardware.cudnn import Descriptors, Job
+from torchspore.engine.devices.gpu import convolution, cudnn
+from torchspore.engine.devices.gpu import cudnn_calls as calls
+from torchspore.engine.devices.gpu.cudnn import Descriptors, Job
 from torchspore.errors import DeviceFailed, DeviceNotFound
 
 

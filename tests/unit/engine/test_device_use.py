@@ -9,8 +9,9 @@ import torch
 from mindspore import Tensor, nn, ops
 
 from torchspore.context import effects
-from torchspore.engine import device, eager
-from torchspore.engine import tensor as engine
+from torchspore.engine.core import device
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.eager import pynative
 from torchspore.errors import DeviceFailed
 
 ELSEWHERE = device.Machine(place=lambda target: torch.device("meta"))
@@ -57,12 +58,12 @@ def test_each_operator_is_waited_for_where_the_device_has_a_queue(monkeypatch: p
     monkeypatch.setattr(torch.accelerator, "synchronize", lambda place: waits.append(1))
     x = Tensor([[1.0, 2.0]])
     with device.on(QUEUE):
-        eager.synchronize(True)
+        pynative.synchronize(True)
     try:
         ops.relu(x + x)
         ops.matmul(x, x.T)
     finally:
-        eager.synchronize(False)
+        pynative.synchronize(False)
     x + x
     assert len(waits) == 4
 
@@ -70,7 +71,7 @@ def test_each_operator_is_waited_for_where_the_device_has_a_queue(monkeypatch: p
 def test_the_cpu_waits_for_nothing() -> None:
     before = engine.active
     ms.set_context(pynative_synchronize=True)
-    assert not eager.wait_for_each and engine.active == before
+    assert not pynative.wait_for_each and engine.active == before
     ms.set_context(pynative_synchronize=False)
 
 
@@ -85,11 +86,11 @@ def test_an_error_of_the_device_appears_at_the_operators_own_line(monkeypatch: p
     monkeypatch.setattr(torch.accelerator, "synchronize", synchronize)
     x, y = Tensor([[1.0, 2.0]]), Tensor([[1.0], [2.0]])
     with device.on(QUEUE):
-        eager.synchronize(True)
+        pynative.synchronize(True)
     try:
         ops.relu(x)
         with pytest.raises(DeviceFailed, match=r"test_device_use\.py:\d+: matmul\(.*: the device says 'device-side assert") as caught:
             ops.matmul(x, y)
     finally:
-        eager.synchronize(False)
+        pynative.synchronize(False)
     assert caught.traceback[0].lineno + 1 == int(str(caught.value).split(":")[1])

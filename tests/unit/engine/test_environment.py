@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import running
 
-from torchspore.engine.comm import environment
-from torchspore.engine.comm.environment import ALONE, Place
+from torchspore.distributed.comm import environment
+from torchspore.distributed.comm.environment import ALONE, Place
 
 TORCHRUN = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "a", "MASTER_PORT": "5"}
 MSRUN = {

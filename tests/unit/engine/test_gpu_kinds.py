@@ -18,9 +18,9 @@ from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.public import get_context, scope, set_context
 from torchspore.context.store import STORE
-from torchspore.engine import device, device_streams, generators, machine, private
-from torchspore.engine.comm import environment, groups
-from torchspore.engine.hardware import devices, diagnosis, gpu_kinds
+from torchspore.distributed.comm import environment, groups
+from torchspore.engine.core import device, device_diagnosis, device_facts, generators, gpu_kinds, machine, torch_private
+from torchspore.engine.devices import streams
 from torchspore.engine.memory import limit
 from torchspore.errors import DeviceNotFound
 
@@ -111,13 +111,13 @@ def test_memory_is_read_from_the_device(kind: str) -> None:
     figures = {"xpu": (5, 8, 7, 9), "mps": (3 * GIB, 4 * GIB, 3 * GIB, 4 * GIB)}[kind]
     names = ("memory_allocated", "memory_reserved", "max_memory_allocated", "max_memory_reserved")
     if kind == "xpu":
-        found = devices.memory("GPU")
+        found = device_facts.memory("GPU")
     else:
         with pytest.warns(UserWarning, match="torch does not count the peak of memory on Apple's mps: the figures of max_memory_"):
-            found = devices.memory("GPU")
+            found = device_facts.memory("GPU")
     assert tuple(found[name] for name in names) == figures
-    devices.reset_peaks("GPU")
-    devices.empty_cache("GPU")
+    device_facts.reset_peaks("GPU")
+    device_facts.empty_cache("GPU")
     assert machine.device_peaks() == ({"GPU 0": 7, "GPU 1": 7} if kind == "xpu" else {})
 
 
@@ -163,14 +163,14 @@ def test_streams_and_events(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
         })
         for name, words in (("current_stream", (1,)), ("set_stream", (1,))):
             inspect.signature(getattr(torch.xpu._module, name)).bind(*words)
-        monkeypatch.setattr(device_streams, "_first", {})
+        monkeypatch.setattr(streams, "_first", {})
         with device.on(device.Machine(lambda target: 1, lambda target: torch.device("xpu", 0), backend=lambda target: fake)):
-            other = device_streams.new_stream(0)
-            device_streams.choose(other)
-            assert device_streams.current() is second and device_streams.default() is first
-            assert device_streams.new_event(True, True) == "event" and device_streams.number(other) == 3
-            device_streams.choose(first)
-            assert device_streams.current() is first
+            other = streams.new_stream(0)
+            streams.choose(other)
+            assert streams.current() is second and streams.default() is first
+            assert streams.new_event(True, True) == "event" and streams.number(other) == 3
+            streams.choose(first)
+            assert streams.current() is first
         return
     own = hal.Stream()
     with hal.StreamCtx(own):
@@ -259,24 +259,24 @@ def test_the_generator_of_mps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_waits_for_the_first_use_acts_at_once_on_mps() -> None:
     acted: list[int] = []
-    private.when_initialized(gpu_kinds.mps, lambda: acted.append(1))
+    torch_private.when_initialized(gpu_kinds.mps, lambda: acted.append(1))
     assert acted == [1]
 
 
 def test_a_gpu_of_another_build_of_torch_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(torch.version, "cuda", None)
-    assert diagnosis.broken("GPU") is None
+    assert device_diagnosis.broken("GPU") is None
     kinds = (("xpu-smi", "Intel's xpu", "whl/xpu"), ("rocm-smi", "AMD's ROCm", "whl/rocm"), ("nvidia-smi", "NVIDIA's CUDA", ""))
     for tool, name, index in kinds:
         (tmp_path / tool).touch(0o755)
-        found = diagnosis.broken("GPU")
+        found = device_diagnosis.broken("GPU")
         assert found is not None and found.why == f"{tool} is here, but torch was built without {name}" and index in found.command
     use(monkeypatch, "mps")
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     for tool in ("xpu-smi", "rocm-smi", "nvidia-smi"):
         (tmp_path / tool).unlink()
-    found = diagnosis.broken("GPU")
+    found = device_diagnosis.broken("GPU")
     assert found is not None and found.why == "torch was built with mps, and this macOS or this Mac does not offer it"
 
 

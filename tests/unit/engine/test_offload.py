@@ -27,7 +27,7 @@ from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.public import scope, set_offload_context
 from torchspore.context.store import STORE
-from torchspore.engine.memory import nameless, offload, places, saved, states
+from torchspore.engine.memory import backing_stores, offload, optimizer_states, saved_tensors, unlinked_file
 from torchspore.errors import OffloadFailed, OptionPathBlocked, OptionPathMissing, OptionValueError
 
 ROWS = np.random.RandomState(0).randn(256, 256).astype(np.float32)
@@ -93,12 +93,12 @@ def trained(folder: Path, again: bool = False) -> tuple[list[bytes], float]:
 def test_a_step_takes_less_memory_with_equal_bits(moving: Any, tmp_path: Path) -> None:
     bits, before = trained(tmp_path)
     with moving():
-        moved = places.totals.out
+        moved = backing_stores.totals.out
         found, after = trained(tmp_path)
         told = str(effects.outcome_of(OPTIONS["memory_offload"], True))
     assert found == bits
     assert after < 0.45 * before
-    assert places.totals.out > moved
+    assert backing_stores.totals.out > moved
     assert told.startswith("applied: values")
     assert any("moved out in" in line for line in effects.notes()[offload.NOTES])
 
@@ -141,9 +141,9 @@ def _resident(folder: Path) -> list[int]:
 def test_recomputed_cells_leave_their_inputs_to_it(moving: Any, tmp_path: Path) -> None:
     bits, before = trained(tmp_path, again=True)
     with moving():
-        moved = places.totals.out
+        moved = backing_stores.totals.out
         found, after = trained(tmp_path, again=True)
-    assert (found, places.totals.out > moved) == (bits, True)
+    assert (found, backing_stores.totals.out > moved) == (bits, True)
     assert after < before
 
 
@@ -200,9 +200,9 @@ def test_gradients_have_the_same_bits(moving: Any, call: Any, mode: int) -> None
 
 
 def test_what_was_written_into_is_refused_as_torch_does() -> None:
-    place = places.Disk("/tmp", None, 0, 1 << 20)
+    place = backing_stores.Disk("/tmp", None, 0, 1 << 20)
     w = torch.ones(256, 256, requires_grad=True)
-    with saved.Tape(lambda device: place).recording():
+    with saved_tensors.Tape(lambda device: place).recording():
         y = torch.exp(w)
         result = (y * 2).sum() + torch.sigmoid(y).sum()
     y.data.add_(1)                                            # not counted, and not seen here either
@@ -212,9 +212,9 @@ def test_what_was_written_into_is_refused_as_torch_does() -> None:
 
 
 def test_a_value_is_asked_for_twice_and_its_region_is_given_back() -> None:
-    place = places.Disk("/tmp", None, 2, 1 << 20)
+    place = backing_stores.Disk("/tmp", None, 2, 1 << 20)
     w = torch.ones(256, 256, requires_grad=True)
-    with saved.Tape(lambda device: place).recording():
+    with saved_tensors.Tape(lambda device: place).recording():
         x = w
         for _ in range(12):
             x = torch.sin(torch.exp(x * 0.1))
@@ -280,10 +280,10 @@ def test_a_full_disk_leaves_the_state_of_optimizers_as_it_is(moving: Any, tmp_pa
 def test_the_file_stays_below_its_limit(moving: Any) -> None:
     expected = ms.grad(Deep())(Tensor(ROWS)).asnumpy()
     with moving(offload_disk_size="0.001GB"):
-        refused = places.totals.refused
+        refused = backing_stores.totals.refused
         assert np.array_equal(ms.grad(Deep())(Tensor(ROWS)).asnumpy(), expected)
         assert 0 < offload.disk().file.largest <= 0.001 * 2**30
-    assert places.totals.refused > refused
+    assert backing_stores.totals.refused > refused
 
 
 @pytest.mark.parametrize(("members", "moves"), [
@@ -292,9 +292,9 @@ def test_the_file_stays_below_its_limit(moving: Any) -> None:
 ])
 def test_what_moves(moving: Any, members: dict[str, Any], moves: bool) -> None:
     with moving(**members):
-        before = places.totals.out
+        before = backing_stores.totals.out
         ms.grad(Deep())(Tensor(ROWS))
-        assert (places.totals.out > before) is moves
+        assert (backing_stores.totals.out > before) is moves
 
 
 def test_every_key_says_what_came_of_it(moving: Any) -> None:
@@ -474,7 +474,7 @@ def _link(path: Path) -> str:
 
 
 def test_a_missing_folder_is_made_for_a_moment_only(tmp_path: Path) -> None:
-    file = nameless.NamelessFile(str(tmp_path / "offload"))
+    file = unlinked_file.NamelessFile(str(tmp_path / "offload"))
     at = file.take(3)
     file.write(memoryview(b"abc"), at, 2)
     back = bytearray(3)
@@ -491,10 +491,10 @@ def test_o1_switches_it_off_with_a_warning(mode: int) -> None:
     with warnings.catch_warnings(record=True) as told, once.anew(), contextlib.ExitStack() as stack:
         warnings.simplefilter("always")
         stack.enter_context(scope(mode=mode, memory_optimize_level="O1", memory_offload="ON"))
-        before = places.totals.out
+        before = backing_stores.totals.out
         ms.grad(Deep())(Tensor(ROWS))
         outcome = effects.outcome_of(OPTIONS["memory_offload"], STORE.get("memory_offload"))
-    assert places.totals.out == before
+    assert backing_stores.totals.out == before
     assert str(outcome).startswith("no effect here: memory_optimize_level O1 plans")
     assert {str(w.message) for w in told} == {
         "memory_offload has no effect: memory_optimize_level O1 plans the memory of graphs itself, and switches offloading off."
@@ -502,7 +502,7 @@ def test_o1_switches_it_off_with_a_warning(mode: int) -> None:
 
 
 def test_regions_are_used_again_and_joined() -> None:
-    file = nameless.NamelessFile("/tmp")
+    file = unlinked_file.NamelessFile("/tmp")
     first, second, third = (file.take(5000) for _ in range(3))
     assert (first, second, third, file.size) == (0, 8192, 16384, 24576)
     file.give(first, 5000)
@@ -515,7 +515,7 @@ def test_state_on_another_device_comes_for_its_step() -> None:
     """What a step on an accelerator does, with the CPU in its place."""
     state = ms.Parameter(Tensor(ROWS), name="m")
     home = state._t
-    with states.on_device([state], torch.device("cpu"), pinned=False):
+    with optimizer_states.on_device([state], torch.device("cpu"), pinned=False):
         there = state._t
         assert there.data_ptr() != home.data_ptr()
         there.add_(1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from torchspore.engine.memory import places, saved
+from torchspore.engine.memory import backing_stores, saved_tensors
 
 CPU = torch.device("cpu")
 
@@ -54,7 +54,7 @@ def streams(monkeypatch: pytest.MonkeyPatch) -> Streams:
 
 
 def test_copies_wait_for_each_other_and_never_for_the_host(streams: Streams) -> None:
-    host = places.Host(CPU, None, 1 << 20, pinned=False)
+    host = backing_stores.Host(CPU, None, 1 << 20, pinned=False)
     value = torch.arange(50_000.0)
     piece = host.move(value.untyped_storage())
     assert piece is not None
@@ -69,21 +69,21 @@ def test_copies_wait_for_each_other_and_never_for_the_host(streams: Streams) -> 
 
 
 def test_the_hosts_memory_has_a_limit_and_disk_takes_over(streams: Streams, tmp_path: Any) -> None:
-    disk = places.Disk(str(tmp_path), None, 0, 1 << 20)
+    disk = backing_stores.Disk(str(tmp_path), None, 0, 1 << 20)
     value = torch.arange(50_000.0)
-    full = places.Host(CPU, 250_000, 1 << 20, pinned=False)
+    full = backing_stores.Host(CPU, 250_000, 1 << 20, pinned=False)
     first = full.move(value.untyped_storage())
     assert first is not None
     assert full.move(value.untyped_storage()) is None
     del first                                       # what was given back serves the next piece
     assert full.move(value.untyped_storage()) is not None
-    piece = places.Host(CPU, 0, 1 << 20, pinned=False, following=disk).move(value.untyped_storage())
-    assert isinstance(piece, places.ThroughPiece)
+    piece = backing_stores.Host(CPU, 0, 1 << 20, pinned=False, following=disk).move(value.untyped_storage())
+    assert isinstance(piece, backing_stores.ThroughPiece)
     assert torch.equal(torch.empty(0).set_(piece.get(), 0, (50_000,), (1,)), value)
 
 
 def test_a_backward_pass_fetches_ahead(streams: Streams) -> None:
-    host = places.Host(CPU, None, 1 << 20, pinned=False)
+    host = backing_stores.Host(CPU, None, 1 << 20, pinned=False)
     w = torch.ones(256, 256, requires_grad=True)
 
     def result() -> torch.Tensor:
@@ -93,14 +93,14 @@ def test_a_backward_pass_fetches_ahead(streams: Streams) -> None:
         return x.sum()
 
     expected, = torch.autograd.grad(result(), w)
-    moved = places.totals.pieces
-    with saved.Tape(lambda device: host).recording():
+    moved = backing_stores.totals.pieces
+    with saved_tensors.Tape(lambda device: host).recording():
         out = result()
-    assert places.totals.pieces - moved >= 6
+    assert backing_stores.totals.pieces - moved >= 6
     streams.log.clear()
     found, = torch.autograd.grad(out, w)
     assert torch.equal(found, expected)
     copies = [line for line in streams.log if line == "on side:"]
-    assert len(copies) == places.totals.pieces - moved                  # each came back once
+    assert len(copies) == backing_stores.totals.pieces - moved                  # each came back once
     first_use = streams.log.index(next(line for line in streams.log if line.startswith("program waits")))
     assert "on side:" in streams.log[first_use + 1:first_use + 8]

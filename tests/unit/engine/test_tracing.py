@@ -5,7 +5,7 @@ import mindspore as ms
 import numpy as np
 from mindspore import Tensor, nn, ops
 
-from torchspore.engine.graph import dispatch
+from torchspore.graph import dispatch
 
 outside = Tensor([1.0, 2.0])
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, ops
 
-from torchspore.engine.grad import GradientInside
+from torchspore.engine.autograd.grad import GradientInside
 
 X = np.array([1.0, 2.0], np.float32)
 V = np.array([1.0, 0.5], np.float32)

@@ -111,9 +111,9 @@ def test_two_threads_draw_each_number_once() -> None:
 
 
 def test_without_a_seed_masks_differ_and_torch_stays(mode: int) -> None:
-    from torchspore.engine import random
+    from torchspore.engine.core import random_state
 
-    random._seed = None
+    random_state._seed = None
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
@@ -141,7 +141,7 @@ def test_compiled_code_and_its_measuring_draw_the_same_masks(level: str) -> None
 
 
 def test_a_trial_leaves_no_mark_in_the_streams() -> None:
-    from torchspore.engine import operator_streams
+    from torchspore.engine.random import operator_streams
 
     ms.set_seed(1)
     layer = nn.Dropout(p=0.5).set_train()
@@ -155,7 +155,7 @@ def test_a_trial_leaves_no_mark_in_the_streams() -> None:
 def test_states_go_through_json() -> None:
     import json
 
-    from torchspore.engine import operator_streams
+    from torchspore.engine.random import operator_streams
 
     ms.set_seed(1)
     layer = nn.Dropout(p=0.5).set_train()
@@ -167,7 +167,7 @@ def test_states_go_through_json() -> None:
 
 
 def test_a_graph_of_a_layer_that_is_gone_is_an_error() -> None:
-    from torchspore.engine import operator_streams
+    from torchspore.engine.random import operator_streams
 
     with pytest.raises(RuntimeError, match="the stream of a layer that does not exist any more"):
         operator_streams.KEEP_MASK(10**9, [3], 0.5, torch.float32)

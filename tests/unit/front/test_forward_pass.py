@@ -375,8 +375,8 @@ def test_what_a_tensor_decides_shares_as_pynative_does(how: str) -> None:
 
 def test_a_part_of_a_call_never_holds_the_gradient_of_a_call_before_it() -> None:
     """Also where there was none when it was captured: the graph would be used where there is one, and the pass would run twice."""
-    from torchspore.engine.graph.forward import Calls, Learned
-    from torchspore.engine.graph.refusal import Refusal
+    from torchspore.graph.forward_cache import Calls, Learned
+    from torchspore.graph.refusal import Refusal
 
     net, x = made()
     with pytest.raises(Refusal, match="asks for the gradient of a call outside of the graph"):
@@ -401,7 +401,7 @@ def test_a_graph_holds_one_forward_pass(asks: bool) -> None:
     net = nn.SequentialCell(nn.Dense(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Dropout(p=0.5)).set_train()
     step = Step(net.set_grad(asks))
     step(ms.Tensor(np.random.rand(8, 3).astype(np.float32)))
-    from torchspore.engine.graph import dispatch
+    from torchspore.graph import dispatch
 
     (graph,) = dispatch.graphs(step)
     assert str(graph).count("aten.addmm.default(") == 1

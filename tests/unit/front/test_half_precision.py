@@ -11,7 +11,7 @@ import torch
 from mindspore import Tensor, mint, nn, ops
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchspore.engine import half_precision
+from torchspore.engine.eager import half_precision
 
 random = np.random.RandomState(0)
 FORMS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from mindspore import Tensor, ops
 
-from torchspore.engine import c_math, parameter_draws, philox, truncated_draws
-from torchspore.engine.candidate_draws import candidates
-from torchspore.engine.distributions import MersenneNumbers
+from torchspore.engine.random import c_math, parameter_draws, philox, truncated_draws
+from torchspore.engine.random.candidate_draws import candidates
+from torchspore.engine.random.distributions import MersenneNumbers
 
 truncated = ops.operations.random_ops.ParameterizedTruncatedNormal
 MANY = Tensor([60000], ms.int32)
@@ -124,15 +124,15 @@ def test_operators_without_a_seed_follow_set_seed(name: str, mode: int) -> None:
 
 
 def test_functions_without_any_seed_draw_other_numbers_each_time() -> None:
-    from torchspore.engine import random
+    from torchspore.engine.core import random_state
 
-    random._seed = None
+    random_state._seed = None
     for draw in (lambda: ops.random_gamma(Tensor([20], ms.int32), f32(1.5)), lambda: ops.random_poisson(Tensor([90], ms.int32), f32(30))):
         assert len({draw().asnumpy().tobytes() for _ in range(3)}) == 3
 
 
 def test_gamma_holds_the_generators_of_the_last_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchspore.engine import operator_streams
+    from torchspore.engine.random import operator_streams
 
     monkeypatch.setattr(operator_streams, "_MOST_STATES", 2)
     gamma, shape = ops.RandomGamma(3, 4), Tensor([4], ms.int32)

@@ -116,7 +116,7 @@ def test_an_error_of_an_initializer_comes_again_at_the_next_use() -> None:
 
 
 def test_large_tensors_are_drawn_by_threads_with_the_same_values() -> None:
-    from torchspore.engine import philox
+    from torchspore.engine.random import philox
 
     large, small = np.empty(600_000, np.float32), np.empty(600_000, np.float32)
     distributions = (philox.fill_normal, (0.0, 1.0)), (philox.fill_uniform, (-1.0, 2.0)), (philox.fill_truncated_normal, (-2, 2, 0, 1))

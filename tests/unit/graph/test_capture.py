@@ -13,10 +13,10 @@ from mindspore import Tensor, nn, ops
 
 import torchspore
 from torchspore.context import effects
-from torchspore.engine import tensor as engine
-from torchspore.engine.graph import dispatch
-from torchspore.engine.graph.call import table
-from torchspore.engine.private import FakeTensor
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.torch_private import FakeTensor
+from torchspore.graph import dispatch
+from torchspore.graph.call import graph_table
 
 COUNT = 5
 
@@ -338,9 +338,9 @@ def test_what_keeps_changing_is_not_captured_for_ever_and_said_once() -> None:
         for count in range(1, 21):
             assert net(x, count).shape == (2 * count, 4)
     assert len(said) == 1
-    assert len(dispatch.graphs(net)) == table.WASTED
+    assert len(dispatch.graphs(net)) == graph_table.WASTED
     net(x, 1)
-    assert len(dispatch.graphs(net)) == table.WASTED
+    assert len(dispatch.graphs(net)) == graph_table.WASTED
 
 
 def test_a_graph_that_served_again_lets_new_ones_be_captured() -> None:
@@ -415,7 +415,7 @@ def test_a_profiled_program_is_captured_too() -> None:
 def test_a_slip_of_the_capture_is_told_as_its_own() -> None:
     names = {"raw": engine.raw, "FakeTensor": FakeTensor}
     text = "def length(x):\n    return object().nothing if isinstance(raw(x), FakeTensor) else x.shape[0]"
-    exec(compile(text, "/x/torchspore/engine/graph/capture/capture.py", "exec"), names)
+    exec(compile(text, "/x/torchspore/graph/capture/capture.py", "exec"), names)
     ms.set_context(mode=ms.GRAPH_MODE)
 
     class Shape(Base):

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import torch
 
-from torchspore.engine.graph.backend import eager_codegen, fusion, measuring
-from torchspore.engine.graph.fx.aliasing import writes
-from torchspore.engine.graph.passes.cleanup import drop_dead
-from torchspore.engine.graph.passes.clusters import clusters, put_in, taken_out
-from torchspore.engine.graph.passes.folding import fold_norms, hoist
-from torchspore.engine.private import make_fx
+from torchspore.engine.core.torch_private import make_fx
+from torchspore.graph.backend import eager_codegen, fusion, measurement
+from torchspore.graph.fx.aliasing import writes
+from torchspore.graph.passes.cleanup import drop_dead
+from torchspore.graph.passes.clusters import clusters, put_in, taken_out
+from torchspore.graph.passes.folding import fold_norms, hoist
 
 
 def traced(function: Callable[..., Any], *inputs: torch.Tensor) -> torch.fx.GraphModule:
@@ -31,7 +31,7 @@ def with_kernels(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 
 def run(module: torch.fx.GraphModule, inputs: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
-    own = [measuring.copy(t) for t in inputs]
+    own = [measurement.copy(t) for t in inputs]
     torch.manual_seed(0)
     return [*eager_codegen.compile(module)(*own), *own]
 

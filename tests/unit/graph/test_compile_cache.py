@@ -21,11 +21,11 @@ from running import Run
 import torchspore
 from torchspore.cli import explain
 from torchspore.context import effects
-from torchspore.engine.graph import cache
-from torchspore.engine.graph.backend import autotune_cache
-from torchspore.engine.graph.cache import folder
-from torchspore.engine.graph.fx import serialize
-from torchspore.engine.graph.passes.layout import layouts, restrided, with_layouts
+from torchspore.graph import cache
+from torchspore.graph.backend import autotune_cache
+from torchspore.graph.cache import folder
+from torchspore.graph.fx import serialize
+from torchspore.graph.passes.layout import layouts, restrided, with_layouts
 
 Program = Callable[..., Run]
 

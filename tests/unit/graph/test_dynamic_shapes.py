@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
 
-from torchspore.engine.graph import dispatch
+from torchspore.graph import dispatch
 
 
 class Mlp(nn.Cell):

@@ -9,9 +9,9 @@ import measurers
 import pytest
 import torch
 
-from torchspore.engine.graph.backend import eager_codegen, exchanging, fusion, inductor, measuring
-from torchspore.engine.graph.passes.layout import restrided
-from torchspore.engine.private import make_fx
+from torchspore.engine.core.torch_private import make_fx
+from torchspore.graph.backend import collective_segments, eager_codegen, fusion, inductor, measurement
+from torchspore.graph.passes.layout import restrided
 
 _functional: Any = torch.ops._c10d_functional
 
@@ -42,24 +42,24 @@ def written() -> Iterator[list[Any]]:
 def test_what_lies_between_exchanges_becomes_kernels(written: list[Any], measured_by: Any) -> None:
     measured_by(measurers.nobody)
     module, inputs = traced(4096)
-    found = exchanging.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable)
+    found = collective_segments.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable)
     assert found is not None and len(written) == 2
     names = targets(found)
     start = names.index("_c10d_functional.all_reduce.default")
     assert names[start + 1] == "_c10d_functional.wait_tensor.default" and not any(name.startswith("aten.") for name in names)
-    torch.testing.assert_close(exchanging.answered(found)(*inputs), exchanging.answered(module)(*inputs))  # type: ignore[misc]
+    torch.testing.assert_close(collective_segments.answered(found)(*inputs), collective_segments.answered(module)(*inputs))  # type: ignore[misc]
 
 
 def test_small_parts_stay_operators(written: list[Any]) -> None:
     module, inputs = traced(2)
-    assert exchanging.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable) is None and not written
+    assert collective_segments.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable) is None and not written
 
 
 def test_kernels_with_other_numbers_are_left_out() -> None:
     wrong = compilers.OneByOne(factor=1.01)
     module, inputs = traced(4100)                          # kernels are kept by shape
     with inductor.compiled_by(wrong):
-        assert exchanging.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable) is None
+        assert collective_segments.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable) is None
     assert wrong.written
 
 
@@ -73,8 +73,8 @@ def of_a_stage(x: torch.Tensor, elsewhere: torch.Tensor) -> list[torch.Tensor]:
 
 
 def test_a_stage_of_a_pipeline_gets_kernels_too(written: list[Any]) -> None:
-    import torchspore.engine.comm.operators  # noqa: F401
-    from torchspore.engine.graph.control import execution
+    import torchspore.distributed.comm.operators  # noqa: F401
+    from torchspore.graph.control import execution
 
     class Elsewhere(torch.Tensor):
         """Nothing can be computed with it."""
@@ -89,14 +89,14 @@ def test_a_stage_of_a_pipeline_gets_kernels_too(written: list[Any]) -> None:
     with module.graph.inserting_before(result):
         module.graph.call_function(execution.check, (next(iter(module.graph.nodes)), "AssertionError: what the others sent is otherwise"))
     inputs[1] = torch.Tensor._make_wrapper_subclass(Elsewhere, (64, 64))
-    found = exchanging.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable)
+    found = collective_segments.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable)
     assert found is not None and len(written) == 2 and "torchspore.take_over.default" in targets(found)
 
 
 def test_a_run_that_fails_says_that_nothing_can_be_measured() -> None:
     module = make_fx(lambda x, at: [x[at] * 2], tracing_mode="fake")(torch.randn(4, 64), torch.tensor([1]))
-    with pytest.raises(measuring.Unrunnable, match="out of"):
-        exchanging.with_kernels(module, lambda: [torch.randn(4, 64), torch.tensor([9])], eager_codegen.compile, fusion.is_fusable)
+    with pytest.raises(measurement.Unrunnable, match="out of"):
+        collective_segments.with_kernels(module, lambda: [torch.randn(4, 64), torch.tensor([9])], eager_codegen.compile, fusion.is_fusable)
 
 
 def test_a_recurrent_layer_keeps_what_its_gradient_needs_while_strides_are_looked_up() -> None:
@@ -114,10 +114,10 @@ def test_a_recurrent_layer_keeps_what_its_gradient_needs_while_strides_are_looke
 
 
 def test_an_exchange_that_only_others_can_answer_is_left_alone() -> None:
-    from torchspore.engine.comm import operators
+    from torchspore.distributed.comm import operators
 
     graph = torch.fx.Graph()
     x = graph.placeholder("x")
     graph.call_function(operators.barrier, ("world",))
     graph.output([x])
-    assert exchanging.answered(torch.fx.GraphModule({}, graph)) is None
+    assert collective_segments.answered(torch.fx.GraphModule({}, graph)) is None

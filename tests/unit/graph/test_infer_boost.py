@@ -12,9 +12,9 @@ import torch
 from mindspore import Tensor, nn, ops
 
 from torchspore.context import effects
-from torchspore.engine.graph import dispatch
-from torchspore.engine.graph.backend import autotune_cache
 from torchspore.errors import InferenceOnly
+from torchspore.graph import dispatch
+from torchspore.graph.backend import autotune_cache
 
 
 @pytest.fixture(autouse=True)

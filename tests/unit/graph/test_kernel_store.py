@@ -10,8 +10,8 @@ import compilers
 import pytest
 import torch
 
-from torchspore.engine import private
-from torchspore.engine.graph.backend import autotune_cache, inductor, kernel_store
+from torchspore.engine.core import torch_private
+from torchspore.graph.backend import autotune_cache, inductor, kernel_store
 
 
 class Shelf:
@@ -43,7 +43,7 @@ def cluster() -> torch.fx.GraphModule:
     x, y = graph.placeholder("x"), graph.placeholder("y")
     relu = graph.call_function(torch.ops.aten.relu.default, (x,))
     graph.output([graph.call_function(torch.ops.aten.add.Tensor, (graph.call_function(torch.ops.aten.mul.Tensor, (relu, 2.0)), y))])
-    with private.FakeTensorMode():
+    with torch_private.FakeTensorMode():
         for node in (x, y):
             node.meta["val"] = torch.empty(8, 16)
     return torch.fx.GraphModule({}, graph)

@@ -16,8 +16,8 @@ from mindspore import Tensor, nn, ops
 import torchspore
 from torchspore.cli import explain
 from torchspore.context.store import STORE
-from torchspore.engine.graph.backend import lanes, measuring
-from torchspore.engine.graph.backend import lanes as parallel
+from torchspore.graph.backend import lanes, measurement
+from torchspore.graph.backend import lanes as parallel
 
 X = Tensor(np.linspace(-1, 1, 64 * 64, dtype=np.float32).reshape(64, 64))
 
@@ -64,7 +64,7 @@ def two_threads() -> Iterator[None]:
 def always(measured_by: Any, two_threads: None) -> Iterator[None]:
     """Lanes are taken whether they are faster or not: the machine may be busy."""
     measured_by(measurers.Last())
-    with measuring.told_by(measurers.ticks()):
+    with measurement.told_by(measurers.ticks()):
         yield
 
 
@@ -137,7 +137,7 @@ def test_writes_and_random_numbers_keep_their_order(always: None) -> None:
 
 def _parallel(function: Any, places: list[int], *inputs: torch.Tensor) -> parallel.Parallel:
     """A function of tensors as lanes; `places` are the lanes of its operators."""
-    from torchspore.engine.private import make_fx
+    from torchspore.engine.core.torch_private import make_fx
 
     module = make_fx(function)(*inputs)
     nodes = [node for node in module.graph.nodes if node.op not in ("placeholder", "output")]
@@ -204,5 +204,5 @@ def test_the_plan_spreads_what_is_independent(two_threads: None) -> None:
     net = Branches()
     net(X)
     (graph,) = torchspore.graphs(net)
-    found = lanes.plan(graph.module, lambda: [measuring.copy(t) for t in graph._examples([X])], 2, 1)
+    found = lanes.plan(graph.module, lambda: [measurement.copy(t) for t in graph._examples([X])], 2, 1)
     assert set(found.place.values()) == {0, 1} and found.seconds > 0

@@ -12,10 +12,10 @@ import pytest
 import torch
 from mindspore import Tensor, nn, ops
 
-from torchspore.engine.graph import dispatch
-from torchspore.engine.graph.backend import autotune_cache, inductor, measuring, racing
-from torchspore.engine.graph.fx import made_up
-from torchspore.engine.graph.settings import settings_of
+from torchspore.graph import dispatch
+from torchspore.graph.backend import autotune_cache, inductor, measurement, variant_race
+from torchspore.graph.fx import sample_inputs
+from torchspore.graph.settings import settings_of
 
 
 @pytest.fixture(autouse=True)
@@ -141,7 +141,7 @@ def test_measuring_writes_nothing_and_draws_nothing() -> None:
 def test_copies_keep_strides_and_share_no_memory() -> None:
     base = torch.arange(24.0).reshape(2, 3, 4)
     for t in (base, base.transpose(0, 2), base[:, 1], base[0, :, :1].expand(3, 5), torch.empty(0, 3), torch.tensor(1.0)):
-        own = measuring.copy(t)
+        own = measurement.copy(t)
         assert torch.equal(own, t) and own.stride() == t.stride() and (not t.numel() or own.data_ptr() != t.data_ptr())
 
 
@@ -157,7 +157,7 @@ def test_a_form_with_other_numbers_or_an_error_is_left_out() -> None:
             x * 2
         return [x * 2]
 
-    race = racing.Race(lambda: [torch.ones(1000)])
+    race = variant_race.Race(lambda: [torch.ones(1000)])
     for name, code in (("slow", slow), ("wrong", wrong), ("broken", broken)):
         race.enter(name, lambda code=code: code)
     assert race.best() == "slow"
@@ -213,7 +213,7 @@ def test_a_form_that_comes_late_is_compared_on_the_same_inputs() -> None:
         x.mul_(2)
         return [x + 1]
 
-    race = racing.Race(lambda: [torch.ones(10)])
+    race = variant_race.Race(lambda: [torch.ones(10)])
     race.enter("one", lambda: step)
     race.best()
     race.enter("other", lambda: lambda x: [x.add_(x) + 1])
@@ -280,9 +280,9 @@ def test_o2_runs_a_small_step_as_one_launch(measured_by: Any) -> None:
 
 def test_values_are_made_up_where_elements_share_memory() -> None:
     shared = torch.ones(3).expand(2, 3)
-    for made in (made_up.filled(shared, torch.Tensor.zero_), measuring.rounded_otherwise(shared), measuring.copy(shared)):
+    for made in (sample_inputs.filled(shared, torch.Tensor.zero_), measurement.rounded_otherwise(shared), measurement.copy(shared)):
         assert made.shape == (2, 3) and made.stride() == (0, 1) and torch.equal(made[0], made[1])
-    assert made_up.filled(torch.empty(0, 3), torch.Tensor.zero_).shape == (0, 3)
+    assert sample_inputs.filled(torch.empty(0, 3), torch.Tensor.zero_).shape == (0, 3)
     row, table = Tensor(np.float32([[1, 2, 3]])), Tensor(np.eye(3, dtype=np.float32))
 
     def product(x):

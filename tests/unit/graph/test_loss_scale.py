@@ -12,7 +12,7 @@ from mindspore import dataset as ds
 from mindspore.ops import composite
 from mindspore.train import Callback, DynamicLossScaleManager, FixedLossScaleManager, Model
 
-from torchspore.engine.graph import dispatch
+from torchspore.graph import dispatch
 
 LABELS = np.ones((4, 3), np.float32)
 BATCHES = [np.full((4, 5), 1e30 if at == 3 else 0.1 * (at + 1), np.float32) for at in range(6)]

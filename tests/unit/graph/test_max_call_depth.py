@@ -22,7 +22,7 @@ from running import Run
 import torchspore
 from torchspore.cli import explain
 from torchspore.context.public import scope
-from torchspore.engine.graph.capture import depth
+from torchspore.graph.capture import depth
 
 X = Tensor(np.ones(2, np.float32))
 VARIABLE: contextvars.ContextVar[int] = contextvars.ContextVar("variable", default=0)

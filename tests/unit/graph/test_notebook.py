@@ -10,7 +10,7 @@ from typing import Any
 import mindspore as ms
 import pytest
 
-from torchspore.engine.graph import dispatch
+from torchspore.graph import dispatch
 
 CELLS = 0
 

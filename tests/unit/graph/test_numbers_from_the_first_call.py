@@ -10,7 +10,7 @@ import pytest
 from mindspore import Tensor, nn, ops
 
 from torchspore.context import effects
-from torchspore.engine.graph import dispatch
+from torchspore.graph import dispatch
 
 X = Tensor(np.arange(8, dtype=np.float32).reshape(2, 4) / 4)
 

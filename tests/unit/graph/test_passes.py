@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import torch
 
-from torchspore.engine.graph.backend import eager_codegen
-from torchspore.engine.graph.passes import CLEAN, run
-from torchspore.engine.graph.passes.cleanup import cancel_views, drop_dead, drop_same
-from torchspore.engine.graph.passes.in_place import overwrite
-from torchspore.engine.graph.passes.regather import regathered
-from torchspore.engine.private import make_fx
+from torchspore.engine.core.torch_private import make_fx
+from torchspore.graph.backend import eager_codegen
+from torchspore.graph.passes import CLEAN, run
+from torchspore.graph.passes.cleanup import cancel_views, drop_dead, drop_same
+from torchspore.graph.passes.in_place import overwrite
+from torchspore.graph.passes.regather import regathered
 
 
 def traced(function: Callable[..., Any], *inputs: torch.Tensor) -> torch.fx.GraphModule:

@@ -7,17 +7,17 @@ import pytest
 import torch
 
 from tests.unit.graph.test_passes import targets, traced
-from torchspore.engine.graph.backend import eager_codegen, measuring
-from torchspore.engine.graph.fx.modules import copied
-from torchspore.engine.graph.passes.layout import channels_last, has_images, pool_channels_last
-from torchspore.engine.graph.passes.onednn import fuse_activations, onednn_linears
+from torchspore.graph.backend import eager_codegen, measurement
+from torchspore.graph.fx.modules import copied
+from torchspore.graph.passes.layout import channels_last, has_images, pool_channels_last
+from torchspore.graph.passes.onednn import fuse_activations, onednn_linears
 
 LINEAR = "mkldnn._linear_pointwise.default"
 
 
 def results(module: torch.fx.GraphModule, *inputs: torch.Tensor) -> list[torch.Tensor]:
     torch.manual_seed(0)
-    return eager_codegen.compile(module)(*[measuring.copy(t) for t in inputs])
+    return eager_codegen.compile(module)(*[measurement.copy(t) for t in inputs])
 
 
 def always(*operands: Any) -> bool:
@@ -86,7 +86,7 @@ def test_channels_last_keeps_numbers_strides_of_results_and_writes() -> None:
                 seen.append((str(func), args[0].stride()))
             return func(*args, **(kwargs or {}))
 
-    ours, theirs = [[measuring.copy(t) for t in inputs] for _ in range(2)]
+    ours, theirs = [[measurement.copy(t) for t in inputs] for _ in range(2)]
     before = eager_codegen.compile(module)(*ours)
     with Watch():
         after = eager_codegen.compile(changed)(*theirs)

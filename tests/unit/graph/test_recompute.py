@@ -15,7 +15,7 @@ from mindspore import Tensor, nn, ops
 
 import torchspore
 from torchspore.context import effects
-from torchspore.engine.recompute import later, random_state, swap_state
+from torchspore.engine.autograd.recompute import later, random_state, swap_state
 
 WIDTH = 16
 

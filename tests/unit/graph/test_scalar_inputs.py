@@ -9,7 +9,7 @@ import pytest
 from mindspore import Tensor, nn, ops
 
 import torchspore
-from torchspore.engine.graph import dispatch
+from torchspore.graph import dispatch
 
 X = np.arange(8, dtype=np.float32).reshape(2, 4) / 4
 

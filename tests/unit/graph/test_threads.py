@@ -10,7 +10,7 @@ import pytest
 from mindspore import Tensor, nn, ops
 
 from torchspore.context import store
-from torchspore.engine.graph import dispatch
+from torchspore.graph import dispatch
 
 
 class Net(nn.Cell):

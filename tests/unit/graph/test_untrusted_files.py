@@ -12,12 +12,13 @@ import running
 import torch
 
 from torchspore.base import trust
-from torchspore.engine.graph import pipeline
-from torchspore.engine.graph.autotune import file, work
-from torchspore.engine.graph.cache.folder import Folder
-from torchspore.engine.graph.fx import serialize
-from torchspore.engine.graph.fx.fingerprint import machine
-from torchspore.engine.graph.settings import Settings
+from torchspore.graph import pipeline
+from torchspore.graph.autotune import deferred_run
+from torchspore.graph.autotune import tuning_file as file
+from torchspore.graph.cache.folder import Folder
+from torchspore.graph.fx import serialize
+from torchspore.graph.fx.fingerprint import machine
+from torchspore.graph.settings import Settings
 
 VALUE = [[4], [1], "float32", "cpu"]
 
@@ -34,9 +35,9 @@ def graph(target: str, *args: Any, op: str = "call_function", name: str = "y", x
 X = ["node", "x"]
 TOUCH = "__import__('os').system('touch RAN')"
 ATTACKS = {
-    "a function of the engine": graph("function torchspore.engine.private:_run_apart", "touch RAN", "."),
-    "a module that the engine imports": graph("function torchspore.engine.private:subprocess.call", ["list", "touch", "RAN"]),
-    "another name in the same module": graph("function torchspore.engine.graph.control.execution:sys", "x"),
+    "a function of the engine": graph("function torchspore.engine.core.torch_private:_run_apart", "touch RAN", "."),
+    "a module that the engine imports": graph("function torchspore.engine.core.torch_private:subprocess.call", ["list", "touch", "RAN"]),
+    "another name in the same module": graph("function torchspore.graph.control.execution:sys", "x"),
     "os.system": graph("function os:system", "touch RAN"),
     "a dunder way through torch.ops": graph("operator __class__.__init__.__globals__", X),
     "a dunder way through a namespace": graph("operator aten.__class__.__init__", X),
@@ -105,7 +106,7 @@ GOOD = graph("operator aten.relu.default", X)
 def test_a_tuning_file_holds_no_code(tmp_path: Path, entry: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tuning").mkdir()
-    (line,) = work.work_off(tuning_file(tmp_path / "tuning", entry, GOOD), pipeline.untuned)
+    (line,) = deferred_run.work_off(tuning_file(tmp_path / "tuning", entry, GOOD), pipeline.untuned)
     assert "its graph can't be read" in line and not (tmp_path / "RAN").exists()
 
 
@@ -120,7 +121,7 @@ def test_the_command_passes_over_graphs_made_to_do_harm(tmp_path: Path) -> None:
     {"chunk": "512); system(\"touch RAN\"); ("}, {"back end": "kernels", "vector bits": 77}, {"nothing": 1}, [1], {"threads": 1e9},
 ])
 def test_a_plan_names_choices_alone(tmp_path: Path, plan: Any) -> None:
-    from torchspore.engine.graph.autotune import tuner
+    from torchspore.graph.autotune import tuner
 
     assert tuner.built(serialize.read(GOOD), lambda: [torch.ones(4)], Settings(), frozenset(), "1", plan) is None
 
@@ -235,7 +236,7 @@ def test_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "tuning.json")
     with pytest.raises(file.Unusable, match="no plain file"):
         file.read(tmp_path / "tuning.json")
-    assert work.threads_of(tmp_path / "tuning.json") is None
+    assert deferred_run.threads_of(tmp_path / "tuning.json") is None
     (tmp_path / "deep.json").write_text("[" * 100_000)
     with pytest.raises(file.Unusable):
         file.read(tmp_path / "deep.json")

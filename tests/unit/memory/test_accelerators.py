@@ -19,7 +19,7 @@ from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.public import get_context, set_context
 from torchspore.context.store import STORE
-from torchspore.engine import device, private
+from torchspore.engine.core import device, torch_private
 from torchspore.engine.memory import limit
 from torchspore.errors import EffectRefused
 
@@ -66,9 +66,9 @@ def card(request: pytest.FixtureRequest) -> Iterator[Card]:
 @pytest.fixture
 def said_to_torch() -> Iterator[None]:
     """What torch's allocator is told is taken back."""
-    before = private.allocator_settings() or ""
+    before = torch_private.allocator_settings() or ""
     yield
-    private.set_allocator_settings(before)
+    torch_private.set_allocator_settings(before)
 
 
 def told(name: str) -> str:
@@ -124,12 +124,12 @@ def test_an_error_of_the_card_names_the_limit(card: Card) -> None:
 
 
 def test_the_pool_of_a_card_grows_by_the_step(card: Card, said_to_torch: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    private.set_allocator_settings("roundup_power2_divisions:[256:1,512:2],large_segment_size_mb:64")
+    torch_private.set_allocator_settings("roundup_power2_divisions:[256:1,512:2],large_segment_size_mb:64")
     monkeypatch.setenv("PYTORCH_NPU_ALLOC_CONF", "expandable_segments:True,large_segment_size_mb:64")
 
     def now() -> str | None:
         if get_context("device_target") == "GPU":
-            return private.allocator_settings()
+            return torch_private.allocator_settings()
         return os.environ["PYTORCH_NPU_ALLOC_CONF"].replace("expandable_segments:True", "roundup_power2_divisions:[256:1,512:2]")
 
     set_context(mempool_block_size="1.5GB")
@@ -140,7 +140,7 @@ def test_the_pool_of_a_card_grows_by_the_step(card: Card, said_to_torch: None, m
 
 
 def test_a_setting_that_torch_refuses_is_refused(monkeypatch: pytest.MonkeyPatch, card: Card, said_to_torch: None) -> None:
-    private.set_allocator_settings("")
+    torch_private.set_allocator_settings("")
     monkeypatch.setenv("PYTORCH_ALLOC_CONF", "garbage_collection_threshold:7,max_split_size_mb:64")
     if get_context("device_target") == "GPU":
         with pytest.raises(EffectRefused, match="garbage_collect"):
@@ -148,8 +148,8 @@ def test_a_setting_that_torch_refuses_is_refused(monkeypatch: pytest.MonkeyPatch
 
 
 def test_torch_takes_the_step(said_to_torch: None) -> None:
-    private.set_allocator_settings("large_segment_size_mb:1024")
-    assert private.allocator_settings() == "large_segment_size_mb:1024"
+    torch_private.set_allocator_settings("large_segment_size_mb:1024")
+    assert torch_private.allocator_settings() == "large_segment_size_mb:1024"
     with pytest.raises((RuntimeError, ValueError)):
-        private.set_allocator_settings("large_segment_size_mb:5")
+        torch_private.set_allocator_settings("large_segment_size_mb:5")
     assert device.count("CPU") == 1

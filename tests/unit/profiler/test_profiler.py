@@ -29,9 +29,9 @@ from mindspore.profiler import (
     tensorboard_trace_handler,
 )
 
-from torchspore.engine import private
-from torchspore.engine import tensor as engine
-from torchspore.engine.profiling import points
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core import torch_private
+from torchspore.observe.profiling import instrumentation
 
 DETAIL = ["op_side", "op_type", "op_name", "full_op_name", "op_occurrences", "op_total_time(ms)", "op_avg_time(ms)", "total_proportion",
           "subgraph", "pid"]
@@ -166,7 +166,7 @@ def test_a_full_disk_ends_no_training(
     assert [json.loads(path.read_text()) for path in tmp_path.rglob("trace_view.json")]
 
 
-@pytest.mark.skipif(not private.TELLS_PYTHON, reason="torch 2.11 notes no calls of Python")
+@pytest.mark.skipif(not torch_private.TELLS_PYTHON, reason="torch 2.11 notes no calls of Python")
 def test_the_users_lines_stand_beside_operators(tmp_path: Path) -> None:
     with profile(with_stack=True, on_trace_ready=tensorboard_trace_handler(str(tmp_path))):
         ops.exp(ops.ones((2,)))
@@ -208,10 +208,10 @@ def test_one_profiler_at_a_time(tmp_path: Path) -> None:
 
 
 def test_a_full_watch_ends_by_itself() -> None:
-    from torchspore.engine.profiling import watch
+    from torchspore.observe.profiling import session
 
     told: list[bool] = []
-    made, net = watch.Watch(most=5, full=lambda: told.append(True)), Net()
+    made, net = session.Watch(most=5, full=lambda: told.append(True)), Net()
     made.start()
     for _ in range(4):
         net(ops.ones((2, 8)))
@@ -221,7 +221,7 @@ def test_a_full_watch_ends_by_itself() -> None:
 
 
 def test_nothing_is_there_while_nobody_watches() -> None:
-    made = points.Points(lambda: None)
+    made = instrumentation.Points(lambda: None)
     before = {name: vars(nn.Cell)[name] for name in ("__call__",)}
     made.begin()
     assert vars(nn.Cell)["__call__"] is not before["__call__"] and engine.active == 1

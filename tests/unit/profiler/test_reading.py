@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.profiling import marks, reading
+from torchspore.observe.profiling import annotations as marks
+from torchspore.observe.profiling import event_reader
 
 
 @dataclass
@@ -38,7 +39,7 @@ class Event:
 
 
 def read(events: list[Event], modules: dict[int, Any] | None = None) -> Any:
-    return reading.read(events, modules or {}, {"GPU:0": 1000}, "", "")
+    return event_reader.read(events, modules or {}, {"GPU:0": 1000}, "", "")
 
 
 def step(at: int) -> list[Event]:

@@ -10,10 +10,11 @@ from mindspore import Tensor, nn
 from mindspore.parallel._cost_model_context import reset_cost_model_context, set_cost_model_context
 
 from torchspore.context import effects
-from torchspore.engine.graph import dispatch
-from torchspore.engine.shard import devices, machine
-from torchspore.engine.shard.pipelines import timing
-from torchspore.engine.shard.search import costs
+from torchspore.distributed.shard import machine_model
+from torchspore.distributed.shard.pipelines import step_time
+from torchspore.distributed.shard.search import costs
+from torchspore.engine.core import device_count
+from torchspore.graph import dispatch
 
 OPTION = "auto_parallel.auto_pipeline"
 
@@ -135,15 +136,15 @@ def test_one_stage_takes_as_long_as_the_search_counts(monkeypatch: pytest.Monkey
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
     _, step = trained(16, 16, parts=1)
     local = dispatch.graphs(step)[0].split.local
-    clock, counted = timing.of(local, 1, machine.machine()), costs.of(local, machine.machine())
+    clock, counted = step_time.of(local, 1, machine_model.machine()), costs.of(local, machine_model.machine())
     assert clock.received == counted.received and clock.computing == pytest.approx(counted.computing)
     assert clock.seconds == pytest.approx(counted.seconds)
 
 
 def test_numbers_of_stages_divide_the_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchspore.engine.shard.pipelines import choosing
+    from torchspore.distributed.shard.pipelines import stage_count
 
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "12")
     ms.set_auto_parallel_context(parallel_mode="auto_parallel", pipeline_stages=5)
-    assert devices.devices()[0] == 12
-    assert choosing.numbers() == [4, 3, 2, 1]
+    assert device_count.devices()[0] == 12
+    assert stage_count.numbers() == [4, 3, 2, 1]

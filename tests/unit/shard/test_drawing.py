@@ -10,9 +10,9 @@ import torch
 from mindspore import Tensor, nn, ops
 
 from torchspore.context import effects
-from torchspore.engine import generators
-from torchspore.engine.graph import dispatch
-from torchspore.engine.shard.pipelines import drawing
+from torchspore.distributed.shard.pipelines import random_numbers
+from torchspore.engine.core import generators
+from torchspore.graph import dispatch
 
 SCHEDULES = ("1f1b", "gpipe", "zero_bubble_v", "interleaved")
 
@@ -79,7 +79,7 @@ def test_draws_that_hang_on_values_are_said(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
     _, step = trained(noise=lambda y: ops.random_poisson((1,), Tensor([3.0])).sum(), is_cut=True)
     module = dispatch.graphs(step)[0].split.local.module
-    assert not any(node.target is drawing.seek for node in module.graph.nodes)
+    assert not any(node.target is random_numbers.seek for node in module.graph.nodes)
     assert any("each stage draws random numbers of its own" in line for line in effects.notes()["distribution"])
 
 
@@ -89,11 +89,11 @@ def test_states_are_those_of_the_draws() -> None:
     generators.own().manual_seed(1)
     with generators.lent():
         _check_states(mask, other)
-    assert drawing.way(mask, "cpu") is not drawing._whole
+    assert random_numbers.way(mask, "cpu") is not random_numbers._whole
 
 
 def _check_states(mask: str, other: str) -> None:
-    found = drawing.ahead(f"{mask}\n{other}\n{mask}", "cpu")
+    found = random_numbers.ahead(f"{mask}\n{other}\n{mask}", "cpu")
     for at, state in enumerate(found):
         assert torch.equal(generators.current_state(), state)
         torch.rand(63, 64) if at == 1 else torch.empty(64, 64).bernoulli_(0.5)

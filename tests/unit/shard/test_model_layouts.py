@@ -9,7 +9,7 @@ import pytest
 from mindspore import Tensor, nn, train
 from mindspore.parallel.auto_parallel import AutoParallel
 
-from torchspore.engine.graph import dispatch
+from torchspore.graph import dispatch
 
 ROWS = np.random.default_rng(0).standard_normal((16, 16)).astype(np.float32)
 

@@ -39,7 +39,7 @@ def test_the_optimizer_cuts_weights_once_more(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_sums_of_gradients_go_in_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchspore.engine.graph import dispatch
+    from torchspore.graph import dispatch
 
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
     found = {}

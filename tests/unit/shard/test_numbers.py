@@ -122,7 +122,7 @@ class Chosen(nn.Cell):
 
 @pytest.mark.parametrize("is_wide", [False, True])
 def test_sums_inside_of_an_operator_are_wide_too(is_wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchspore.engine.graph import dispatch
+    from torchspore.graph import dispatch
 
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", force_fp32_communication=is_wide)

@@ -10,10 +10,10 @@ from mindspore import Tensor, nn, ops
 from random_pipelines import trained as of_random
 from split_nets import trained
 
-from torchspore.engine.graph import dispatch
-from torchspore.engine.shard.pipelines import cycles, scheduling
-from torchspore.engine.shard.pipelines.scheduling import BACKWARD, FORWARD, WEIGHTS, Block
+from torchspore.distributed.shard.pipelines import cyclic_schedules, schedule
+from torchspore.distributed.shard.pipelines.schedule import BACKWARD, FORWARD, WEIGHTS, Block
 from torchspore.errors import StrategyRefused
+from torchspore.graph import dispatch
 
 
 def blocks(stages: int, parts: int, turns: int = 1, splits: bool = False) -> dict[Block, set[Block]]:
@@ -35,8 +35,8 @@ def blocks(stages: int, parts: int, turns: int = 1, splits: bool = False) -> dic
 @pytest.mark.parametrize(("stages", "parts"), [(2, 4), (4, 8), (4, 2), (8, 32)])
 def test_schedules_cost_what_papers_say(stages: int, parts: int) -> None:
     bubble = (stages - 1) / (parts + stages - 1)
-    plain = scheduling.scheduled(blocks(stages, parts), stages, "1f1b", False)
-    first = scheduling.scheduled(blocks(stages, parts), stages, "gpipe", True)
+    plain = schedule.scheduled(blocks(stages, parts), stages, "1f1b", False)
+    first = schedule.scheduled(blocks(stages, parts), stages, "gpipe", True)
     assert plain.idle == pytest.approx(bubble)
     assert first.idle == pytest.approx(bubble)
     assert plain.held == [min(parts, stages - stage) for stage in range(stages)]
@@ -44,9 +44,9 @@ def test_schedules_cost_what_papers_say(stages: int, parts: int) -> None:
 
 
 def test_several_turns_and_gaps_that_are_filled_wait_less() -> None:
-    plain = scheduling.scheduled(blocks(4, 16), 4, "1f1b", False)
-    turns = scheduling.scheduled(blocks(4, 16, turns=2), 4, "1f1b", True)
-    filled = scheduling.scheduled(blocks(4, 16, splits=True), 4, "zero_bubble_v", True)
+    plain = schedule.scheduled(blocks(4, 16), 4, "1f1b", False)
+    turns = schedule.scheduled(blocks(4, 16, turns=2), 4, "1f1b", True)
+    filled = schedule.scheduled(blocks(4, 16, splits=True), 4, "zero_bubble_v", True)
     assert turns.idle < 0.75 * plain.idle
     assert filled.idle < 0.75 * plain.idle
     assert turns.held[0] <= 2 * 3 + 4 + 1
@@ -55,7 +55,7 @@ def test_several_turns_and_gaps_that_are_filled_wait_less() -> None:
 @pytest.mark.parametrize(("stages", "parts"), [(2, 8), (4, 16)])
 def test_filled_gaps_hold_no_more_than_a_stage_does_without(stages: int, parts: int) -> None:
     """A part is held until the gradients of weights are computed of it, too."""
-    starts = scheduling.scheduled(blocks(stages, parts, splits=True), stages, "zero_bubble_v", True).starts
+    starts = schedule.scheduled(blocks(stages, parts, splits=True), stages, "zero_bubble_v", True).starts
     for stage in range(stages):
         held = most = 0
         for _, kind in sorted((at, block.kind) for block, at in starts.items() if block.stage == stage and block.kind != BACKWARD):
@@ -66,7 +66,7 @@ def test_filled_gaps_hold_no_more_than_a_stage_does_without(stages: int, parts: 
 
 def test_a_schedule_that_is_none_is_named() -> None:
     with pytest.raises(ValueError, match=r"pipeline_scheduler='other': expected .*gpipe.*1f1b.*zero_bubble_v"):
-        scheduling.scheduled(blocks(2, 2), 2, "other", True)
+        schedule.scheduled(blocks(2, 2), 2, "other", True)
 
 
 @pytest.mark.parametrize(("name", "stage", "expected"), [
@@ -77,14 +77,14 @@ def test_orders_by_cycles(name: str, stage: int, expected: str) -> None:
     """Parts 0 to 3 of two stages, turns a and b; large letters are backward. What MindSpore's schedulers do with sequences of one piece."""
     ahead = {(part,): [f"{part}a", f"{part}b"] for part in range(4)}
     back = {(part,): [f"{part}B", f"{part}A"] for part in range(4)}
-    assert " ".join(cycles.order(name, 2, stage, ahead, back)) == expected
-    clock = scheduling.scheduled(blocks(2, 4, turns=2), 2, name, True)
+    assert " ".join(cyclic_schedules.order(name, 2, stage, ahead, back)) == expected
+    clock = schedule.scheduled(blocks(2, 4, turns=2), 2, name, True)
     shown = {(part, hop): f"{part}{'ab'[hop // 2]}" for part in range(4) for hop in range(4)}
     ran = [block for block in sorted(clock.starts, key=lambda block: clock.starts[block]) if block.stage == stage]
     turn = [shown[block.part[0], block.hop if block.kind == FORWARD else 3 - block.hop] for block in ran]
     assert " ".join(one if block.kind == FORWARD else one.upper() for one, block in zip(turn, ran)) == expected
-    plain = scheduling.scheduled(blocks(4, 8), 4, "1f1b", False)
-    assert scheduling.scheduled(blocks(4, 8), 4, "seqpipe", True).starts == plain.starts
+    plain = schedule.scheduled(blocks(4, 8), 4, "1f1b", False)
+    assert schedule.scheduled(blocks(4, 8), 4, "seqpipe", True).starts == plain.starts
 
 
 @pytest.mark.parametrize(("name", "stages", "parts", "turns", "expected"), [
@@ -93,7 +93,7 @@ def test_orders_by_cycles(name: str, stage: int, expected: str) -> None:
 ])
 def test_pipelines_that_a_schedule_is_not_for(name: str, stages: int, parts: int, turns: int, expected: str) -> None:
     with pytest.raises(ValueError, match=rf"pipeline_scheduler='{name}' with {parts} parts over {stages} stages.*: expected {expected}"):
-        scheduling.scheduled(blocks(stages, parts, turns=turns), stages, name, True)
+        schedule.scheduled(blocks(stages, parts, turns=turns), stages, name, True)
 
 
 @pytest.mark.parametrize(("name", "data", "model", "strategy"), [

@@ -12,8 +12,8 @@ from mindspore.common.api import _cell_graph_executor
 from mindspore.ops import operations as P
 
 from torchspore.context import effects
-from torchspore.engine.graph import dispatch
 from torchspore.errors import StrategyRefused
+from torchspore.graph import dispatch
 
 GRID = Layout((2, 4), ("a", "b"))
 WIDE = ((2, 4),)

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import pytest
 
-from torchspore.engine.shard.layout import Layout
-from torchspore.engine.shard.mesh import Mesh
-from torchspore.engine.shard.redistribution import received, steps
+from torchspore.distributed.shard.redistribution import received, steps
+from torchspore.engine.core.device_layout import Layout
+from torchspore.engine.core.device_mesh import Mesh
 
 MESH, SHAPE, EACH = Mesh((2, 4)), (8, 8), 4
 TERMS = ((0, "sum"), (1, "sum"))

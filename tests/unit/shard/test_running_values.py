@@ -44,8 +44,8 @@ def test_running_values_lie_as_the_strategy_says(monkeypatch: pytest.MonkeyPatch
 
 
 def test_channels_that_are_cut_are_not_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchspore.engine.graph import dispatch
-    from torchspore.engine.shard import collective_nodes
+    from torchspore.distributed.shard import collective_nodes
+    from torchspore.graph import dispatch
 
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")

@@ -10,7 +10,7 @@ from mindspore import Layout, Parameter, Tensor, nn
 from mindspore.common.api import _cell_graph_executor
 from mindspore.ops import operations as P
 
-from torchspore.engine.shard import strategy_file
+from torchspore.distributed.shard import strategy_file
 from torchspore.errors import StrategyRefused
 
 

@@ -31,8 +31,8 @@ class Net(nn.Cell):
 
 @pytest.mark.parametrize("asked", [False, True])
 def test_a_sum_that_is_cut_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, asked: bool) -> None:
-    from torchspore.engine.graph import dispatch
-    from torchspore.engine.shard import collective_nodes
+    from torchspore.distributed.shard import collective_nodes
+    from torchspore.graph import dispatch
 
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
     (tmp_path / "speed.json").write_text(json.dumps({NAME: asked}))

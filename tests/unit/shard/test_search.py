@@ -14,15 +14,15 @@ import splitting
 import torch
 from mindspore import nn, ops
 
-from torchspore.engine.graph import dispatch, passes
-from torchspore.engine.private import make_fx
-from torchspore.engine.shard import localizing
-from torchspore.engine.shard.layout import Layout, whole
-from torchspore.engine.shard.localizing import Policy
-from torchspore.engine.shard.machine import Machine
-from torchspore.engine.shard.mesh import Mesh
-from torchspore.engine.shard.search import costs, eliminating, searching
-from torchspore.engine.shard.strategies import TensorLayout
+from torchspore.distributed.shard import partitioner
+from torchspore.distributed.shard.machine_model import Machine
+from torchspore.distributed.shard.partitioner import Policy
+from torchspore.distributed.shard.search import costs, elimination, strategy_search
+from torchspore.distributed.shard.strategies import TensorLayout
+from torchspore.engine.core.device_layout import Layout, whole
+from torchspore.engine.core.device_mesh import Mesh
+from torchspore.engine.core.torch_private import make_fx
+from torchspore.graph import dispatch, passes
 
 MODES = ("recursive_programming", "dynamic_programming")
 
@@ -176,10 +176,10 @@ def test_what_was_found_is_kept_and_read(
 ) -> None:
     import json
 
-    from torchspore.engine.shard import saving
+    from torchspore.distributed.shard import strategy_io
 
     path = tmp_path / "found.json"
-    request.addfinalizer(saving.op_strategies.clear)
+    request.addfinalizer(strategy_io.op_strategies.clear)
     ms.parallel.set_op_strategy_config("SAVE", str(path))
     first = found(monkeypatch, "wide", "dynamic_programming")
     ms.reset_auto_parallel_context()
@@ -189,20 +189,20 @@ def test_what_was_found_is_kept_and_read(
     assert (layout["dev_matrix"], layout["tensor_map"]) == ([8], [0, -1])
     kept["parallel_layout_item"]["up.weight"].update(dev_matrix=[2, 4], tensor_map=[0, -1])       # another layout is taken as it is written
     path.write_text(json.dumps(kept))
-    saving.op_strategies.clear()
+    strategy_io.op_strategies.clear()
     ms.parallel.set_op_strategy_config("LOAD", str(path))
     again = found(monkeypatch, "wide", "recursive_programming")
     assert cuts(first, "up.weight") == (8, 1) and cuts(again, "up.weight") == (4, 1) and cuts(again, "down.weight") == (1, 8)
 
 
 def test_an_axis_that_several_axes_of_the_grid_cut_is_read_as_it_was_written() -> None:
-    from torchspore.engine.shard import saving, strategy_file
+    from torchspore.distributed.shard import strategy_file, strategy_io
 
     for places, shape in (((-1, (2, 0)), (6, 8)), (((2, 1, 0), -1), (16, 5)), (((1, 0), 2), (4, 2)), ((-1, -1, 2), (1, 1, 2)), ((2,), (8,)),
                           ((-1, -1, (1, 0)), (1, 1, 4))):
         stored = strategy_file.stored(TensorLayout((2, 2, 2), places), shape)
-        assert saving.places(stored, shape) == places and saving.places(stored._replace(nested=None), shape) == places
-    assert saving.places(stored, (8, 8)) is None
+        assert strategy_io.places(stored, shape) == places and strategy_io.places(stored._replace(nested=None), shape) == places
+    assert strategy_io.places(stored, (8, 8)) is None
 
 
 def test_the_strategy_file_of_the_context(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -233,16 +233,16 @@ def test_nothing_that_can_be_counted_is_cheaper(sizes: tuple[int, ...]) -> None:
 
     def cost(mesh: Mesh, layouts: list[Layout], plan: Any = None) -> tuple[float, float]:
         # results lie as they do; exchanges before a result are those of terms
-        local = localizing.localized(module, mesh, layouts, lambda at, node, layout, shape: layout, Policy(), plan=plan)
+        local = partitioner.localized(module, mesh, layouts, lambda at, node, layout, shape: layout, Policy(), plan=plan)
         return costs.of(local, machine).order()
 
     every = [
         cost(mesh, list(layouts))
         for mesh, layouts in splitting.grid([tuple(t.shape) for t in inputs], 20)
     ]
-    problem = searching.Problem(module, Mesh((8,)), lambda mesh: {holders[0]: whole(2)}, lambda mesh: {}, True, False, False)
-    tally = searching.Tally()
-    candidates = searching.candidates(problem, machine, "dynamic_programming", tally)[:searching.COMPARED]
+    problem = strategy_search.Problem(module, Mesh((8,)), lambda mesh: {holders[0]: whole(2)}, lambda mesh: {}, True, False, False)
+    tally = strategy_search.Tally()
+    candidates = strategy_search.candidates(problem, machine, "dynamic_programming", tally)[:strategy_search.COMPARED]
     least = min(cost(one.mesh, [whole(2), *(one.plan.inputs[node] for node in holders[1:])], one.plan) for one in candidates)
     assert least <= min(every) and tally.guessed == 0
 
@@ -254,9 +254,9 @@ def test_elimination_finds_the_least_sum() -> None:
         unary = [source.random(size) for size in sizes]
         edges = [(int(one), int(other), source.random((sizes[one], sizes[other])))
                  for one, other in source.integers(0, 7, (12, 2))]
-        least = min(eliminating.total_of(unary, edges, values) for values in itertools.product(*map(range, sizes)))
+        least = min(elimination.total_of(unary, edges, values) for values in itertools.product(*map(range, sizes)))
         start = [0] * 7
-        solved = eliminating.solve(unary, edges, start)
+        solved = elimination.solve(unary, edges, start)
         assert solved.total == pytest.approx(least) and solved.guessed == 0
-        narrow = eliminating.solve(unary, edges, start, limit=3)
-        assert narrow.guessed and least - 1e-12 <= narrow.total <= eliminating.total_of(unary, edges, start) + 1e-12
+        narrow = elimination.solve(unary, edges, start, limit=3)
+        assert narrow.guessed and least - 1e-12 <= narrow.total <= elimination.total_of(unary, edges, start) + 1e-12

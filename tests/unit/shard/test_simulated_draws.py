@@ -9,7 +9,7 @@ import pytest
 import torch
 from mindspore import Tensor, nn, ops
 
-from torchspore.engine import generators
+from torchspore.engine.core import generators
 
 
 class Recomputed(nn.Cell):

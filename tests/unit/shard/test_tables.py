@@ -9,8 +9,8 @@ import pytest
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.ops import operations as P
 
-from torchspore.engine.graph import dispatch
-from torchspore.engine.shard import collective_nodes as nodes
+from torchspore.distributed.shard import collective_nodes as nodes
+from torchspore.graph import dispatch
 
 
 class Words(nn.Cell):

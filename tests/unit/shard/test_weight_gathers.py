@@ -9,10 +9,10 @@ import pytest
 from mindspore import nn
 
 from torchspore.context.plan_request import Machine
-from torchspore.engine.graph import dispatch
-from torchspore.engine.graph.passes.regather import regathered
-from torchspore.engine.shard import planning
-from torchspore.engine.shard.binding import bound
+from torchspore.distributed.shard import cost_estimate
+from torchspore.distributed.shard.rank_binding import bound
+from torchspore.graph import dispatch
+from torchspore.graph.passes.regather import regathered
 
 KINDS = {"all_gather": "all_gather_into_tensor", "reduce_scatter": "reduce_scatter_tensor", "all_reduce": "all_reduce"}
 
@@ -39,7 +39,7 @@ def test_level_3_gathers_weights_again_and_a_plan_counts_it(monkeypatch: pytest.
     losses, gathers = {}, {}
     for level in ("level1", "level2", "level3"):
         losses[level], split = stepped(level)
-        exchanges = [exchange for row in planning.rows(split, Machine()) for exchange in row.exchanges]
+        exchanges = [exchange for row in cost_estimate.rows(split, Machine()) for exchange in row.exchanges]
         planned = {kind: sum(exchange.kind == kind for exchange in exchanges) for kind in KINDS}
         simulated = [str(getattr(node.target, "__name__", "")) for node in split.local.module.graph.nodes]
         module = regathered(bound(split.local, 0))                           # what a rank of several processes runs

@@ -185,7 +185,7 @@ def test_inputs_of_another_shape_are_refused(tmp_path: Path) -> None:
 
 def rewritten(path: Path, change: Callable[[Any], None]) -> None:
     """Writes the file again after `change` of its message."""
-    from torchspore.engine.export import mindir_format
+    from torchspore.export import mindir_format
 
     proto = mindir_format.parsed(path.read_bytes())
     change(proto)

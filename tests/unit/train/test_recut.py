@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from mindspore import Parameter, Tensor, nn
 
-from torchspore.engine.shard import strategy_file
-from torchspore.engine.shard.strategies import TensorLayout as On
-from torchspore.engine.shard.strategy_file import StrategyFile, stored
+from torchspore.distributed.shard import strategy_file
+from torchspore.distributed.shard.strategies import TensorLayout as On
+from torchspore.distributed.shard.strategy_file import StrategyFile, stored
 from torchspore.errors import FileFormatError
 from torchspore.mindspore.train.slices import cuts_of
 

@@ -19,8 +19,8 @@ ascend_config = Option(
     example="set_context(ascend_config={'precision_mode': 'must_keep_origin_dtype'})", since="2.0", doc="Details of Ascend devices.",
 )
 precision_mode = Option(
-    within="ascend_config", settable=False, default="", effect="engine.npu.options:precision",
-    read_by="engine.graph.settings",
+    within="ascend_config", settable=False, default="", effect="engine.devices.npu.options:precision",
+    read_by="graph.settings",
     unread={"must_keep_origin_dtype": "operators compute in the dtypes that the program gives them"},
     kind=Choice("force_fp16", "allow_fp32_to_fp16", "allow_mix_precision", "must_keep_origin_dtype", "force_fp32", "allow_fp32_to_bf16",
                 "allow_mix_precision_fp16", "allow_mix_precision_bf16", no_str=OptionValueError),
@@ -33,7 +33,7 @@ precision_mode = Option(
 )
 jit_compile = Option(
     within="ascend_config", settable=False, kind=Among(True, False, give=_digit), default="",
-    effect="engine.npu.options:jit_compile", read_by="engine.graph.settings", graph_only=True, in_graph_key=True,
+    effect="engine.devices.npu.options:jit_compile", read_by="graph.settings", graph_only=True, in_graph_key=True,
     example="set_context(ascend_config={'jit_compile': False})",
     since="2.0",
     doc="Whether the levels O1 and O2 may write and compile kernels, on every device; False takes ready-made ones and compiles nothing.",
@@ -41,26 +41,26 @@ jit_compile = Option(
 atomic_clean_policy = Option(
     within="ascend_config", settable=False, on=On.ASCEND, kind=Among(0, 1, give=str), default="",
     example="set_context(ascend_config={'atomic_clean_policy': 1})",
-    effect="engine.npu.options:of_graph_engine", read_by="engine.npu.graph_engine", graph_only=True,
+    effect="engine.devices.npu.options:of_graph_engine", read_by="engine.devices.npu.graph_engine", graph_only=True,
     since="2.1",
     doc="Whether memory of operators that add in place is cleared all at once (0) or one by one (1).",
 )
 matmul_allow_hf32 = Option(
     within="ascend_config", settable=False, on=On.ASCEND, kind=Among(True, False, give=_digit), default="",
     example="set_context(ascend_config={'matmul_allow_hf32': True})",
-    effect="engine.npu.options:matmul_hf32",
+    effect="engine.devices.npu.options:matmul_hf32",
     since="2.1",
     doc="Whether matrix products of float32 may use HF32, which is faster and less precise.",
 )
 conv_allow_hf32 = Option(
     within="ascend_config", settable=False, on=On.ASCEND, kind=Among(True, False, give=_digit), default="",
     example="set_context(ascend_config={'conv_allow_hf32': False})",
-    effect="engine.npu.options:conv_hf32",
+    effect="engine.devices.npu.options:conv_hf32",
     since="2.1",
     doc="Whether convolutions of float32 may use HF32.",
 )
 exception_dump = Option(
-    within="ascend_config", settable=False, kind=Choice("0", "1", "2"), default="2", effect="engine.debug.dump:on_exception",
+    within="ascend_config", settable=False, kind=Choice("0", "1", "2"), default="2", effect="observe.debug.dump:on_exception",
     example="set_context(ascend_config={'exception_dump': '1'})",
     since="2.3", until="2.5",
     doc="What is written to `save_dump_path` when an operator fails, on every device: '0' nothing, '1' its inputs and outputs, '2' its "
@@ -69,12 +69,12 @@ exception_dump = Option(
 op_precision_mode = Option(
     within="ascend_config", settable=False, on=On.ASCEND, kind=ExistingFile("an .ini file"), default="",
     example="set_context(ascend_config={'op_precision_mode': 'precision.ini'})",
-    effect="engine.npu.options:of_graph_engine", read_by="engine.npu.graph_engine", graph_only=True,
+    effect="engine.devices.npu.options:of_graph_engine", read_by="engine.devices.npu.graph_engine", graph_only=True,
     since="2.1",
     doc="A file that says for single operators how precise they are.",
 )
 op_debug_option = Option(
-    within="ascend_config", settable=False, kind=Choice("oom", none=OptionTypeError), default="", effect="engine.bounds:check",
+    within="ascend_config", settable=False, kind=Choice("oom", none=OptionTypeError), default="", effect="engine.core.memory_bounds:check",
     process_wide=True,
     example="set_context(ascend_config={'op_debug_option': 'oom'})",
     since="2.3",
@@ -84,33 +84,33 @@ ge_options = Option(
     within="ascend_config", settable=False, on=On.ASCEND, default="",
     kind=DictOf(DictOf(Str()), ("global", "session"), as_text=True),
     example="set_context(ascend_config={'ge_options': {'global': {'ge.opSelectImplmode': 'high_precision'}}})",
-    effect="engine.npu.options:of_graph_engine", read_by="engine.npu.graph_engine", graph_only=True,
+    effect="engine.devices.npu.options:of_graph_engine", read_by="engine.devices.npu.graph_engine", graph_only=True,
     since="2.3",
     doc="Options that are handed to the graph engine of the device as they are.",
 )
 parallel_speed_up_json_path = Option(
     within="ascend_config", top_level=False, on=On.ASCEND, kind=SpeedUpFile(), default="", implies=from_file,
-    effect="engine.npu.speed_up:file",
+    effect="distributed.speed_up_options:file",
     example="set_context(ascend_config={'parallel_speed_up_json_path': 'parallel_speed_up.json'})",
     doc="A JSON file with switches for parallel training; each of them is an option of its own. '' and None mean no file.",
 )
 host_scheduling_max_threshold = Option(
     within="ascend_config", settable=False, on=On.ASCEND, kind=Int(0, give=str, gives="str"), default="",
     example="set_context(ascend_config={'host_scheduling_max_threshold': 0})",
-    effect="engine.npu.options:of_graph_engine", read_by="engine.npu.graph_engine", graph_only=True,
+    effect="engine.devices.npu.options:of_graph_engine", read_by="engine.devices.npu.graph_engine", graph_only=True,
     since="2.3",
     doc="How many kernels a static graph may have and still be handed to the device one by one.",
 )
 hccl_watchdog = Option(
     within="ascend_config", on=On.ASCEND, kind=Bool(), default=True, example="set_context(ascend_config={'hccl_watchdog': True})",
-    effect="engine.npu.options:hccl_watchdog",
+    effect="engine.devices.npu.options:hccl_watchdog",
     since="2.4",
     doc="Whether a thread watches the collectives and ends the program when one has failed.",
 )
 topo_order = Option(
     within="ascend_config", on=On.ASCEND, kind=DictOf(Choice("bfs", "dfs", "rdfs"), as_text=True), default="",
     example="set_context(ascend_config={'topo_order': {'graph': 'dfs'}})",
-    effect="engine.npu.options:of_graph_engine", read_by="engine.npu.graph_engine", graph_only=True,
+    effect="engine.devices.npu.options:of_graph_engine", read_by="engine.devices.npu.graph_engine", graph_only=True,
     since="2.3",
     doc="In which order the operators of a graph run, by the graph's name. The getter answers it as JSON text.",
 )

@@ -38,76 +38,76 @@ class Levels(Kind):
 
 save_graphs = Option(
     kind=Levels(), default=0, wins=True, environment=("MS_DEV_SAVE_GRAPHS",), example="set_context(save_graphs=2)",
-    read_by="engine.graph.saved", graph_only=True, unread={0: "nothing is written"}, since="0.1",
+    read_by="graph.save_graphs", graph_only=True, unread={0: "nothing is written"}, since="0.1",
     doc="How much is written about each graph that is compiled: 0 nothing, 1 the main stages and a page to look at them, 2 also the steps "
         "of the back end and each branch and loop, 3 also every pass, and drawings of all. True is 2 with drawings of the main stages.",
 )
 save_graphs_path = Option(
     kind=Directory(), default=".", wins=True, environment=("MS_DEV_SAVE_GRAPHS_PATH",), prepare=prepare.directory,
     example="set_context(save_graphs_path='graphs')",
-    read_by="engine.graph.saved", graph_only=True, since="0.1",
+    read_by="graph.save_graphs", graph_only=True, since="0.1",
     doc="The directory for what `save_graphs` writes; it is made when the option is set.",
 )
 print_file_path = Option(
     kind=PrintPath(resolve=True, not_directory=True), default="", example="set_context(print_file_path='print.pb')",
-    effect="engine.debug.printing:select", process_wide=True, since="0.5",
+    effect="engine.core.printing:select", process_wide=True, since="0.5",
     doc="The file that ops.Print writes to in place of the screen; `parse_print` reads it.",
 )
 env_config_path = Option(
     kind=JsonFile({"sys.mem_Reuse": "sys.mem_reuse", "mem_reuse": "sys.mem_reuse", "mem_Reuse": "sys.mem_reuse"}), default="",
     example="set_context(env_config_path='config.json')",
-    effect="engine.debug.recorder:configure", process_wide=True, since="1.2",
+    effect="observe.debug.recorder:configure", process_wide=True, since="1.2",
     doc="A JSON file that configures the recorder of running data and the reuse of memory.",
 )
 rdr_enable = Option(
     within="env_config_path", top_level=False, as_json=True, name="rdr.enable", kind=Bool(), default=False, environment=("MS_RDR_ENABLE",),
-    read_by="engine.debug.recorder", example='{"rdr": {"enable": true}}',
+    read_by="observe.debug.recorder", example='{"rdr": {"enable": true}}',
     doc="Whether data about the run is recorded: graphs, the last operators, memory, stacks. `torchspore rdr show` reads a record.",
 )
 rdr_mode = Option(
     within="env_config_path", top_level=False, as_json=True, name="rdr.mode", kind=Int(1, 2), default=1, environment=("MS_RDR_MODE",),
-    read_by="engine.debug.recorder", example='{"rdr": {"mode": 1}}',
+    read_by="observe.debug.recorder", example='{"rdr": {"mode": 1}}',
     doc="When records are written: 1 after a fault, 2 also at a normal end.",
 )
 rdr_path = Option(
     within="env_config_path", top_level=False, as_json=True, name="rdr.path", kind=Absolute(), default="./",
-    read_by="engine.debug.recorder", environment=("MS_RDR_PATH",), example='{"rdr": {"path": "/tmp/records"}}',
+    read_by="observe.debug.recorder", environment=("MS_RDR_PATH",), example='{"rdr": {"path": "/tmp/records"}}',
     doc="The directory under which records are written, in `rank_N/rdr`.",
 )
 rdr_replay = Option(
     within="env_config_path", top_level=False, as_json=True, name="rdr.replay", kind=Int(0, INT32), default=0,
-    read_by="engine.debug.recorder", environment=("MS_RDR_REPLAY",), example='{"rdr": {"replay": 1}}',
+    read_by="observe.debug.recorder", environment=("MS_RDR_REPLAY",), example='{"rdr": {"replay": 1}}',
     doc="Every how-manieth step is kept, so that `torchspore replay` can run it again: its inputs, and Parameters and random state before "
         "it, copied to host memory. 0 keeps none. It is torchspore's own.",
 )
 sys_mem_reuse = Option(
     within="env_config_path", top_level=False, as_json=True, name="sys.mem_reuse", kind=Bool(), default=True, in_graph_key=True,
-    read_by="engine.graph.settings", graph_only=True, unread={True: "values of a graph share memory one after the other"},
+    read_by="graph.settings", graph_only=True, unread={True: "values of a graph share memory one after the other"},
     example='{"sys": {"mem_reuse": true}}', doc="Whether Tensors of a graph share memory; off, each keeps its own and can be looked at.",
 )
 precompile_only = Option(
     kind=Bool(), default=False, wins=True, environment=("MS_DEV_PRECOMPILE_ONLY",), example="set_context(precompile_only=True)",
-    read_by="engine.graph.dispatch", graph_only=True, since="0.1", until="2.6",
+    read_by="graph.dispatch", graph_only=True, since="0.1", until="2.6",
     doc="Compiles in Graph mode and does not run; the call gives None.",
 )
 reserve_class_name_in_scope = Option(
     kind=Bool(none=OptionValueError), default=True, in_graph_key=True, example="set_context(reserve_class_name_in_scope=False)",
-    read_by="engine.graph.report.provenance", graph_only=True, since="0.1",
+    read_by="graph.report.provenance", graph_only=True, since="0.1",
     doc="Whether the names of a graph's nodes hold the class of each Cell beside its attribute name.",
 )
 debug_level = Option(
     kind=Named({"RELEASE": 0, "DEBUG": 1}), default=0, in_graph_key=True, example="set_context(debug_level=DEBUG)",
-    read_by="engine.graph.report.provenance", graph_only=True, since="2.3",
+    read_by="graph.report.provenance", graph_only=True, since="2.3",
     doc="How much a compiled graph remembers about where it came from: DEBUG keeps more and compiles more slowly.",
 )
 enable_dump = Option(
-    kind=Bool(), default=False, example="set_context(enable_dump=True)", effect="engine.debug.dump:switch",
+    kind=Bool(), default=False, example="set_context(enable_dump=True)", effect="observe.debug.dump:switch",
     since="0.1", until="2.4",
     doc="Writes what each operator takes and gives to files in `save_dump_path`, in both modes and on every device; MINDSPORE_DUMP_CONFIG "
         "names a file that says more. `torchspore diff` compares two such folders.",
 )
 save_dump_path = Option(
-    kind=Path(), default=".", example="set_context(save_dump_path='dump')", effect="engine.debug.dump:place",
+    kind=Path(), default=".", example="set_context(save_dump_path='dump')", effect="observe.debug.dump:place",
     since="0.1", until="2.4",
     doc="The directory for what `enable_dump` writes.",
 )

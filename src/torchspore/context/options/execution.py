@@ -14,42 +14,43 @@ mode = Option(
         "It may change at any time; the same Cell keeps working and gives the same numbers.",
 )
 deterministic = Option(
-    kind=Choice("ON", "OFF"), default="OFF", effect="engine.determinism:select", process_wide=True, in_graph_key=True,
+    kind=Choice("ON", "OFF"), default="OFF", effect="engine.eager.determinism:select", process_wide=True, in_graph_key=True,
     example="set_context(deterministic='ON')",
     since="2.0",
     doc="Whether equal inputs give equal bits, run for run. Operators that have no such kernel run and warn. "
         "ON also exports HCCL_DETERMINISTIC and TE_PARALLEL_COMPILER, OFF takes them back.",
 )
 pynative_synchronize = Option(
-    kind=Bool(), default=False, on=On.GPU | On.ASCEND, effect="engine.eager:synchronize", process_wide=True,
+    kind=Bool(), default=False, on=On.GPU | On.ASCEND, effect="engine.eager.pynative:synchronize", process_wide=True,
     example="set_context(pynative_synchronize=True)",
     since="1.5",
     doc="Waits for each operator, so that an error appears at the line that caused it. On the CPU that is always so.",
 )
 max_call_depth = Option(
     kind=Int(1), default=1000, example="set_context(max_call_depth=1000)",
-    read_by="engine.graph.capture.depth", graph_only=True, since="0.7",
+    read_by="graph.capture.depth", graph_only=True, since="0.7",
     doc="How deep calls of Cells and functions may nest while a graph is captured. `set_recursion_limit` sets the same option.",
 )
 check_bprop = Option(
     kind=Bool(), default=False, in_graph_key=True, example="set_context(check_bprop=True)",
-    read_by="engine.bprop", since="0.5",
+    read_by="engine.autograd.bprop", since="0.5",
     doc="Checks that a Cell's own bprop gives gradients of the shape and dtype of its inputs.",
 )
 grad_for_scalar = Option(
     kind=Bool(), default=False, in_graph_key=True, example="set_context(grad_for_scalar=True)",
-    read_by="engine.scalar_gradients", since="1.2", until="2.6",
+    read_by="engine.autograd.scalar_gradients", since="1.2", until="2.6",
     doc="Allows gradients with respect to Python numbers.",
 )
 enable_reduce_precision = Option(
-    kind=Bool(), default=True, in_graph_key=True, read_by="engine.lacking", example="set_context(enable_reduce_precision=False)",
+    kind=Bool(), default=True, in_graph_key=True, read_by="engine.core.unsupported_dtypes",
+    example="set_context(enable_reduce_precision=False)",
     unread={True: "operators that lack a kernel in their dtype compute in float32 and are cast back",
             False: "an operator that lacks a kernel in its dtype is an error"},
     since="0.1",
     doc="Lets an operator run in a lower precision where the device lacks the one asked for. Otherwise that is an error.",
 )
 enable_auto_mixed_precision = Option(
-    kind=Bool(), default=False, in_graph_key=True, effect="engine.precision:follow_auto_mixed", read_by="engine.graph.settings",
+    kind=Bool(), default=False, in_graph_key=True, effect="engine.core.precision:follow_auto_mixed", read_by="graph.settings",
     unread={False: "no policy is chosen by itself"}, example="set_context(enable_auto_mixed_precision=True)",
     since="0.1",
     doc="Mixed precision over the whole program: the policy allow_mix_precision of `precision_mode`, where that is not set.",
@@ -64,6 +65,6 @@ enable_sparse = Option(
 )
 support_binary = Option(
     kind=Bool(), default=False, environment=("MS_SUPPORT_BINARY",), example="set_context(support_binary=True)",
-    read_by="engine.graph.call.capturing", graph_only=True, since="1.8",
+    read_by="graph.call.compilation", graph_only=True, since="1.8",
     doc="Keeps the source of Cells where a compiled .pyc or .so finds it, so that Graph mode can read it.",
 )

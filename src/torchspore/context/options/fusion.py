@@ -24,7 +24,7 @@ def _many(size: int) -> int:
 
 
 enable_parallel_optimizer = Option(
-    read_by="engine.parallel.shares",
+    read_by="distributed.parallel.optimizer_shards",
     unread={False: "each process has the whole state of its optimizer"},
     kind=Bool(), default=False, example="set_auto_parallel_context(enable_parallel_optimizer=True)",
     since="0.7",
@@ -37,26 +37,26 @@ parallel_optimizer_config = Option(
     doc="Details of `enable_parallel_optimizer`.",
 )
 gradient_accumulation_shard = Option(
-    read_by="engine.parallel.shares",
+    read_by="distributed.parallel.optimizer_shards",
     within="parallel_optimizer_config", top_level=False, kind=Bool(), default=False,
     example="set_auto_parallel_context(parallel_optimizer_config={'gradient_accumulation_shard': True})",
     doc="Cuts gradients that are summed over several steps too.",
 )
 parallel_optimizer_threshold = Option(
-    read_by="engine.parallel.shares",
+    read_by="distributed.parallel.optimizer_shards",
     within="parallel_optimizer_config", top_level=False, kind=Int(0, unit="of KB"), default=64,
     example="set_auto_parallel_context(parallel_optimizer_config={'parallel_optimizer_threshold': 24})",
     doc="Parameters smaller than this many KB stay whole.",
 )
 optimizer_weight_shard_size = Option(
-    read_by="engine.parallel.shares",
+    read_by="distributed.parallel.optimizer_shards",
     within="parallel_optimizer_config", kind=Int(-1, INT32, bools=False, without=(0,), give=_many), default=-1,
     example="set_auto_parallel_context(parallel_optimizer_config={'optimizer_weight_shard_size': 4})",
     since="1.3",
     doc="The largest group among which a weight is cut; -1 for no limit.",
 )
 optimizer_level = Option(
-    read_by="engine.parallel.shares",
+    read_by="distributed.parallel.optimizer_shards",
     within="parallel_optimizer_config", top_level=False, kind=Choice("level1", "level2", "level3"), default="level1",
     example="set_auto_parallel_context(parallel_optimizer_config={'optimizer_level': 'level2'})",
     doc="What is cut: level1 weights and the optimizer's state, level2 gradients too, level3 weights again after the forward pass.",
@@ -68,7 +68,7 @@ optimizer_weight_shard_aggregated_save = Option(
     doc="Writes whole weights into checkpoints, not the parts.",
 )
 all_reduce_fusion_config = Option(
-    read_by="engine.parallel.fusion",
+    read_by="distributed.parallel.fusion",
     kind=IntList(), default=[], example="set_auto_parallel_context(all_reduce_fusion_config=[20, 35])",
     since="1.0",
     doc="Where the row of gradients is cut into groups that are summed together.",
@@ -89,24 +89,24 @@ comm_fusion = Option(
     doc="Which collectives are put together into larger ones: by 64 MB, by a size in MB, or at given places.",
 )
 openstate = Option(
-    read_by="engine.parallel.fusion",
+    read_by="distributed.parallel.fusion",
     within="comm_fusion", top_level=False, kind=Bool(), default=True,
     example="set_auto_parallel_context(comm_fusion={'openstate': False})", doc="Whether collectives are put together at all.",
 )
 allreduce = Option(
-    read_by="engine.parallel.fusion",
+    read_by="distributed.parallel.fusion",
     within="comm_fusion", top_level=False, kind=Fusion("auto", "size", "index"), default=_AUTO,
     example="set_auto_parallel_context(comm_fusion={'allreduce': {'mode': 'index', 'config': [1, 3]}})",
     doc="How sums of gradients are put together.",
 )
 allgather = Option(
-    read_by="engine.parallel.fusion",
+    read_by="distributed.parallel.fusion",
     within="comm_fusion", top_level=False, kind=Fusion("auto", "size"), default=_AUTO,
     example="set_auto_parallel_context(comm_fusion={'allgather': {'mode': 'size', 'config': 32}})",
     doc="How the gathering of weights is put together.",
 )
 reducescatter = Option(
-    read_by="engine.parallel.fusion",
+    read_by="distributed.parallel.fusion",
     within="comm_fusion", top_level=False, kind=Fusion("auto", "size"), default=_AUTO,
     example="set_auto_parallel_context(comm_fusion={'reducescatter': {'mode': 'size', 'config': 32}})",
     doc="How sums that leave each process its part are put together.",
@@ -120,7 +120,7 @@ def _plain_schedule_without_interleave(config: dict[str, Any]) -> None:
 
 
 pipeline_stages = Option(
-    read_by="engine.shard.devices",
+    read_by="engine.core.device_count",
     kind=Int(1, INT32, bools=False), default=1, example="set_auto_parallel_context(pipeline_stages=2)",
     since="1.1",
     doc="Into how many stages the devices are divided; each Cell names its own.",
@@ -132,33 +132,33 @@ pipeline_segments = Option(
     doc="Into how many segments each stage of a pipeline is folded.",
 )
 pipeline_result_broadcast = Option(
-    read_by="engine.shard.pipelines.staging",
+    read_by="distributed.shard.pipelines.construction",
     kind=Bool(), default=False, example="set_auto_parallel_context(pipeline_result_broadcast=True)",
     since="2.3",
     doc="Sends the result of the last stage to all stages.",
 )
 auto_pipeline = Option(
-    read_by="engine.shard.pipelines.choosing",
+    read_by="distributed.shard.pipelines.stage_count",
     unread={False: "there are as many stages as pipeline_stages says"},
     kind=Bool(), default=False, example="set_auto_parallel_context(auto_pipeline=True)",
     since="2.3",
     doc="Chooses how many stages are used, up to `pipeline_stages`.",
 )
 pipeline_config = Option(
-    read_by="engine.shard.pipelines.staging",
+    read_by="distributed.shard.pipelines.construction",
     kind=Members("pipeline_interleave", "pipeline_scheduler", whole=_plain_schedule_without_interleave), default={},
     example="set_auto_parallel_context(pipeline_config={'pipeline_interleave': True, 'pipeline_scheduler': '1f1b'})",
     since="2.3",
     doc="In which order a pipeline runs its pieces.",
 )
 pipeline_interleave = Option(
-    read_by="engine.shard.pipelines.staging",
+    read_by="distributed.shard.pipelines.construction",
     within="pipeline_config", settable=False, kind=Bool(), default=False,
     example="set_auto_parallel_context(pipeline_config={'pipeline_interleave': True, 'pipeline_scheduler': '1f1b'})",
     doc="Whether one device holds several pieces that are not neighbours.",
 )
 pipeline_scheduler = Option(
-    read_by="engine.shard.pipelines.staging",
+    read_by="distributed.shard.pipelines.construction",
     within="pipeline_config", settable=False, default="1f1b",
     kind=Choice("1f1b", "gpipe", "seqpipe", "seqvpp", "seqsmartvpp", "zero_bubble_v"),
     example="set_auto_parallel_context(pipeline_config={'pipeline_interleave': True, 'pipeline_scheduler': 'gpipe'})",

@@ -9,7 +9,7 @@ from torchspore.names.kernels import EXPRESSIONS, OPERATORS, PASSES
 _OPERATORS = Words("operators", OPERATORS)
 _EXPRESSIONS = Words("rules", EXPRESSIONS)
 _PASSES = Words("passes", PASSES)
-_READER = "engine.graph.settings"
+_READER = "graph.settings"
 
 
 def _kinds() -> dict[str, Kind]:

@@ -13,19 +13,19 @@ from torchspore.errors import OptionTypeError
 API = "auto_parallel"
 
 device_num = Option(
-    read_by="engine.parallel.setting",
+    read_by="distributed.parallel.settings",
     kind=Int(1, 4096), default=1, example="set_auto_parallel_context(device_num=8)",
     since="0.1",
     doc="How many devices take part. Where it is not set, the size of the group of processes counts.",
 )
 global_rank = Option(
-    read_by="engine.parallel.setting",
+    read_by="distributed.parallel.settings",
     kind=Int(0, 4095), default=0, example="set_auto_parallel_context(global_rank=0)",
     since="0.1",
     doc="The number of this process among those that take part.",
 )
 parallel_mode = Option(
-    read_by="engine.parallel.setting",
+    read_by="distributed.parallel.settings",
     unread={"stand_alone": "this process trains alone"},
     kind=Choice("stand_alone", "data_parallel", "hybrid_parallel", "semi_auto_parallel", "auto_parallel", none=OptionTypeError),
     default="stand_alone", example="set_auto_parallel_context(parallel_mode='data_parallel')",
@@ -33,14 +33,14 @@ parallel_mode = Option(
     doc="How the work is shared: not at all, by the batch, by hand, by strategies of single operators, or by strategies that are searched.",
 )
 gradients_mean = Option(
-    read_by="engine.parallel.setting",
+    read_by="distributed.parallel.settings",
     kind=Bool(none=False), default=False, example="set_auto_parallel_context(gradients_mean=True)",
     since="1.0",
     doc="Divides the summed gradients by the number of processes.",
 )
 mirror_mean = Alias(of="auto_parallel.gradients_mean", since="0.1", until="0.7", doc="The first name of `gradients_mean`.")
 gradient_fp32_sync = Option(
-    read_by="engine.parallel.setting",
+    read_by="distributed.parallel.settings",
     kind=Bool(none=False), default=True, example="set_auto_parallel_context(gradient_fp32_sync=True)",
     since="1.0",
     doc="Sums gradients in float32, also those of float16.",
@@ -53,13 +53,13 @@ loss_repeated_mean = Option(
     doc="Takes the mean in the backward pass of a computation that several devices repeat.",
 )
 parameter_broadcast = Option(
-    read_by="engine.parallel.starting",
+    read_by="distributed.parallel.parameter_broadcast",
     kind=Bool(none=False), default=False, example="set_auto_parallel_context(parameter_broadcast=True)",
     since="0.1",
     doc="Sends the parameters of process 0 to all others before training begins.",
 )
 search_mode = Option(
-    read_by="engine.shard.search.finding",
+    read_by="distributed.shard.search.comparison",
     kind=Choice("recursive_programming", "dynamic_programming", "sharding_propagation", none=OptionTypeError),
     default="recursive_programming", example="set_auto_parallel_context(search_mode='recursive_programming')",
     since="1.6",
@@ -67,7 +67,7 @@ search_mode = Option(
 )
 auto_parallel_search_mode = Alias(of="auto_parallel.search_mode", since="0.5", until=None, doc="The first name of `search_mode`.")
 sharding_propagation = Option(
-    read_by="engine.shard.search.finding",
+    read_by="distributed.shard.search.comparison",
     kind=Bool(), default=False, instead="search_mode='sharding_propagation'",
     example="set_auto_parallel_context(sharding_propagation=True)",
     since="1.4",
@@ -80,17 +80,18 @@ strategy_ckpt_config = Option(
     doc="The files that strategies are read from and written to; .json is JSON, everything else protobuf.",
 )
 load_file = Option(
-    within="strategy_ckpt_config", top_level=False, kind=Path(), default="", read_by="engine.shard.saving",
+    within="strategy_ckpt_config", top_level=False, kind=Path(), default="", read_by="distributed.shard.strategy_io",
     example="set_auto_parallel_context(strategy_ckpt_config={'load_file': 'strategy.json'})",
     doc="The file that strategies are read from.",
 )
 save_file = Option(
-    within="strategy_ckpt_config", top_level=False, kind=Path(), default="", prepare=prepare.parent, read_by="engine.shard.saving",
+    within="strategy_ckpt_config", top_level=False, kind=Path(), default="", prepare=prepare.parent,
+    read_by="distributed.shard.strategy_io",
     example="set_auto_parallel_context(strategy_ckpt_config={'save_file': 'strategy.json'})",
     doc="The file that strategies are written to; its directory is made when the option is set.",
 )
 only_trainable_params = Option(
-    within="strategy_ckpt_config", top_level=False, kind=Bool(), default=True, read_by="engine.shard.saving",
+    within="strategy_ckpt_config", top_level=False, kind=Bool(), default=True, read_by="distributed.shard.strategy_io",
     example="set_auto_parallel_context(strategy_ckpt_config={'only_trainable_params': False})",
     doc="Leaves out parameters that are not trained.",
 )
@@ -102,7 +103,7 @@ strategy_ckpt_save_file = Alias(
 )
 group_ckpt_save_file = Option(
     kind=Path(), default="", prepare=prepare.parent, example="set_auto_parallel_context(group_ckpt_save_file='groups.pb')",
-    read_by="engine.shard.saving",
+    read_by="distributed.shard.strategy_io",
     since="1.2",
     doc="The file that the groups of processes are written to; its directory is made when the option is set.",
 )
@@ -119,7 +120,7 @@ def _tell_full_batch(strategy: Any, is_set: Callable[[str], bool]) -> dict[str, 
 
 
 full_batch = Option(
-    read_by="engine.shard.outcomes",
+    read_by="distributed.shard.outcomes",
     kind=Bool(none=False), default=False, implies=_cut_whole_batches, instead="dataset_strategy",
     example="set_auto_parallel_context(full_batch=True)",
     since="0.5",
@@ -130,14 +131,14 @@ full_batch_is_set = Option(
     kind=Bool(), default=False, settable=False, doc="Whether `full_batch` has been set; it can only be read.",
 )
 dataset_strategy = Option(
-    read_by="engine.shard.outcomes",
+    read_by="distributed.shard.outcomes",
     kind=DatasetStrategy(), default="data_parallel", implies=_tell_full_batch,
     example="set_auto_parallel_context(dataset_strategy=((8, 1), (8, 1)))",
     since="1.4",
     doc="How the dataset's outputs are cut among the devices: by the batch, not at all, or axis by axis.",
 )
 enable_alltoall = Option(
-    read_by="engine.shard.outcomes",
+    read_by="distributed.shard.outcomes",
     kind=Bool(), default=False, example="set_auto_parallel_context(enable_alltoall=True)",
     since="1.4",
     doc="Changes one sharding into another by all-to-all where that is possible, else by gathering and cutting.",
@@ -150,25 +151,25 @@ communi_parallel_mode = Option(
     doc="Which groups of processes may send at the same time.",
 )
 force_fp32_communication = Option(
-    read_by="engine.shard.outcomes",
+    read_by="distributed.shard.outcomes",
     kind=Bool(), default=False, example="set_auto_parallel_context(force_fp32_communication=True)",
     since="2.3",
     doc="Sums in float32 in every collective that sums.",
 )
 dump_local_norm = Option(
-    read_by="engine.shard.norms",
+    read_by="distributed.shard.gradient_norms",
     kind=Bool(none=False, ints=True), default=False, example="set_auto_parallel_context(dump_local_norm=True)",
     since="2.4",
     doc="Writes down the norm of each parameter's own gradient, before it is summed.",
 )
 dump_local_norm_path = Option(
-    read_by="engine.shard.norms",
+    read_by="distributed.shard.gradient_norms",
     kind=Str("the path of a directory"), default="", example="set_auto_parallel_context(dump_local_norm_path='norms')",
     since="2.5",
     doc="The directory for what `dump_local_norm` writes.",
 )
 dump_device_local_norm = Option(
-    read_by="engine.shard.norms",
+    read_by="distributed.shard.gradient_norms",
     kind=Bool(none=False, ints=True), default=False, example="set_auto_parallel_context(dump_device_local_norm=True)",
     since="2.5",
     doc="Writes down the norm of all gradients of this device, before they are summed.",
@@ -184,7 +185,7 @@ init_param_in_compile = Option(
     doc="Gives parameters their first values while the graph is compiled, each device its part.",
 )
 grad_accumulation_step = Option(
-    read_by="engine.parallel.setting", unread={1: "each step applies its own gradients"},
+    read_by="distributed.parallel.settings", unread={1: "each step applies its own gradients"},
     kind=Int(1, INT32), default=1, example="set_auto_parallel_context(grad_accumulation_step=4)",
     since="1.2",
     doc="After how many steps the summed gradients are applied.",

@@ -12,13 +12,13 @@ _MEMBERS = {
 
 enable_profiling = Option(
     kind=Bool(), default=False, instead="mindspore.profiler.Profiler", example="set_context(enable_profiling=True)",
-    since="0.3", effect="engine.profiling.option:enable", process_wide=True,
+    since="0.3", effect="observe.profiling.legacy_option:enable", process_wide=True,
     doc="Collects what `profiling_options` asks for while the program runs, and writes it at its end. Without it they ask for the times of "
         "steps alone.",
 )
 profiling_options = Option(
     kind=Profiling(("training_trace", "task_trace", "op_trace"), _OTHER_NAMES, _MEMBERS), default="training_trace",
-    instead="mindspore.profiler.Profiler", effect="engine.profiling.option:configure", process_wide=True,
+    instead="mindspore.profiler.Profiler", effect="observe.profiling.legacy_option:configure", process_wide=True,
     example="""set_context(profiling_options='{"output": "data", "training_trace": "on"}')""",
     since="0.3",
     doc="What is profiled, and where it is written. The getter answers the text as it was given.",
@@ -27,12 +27,12 @@ profiling_options = Option(
 
 def _switch(doc: str) -> Option:
     return Option(within="profiling_options", top_level=False, as_json=True, kind=Choice("on", "off"), default="off", doc=doc,
-                  read_by="engine.profiling.option", example="""set_context(profiling_options='{"training_trace": "on"}')""")
+                  read_by="observe.profiling.legacy_option", example="""set_context(profiling_options='{"training_trace": "on"}')""")
 
 
 def _text(doc: str) -> Option:
     return Option(within="profiling_options", top_level=False, as_json=True, kind=Str(), default="", doc=doc,
-                  read_by="engine.profiling.option", example="""set_context(profiling_options='{"output": "data"}')""")
+                  read_by="observe.profiling.legacy_option", example="""set_context(profiling_options='{"output": "data"}')""")
 
 
 output = _text("The directory for the results.")
@@ -44,7 +44,7 @@ op_trace = _switch("The cost of single operators.")
 fp_point = _text("The operator that marks the start of the forward pass; found by itself where empty.")
 bp_point = _text("The operator that marks the end of the backward pass; found by itself where empty.")
 ai_core_metrics = Option(
-    within="profiling_options", top_level=False, as_json=True, read_by="engine.profiling.option", default="PipeUtilization",
+    within="profiling_options", top_level=False, as_json=True, read_by="observe.profiling.legacy_option", default="PipeUtilization",
     kind=Choice("ArithmeticUtilization", "PipeUtilization", "Memory", "MemoryL0", "ResourceConflictRatio"),
     example="""set_context(profiling_options='{"ai_core_metrics": "Memory"}')""",
     doc="Which group of counters of the device's cores is read.",

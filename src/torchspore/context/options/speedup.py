@@ -18,8 +18,8 @@ def from_file(path: str | None, is_set: Callable[[str], bool]) -> dict[str, Any]
     return read_object(path, "the path of a JSON file that exists") if path else {}
 
 
-_IN = "engine.npu.speed_up:"
-_EARLY, _READER = _IN + "early", "engine.graph.passes.communication"
+_IN = "distributed.speed_up_options:"
+_EARLY, _READER = _IN + "early", "graph.passes.communication"
 
 
 def _switch(doc: str, since: str, effect: str = "", idle: str = "", read_by: str | None = None) -> Option:
@@ -73,7 +73,7 @@ interleaved_layernorm_comm = _switch(
 )
 enable_allreduce_slice_to_reducescatter = _switch(
     "Makes a reduction whose result is cut at once into one that scatters.", since="2.4", effect="scatters",
-    read_by="engine.shard.scattering",
+    read_by="distributed.shard.reduce_scatter",
 )
 enable_interleave_split_concat_branch = _switch(
     "Interleaves the branches between a split and a concatenation.", since="2.4", effect="branches",

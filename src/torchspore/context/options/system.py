@@ -8,14 +8,14 @@ from torchspore.context.option import On, Option, When
 from torchspore.errors import LateDeviceChange, OptionValueError
 
 device_target = Option(
-    kind=Choice("CPU", "GPU", "Ascend", also={"Davinci": "Ascend"}), default="CPU", effect="engine.device:select",
+    kind=Choice("CPU", "GPU", "Ascend", also={"Davinci": "Ascend"}), default="CPU", effect="engine.core.device:select",
     when=When.BEFORE_DEVICE_USE, in_graph_key=True, example="set_context(device_target='CPU')",
     since="0.1",
     doc="The device on which Tensors are placed and operators run. It is applied before every other option of the same call. "
         "Without it, the accelerator that is there, else the CPU; `TORCHSPORE_DEVICE` forces it for a whole program.",
 )
 device_id = Option(
-    kind=Int(0, 4095), default=0, effect="engine.device:select_index", when=When.BEFORE_DEVICE_USE, late=LateDeviceChange,
+    kind=Int(0, 4095), default=0, effect="engine.core.device:select_index", when=When.BEFORE_DEVICE_USE, late=LateDeviceChange,
     in_graph_key=True, environment=("DEVICE_ID",), example="set_context(device_id=0)",
     since="0.1",
     doc="Which of the host's accelerators this process uses. On the CPU it is kept and changes nothing. "
@@ -43,27 +43,27 @@ mempool_block_size = Option(
         "`max_device_memory`. The CPU has no pool: the C library gives each value memory of its own.",
 )
 op_timeout = Option(
-    kind=Int(0, UINT32, unit="of seconds"), default=900, process_wide=True, effect="engine.debug.recorder:limit",
+    kind=Int(0, UINT32, unit="of seconds"), default=900, process_wide=True, effect="observe.debug.recorder:limit",
     example="set_context(op_timeout=900)", since="1.9",
     doc="The longest that one operator, or one step of a data pipeline, may run before the program is ended: what hangs is named, all "
         "threads are written down, the children are ended, and the exit code is 124. It is watched where the program sets it; 0 leaves it "
         "to the device.",
 )
 runtime_num_threads = Option(
-    kind=Int(0), default=lambda device: min(30, cores.usable()), effect="engine.threads:cap", process_wide=True, in_graph_key=True,
+    kind=Int(0), default=lambda device: min(30, cores.usable()), effect="engine.core.threads:cap", process_wide=True, in_graph_key=True,
     example="set_context(runtime_num_threads=4)",
     since="1.7",
     doc="How many threads the CPU kernels may use. No more than one a core is ever used; 0 leaves the number to torch.",
 )
 inter_op_parallel_num = Option(
-    kind=Int(0), default=0, example="set_context(inter_op_parallel_num=4)", read_by="engine.graph.settings", graph_only=True,
+    kind=Int(0), default=0, example="set_context(inter_op_parallel_num=4)", read_by="graph.settings", graph_only=True,
     unread={0: "operators of a graph run one after the other", 1: "operators of a graph run one after the other"}, since="2.0",
     doc="How many operators of a graph may run at the same time, on CPU threads, where that is faster. 0 leaves it to the engine: one.",
 )
 memory_optimize_level = Option(
     kind=Choice("O0", "O1", reads={"O0": 0, "O1": 1}, no_str=OptionValueError),
     default=lambda device: 1 if device == "Ascend" else 0,
-    in_graph_key=True, read_by="engine.graph.settings", graph_only=True,
+    in_graph_key=True, read_by="graph.settings", graph_only=True,
     unread={0: "values of a graph are freed after their last use"},
     example="set_context(memory_optimize_level='O1')",
     since="2.0",

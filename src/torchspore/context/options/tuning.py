@@ -6,7 +6,7 @@ from torchspore.context.kinds import Choice, Members
 from torchspore.context.option import Alias, Option
 from torchspore.errors import OptionTypeError, OptionValueError
 
-_READER = "engine.graph.settings"
+_READER = "graph.settings"
 
 auto_tune_mode = Option(
     kind=Choice("NO_TUNE", "RL", "GA", "RL,GA", also={"GA,RL": "RL,GA"}, none=OptionTypeError), default="NO_TUNE",

@@ -15,12 +15,11 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
-from torchspore.engine import device, eager, private
-from torchspore.engine.graph.report import progress
-from torchspore.engine.hardware import gpu_kinds
-from torchspore.engine.hardware.devices import module_of
-from torchspore.engine.memory import counter, holders
+from torchspore.engine.core import allocator, device, gpu_kinds, memory_owners, torch_private
+from torchspore.engine.core.device_facts import module_of
+from torchspore.engine.eager import pynative
 from torchspore.errors import OutOfMemory
+from torchspore.graph.report import progress
 
 GIB = 1 << 30
 _MOST = (1 << 63) - 1
@@ -66,15 +65,15 @@ def _cap(name: str, wanted: Any) -> Outcome:
 
 def _on_cpu(name: str | None) -> Outcome:
     if name is None:
-        if counter.is_on:
-            counter.limit(0, "")
+        if allocator.is_on:
+            allocator.limit(0, "")
             release()
         return Outcome.applied("no limit; nothing is counted")
     if not counting():
-        return Outcome.no_effect(f"the CPU's memory can't be counted: {counter.why_not()}")
+        return Outcome.no_effect(f"the CPU's memory can't be counted: {allocator.why_not()}")
     size = min(int(_gigabytes(name) * GIB), _MOST)
-    counter.limit(size, _written(name))
-    early = holders.uncounted()
+    allocator.limit(size, _written(name))
+    early = memory_owners.uncounted()
     without = f"; the {in_bytes(early)} of Tensors that were made before are not counted" if early else ""
     return Outcome.applied(f"Tensors on the CPU may take {in_bytes(size)} from here on, and what goes beyond is an error{without}")
 
@@ -82,30 +81,30 @@ def _on_cpu(name: str | None) -> Outcome:
 def counting() -> bool:
     """Begins to count, and to note the lines of operators; says whether memory can be counted."""
     with progress.waiting(f"{user_line()}: the counter of memory", "is being compiled; this happens once."):
-        if not counter.is_on and counter.start():
-            eager.note_lines(True)
-    return counter.is_on
+        if not allocator.is_on and allocator.start():
+            pynative.note_lines(True)
+    return allocator.is_on
 
 
 def count_from_now() -> None:
     """Begin to count for a program that asks for figures of the CPU. Warns once: earlier Tensors don't count, or nothing can be counted."""
     global _has_warned
-    if counter.is_on or _has_warned:
+    if allocator.is_on or _has_warned:
         return
     _has_warned = True
     if counting():
         warn("memory on the CPU is counted from here on: Tensors that exist already are left out of the figures.\n\n"
              "hint: set_context(max_device_memory=...) and `torchspore explain` count from the start.")
     else:
-        warn(f"the figures of memory on the CPU are 0: {counter.why_not()}.")
+        warn(f"the figures of memory on the CPU are 0: {allocator.why_not()}.")
 
 
 def release() -> None:
     """Stops counting where nobody wants it any longer."""
-    if counter.is_on and not effects.is_explaining() and _chosen() is None:
-        counter.stop()
-        eager.note_lines(False)
-        holders.lines.clear()
+    if allocator.is_on and not effects.is_explaining() and _chosen() is None:
+        allocator.stop()
+        pynative.note_lines(False)
+        memory_owners.lines.clear()
 
 
 def _written(name: str) -> str:
@@ -125,7 +124,7 @@ def _on_accelerator(target: str, name: str | None) -> Outcome:
             wanted = int(_gigabytes(chosen) * GIB) if chosen is not None else total
             module.set_per_process_memory_fraction(min(1.0, wanted / total), index)
 
-    private.when_initialized(module, act)
+    torch_private.when_initialized(module, act)
     if name is None:
         return Outcome.applied("as much as the device has")
     return Outcome.applied(f"torch takes at most {in_bytes(int(_gigabytes(name) * GIB))} of the device's memory, or all that it has")
@@ -156,8 +155,8 @@ def _set_step(target: str, megabytes: int) -> None:
     if target == "Ascend":
         os.environ[_OF_NPU] = ",".join([*_others(os.environ.get(_OF_NPU, "")), step])
     else:
-        said = private.allocator_settings() or os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or ""
-        private.set_allocator_settings(",".join([*_others(said), step]))
+        said = torch_private.allocator_settings() or os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or ""
+        torch_private.set_allocator_settings(",".join([*_others(said), step]))
 
 
 def _others(said: str) -> list[str]:
@@ -196,7 +195,7 @@ def around_backward() -> Iterator[None]:
 
 def _drop_tasks() -> None:
     """Makes torch's engine drop what a backward pass that failed left in this thread's queue, which holds values until the next pass."""
-    with counter.aside(), torch.enable_grad():
+    with allocator.aside(), torch.enable_grad():
         leaf = torch.zeros((), requires_grad=True)
         torch.autograd.grad(leaf + leaf, leaf)
 
@@ -212,16 +211,16 @@ def sentence(cause: BaseException, names_operator: bool = False) -> str | None:
     if str(STORE.get("device_target")) != "CPU":
         return _sentence_of_accelerator(cause)
     number = _REFUSAL.search(str(cause))
-    figures = counter.figures()
+    figures = allocator.figures()
     if figures is None or (number is None and figures.refusals <= _told):
         return None
-    found = counter.refusal(int(number[1]) if number is not None else 0)
+    found = allocator.refusal(int(number[1]) if number is not None else 0)
     _told = max(_told, found.number)
-    names = holders.settle()
-    counter.tidy()                                # for what the program tries next
-    by = holders.called(found.operator) if names_operator else ""
+    names = memory_owners.settle()
+    allocator.tidy()                                # for what the program tries next
+    by = memory_owners.called(found.operator) if names_operator else ""
     asked = f"{in_bytes(found.asked)} more were asked for" + (f" by {by}" if by else "")
-    return _said(asked, found.held, found.limit, holders.listed(found.blocks, names))
+    return _said(asked, found.held, found.limit, memory_owners.listed(found.blocks, names))
 
 
 def _sentence_of_accelerator(cause: BaseException) -> str | None:
@@ -233,7 +232,7 @@ def _sentence_of_accelerator(cause: BaseException) -> str | None:
     tried = re.search(r"[Tt]ried to allocate ([\d.]+ \w+)", str(cause))
     module = module_of(str(STORE.get("device_target")))
     held = int(module.memory_allocated(int(STORE.get("device_id"))))
-    listed = holders.listed(*holders.living(kind))
+    listed = memory_owners.listed(*memory_owners.living(kind))
     return _said(f"{tried[1]} more were asked for" if tried else "", held, int(_gigabytes(chosen) * GIB), listed)
 
 

@@ -20,13 +20,12 @@ from torchspore.base.text import in_bytes, with_hint
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
-from torchspore.engine import device as devices
-from torchspore.engine import private
-from torchspore.engine.hardware import gpu_kinds
-from torchspore.engine.memory import counter, nameless
-from torchspore.engine.memory.places import Disk, Host, Place, totals
-from torchspore.engine.memory.saved import Tape
-from torchspore.engine.tensor import frame
+from torchspore.engine.core import allocator, gpu_kinds, torch_private
+from torchspore.engine.core import device as devices
+from torchspore.engine.core.tensor import frame
+from torchspore.engine.memory import unlinked_file
+from torchspore.engine.memory.backing_stores import Disk, Host, Place, totals
+from torchspore.engine.memory.saved_tensors import Tape
 
 _IN = "offload.offload_config."
 _GB = 2**30
@@ -130,7 +129,7 @@ def is_on() -> bool:
 
 def saving() -> AbstractContextManager[Any]:
     """What a gradient transform runs inside of: its saved values move out, where they are to."""
-    if not STORE.get("memory_offload") or is_capturing() or private.is_transforming() or not is_on():
+    if not STORE.get("memory_offload") or is_capturing() or torch_private.is_transforming() or not is_on():
         return contextlib.nullcontext()
     _tell()
     if not _moves_values():
@@ -208,7 +207,7 @@ def in_use(device: torch.device) -> int:
     """Bytes of the device's memory that this process holds; on the CPU, where nobody counts those of tensors, all that is resident."""
     if device.type != "cpu":
         return int(torch.get_device_module(device).memory_allocated(device))
-    found = counter.figures() if counter.is_on else None
+    found = allocator.figures() if allocator.is_on else None
     if found is not None:
         return found.held
     with open("/proc/self/statm", "rb") as file:
@@ -374,7 +373,7 @@ def _of_host_memory(text: str) -> Callable[[Any, bool, bool], Outcome]:
 
 def offload_path(path: str) -> Outcome:
     """Says what a folder comes to. Raises OptionPathError for one in which no file can be made."""
-    found = nameless.check_folder(path) if STORE.get("memory_offload") else None
+    found = unlinked_file.check_folder(path) if STORE.get("memory_offload") else None
     if found is not None:
         kind, reason = found
         raise kind(with_hint(

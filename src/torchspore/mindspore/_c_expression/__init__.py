@@ -4,12 +4,12 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.context.public import get_context, set_context
-from torchspore.engine.graph.call.table import facts_of
-from torchspore.engine.profiling import begin_step as _framework_profiler_step_start
-from torchspore.engine.profiling import end_step as _framework_profiler_step_end
+from torchspore.graph.call.graph_table import facts_of
 from torchspore.mindspore import mint
 from torchspore.mindspore._c_expression import amp, typing
 from torchspore.mindspore.common.tensor import Tensor
+from torchspore.observe.profiling import begin_step as _framework_profiler_step_start
+from torchspore.observe.profiling import end_step as _framework_profiler_step_end
 
 TensorPy = Tensor
 

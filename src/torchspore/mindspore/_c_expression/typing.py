@@ -3,19 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine import dtypes
-from torchspore.engine.dtypes import (
-    BFloat,
-    Bool,
-    Complex,
-    Float,
-    Int,
-    Number,
-    String,
-    Type,
-    UInt,
-)
-from torchspore.engine.structured_types import (
+from torchspore.engine.core import dtypes
+from torchspore.engine.core.dtypes import BFloat, Bool, Complex, Float, Int, Number, String, Type, UInt
+from torchspore.engine.core.structured_types import (
     COOTensorType,
     CSRTensorType,
     Dict,

@@ -39,11 +39,11 @@ class _Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Calls `forward`; in a gradient, `backward` is its gradient."""
-        from torchspore.engine import functions
+        from torchspore.engine.autograd import custom_functions
 
         ctx = cls()
         if cls.setup_context is _Function.setup_context:
-            return functions.apply(ctx, lambda *given, **named: cls.forward(ctx, *given, **named), _backward_of(ctx), args, kwargs)
+            return custom_functions.apply(ctx, lambda *given, **named: cls.forward(ctx, *given, **named), _backward_of(ctx), args, kwargs)
         bound = inspect.signature(cls.forward).bind(*args, **kwargs)
         bound.apply_defaults()
 
@@ -52,7 +52,7 @@ class _Function:
             cls.setup_context(ctx, given, output)
             return output
 
-        return functions.apply(ctx, forward, _backward_of(ctx), bound.args, bound.kwargs)
+        return custom_functions.apply(ctx, forward, _backward_of(ctx), bound.args, bound.kwargs)
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keeps Tensors for `backward`, which finds them in `saved_tensors`."""

@@ -9,11 +9,10 @@ from typing import Any
 
 from torchspore.base.suggest import closest
 from torchspore.base.text import with_hint
-from torchspore.engine import tensor as engine
-from torchspore.engine.debug import steps
-from torchspore.engine.front import FRONT
-from torchspore.engine.graph import dispatch
-from torchspore.engine.graph.capture.constants import constant
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.front_end import FRONT
+from torchspore.graph import dispatch
+from torchspore.graph.capture.constants import constant
 from torchspore.mindspore.common.executor import (
     _cell_graph_executor,
     _CellGraphExecutor,
@@ -25,6 +24,7 @@ from torchspore.mindspore.common.executor import (
     init_exec_dataset,
 )
 from torchspore.names import missing
+from torchspore.observe.debug import recorded_steps
 
 __all__ = [
     "JitConfig", "_CellGraphExecutor", "_PyNativeExecutor", "_cell_graph_executor", "_no_grad", "_pynative_executor", "cells_compile_cache",
@@ -113,8 +113,8 @@ def jit(
         around = engine.frame()
         if around is not None and not dispatch.is_recorded():
             return around.callee(function)(*args, **kwargs)
-        if steps.runner is not None and not steps.is_inside():
-            return steps.run(compiled, f"jit {function.__qualname__}", function, compiled, args, kwargs)
+        if recorded_steps.runner is not None and not recorded_steps.is_inside():
+            return recorded_steps.run(compiled, f"jit {function.__qualname__}", function, compiled, args, kwargs)
         first = args[0] if args else None
         is_method = getattr(first, "__dict__", None) is not None and inspect.isfunction(function) and _is_method(first, function)
         if is_method and compiled._owner() is not first:  # type: ignore[attr-defined]

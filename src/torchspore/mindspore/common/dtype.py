@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine import dtypes as _engine
-from torchspore.engine.dtypes import (
+from torchspore.engine.core import dtypes as _engine
+from torchspore.engine.core.dtypes import (
     Bool,
     Complex,
     Float,
@@ -38,7 +38,7 @@ from torchspore.engine.dtypes import (
     uint32,
     uint64,
 )
-from torchspore.engine.structured_types import (
+from torchspore.engine.core.structured_types import (
     Function,
     List,
     Slice,

@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message
-from torchspore.engine.debug import dump
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops.primitive import Primitive
+from torchspore.observe.debug import dump
 
 
 def set_dump(target: Any, enabled: bool = True) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.context import effects
-from torchspore.engine import eager, recording
-from torchspore.engine import grad as grad_module
-from torchspore.engine import tensor as engine
-from torchspore.engine.graph import dispatch
-from torchspore.engine.shard import splits
-from torchspore.engine.tensor import TensorBase
+from torchspore.distributed.shard import split_records
+from torchspore.engine.autograd import grad as grad_module
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.eager import pynative
+from torchspore.graph import dispatch, gradient_recording
 
 
 class _PyNativeExecutor:
@@ -27,12 +27,12 @@ class _PyNativeExecutor:
 
     def new_graph(self, obj: Any, *args: Any, **kwargs: Any) -> None:
         """Begins a record of the call `obj(*args, **kwargs)`, which the caller makes next."""
-        recording.begin(obj, args, kwargs)
+        gradient_recording.begin(obj, args, kwargs)
 
     def end_graph(self, obj: Any, output: Any, *args: Any, **kwargs: Any) -> None:
         """Ends the record of `obj`, whose call gave `output`. Raises RuntimeError where none was begun."""
         del obj, args, kwargs               # the record has them from `new_graph`
-        recording.end(output)
+        gradient_recording.end(output)
 
     def grad(self, obj: Any, grad: Any, weights: Any, grad_position: Any, *args: Any) -> Any:
         """Gradients of the record that ended last, or of a fresh call `obj(*args)`, grouped as the GradOperation `grad` says.
@@ -47,7 +47,7 @@ class _PyNativeExecutor:
         sens, args = (args[-1], args[:-1]) if getattr(grad, "sens_param", False) else (None, args)
         at = (grad_position,) if isinstance(grad_position, int) else tuple(grad_position or ())
         positions = tuple(range(len(args))) if every else at or (() if by_list else (0,))
-        _, by_position, by_weight = recording.gradients(obj, args, positions, listed, sens, aux)
+        _, by_position, by_weight = gradient_recording.gradients(obj, args, positions, listed, sens, aux)
         by_position = [g for g in by_position if g is not None]
         inputs = tuple(by_position) if every or isinstance(grad_position, tuple) else by_position[0] if by_position else ()
         if not by_list:
@@ -56,7 +56,7 @@ class _PyNativeExecutor:
 
     def sync(self) -> None:
         """Waits until the device has computed all that was asked of it."""
-        eager.wait()
+        pynative.wait()
 
     def clear_res(self) -> None:
         """Frees what nobody holds any more, and forgets what `set_grad_flag` said."""
@@ -65,12 +65,12 @@ class _PyNativeExecutor:
 
     def enable_grad(self) -> bool:
         """Whether gradients may be taken: not within `_no_grad`."""
-        return eager.takes_gradients()
+        return pynative.takes_gradients()
 
     def set_enable_grad(self, flag: bool) -> None:
         """Says whether gradients flow through what is computed from now on in this thread."""
         _check_flag("set_enable_grad", flag)
-        eager.take_gradients(flag)
+        pynative.take_gradients(flag)
 
     def grad_flag(self) -> bool:
         """Whether a gradient is being taken of what runs now, or `set_grad_flag` said that one will be."""
@@ -119,7 +119,7 @@ class _CellGraphExecutor:
 
     def _get_shard_strategy(self, obj: Any) -> dict[str, list[list[int]]]:
         """The strategies of the operators that have one, in graphs of `obj` that were split over devices."""
-        return splits.strategies(dispatch.graphs(obj))
+        return split_records.strategies(dispatch.graphs(obj))
 
     def __call__(self, obj: Any, *args: Any, phase: str = "predict") -> Any:
         """Runs a Cell as a captured graph, whatever the mode."""
@@ -134,11 +134,11 @@ class _no_grad(contextlib.ContextDecorator):
     """Around statements (`with _no_grad():`) or a function: no gradient flows through what they compute."""
 
     def __enter__(self) -> None:
-        self._before = eager.takes_gradients()
-        eager.take_gradients(False)
+        self._before = pynative.takes_gradients()
+        pynative.take_gradients(False)
 
     def __exit__(self, *error: Any) -> None:
-        eager.take_gradients(self._before)
+        pynative.take_gradients(self._before)
 
 
 def _check_flag(name: str, flag: Any) -> None:
@@ -156,7 +156,7 @@ def flops_collection(phase: str = "train") -> tuple[float, float, float, float, 
     """
     if not isinstance(phase, str):
         raise TypeError(message(f"flops_collection({short(phase)})", f"a str, got {type(phase).__name__}"))
-    from torchspore.engine import flops
+    from torchspore.engine.eager import flops
     from torchspore.mindspore.nn.cell_facts import PHASES
 
     graphs = dispatch.graphs(PHASES.get(phase))

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.engine import generators, random
-from torchspore.engine.hardware.devices import current_target as device_name
+from torchspore.engine.core import generators, random_state
+from torchspore.engine.core.device_facts import current_target as device_name
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.names import missing
@@ -53,7 +53,7 @@ class Generator:
             raise TypeError(message(f"manual_seed({short(seed)})", f"an int, got {type(seed).__name__}"))
         if not -(2**63) <= seed <= LARGEST:
             raise ValueError(message(f"manual_seed({seed})", "an int from -2**63 to 2**64 - 1"))
-        random.starts_anew()
+        random_state.starts_anew()
         self._stream.manual_seed(seed)
         self._set_numbers(0)
         return self
@@ -64,7 +64,7 @@ class Generator:
 
     def seed(self) -> int:
         """Starts the stream from a seed of the operating system's, and gives it."""
-        random.starts_anew()
+        random_state.starts_anew()
         started = int(self._stream.seed())
         self._set_numbers(0)
         return started

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.engine import create, dtypes, philox
-from torchspore.engine.tensor import write
+from torchspore.engine.core import creation, dtypes
+from torchspore.engine.core.tensor import write
+from torchspore.engine.random import philox
 from torchspore.mindspore.common.seed import _get_graph_seed, get_seed
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.common.undrawn import postpone
@@ -44,7 +45,7 @@ class Initializer:
 
     def _values_(self, shape: Sequence[int], dtype: Any) -> Any:
         """Draw the initial values for `shape` on the host; return them as a torch tensor on the device of the program."""
-        return create.from_filler(shape, dtype, self)
+        return creation.from_filler(shape, dtype, self)
 
     def _prepare_(self, tensor: Tensor, shape: Sequence[int], dtype: Any) -> None:
         """Give `tensor` its values, or postpone this to its first use, when MindSpore draws them."""
@@ -119,7 +120,7 @@ def random_normal(shape: Sequence[int], seed: int, seed2: int, output_tensor: Te
     if tuple(shape) != tuple(output_tensor.shape):
         raise ValueError(message(f"random_normal({list(shape)}, output_tensor of shape {list(output_tensor.shape)})", "one shape"))
     stream = np.random.Generator(np.random.PCG64([seed % 2**63, seed2 % 2**63] if seed or seed2 else [_numpy_seed()]))
-    write(output_tensor, create.from_data(stream.standard_normal(tuple(shape)).astype(np.float32), output_tensor.dtype))
+    write(output_tensor, creation.from_data(stream.standard_normal(tuple(shape)).astype(np.float32), output_tensor.dtype))
     return True
 
 
@@ -187,7 +188,7 @@ class Zero(_Fixed):
 
     def _values_(self, shape: Sequence[int], dtype: Any) -> Any:
         """Zeros in the tensor's own memory alone: states of optimizers begin so."""
-        return create.filled(shape, 0, dtype)
+        return creation.filled(shape, 0, dtype)
 
 
 class One(_Fixed):

@@ -6,11 +6,10 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
-from torchspore.engine import counters, create, dtypes
-from torchspore.engine import tensor as engine
-from torchspore.engine.memory import counter, holders
-from torchspore.engine.parallel.sliced import Sliced
-from torchspore.engine.tensor import TensorBase, raw, rebind, write
+from torchspore.distributed.parallel.sharded_weights import Sliced
+from torchspore.engine.core import allocator, change_counters, creation, dtypes, memory_owners
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.tensor import TensorBase, raw, rebind, write
 from torchspore.mindspore.common.tensor import Tensor, _kept, check_device, holding
 
 DEFAULT_NAME = "Parameter"
@@ -72,13 +71,13 @@ class Parameter(Tensor):
                 raise ValueError(
                     f"Parameter({default_input}): expected a number, got a truth value.\n\nhint: write Tensor({default_input})."
                 )
-            self._t = create.from_data(default_input, dtypes.int32 if isinstance(default_input, int) else None)
+            self._t = creation.from_data(default_input, dtypes.int32 if isinstance(default_input, int) else None)
         self.name = name
         self.requires_grad = requires_grad
         self.layerwise_parallel, self.parallel_optimizer, self.storage_format = layerwise_parallel, parallel_optimizer, storage_format
         self.is_init, self.sliced, self.cache_enable, self.comm_fusion = False, False, False, 1
-        if counter.is_on:
-            holders.born(self)
+        if allocator.is_on:
+            memory_owners.born(self)
 
     def init_data(self, layout: Any = None, set_sliced: bool = False) -> Parameter:
         """The Parameter with its initial values, which here are made at once.
@@ -118,7 +117,7 @@ class Parameter(Tensor):
         if not isinstance(value, bool):
             raise TypeError(f"Parameter {self.name!r}: requires_grad={value!r}: expected a bool, got {type(value).__name__}.")
         self._requires_grad = value
-        counters.rebinds += 1
+        change_counters.rebinds += 1
 
     @property
     def is_unnamed(self) -> bool:
@@ -161,21 +160,21 @@ class Parameter(Tensor):
         """
         if not isinstance(slice_shape, bool):
             raise TypeError(f"Parameter {self.name!r}: set_data(slice_shape={slice_shape!r}): expected a bool.")
-        source = raw(data) if isinstance(data, TensorBase) else create.from_data(data)
+        source = raw(data) if isinstance(data, TensorBase) else creation.from_data(data)
         source = source.to(self._t.dtype)
         if isinstance(self._t, Sliced) and source.shape == self._t.shape:
             write(self, source)
             return self
         cut = self.__dict__.get("_cut") or getattr(self._t, "cut", None)      # of an optimizer's state that processes share
         if cut is not None and hasattr(source, "cut"):
-            from torchspore.engine.shard import gathering
+            from torchspore.distributed.shard import gather
 
-            source = gathering.alike(source, cut)
+            source = gather.alike(source, cut)
         elif cut is not None and (source.shape != self._t.shape or tuple(source.shape) == cut.shape):
-            from torchspore.engine.shard import gathering
+            from torchspore.distributed.shard import gather
 
-            source = gathering.refitted(self, source, cut)
-            if gathering.is_absent(cut):
+            source = gather.refitted(self, source, cut)
+            if gather.is_absent(cut):
                 rebind(self, source)
                 return self
         if source.shape == self._t.shape and engine.frame() is not None:
@@ -189,9 +188,9 @@ class Parameter(Tensor):
     def _keep_cut(self, cut: Any) -> None:
         """Makes new values of a Parameter that is cut the part of a whole that they are."""
         if cut is not None and engine.frame() is None:
-            from torchspore.engine.shard import gathering
+            from torchspore.distributed.shard import gather
 
-            self._t = gathering.kept(self._t, cut)
+            self._t = gather.kept(self._t, cut)
 
     def clone(self, init: Any = "same") -> Parameter:
         """A Parameter of the same name, shape and flags: with the same values, or filled by the initializer `init`."""
@@ -215,8 +214,8 @@ class Parameter(Tensor):
         made: Parameter = engine._new(type(self))
         made._t = t
         made.__dict__.update(_kept(self))
-        if counter.is_on:
-            holders.born(made)
+        if allocator.is_on:
+            memory_owners.born(made)
         return made
 
     def __repr__(self) -> str:

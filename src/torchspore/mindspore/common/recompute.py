@@ -22,15 +22,15 @@ def check_options(use_reentrant: Any, output_recompute: Any, early_stop: Any, co
 def with_kept_values(call: Callable[..., Any], name: str, **rules: Any) -> Callable[..., Any]:
     """`call`, a Cell's, with what it was told of values that are kept for a gradient: computed again (`contexts`), moved out, `hooks`."""
     if "contexts" in rules:
-        from torchspore.engine.recompute import recomputed
+        from torchspore.engine.autograd.recompute import recomputed
 
         call = recomputed(call, name, rules["contexts"])
     if "offload" in rules:
-        from torchspore.engine.memory.cells import offloaded
+        from torchspore.engine.autograd.cell_offload import offloaded
 
         call = offloaded(call, rules["offload"])
     if "hooks" in rules:
-        from torchspore.engine.saved_hooks import hooked
+        from torchspore.engine.autograd.saved_tensor_hooks import hooked
 
         call = hooked(call, *rules["hooks"])
     return call
@@ -44,7 +44,7 @@ def recompute(
 
     Raises TypeError where `block` is no Cell, unless `use_reentrant` is False: then any function will do.
     """
-    from torchspore.engine.recompute import recomputed
+    from torchspore.engine.autograd.recompute import recomputed
 
     check_options(use_reentrant, output_recompute, early_stop, context_fn, {})
     if not (hasattr(block, "construct") or (callable(block) and not use_reentrant)):

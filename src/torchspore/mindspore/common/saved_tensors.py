@@ -29,9 +29,9 @@ class saved_tensors_hooks:
         self._open: list[AbstractContextManager[Any]] = []
 
     def __enter__(self) -> None:
-        from torchspore.engine import saved_hooks
+        from torchspore.engine.autograd import saved_tensor_hooks
 
-        context = saved_hooks.hooks(self.pack_hook, self.unpack_hook)
+        context = saved_tensor_hooks.hooks(self.pack_hook, self.unpack_hook)
         context.__enter__()
         self._open.append(context)
 
@@ -49,7 +49,7 @@ def register_saved_tensors_hooks(pack_hook: Callable[[Any], Any], unpack_hook: C
     def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
-            from torchspore.engine.saved_hooks import hooked
+            from torchspore.engine.autograd.saved_tensor_hooks import hooked
 
             return hooked(function, pack_hook, unpack_hook)(*args, **kwargs)
 

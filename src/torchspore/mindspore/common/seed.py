@@ -1,9 +1,9 @@
 """`set_seed`, `get_seed`."""
 from __future__ import annotations
 
-from torchspore.engine import random
-from torchspore.engine.front import FRONT
-from torchspore.engine.tensor import frame
+from torchspore.engine.core import random_state
+from torchspore.engine.core.front_end import FRONT
+from torchspore.engine.core.tensor import frame
 
 
 def set_seed(seed: int) -> None:
@@ -15,12 +15,12 @@ def set_seed(seed: int) -> None:
         raise TypeError(f"set_seed({seed!r}): expected an int, got {type(seed).__name__}.")
     if seed < 0:
         raise ValueError(f"set_seed({seed}): expected an int from 0 on.")
-    random.set_seed(seed)
+    random_state.set_seed(seed)
 
 
 def get_seed() -> int | None:
     """The seed in force, None where none was set."""
-    return random.get_seed()
+    return random_state.get_seed()
 
 
 def _get_graph_seed(op_seed: int | None, kernel_name: str) -> tuple[int, int]:
@@ -37,7 +37,7 @@ def _get_graph_seed(op_seed: int | None, kernel_name: str) -> tuple[int, int]:
     around = frame()
     if around is not None:
         around.acts_beside("counts the seeds of an operator")
-    return random.graph_seeds(op_seed, kernel_name)
+    return random_state.graph_seeds(op_seed, kernel_name)
 
 
 FRONT.getters += (get_seed,)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.engine import dtypes
+from torchspore.engine.core import dtypes
 from torchspore.mindspore.common.tensor import Tensor
 
 
@@ -42,7 +42,7 @@ def to_dlpack(tensor: Tensor) -> Any:
 
 def from_dlpack(dlpack: Any) -> Tensor:
     """A Tensor in the memory of a capsule that `to_dlpack` or another library gave. Raises TypeError for what is none."""
-    from torchspore.engine.create import from_capsule
+    from torchspore.engine.core.creation import from_capsule
 
     if type(dlpack).__name__ != "PyCapsule":
         raise TypeError(message(f"from_dlpack({short(dlpack)})", "a capsule that to_dlpack gave, which serves once"))

@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine import rows
-from torchspore.engine.front import FRONT
-from torchspore.engine.integer_gradients import without_gradient
-from torchspore.engine.tensor import Composite, TensorBase, raw, wrap
+from torchspore.engine.core.front_end import FRONT
+from torchspore.engine.core.integer_gradients import without_gradient
+from torchspore.engine.core.tensor import Composite, TensorBase, raw, wrap
+from torchspore.engine.eager import row_gradients
 from torchspore.mindspore.common.tensor import Tensor
 
 
-class RowTensorInner(rows.RowsBase):
+class RowTensorInner(row_gradients.RowsBase):
     """Rows of a larger value of which all others are zero, such as the gradient of a table: `values[i]` is added to row `indices[i]`.
 
     `indices` has shape (n,), `values` (n, ...), `shape` is that of the larger value. Raises TypeError for what is no Tensor.
@@ -143,7 +143,7 @@ class COOTensor(Composite):
 
     def to_dense(self) -> Tensor:
         """The larger value; elements at the same place are summed."""
-        return wrap(rows.scattered(raw(self._indices), raw(self._values), self._shape))  # type: ignore[no-any-return]
+        return wrap(row_gradients.scattered(raw(self._indices), raw(self._values), self._shape))  # type: ignore[no-any-return]
 
     def to_tuple(self) -> tuple[Any, Any, tuple[int, ...]]:
         """(indices, values, shape)."""
@@ -153,7 +153,7 @@ class COOTensor(Composite):
         """The same as rows, for a matrix; None for other shapes."""
         if len(self._shape) != 2:
             return None
-        at, values = rows.of_elements(raw(self._indices), raw(self._values), self._shape[1])
+        at, values = row_gradients.of_elements(raw(self._indices), raw(self._values), self._shape[1])
         return RowTensorInner(wrap(at), wrap(values), self._shape)
 
     def astype(self, dtype: Any) -> COOTensor:

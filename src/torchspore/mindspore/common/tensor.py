@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine import counters, create, dtypes, eager, hooks, torch_border
-from torchspore.engine import device as placing
-from torchspore.engine import tensor as engine
-from torchspore.engine.graph import thread_state
-from torchspore.engine.tensor import TensorBase, measured, raw, rebind, wrap
-from torchspore.engine.tensor_text import shown
+from torchspore.engine.autograd import torch_interop
+from torchspore.engine.core import change_counters, creation, dtypes, gradient_hooks, thread_state
+from torchspore.engine.core import device as placing
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.tensor import TensorBase, measured, raw, rebind, wrap
+from torchspore.engine.core.tensor_text import shown
+from torchspore.engine.eager import pynative
 from torchspore.errors import ValueElsewhere
 
 
@@ -32,7 +33,7 @@ class _TensorMeta(type):
             around = engine.frame()
             if around is not None:
                 around.acts_beside(f"changes {cls.__qualname__}.{name}")
-            counters.calls_changed()
+            change_counters.calls_changed()
 
     def __repr__(cls) -> str:
         return f"<class '{cls.__module__.removeprefix('torchspore.')}.{cls.__qualname__}'>"
@@ -81,14 +82,14 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
                 raise TypeError("Tensor(): expected data, or a shape and a dtype.\n\nhint: write Tensor([1.0, 2.0]).")
             sizes = (None,) if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
             is_open = [s is None or hasattr(s, "divisor") for s in sizes]       # a Symbol has one
-            self._t = create.filled([0 if o else s for s, o in zip(sizes, is_open)], 0, dtype)
+            self._t = creation.filled([0 if o else s for s, o in zip(sizes, is_open)], 0, dtype)
             if any(is_open):
                 self.symbolic = () if shape is None else sizes     # for `set_inputs`: axes that are open, or how many there are
         else:
             if shape is not None:
                 what = f"Tensor({input_data!r:.40}, shape={shape!r:.40})"
                 raise ValueError(f"{what}: expected no shape beside data.\n\nhint: leave shape out.")
-            self._t = create.from_data(input_data, dtype)
+            self._t = creation.from_data(input_data, dtype)
         if const_arg:
             if const_arg is not True:
                 raise TypeError(f"Tensor(const_arg={const_arg!r:.40}): expected a bool, got {type(const_arg).__name__}.")
@@ -186,13 +187,13 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def asnumpy(self) -> np.ndarray[Any, Any]:
         """The values as a NumPy array, which on the CPU shares memory with this Tensor."""
-        return create.to_numpy(self)
+        return creation.to_numpy(self)
 
     numpy = asnumpy
 
     def tolist(self) -> Any:
         """The values as nested lists of Python numbers."""
-        return create.host(self).tolist()
+        return creation.host(self).tolist()
 
     def item(self) -> Any:
         """The only element as a Python number. Raises ValueError where there are more."""
@@ -209,7 +210,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         Raises:
             RuntimeError: inside a gradient transform, `t` depends on a torch Parameter, which the gradient would not reach.
         """
-        return wrap(torch_border.enter(t))  # type: ignore[no-any-return]
+        return wrap(torch_interop.enter(t))  # type: ignore[no-any-return]
 
     @staticmethod
     def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
@@ -219,7 +220,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
                 f"Tensor.from_numpy({array!r:.40}): expected a NumPy array, got {type(array).__name__}."
                 f"\n\nhint: write Tensor({array!r:.40})."
             )
-        return wrap(create.from_array(array, share=True))  # type: ignore[no-any-return]
+        return wrap(creation.from_array(array, share=True))  # type: ignore[no-any-return]
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
         array = self.asnumpy()
@@ -240,8 +241,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return sharing.from_dlpack(capsule)
 
     def __dlpack__(self, **keywords: Any) -> Any:
-        torch_border.leave(raw(self), "DLPack")
-        return create.host(self).__dlpack__(**keywords) if self._t.device.type == "cpu" else self._t.__dlpack__(**keywords)
+        torch_interop.leave(raw(self), "DLPack")
+        return creation.host(self).__dlpack__(**keywords) if self._t.device.type == "cpu" else self._t.__dlpack__(**keywords)
 
     def __dlpack_device__(self) -> Any:
         return self._t.__dlpack_device__()
@@ -253,7 +254,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             raise ValueError(
                 f"{what}: expected a Tensor of one element, got shape {self.shape}.\n\nhint: use .asnumpy() for all of them, or index one."
             )
-        return create.host(self)
+        return creation.host(self)
 
     def __bool__(self) -> bool:
         return bool(self._single("truth of a Tensor"))
@@ -295,14 +296,14 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def __repr__(self) -> str:
         try:
-            text, held = shown(create.to_print(self), str(self.dtype)), holding(self)
+            text, held = shown(creation.to_print(self), str(self.dtype)), holding(self)
             return f"{text[:-1]}, {held})" if held else text
         except ValueElsewhere:
             return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value=<{self._t}>)"
 
     def __str__(self) -> str:
         try:
-            text, held = str(create.to_print(self)), holding(self)
+            text, held = str(creation.to_print(self)), holding(self)
             return f"{text} ({held})" if held else text
         except ValueElsewhere:
             return f"<{self._t}>"
@@ -320,7 +321,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return made  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _rebuild, (type(self), create.host(self).contiguous(), _kept(self))
+        return _rebuild, (type(self), creation.host(self).contiguous(), _kept(self))
 
     # ---- its gradient
 
@@ -334,11 +335,11 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             raise TypeError(f"Tensor.register_hook({hook!r:.40}): expected a function of a gradient, got {type(hook).__name__}.")
         if self.__parameter__ and thread_state.is_in_graph():
             raise ValueError("Register hook for Parameter inside graph is not supported.\n\nhint: call register_hook before the network.")
-        return _TensorHookHandle(hooks.register(self, hook))
+        return _TensorHookHandle(gradient_hooks.register(self, hook))
 
     def hooks(self) -> list[Callable[[Any], Any]]:
         """The functions that `register_hook` put on this Tensor outside of gradient transforms."""
-        return hooks.kept(self)
+        return gradient_hooks.kept(self)
 
     # ---- changing it as a whole
 
@@ -380,7 +381,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def data_sync(self, need_wait: bool = True) -> None:
         """Waits until the values are there, with `need_wait`; what reads them waits by itself."""
         if need_wait:
-            eager.wait()
+            pynative.wait()
 
     def flush_from_cache(self) -> None:
         """Nothing is cached on the way to the host, so there is nothing to flush."""
@@ -434,7 +435,7 @@ def holding(tensor: Tensor) -> str:
 
 def _kept(tensor: Tensor) -> dict[str, Any]:
     """The attributes that a copy has too: hooks are the original's."""
-    return {name: value for name, value in tensor.__dict__.items() if name != hooks.KEPT}
+    return {name: value for name, value in tensor.__dict__.items() if name != gradient_hooks.KEPT}
 
 
 def _rebuild(cls: type[Tensor], t: Any, attributes: dict[str, Any]) -> Tensor:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine import tensor as engine
+from torchspore.engine.core import tensor as engine
 from torchspore.mindspore.common import tensor as front
 from torchspore.mindspore.common.seed import get_seed
 
@@ -71,7 +71,7 @@ def _slice(init: Any, shape: Any, dtype: Any, index: int) -> Any:
     np.random.seed(index + (_slice_seed if base is None else base))
     init.seed = index + (_slice_seed if base is None else base)
     if base is None:
-        from torchspore.engine.comm import groups
+        from torchspore.distributed.comm import groups
 
         _slice_seed += 2 * groups.size()
     try:

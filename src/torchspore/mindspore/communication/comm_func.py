@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine.tensor import raw, wrap
+from torchspore.engine.core.tensor import raw, wrap
 from torchspore.mindspore.communication.management import HCCL_WORLD_COMM_GROUP
 from torchspore.mindspore.mint.distributed import arguments, exchange, pairs
 from torchspore.mindspore.mint.distributed.arguments import CommHandle, group_of, place
@@ -31,9 +31,9 @@ def _begun(call: str, begin: Any, x: Any, async_op: bool) -> Given:
 
 
 def _later() -> Any:
-    from torchspore.engine.comm import later
+    from torchspore.distributed.comm import async_collectives
 
-    return later
+    return async_collectives
 
 
 def all_reduce(tensor: Any, op: str = "sum", group: str = WORLD, async_op: bool = False) -> Given:

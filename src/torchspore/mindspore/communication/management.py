@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
-from torchspore.engine.comm import environment, groups
-from torchspore.engine.comm.environment import Place
-from torchspore.engine.comm.groups import Group
-from torchspore.engine.device import home
+from torchspore.distributed.comm import environment, groups
+from torchspore.distributed.comm.environment import Place
+from torchspore.distributed.comm.groups import Group
+from torchspore.engine.core.device import home
 
 HCCL_WORLD_COMM_GROUP = "hccl_world_group"
 NCCL_WORLD_COMM_GROUP = "nccl_world_group"

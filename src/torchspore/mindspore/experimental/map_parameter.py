@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine import create, dtypes
-from torchspore.engine import tensor as engine
-from torchspore.engine.graph.capture import watching
-from torchspore.engine.graph.refusal import Kind
-from torchspore.engine.tensor import TensorBase
+from torchspore.engine.core import creation, dtypes
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.tensor import TensorBase
+from torchspore.graph.capture import trace_guard_hooks
+from torchspore.graph.refusal import Kind
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
@@ -71,7 +71,7 @@ class MapParameter(Parameter):
         values = engine.raw(self)
         if left:
             values = _joined(values, self._fresh(len(left)))
-        rows = create.from_data([place[key] for key in keys], dtypes.int64).to(values.device)
+        rows = creation.from_data([place[key] for key in keys], dtypes.int64).to(values.device)
         return engine.wrap(values.index_select(0, rows).reshape(*key_tensor.shape, *self.value_shape))
 
     def put(self, key_tensor: Any, value_tensor: Any) -> MapParameter:
@@ -84,7 +84,7 @@ class MapParameter(Parameter):
             self._add(new, self._fresh(len(new)))
         last = {self._places[key]: at for at, key in enumerate(keys)}
         rows = engine.raw(values).reshape(-1, *self.value_shape).to(self._t.dtype)
-        into, source = (create.from_data(list(part), dtypes.int64).to(rows.device) for part in (last.keys(), last.values()))
+        into, source = (creation.from_data(list(part), dtypes.int64).to(rows.device) for part in (last.keys(), last.values()))
         engine.modify(self, lambda t: t.index_copy_(0, into, rows.detach().index_select(0, source)))
         self._status.update(dict.fromkeys(keys, _CHANGED))
         return self
@@ -93,7 +93,7 @@ class MapParameter(Parameter):
         """Forgets the keys; what is no key is passed over. Gives itself."""
         gone = {key for key in self._keys(key_tensor) if key in self._places}
         kept = [key for key in self._places if key not in gone]
-        rows = create.from_data([self._places[key] for key in kept], dtypes.int64)
+        rows = creation.from_data([self._places[key] for key in kept], dtypes.int64)
         engine.rebind(self, self._t.index_select(0, rows.to(self._t.device)))
         self._places = {key: place for place, key in enumerate(kept)}
         self._status.update(dict.fromkeys(gone, _ERASED))
@@ -106,7 +106,7 @@ class MapParameter(Parameter):
 
     def get_keys(self) -> Any:
         """All keys, in the order in which they came."""
-        watching.ends_trace("reads the keys of a MapParameter", Kind.READS_VALUES)
+        trace_guard_hooks.ends_trace("reads the keys of a MapParameter", Kind.READS_VALUES)
         return Tensor(np.array(list(self._places), dtype=np.int64), self.key_dtype)
 
     def get_values(self) -> Any:
@@ -166,7 +166,7 @@ class MapParameter(Parameter):
     # ---- inside
 
     def _keys(self, key_tensor: Any) -> list[int]:
-        watching.ends_trace("looks keys of a MapParameter up", Kind.READS_VALUES)
+        trace_guard_hooks.ends_trace("looks keys of a MapParameter up", Kind.READS_VALUES)
         if not isinstance(key_tensor, TensorBase) or key_tensor.dtype != self.key_dtype:
             given = key_tensor.dtype if isinstance(key_tensor, TensorBase) else type(key_tensor).__name__
             raise TypeError(f"MapParameter: expected keys in a Tensor of {self.key_dtype}, got {given}.")

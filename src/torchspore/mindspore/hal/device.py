@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
-from torchspore.engine import device, eager
-from torchspore.engine.hardware import devices
+from torchspore.engine.core import device, device_facts
+from torchspore.engine.eager import pynative
 
 TARGETS = ("CPU", "GPU", "Ascend")
 
@@ -13,7 +13,7 @@ TARGETS = ("CPU", "GPU", "Ascend")
 def checked(call: str, device_target: Any) -> str:
     """The name of a device target. Raises TypeError and ValueError for what is none."""
     if device_target is None:
-        return devices.current_target()
+        return device_facts.current_target()
     if not isinstance(device_target, str):
         raise TypeError(message(f"{call}(device_target={short(device_target)})", f"a str, got {type(device_target).__name__}"))
     if device_target not in TARGETS:
@@ -45,7 +45,7 @@ def is_available(device_target: str) -> bool:
 
 def is_initialized(device_target: str) -> bool:
     """Whether this process has used such a device; the CPU counts as used."""
-    return devices.is_initialized(checked("is_initialized", device_target))
+    return device_facts.is_initialized(checked("is_initialized", device_target))
 
 
 def device_count(device_target: str | None = None) -> int:
@@ -55,24 +55,24 @@ def device_count(device_target: str | None = None) -> int:
 
 def get_device_name(device_id: int, device_target: str | None = None) -> str:
     """The model of a device."""
-    return devices.name(*_place("get_device_name", device_id, device_target))
+    return device_facts.name(*_place("get_device_name", device_id, device_target))
 
 
 def get_device_capability(device_id: int, device_target: str | None = None) -> tuple[int, int] | None:
     """The compute capability (major, minor) of a GPU; None for other devices."""
-    return devices.capability(*_place("get_device_capability", device_id, device_target))
+    return device_facts.capability(*_place("get_device_capability", device_id, device_target))
 
 
 def get_device_properties(device_id: int, device_target: str | None = None) -> Any:
     """What a device is: name, total_memory, …; None for the CPU."""
-    return devices.properties(*_place("get_device_properties", device_id, device_target))
+    return device_facts.properties(*_place("get_device_properties", device_id, device_target))
 
 
 def get_arch_list(device_target: str | None = None) -> list[str] | None:
     """The GPUs that torch was compiled for; None for other devices."""
-    return devices.architectures(present("get_arch_list", device_target))
+    return device_facts.architectures(present("get_arch_list", device_target))
 
 
 def synchronize() -> None:
     """Waits until the device has computed all that was asked of it."""
-    eager.wait()
+    pynative.wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine.hardware import devices
+from torchspore.engine.core import device_facts
 from torchspore.engine.memory import limit
 from torchspore.mindspore.hal.device import present
 
@@ -19,7 +19,7 @@ def _counted(function: str, device_target: str | None) -> str:
 
 
 def _figures(function: str, device_target: str | None) -> dict[str, int]:
-    return devices.memory(_counted(function, device_target))
+    return device_facts.memory(_counted(function, device_target))
 
 
 def memory_allocated(device_target: str | None = None) -> int:
@@ -61,7 +61,7 @@ def memory_summary(device_target: str | None = None) -> str:
 
 def reset_peak_memory_stats(device_target: str | None = None) -> None:
     """Starts the largest figures anew."""
-    devices.reset_peaks(_counted("reset_peak_memory_stats", device_target))
+    device_facts.reset_peaks(_counted("reset_peak_memory_stats", device_target))
 
 
 reset_max_memory_allocated = reset_max_memory_reserved = reset_peak_memory_stats
@@ -69,4 +69,4 @@ reset_max_memory_allocated = reset_max_memory_reserved = reset_peak_memory_stats
 
 def empty_cache() -> None:
     """Gives memory that no Tensor holds back to the device."""
-    devices.empty_cache(devices.current_target())
+    device_facts.empty_cache(device_facts.current_target())

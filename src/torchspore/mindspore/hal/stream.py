@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine import device_streams as engine
+from torchspore.engine.devices import streams as engine
 
 
 def _stream(call: str, given: Any) -> Stream:
@@ -35,7 +35,7 @@ class Stream:
     @property
     def id(self) -> int:
         """The number of the stream."""
-        return engine.number(self._own)
+        return engine.core.number(self._own)
 
     @property
     def device_name(self) -> str:

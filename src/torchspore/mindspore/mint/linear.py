@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.half_precision import in_float32
+from torchspore.engine.eager.half_precision import in_float32
 from torchspore.mindspore.mint.shared import T, written
 from torchspore.mindspore.ops.declare import bridged, part_of
 

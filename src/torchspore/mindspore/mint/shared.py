@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message, short
-from torchspore.engine.tensor import raw, write
+from torchspore.engine.core.tensor import raw, write
 from torchspore.mindspore.ops.activation import as_dtype as as_dtype
 from torchspore.mindspore.ops.array import sizes as sizes
 

@@ -6,16 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.context.store import STORE
-from torchspore.engine import counters
-from torchspore.engine import tensor as engine
-from torchspore.engine.debug import steps
-from torchspore.engine.front import FRONT
-from torchspore.engine.grad import is_recording
-from torchspore.engine.graph import breaks, dispatch, forward, thread_state
-from torchspore.engine.precision import changed
-from torchspore.engine.tensor import TensorBase, frame
-from torchspore.engine.torch_border import is_torch_module
+from torchspore.engine.autograd.grad import is_recording
+from torchspore.engine.autograd.torch_interop import is_torch_module
+from torchspore.engine.core import change_counters, thread_state
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.front_end import FRONT
+from torchspore.engine.core.precision import changed
+from torchspore.engine.core.tensor import TensorBase, frame
 from torchspore.errors import NameRefused
+from torchspore.graph import breaks, dispatch, forward_cache
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.recompute import check_options
 from torchspore.mindspore.common.tensor import Tensor
@@ -28,6 +27,7 @@ from torchspore.mindspore.nn.held import Held
 from torchspore.mindspore.ops.explain import replaced, wrong_arguments
 from torchspore.mindspore.ops.primitive import Primitive
 from torchspore.names.lookup import attribute_text
+from torchspore.observe.debug import recorded_steps
 
 _set = object.__setattr__
 
@@ -151,8 +151,8 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
 
     def _changed_(self) -> None:
         """Counts a change of this Cell, after it was made, so that who sees the new count sees the new value too."""
-        counters.cell_changed()
-        self.__dict__[forward.CHANGED_AT] = counters.cells
+        change_counters.cell_changed()
+        self.__dict__[forward_cache.CHANGED_AT] = change_counters.cells
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._params, *self._cells})
@@ -245,7 +245,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if engine.active or self.requires_grad:
-            run = forward.recorder(self, args, kwargs)
+            run = forward_cache.recorder(self, args, kwargs)
             if run is not None:
                 return run(self._entered_ if STORE.graph_mode else self._run_)
         if STORE.graph_mode:
@@ -279,7 +279,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         is_whole = not thread_state.breaking or (self._recompute_ is not None and is_recording())
         call: Callable[..., Any] = self.construct if is_whole else breaks.construct_of(self)
         if self._bprop_ is not None:
-            from torchspore.engine.bprop import with_gradient
+            from torchspore.engine.autograd.bprop import with_gradient
 
             call = with_gradient(self.construct, self.bprop, type(self).__name__)
         if self._lower_ is not None:
@@ -315,7 +315,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
                 raise TypeError(f"{type(self).__name__}.set_inputs({name}=...): expected one of {', '.join(names)}.")
         declared = [*inputs, *[kwargs.get(name) for name in names[len(inputs):]]]
         self.__dict__["_inputs_"] = self.__dict__["_open_inputs_"] = tuple(declared)
-        counters.calls_changed()
+        change_counters.calls_changed()
 
     def get_inputs(self) -> tuple[Any, ...] | None:
         """What `set_inputs` said, or None."""
@@ -329,7 +329,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         A call is then recorded, and the next gradient of this Cell with the same inputs does not compute it again.
         """
         self.requires_grad = requires_grad
-        self.__dict__.pop(forward.KEPT, None)
+        self.__dict__.pop(forward_cache.KEPT, None)
         return self
 
     def recompute(
@@ -342,7 +342,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         """
         check_options(use_reentrant, output_recompute, early_stop, context_fn, kwargs)
         self.__dict__["_recompute_"] = {**(self._recompute_ or {}), "contexts": context_fn}
-        counters.calls_changed()
+        change_counters.calls_changed()
 
     def offload(self, backward_prefetch: str | int = "Auto") -> None:
         """Moves what is computed inside this Cell out of memory until the backward pass needs it: to the host, on the CPU to disk.
@@ -351,7 +351,8 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         are brought back; 'Auto' leaves it to the engine, and so does a graph, whose order is known. Raises ValueError and TypeError for
         anything else.
         """
-        from torchspore.engine.memory import cells, offload
+        from torchspore.engine.autograd import cell_offload
+        from torchspore.engine.memory import offload
 
         wrote = f"{type(self).__name__}.offload(backward_prefetch={backward_prefetch!r:.40})"
         if isinstance(backward_prefetch, bool) or not isinstance(backward_prefetch, (int, str)):
@@ -359,9 +360,9 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         if (backward_prefetch != "Auto") if isinstance(backward_prefetch, str) else backward_prefetch < 0:
             raise ValueError(f"{wrote}: expected 'Auto' or an int, 0 or more.")
         ahead = None if isinstance(backward_prefetch, str) else backward_prefetch
-        self.__dict__["_recompute_"] = {**(self._recompute_ or {}), cells.RULE: ahead}
+        self.__dict__["_recompute_"] = {**(self._recompute_ or {}), cell_offload.RULE: ahead}
         offload.asked_by_cell()              # graphs remember from now on which Cells their values come from
-        counters.calls_changed()
+        change_counters.calls_changed()
 
     def register_saved_tensors_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
         """What `construct` keeps for the backward pass goes through `pack_hook`, and comes back through `unpack_hook`.
@@ -372,7 +373,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
 
         check_hooks("Cell.register_saved_tensors_hooks", pack_hook, unpack_hook)
         self.__dict__["_recompute_"] = {**(self._recompute_ or {}), "hooks": (pack_hook, unpack_hook)}
-        counters.calls_changed()
+        change_counters.calls_changed()
 
     def set_jit_config(self, jit_config: Any) -> None:
         """Keeps compile options for this Cell, which win over the context's."""
@@ -407,7 +408,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         return head + "\n  " + "\n  ".join([extra, *lines] if extra else lines) + "\n)"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key not in ("_graphs_", forward.KEPT)}
+        return {key: value for key, value in self.__dict__.items() if key not in ("_graphs_", forward_cache.KEPT)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -421,5 +422,5 @@ def _indented(text: str) -> str:
 
 
 FRONT.cell, FRONT.cell_call = Cell, Cell._run_.__code__
-steps.watch_cells()
+recorded_steps.watch_cells()
 FRONT.settled += (Cell, Primitive)

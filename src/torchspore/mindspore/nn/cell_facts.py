@@ -6,9 +6,9 @@ from collections import OrderedDict
 from typing import Any
 
 from torchspore.context import effects
-from torchspore.engine.graph import dispatch
-from torchspore.engine.shard import splits
-from torchspore.engine.tensor import TensorBase
+from torchspore.distributed.shard import split_records
+from torchspore.engine.core.tensor import TensorBase
+from torchspore.graph import dispatch
 
 PHASES: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 """Cells by their `current_phase`."""
@@ -91,10 +91,10 @@ class CellFacts:
     def parameter_layout_dict(self) -> dict[str, Any]:
         """How each Parameter is cut among devices, by name, once a graph was split.
 
-        A tuple of the device matrix, the tensor map, the shape of a part and nine more, as `engine.shard.splits` says.
+        A tuple of the device matrix, the tensor map, the shape of a part and nine more, as `distributed.shard.split_records` says.
         """
         own: dict[str, Any] = self.__dict__.setdefault("_parameter_layout_dict", {})
-        return own or splits.layouts(dispatch.graphs(self))
+        return own or split_records.layouts(dispatch.graphs(self))
 
     @parameter_layout_dict.setter
     def parameter_layout_dict(self, value: dict[str, Any]) -> None:
@@ -139,14 +139,14 @@ class CellFacts:
             handle.remove()
 
         def lay_inputs(_cell: Any, args: tuple[Any, ...]) -> Any:
-            from torchspore.engine.shard import placing
+            from torchspore.distributed.shard import function_strategies
 
-            return placing.placed(f"an input of {type(self).__name__}", args, in_strategy)
+            return function_strategies.placed(f"an input of {type(self).__name__}", args, in_strategy)
 
         def lay_results(_cell: Any, _args: tuple[Any, ...], result: Any) -> Any:
-            from torchspore.engine.shard import placing
+            from torchspore.distributed.shard import function_strategies
 
-            return placing.placed(f"a result of {type(self).__name__}", result, out_strategy)
+            return function_strategies.placed(f"a result of {type(self).__name__}", result, out_strategy)
 
         hooks = [self.register_forward_pre_hook(lay_inputs)]  # type: ignore[attr-defined]
         if out_strategy is not None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torchspore.engine import counters
-from torchspore.engine.precision import Lowered, lowered_to
+from torchspore.engine.core import change_counters
+from torchspore.engine.core.precision import Lowered, lowered_to
 from torchspore.mindspore.common.flags import PRECISION_FLAGS, precision_flag, report_compiler_flags
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class CellFlags:
         dtype = precision_flag(flags)
         if dtype is not None:
             self.__dict__["_lower_"] = lowered_to(dtype)
-            counters.calls_changed()
+            change_counters.calls_changed()
         report_compiler_flags(f"{type(self).__name__}.add_flags", flags)
         return self
 
@@ -96,4 +96,4 @@ class CellFlags:
         self.__dict__["_amp_strategy_"] = strategy
         if not isinstance(self._lower_, Lowered):
             self.__dict__["_lower_"] = strategy.rules()
-            counters.calls_changed()
+            change_counters.calls_changed()

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from torchspore.engine import counters
-from torchspore.engine.bprop import watch_gradients
+from torchspore.engine.autograd.bprop import watch_gradients
+from torchspore.engine.core import change_counters
 
 _numbers = itertools.count()
 
@@ -22,7 +22,7 @@ class HookHandle:
     def remove(self) -> None:
         """Takes the hook away; a second time does nothing."""
         self._hooks_.pop(self._number, None)
-        counters.calls_changed()
+        change_counters.calls_changed()
 
 
 class CellHooks:
@@ -62,7 +62,7 @@ class CellHooks:
     ) -> HookHandle:
         if not callable(hook):
             raise TypeError(f"hook {hook!r}: expected a function.")
-        counters.calls_changed()
+        change_counters.calls_changed()
         if self._hooks_ is None:
             self.__dict__["_hooks_"] = {}
         assert self._hooks_ is not None

@@ -5,8 +5,8 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from torchspore.engine import counters, dtypes
-from torchspore.engine.tensor import raw, rebind
+from torchspore.engine.core import change_counters, dtypes
+from torchspore.engine.core.tensor import raw, rebind
 from torchspore.errors import NameRefused
 from torchspore.mindspore.common.tensor import Tensor, check_device
 from torchspore.mindspore.nn.cell_hooks import HookHandle
@@ -167,7 +167,7 @@ class CellState:
         for name, cell in self._cells.items():
             if cell is not None:
                 known |= cell._load_(given, f"{prefix}{name}.", strict, missing, errors)
-        counters.cell_changed()
+        change_counters.cell_changed()
         return known
 
     # ---- hooks of both
@@ -223,7 +223,7 @@ class CellState:
             own = raw(tensor)
             if own.is_floating_point() or own.is_complex():
                 rebind(tensor, own.to(dtypes.to_torch(dtype)))
-        counters.cell_changed()
+        change_counters.cell_changed()
         return self
 
     def to_empty(self, *, device: str | None = None, recurse: bool = True) -> Any:
@@ -232,7 +232,7 @@ class CellState:
             check_device("Cell.to_empty", device)
         for tensor in self._tensors_(recurse):
             rebind(tensor, raw(tensor).new_empty(raw(tensor).shape))
-        counters.cell_changed()
+        change_counters.cell_changed()
         return self
 
 

@@ -18,7 +18,7 @@ class GraphCell(Cell):
 
     def __init__(self, graph: Any, params_init: dict[str, Any] | None = None, obf_random_seed: int | None = None) -> None:
         super().__init__(auto_prefix=False)
-        from torchspore.engine.export import running
+        from torchspore.export import execution
         from torchspore.mindspore.train.export import LoadedGraph
 
         if not isinstance(graph, LoadedGraph):
@@ -28,9 +28,9 @@ class GraphCell(Cell):
             raise ValueError(message(f"GraphCell(obf_random_seed={short(obf_random_seed)})", "None: obfuscated files can't be read"))
         own = self._given_(params_init, graph.model)
         for name, t in graph.model.parameters.items():
-            value = own[name] if name in own else Parameter(running.tensor(t), name=name)
+            value = own[name] if name in own else Parameter(execution.tensor(t), name=name)
             self.insert_param_to_cell(name, value, check_name_contain_dot=False)
-        self.graph = running.Runner(graph.model)
+        self.graph = execution.Runner(graph.model)
         self._order = tuple(graph.model.parameters)
 
     @staticmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from torchspore.engine import counters
+from torchspore.engine.core import change_counters
 
 
 class Held(OrderedDict[str, Any]):
@@ -12,26 +12,26 @@ class Held(OrderedDict[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
-        counters.cell_changed()
+        change_counters.cell_changed()
 
     def __delitem__(self, name: str) -> None:
         super().__delitem__(name)
-        counters.cell_changed()
+        change_counters.cell_changed()
 
     def clear(self) -> None:
         super().clear()
-        counters.cell_changed()
+        change_counters.cell_changed()
 
     def pop(self, name: str, *default: Any) -> Any:
         found = super().pop(name, *default)
-        counters.cell_changed()
+        change_counters.cell_changed()
         return found
 
     def popitem(self, last: bool = True) -> tuple[str, Any]:
         found = super().popitem(last)
-        counters.cell_changed()
+        change_counters.cell_changed()
         return found
 
     def move_to_end(self, name: str, last: bool = True) -> None:
         super().move_to_end(name, last)
-        counters.cell_changed()
+        change_counters.cell_changed()

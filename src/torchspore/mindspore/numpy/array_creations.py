@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import device
-from torchspore.engine.generators import drawing
+from torchspore.engine.core import device
+from torchspore.engine.core.generators import drawing
 from torchspore.mindspore.numpy.utils import (
     axis_of,
     dtype_of,

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.create import constant
+from torchspore.engine.core.creation import constant
 from torchspore.mindspore.numpy.utils import as_list, axes_of, axis_of, function, only_tensor, shape_of, to_tensor
 
 T = torch.Tensor

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.half_precision import in_float32
+from torchspore.engine.eager.half_precision import in_float32
 from torchspore.mindspore.numpy.utils import axes_of, axis_of, cast, floating, function, only_tensor, pair, to_tensor
 
 T = torch.Tensor

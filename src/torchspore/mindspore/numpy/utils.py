@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from torchspore.engine import device, dtypes, integer_gradients
-from torchspore.engine import tensor as engine
-from torchspore.engine.create import constant
-from torchspore.engine.number import Number
-from torchspore.engine.tensor import raw
+from torchspore.engine.core import device, dtypes, integer_gradients
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.creation import constant
+from torchspore.engine.core.number import Number
+from torchspore.engine.core.tensor import raw
 from torchspore.mindspore.ops.declare import bridged
 
 T = torch.Tensor

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine import operator_streams
-from torchspore.engine.generators import drawing
-from torchspore.engine.shard.parted import check_is_complete
+from torchspore.engine.core.generators import drawing
+from torchspore.engine.core.sharded_value import check_is_complete
+from torchspore.engine.random import operator_streams
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import axis_within
 
@@ -284,6 +284,6 @@ def _along(function, input: T, axis: int | tuple[int, ...]) -> T:  # type: ignor
 
 def as_dtype(dtype: object) -> torch.dtype | None:
     """The torch dtype for a MindSpore dtype, None for None."""
-    from torchspore.engine.dtypes import to_torch
+    from torchspore.engine.core.dtypes import to_torch
 
     return None if dtype is None else to_torch(dtype)

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from torchspore.engine import dtypes
-from torchspore.engine.precision import (
+from torchspore.engine.core import dtypes
+from torchspore.engine.core.precision import (
     ByOperator,
     Otherwise,
     Rule,

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import eager
-from torchspore.engine import tensor as engine
-from torchspore.engine.precision import ruled
-from torchspore.engine.tensor import Composite, TensorBase, raw, wrap
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.precision import ruled
+from torchspore.engine.core.tensor import Composite, TensorBase, raw, wrap
+from torchspore.engine.eager import pynative
 from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.declare import explaining, op
 from torchspore.mindspore.ops.explain import explain
@@ -67,10 +67,10 @@ def _slow(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x:
             compute = ruled(compute, function.__name__)
         out = widened(compute, a, b) if is_wide(a, b) else compute(a, b)
         if engine.active:
-            eager.after(out)
+            pynative.after(out)
         return wrap(out)
     except (RuntimeError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError) as error:
-        if isinstance(error, RuntimeError) and not isinstance(error, RecursionError) and eager.bring((x, y)):
+        if isinstance(error, RuntimeError) and not isinstance(error, RecursionError) and pynative.bring((x, y)):
             return function(x, y)
         raise explain(function, (x, y), {}, error) from None
 

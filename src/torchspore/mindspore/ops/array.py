@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from torchspore.base.text import short
-from torchspore.engine.create import constant, length
+from torchspore.engine.core.creation import constant, length
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -317,7 +317,7 @@ def size(input_x: T) -> int:
 @op(primitive="DType")
 def dtype(x: T) -> Any:
     """The dtype of the elements."""
-    from torchspore.engine.dtypes import FROM_TORCH
+    from torchspore.engine.core.dtypes import FROM_TORCH
 
     return FROM_TORCH[x.dtype] if isinstance(x, T) else x.dtype
 

@@ -11,16 +11,16 @@ import torch
 
 from torchspore.base.later import Later
 from torchspore.base.text import message, one_of, short
-from torchspore.engine.comm import groups
-from torchspore.engine.comm.groups import Group
+from torchspore.distributed.comm import groups
+from torchspore.distributed.comm.groups import Group
 from torchspore.mindspore.communication.management import HCCL_WORLD_COMM_GROUP, found
 from torchspore.mindspore.ops.declare import part_of
 from torchspore.mindspore.ops.primitive import Primitive
 
 if TYPE_CHECKING:
-    from torchspore.engine.comm import collectives
+    from torchspore.distributed.comm import collectives
 else:
-    collectives = Later("torchspore.engine.comm.collectives")
+    collectives = Later("torchspore.distributed.comm.collectives")
 
 WORLD = HCCL_WORLD_COMM_GROUP
 

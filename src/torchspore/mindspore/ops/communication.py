@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
-from torchspore.engine import counters
-from torchspore.engine.tensor import raw
+from torchspore.engine.core import change_counters
+from torchspore.engine.core.tensor import raw
 from torchspore.mindspore.communication import comm_func
 from torchspore.mindspore.mint import distributed
 from torchspore.mindspore.mint.distributed import (
@@ -58,7 +58,7 @@ def set_comm_ops_inplace(is_enable: bool, func_list: Any = None) -> None:
         if name not in _in_place:
             raise ValueError(message(f"set_comm_ops_inplace(func_list=[{short(name)}])", one_of(sorted(_in_place))))
     _in_place.update(dict.fromkeys(names, is_enable))
-    counters.calls_changed()                              # graphs that were captured have the other form
+    change_counters.calls_changed()                              # graphs that were captured have the other form
 
 
 def _writes(name: str) -> bool:

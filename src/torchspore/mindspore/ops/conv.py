@@ -8,8 +8,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine.half_precision import in_float32
-from torchspore.engine.hardware import convolution as by_name
+from torchspore.engine.devices.gpu import convolution as by_name
+from torchspore.engine.eager.half_precision import in_float32
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.linear_algebra import same_dtype
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.create import constant
-from torchspore.engine.graph.capture.capture import current
-from torchspore.engine.shard import calls
+from torchspore.distributed.shard import strategy_calls
+from torchspore.engine.core.creation import constant
+from torchspore.graph.capture.capture import current
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.loss import reduced
 
@@ -18,7 +18,7 @@ def _alphas(log_probs: T, targets: T, inputs: T, lengths: T, blank: int, zero_in
     """The losses (N,) and log alpha (N, time, 2 * S + 1), of log probabilities (time, N, classes)."""
     if targets.ndim == 1:
         targets = _rows(targets, lengths)
-    from torchspore.engine import ctc
+    from torchspore.engine.eager import ctc
 
     targets, inputs, lengths = targets.long(), inputs.long(), lengths.long()
     if _is_captured():
@@ -31,7 +31,7 @@ def _alphas(log_probs: T, targets: T, inputs: T, lengths: T, blank: int, zero_in
 
 def _is_captured() -> bool:
     """Whether this runs for a graph, where results whose lengths follow from values can't be."""
-    return calls.split_now() is not None or current() is not None
+    return strategy_calls.split_now() is not None or current() is not None
 
 
 def _rows(targets: T, lengths: T) -> T:
@@ -97,7 +97,7 @@ def _ctc_loss_of_logits(
     chances = torch.log_softmax(x, -1)
     losses, alphas = _alphas(chances, dense, inputs, lengths, blank, ignore_longer_outputs_than_inputs)
     with torch.no_grad():
-        from torchspore.engine import ctc
+        from torchspore.engine.eager import ctc
 
         given = (torch.ones_like(losses), chances, dense, inputs, lengths, losses, alphas, blank, ignore_longer_outputs_than_inputs)
         gradient = ctc.gradient(*given)
@@ -122,7 +122,7 @@ _NEVER = -1e30
 
 def _of_single_labels(logits: T, labels: T, times: T, lengths: T, zero_infinity: bool) -> tuple[T, T]:
     """The losses and their gradient by the logits where each time that shows a class is a label of its own."""
-    from torchspore.engine import ctc
+    from torchspore.engine.eager import ctc
     from torchspore.mindspore.ops.grad_primitives import vjp
 
     if not _is_captured():

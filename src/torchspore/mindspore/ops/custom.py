@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from torchspore.blackbox import marks
-from torchspore.engine import create, dtypes
-from torchspore.engine.bprop import with_gradient
-from torchspore.engine.graph.capture import watching
-from torchspore.engine.graph.refusal import Kind
-from torchspore.engine.tensor import TensorBase, wrap
+from torchspore.engine.autograd.bprop import with_gradient
+from torchspore.engine.core import creation, dtypes
+from torchspore.engine.core.tensor import TensorBase, wrap
+from torchspore.graph.capture import trace_guard_hooks
+from torchspore.graph.refusal import Kind
 from torchspore.mindspore.ops.primitive import Primitive
 
 _KINDS = {
@@ -303,9 +303,9 @@ class Custom(Primitive):
         return with_gradient(self._computed_, self._gradient_, "Custom")(*inputs)
 
     def _computed_(self, *inputs: Any) -> Any:
-        watching.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
+        trace_guard_hooks.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
         function = marks.marked(self.func, f"Custom {getattr(self.func, '__name__', 'function')}") if marks.wanted else self.func
-        found = function(*[create.to_numpy(one) if isinstance(one, TensorBase) else one for one in inputs])
+        found = function(*[creation.to_numpy(one) if isinstance(one, TensorBase) else one for one in inputs])
         parts = found if isinstance(found, tuple) else (found,)
         shapes = self._said_(self.out_shape, [tuple(one._t.shape) for one in inputs if isinstance(one, TensorBase)], len(parts))
         kinds = self._said_(self.out_dtype, [dtypes.FROM_TORCH[one._t.dtype] for one in inputs if isinstance(one, TensorBase)], len(parts))
@@ -314,7 +314,7 @@ class Custom(Primitive):
             array = np.asarray(part)
             if shape is not None and tuple(shape) != array.shape:
                 raise ValueError(f"Custom: expected a result of shape {tuple(shape)}, as out_shape says, got {array.shape}.")
-            made.append(wrap(create.from_array(np.ascontiguousarray(array), None if kind is None else dtypes.to_torch(kind))))
+            made.append(wrap(creation.from_array(np.ascontiguousarray(array), None if kind is None else dtypes.to_torch(kind))))
         return tuple(made) if isinstance(found, tuple) else made[0]
 
     def _said_(self, what: Any, of_inputs: list[Any], count: int) -> list[Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine import dtypes
-from torchspore.engine.graph.capture import watching
-from torchspore.engine.graph.refusal import Kind
-from torchspore.engine.tensor import TensorBase
+from torchspore.engine.core import dtypes
+from torchspore.engine.core.tensor import TensorBase
+from torchspore.graph.capture import trace_guard_hooks
+from torchspore.graph.refusal import Kind
 from torchspore.mindspore.ops.primitive import Primitive
 
 
@@ -39,7 +39,7 @@ class GetNext(Primitive):
     def __call__(self) -> tuple[Any, ...]:
         from torchspore.mindspore.dataset.engine import sending
 
-        watching.ends_trace("takes a row of a data queue", Kind.READS_VALUES)
+        trace_guard_hooks.ends_trace("takes a row of a data queue", Kind.READS_VALUES)
         row = tuple(sending.take(self.attrs["shared_name"]))
         fits = len(row) == len(self._types) and all(map(_fits, row, self._types, self._shapes))
         if not fits:

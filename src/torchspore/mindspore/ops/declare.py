@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 
 import torch
 
-from torchspore.engine import eager, lacking, precision
-from torchspore.engine import tensor as engine
-from torchspore.engine.front import FRONT
-from torchspore.engine.number import Number, beside
-from torchspore.engine.precision import as_stored, ruled
-from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, wrap_all, write
+from torchspore.engine.core import precision, unsupported_dtypes
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.front_end import FRONT
+from torchspore.engine.core.number import Number, beside
+from torchspore.engine.core.precision import as_stored, ruled
+from torchspore.engine.core.tensor import TensorBase, raw, unwrap, wrap, wrap_all, write
+from torchspore.engine.eager import pynative
 from torchspore.errors import CommunicationError
 from torchspore.mindspore.ops.explain import explain, lacks_kernel, name_of, of_graph
 from torchspore.mindspore.ops.extremes import Extremes
@@ -108,7 +109,7 @@ def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Ca
                 } if keywords else keywords),
             )
             if engine.active:
-                eager.after(out)
+                pynative.after(out)
         except CommunicationError:
             raise                                     # it names the rank and the line itself
         except _EXPLAINED as error:
@@ -116,9 +117,9 @@ def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Ca
                 return operator(*arguments, **{older.get(key, key): value for key, value in keywords.items()})
             if isinstance(error, RecursionError):
                 raise explain(operator, arguments, keywords, error) from None
-            if isinstance(error, RuntimeError) and eager.bring((arguments, keywords)):
+            if isinstance(error, RuntimeError) and pynative.bring((arguments, keywords)):
                 return operator(*arguments, **keywords)
-            if lacking.is_said_by(error) and lacking.dtype_of((arguments, keywords)) is not None:
+            if unsupported_dtypes.is_said_by(error) and unsupported_dtypes.dtype_of((arguments, keywords)) is not None:
                 return _without_kernel(operator, arguments, keywords, error)
             raise explain(operator, arguments, keywords, error) from None
         return wrap(out) if out.__class__ is torch.Tensor else wrap_all(out)
@@ -272,16 +273,16 @@ FRONT.primitive_of, FRONT.refused = _primitive_of, _refused
 
 def _without_kernel(operator: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> Any:
     """What the operator gives in float32, cast back. Raises LacksKernel where no cast may be put in."""
-    dtype = lacking.dtype_of((arguments, keywords))
+    dtype = unsupported_dtypes.dtype_of((arguments, keywords))
     assert dtype is not None
-    if not lacking.may_cast():
+    if not unsupported_dtypes.may_cast():
         raise lacks_kernel(operator, arguments, keywords, dtype) from None
     try:
-        out = operator(*lacking.widened(arguments), **lacking.widened(keywords))
+        out = operator(*unsupported_dtypes.widened(arguments), **unsupported_dtypes.widened(keywords))
     except Exception:                      # float32 is refused too: that dtype is not what is wrong
         raise explain(operator, arguments, keywords, error) from None
-    lacking.tell([f"{name_of(operator)} in {lacking.kind(dtype)}"])
-    return lacking.narrowed(out, dtype)
+    unsupported_dtypes.tell([f"{name_of(operator)} in {unsupported_dtypes.kind(dtype)}"])
+    return unsupported_dtypes.narrowed(out, dtype)
 
 
 _NESTED = frozenset({list, Extremes, tuple, dict})

@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import device, private
-from torchspore.engine.create import constant
-from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.generators import drawing
-from torchspore.engine.streams import Stream, stream
+from torchspore.engine.core import device, torch_private
+from torchspore.engine.core.creation import constant
+from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.core.generators import drawing
+from torchspore.engine.core.seeded_streams import Stream, stream
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op
@@ -42,7 +42,7 @@ def _shape_key(shape: Any) -> str:
 def _gamma(alpha: T, source: Stream) -> T:
     """Gamma with shape `alpha` and scale 1, in alpha's shape (torch's kernel on the host, which takes a generator)."""
     host = alpha.detach().to("cpu", torch.float64 if alpha.dtype is torch.float64 else torch.float32)
-    return private.standard_gamma(host, source.on(torch.device("cpu"))).to(alpha.device, alpha.dtype)
+    return torch_private.standard_gamma(host, source.on(torch.device("cpu"))).to(alpha.device, alpha.dtype)
 
 
 @drawing

@@ -7,11 +7,11 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.context import effects
-from torchspore.engine import device
-from torchspore.engine.create import constant
-from torchspore.engine.generators import drawing
-from torchspore.engine.operator_streams import OperatorStream, dropped, of_function
-from torchspore.engine.shard.parted import check_is_complete
+from torchspore.engine.core import device
+from torchspore.engine.core.creation import constant
+from torchspore.engine.core.generators import drawing
+from torchspore.engine.core.sharded_value import check_is_complete
+from torchspore.engine.random.operator_streams import OperatorStream, dropped, of_function
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor

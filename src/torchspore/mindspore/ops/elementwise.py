@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import torch
 
-from torchspore.engine import integer_gradients
-from torchspore.engine.create import constant
+from torchspore.engine.core import integer_gradients
+from torchspore.engine.core.creation import constant
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -157,6 +157,6 @@ def _clamp_tensors(x: T, low: T | float | None, high: T | float | None) -> T:
 @op(primitive="Cast", methods=())
 def cast(input: T, dtype: object) -> T:
     """The values in another dtype."""
-    from torchspore.engine.dtypes import to_torch
+    from torchspore.engine.core.dtypes import to_torch
 
     return integer_gradients.cast(input if isinstance(input, T) else torch.as_tensor(input), to_torch(dtype))

@@ -8,9 +8,9 @@ from typing import Any
 
 from torchspore.base.frames import user_frame
 from torchspore.base.text import shown_whole, with_hint, without_addresses
-from torchspore.engine import dtypes, lacking
+from torchspore.engine.core import dtypes, unsupported_dtypes
+from torchspore.engine.core.tensor import TensorBase
 from torchspore.engine.memory import limit
-from torchspore.engine.tensor import TensorBase
 from torchspore.errors import LacksKernel, OutOfMemory, TorchsporeError
 from torchspore.mindspore.ops.reasons import Reason, is_torch, of_call, reason
 from torchspore.mindspore.ops.whose import is_about_arguments, is_users_error, told
@@ -106,14 +106,14 @@ def _is_known(error: Exception) -> bool:
 
 def is_front_end(filename: str) -> bool:
     """Whether a file is one of the front end's or of the engine's."""
-    return "/torchspore/mindspore/" in filename or "/torchspore/engine/" in filename
+    return any(f"/torchspore/{package}/" in filename for package in ("mindspore", "distributed", "observe", "export", "graph", "engine"))
 
 
 def lacks_kernel(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], dtype: Any) -> LacksKernel:
     """The error for an operator without a kernel for `dtype`, where no cast may be put in."""
     given = _given(function, arguments, keywords)
     call = f"{place()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in given.items())})"
-    made = LacksKernel(with_hint(f"{call}: {lacking.sentence(dtype)}", lacking.HINT))
+    made = LacksKernel(with_hint(f"{call}: {unsupported_dtypes.sentence(dtype)}", unsupported_dtypes.HINT))
     made.explained = True  # type: ignore[attr-defined]
     return made
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch.nn import functional as F
 
-from torchspore.engine import private
+from torchspore.engine.core import torch_private
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -21,13 +21,13 @@ _SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772     # Klambaue
 
 def vjp(forward: Callable[..., T], inputs: tuple[T, ...], cotangent: T) -> tuple[T, ...]:
     """The gradients of `forward(*inputs)` by its inputs, where `cotangent` is that of its output; differentiable once more."""
-    with private.without_saved_hooks():
+    with torch_private.without_saved_hooks():
         return tuple(torch.func.vjp(forward, *inputs)[1](cotangent))
 
 
 def vjp_of_many(forward: Callable[..., tuple[T, ...]], inputs: tuple[T, ...], cotangents: tuple[T, ...]) -> tuple[T, ...]:
     """As `vjp`, of a function of several outputs."""
-    with private.without_saved_hooks():
+    with torch_private.without_saved_hooks():
         return tuple(torch.func.vjp(forward, *inputs)[1](cotangents))
 
 

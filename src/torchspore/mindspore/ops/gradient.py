@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from torchspore.engine import scalar_gradients, tree
-from torchspore.engine import tensor as engine
-from torchspore.engine.debug import steps
-from torchspore.engine.front import FRONT
-from torchspore.engine.graph import breaks, dispatch, forward, thread_state
-from torchspore.engine.number import Number
-from torchspore.engine.tensor import Composite, TensorBase, tensors
+from torchspore.engine.autograd import scalar_gradients
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core import thread_state, tree
+from torchspore.engine.core.front_end import FRONT
+from torchspore.engine.core.number import Number
+from torchspore.engine.core.tensor import Composite, TensorBase, tensors
+from torchspore.graph import breaks, dispatch, forward_cache
 from torchspore.mindspore.common.parameter import Parameter
+from torchspore.observe.debug import recorded_steps
 
 
 def _positions(grad_position: Any, function: str) -> tuple[int, ...]:
@@ -49,14 +50,14 @@ def _named_after(fn: Any) -> Callable[[Any], Any]:
 
 def _run(owner: Any, fn: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Runs the transform of `fn` at once, or as a captured graph where GRAPH_MODE asks for it."""
-    if steps.runner is not None:
-        label = f"{steps.GRADIENT} {getattr(fn, '__qualname__', type(fn).__qualname__)}"
-        return steps.run(owner, label, fn, lambda *a, **k: _run_now(owner, fn, function, a, k), args, kwargs)
+    if recorded_steps.runner is not None:
+        label = f"{recorded_steps.GRADIENT} {getattr(fn, '__qualname__', type(fn).__qualname__)}"
+        return recorded_steps.run(owner, label, fn, lambda *a, **k: _run_now(owner, fn, function, a, k), args, kwargs)
     return _run_now(owner, fn, function, args, kwargs)
 
 
 def _run_now(owner: Any, fn: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if thread_state.is_graph_mode() and not engine.frame() and not forward.is_kept(fn):
+    if thread_state.is_graph_mode() and not engine.frame() and not forward_cache.is_kept(fn):
         return dispatch.call(owner, function, args, kwargs)
     return function(*args, **kwargs)
 
@@ -138,7 +139,7 @@ def _made(
         _check_positions("value_and_grad" if with_value else "grad", positions, args)
         args = scalar_gradients.lift(args, positions)
         found = _of_tensors(positions, args)
-        result, flat, by_weight = forward.gradients(fn, breaks.part(fn), args, kwargs, found, parameters, sens, has_aux)
+        result, flat, by_weight = forward_cache.gradients(fn, breaks.part(fn), args, kwargs, found, parameters, sens, has_aux)
         by_position = [_arranged(args[position], gradient) for position, gradient in zip(found, flat)]
         gradients = _joined(by_position, by_weight, grad_position, weights, alone)
         if return_ids:
@@ -247,7 +248,7 @@ class GradOperation:
             wanted = range(len(args)) if self.get_all else [] if self.get_by_list else [0][:len(args)]
             args = scalar_gradients.lift(args, wanted)
             positions = _of_tensors(wanted, args)
-            _, flat, by_weight = forward.gradients(fn, breaks.part(fn), args, kwargs, positions, parameters, sens)
+            _, flat, by_weight = forward_cache.gradients(fn, breaks.part(fn), args, kwargs, positions, parameters, sens)
             by_position = [_arranged(args[position], gradient) for position, gradient in zip(positions, flat)]
             return self._result(by_position, by_weight, isinstance(weights, Parameter))
 

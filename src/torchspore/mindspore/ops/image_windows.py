@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from torchspore.base.text import one_of
-from torchspore.engine.generators import drawing
-from torchspore.engine.streams import stream
+from torchspore.engine.core.generators import drawing
+from torchspore.engine.core.seeded_streams import stream
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.grad_primitives import vjp

@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import create, dtypes, integer_gradients
-from torchspore.engine.create import constant
-from torchspore.engine.generators import drawing
-from torchspore.engine.precision import as_stored
-from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, write
+from torchspore.engine.core import creation, dtypes, integer_gradients
+from torchspore.engine.core.creation import constant
+from torchspore.engine.core.generators import drawing
+from torchspore.engine.core.precision import as_stored
+from torchspore.engine.core.tensor import TensorBase, raw, unwrap, wrap, write
 from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
@@ -294,7 +294,7 @@ def _set_data(self: Any, value: Any) -> None:
 
 def _new_full(self: Any, size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
     """A Tensor of `size` filled with a number, with this one's dtype unless `dtype` says otherwise."""
-    return wrap(create.filled(sizes(size), fill_value, self.dtype if dtype is None else dtype))
+    return wrap(creation.filled(sizes(size), fill_value, self.dtype if dtype is None else dtype))
 
 
 def _new_empty(self: Any, *size: Any, dtype: Any = None) -> Any:
@@ -358,7 +358,7 @@ METHODS: dict[str, Any] = {
     "scatter_": _writing(lambda t, dim, index, src: t.scatter(dim, as_index(index), src), "The elements of `src` along an axis."),
     "scatter_add_": _writing(lambda t, dim, index, src: t.scatter_add(dim, as_index(index), src), "The elements of `src` added."),
     "new_full": _new_full, "new_empty": _new_empty, "resize": _resize, "select": _select, "to_coo": _to_coo, "to_csr": _to_csr,
-    "get_bytes": lambda self: create.to_numpy(self).tobytes(), "data": property(lambda self: wrap(raw(self).detach()), _set_data),
+    "get_bytes": lambda self: creation.to_numpy(self).tobytes(), "data": property(lambda self: wrap(raw(self).detach()), _set_data),
     "is_pinned": lambda self: self._t.is_pinned(),
     "H": property(lambda self: wrap(raw(self).mH)), "mH": property(lambda self: wrap(raw(self).mH)),
 }

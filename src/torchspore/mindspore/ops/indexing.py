@@ -7,10 +7,10 @@ import numpy as np
 import torch
 
 from torchspore.base.text import with_hint
-from torchspore.engine import create
-from torchspore.engine import tensor as engine
-from torchspore.engine.create import constant
-from torchspore.engine.tensor import TensorBase, modify, raw, wrap
+from torchspore.engine.core import creation
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.creation import constant
+from torchspore.engine.core.tensor import TensorBase, modify, raw, wrap
 from torchspore.mindspore.ops.explain import place, shown
 from torchspore.mindspore.ops.indices import as_index_or_mask
 from torchspore.mindspore.ops.reasons import is_torch, reason
@@ -46,7 +46,7 @@ def _part(tensor: TensorBase, part: Any) -> Any:
     if isinstance(part, TensorBase):
         return _integers(raw(part))
     if isinstance(part, (list, tuple, np.ndarray)):
-        return _integers(create.from_data(part))
+        return _integers(creation.from_data(part))
     if isinstance(part, slice):
         return slice(*(None if v is None else _bound(v) for v in (part.start, part.stop, part.step)))
     if isinstance(part, (int, np.integer)) or part is None or part is Ellipsis or isinstance(part, (bool, range)):
@@ -58,7 +58,7 @@ def _bound(value: Any) -> int:
     """A bound or the step of a slice as an int."""
     if isinstance(value, (float, str)):
         raise TypeError(f"Slice indices must be integers or bool. Expected an int, got {value!r:.40}.")
-    return create.length(value)
+    return creation.length(value)
 
 
 def _reversed(t: torch.Tensor, index: Any) -> tuple[torch.Tensor, Any]:
@@ -129,9 +129,9 @@ def setitem(self: Any, index: Any, value: Any) -> None:
             at = at.reshape(1)
         source = raw(value) if isinstance(value, TensorBase) else value
         if isinstance(source, (list, tuple)) and not any(isinstance(item, TensorBase) for item in source):
-            source = create.from_data(list(source), self.dtype)  # not by way of an array: a graph holds a list's numbers
+            source = creation.from_data(list(source), self.dtype)  # not by way of an array: a graph holds a list's numbers
         elif isinstance(source, (list, tuple, np.ndarray, np.generic)):
-            source = create.from_data(source if isinstance(source, np.ndarray) else np.asarray(source))
+            source = creation.from_data(source if isinstance(source, np.ndarray) else np.asarray(source))
         if isinstance(source, torch.Tensor):
             source = source.to(self._t.dtype)
         modify(self, lambda t: t.__setitem__(at, source))

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.create import constant
+from torchspore.engine.core.creation import constant
 from torchspore.mindspore.ops.array import places, several, sizes
 from torchspore.mindspore.ops.declare import explaining, op
 from torchspore.mindspore.ops.indices import as_index, axis_within

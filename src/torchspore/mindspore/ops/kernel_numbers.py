@@ -6,9 +6,10 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import device, operator_streams
-from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.streams import Stream
+from torchspore.engine.core import device
+from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.core.seeded_streams import Stream
+from torchspore.engine.random import operator_streams
 
 T = torch.Tensor
 

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.half_precision import in_float32
+from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.eager.half_precision import in_float32
 from torchspore.mindspore.ops.declare import op, part_of
 
 T = torch.Tensor

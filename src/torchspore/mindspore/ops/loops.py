@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine import create, dtypes
-from torchspore.engine.bprop import with_gradient
-from torchspore.engine.graph.capture import watching
-from torchspore.engine.graph.refusal import Kind
-from torchspore.engine.tensor import TensorBase, wrap
+from torchspore.engine.autograd.bprop import with_gradient
+from torchspore.engine.core import creation, dtypes
+from torchspore.engine.core.tensor import TensorBase, wrap
+from torchspore.graph.capture import trace_guard_hooks
+from torchspore.graph.refusal import Kind
 from torchspore.mindspore.ops.primitive import Primitive
 
 
@@ -21,7 +21,7 @@ def _function(name: str, argument: str, value: Any) -> None:
 
 
 def _number(value: Any) -> int:
-    return int(create.host(value)) if isinstance(value, TensorBase) else value
+    return int(creation.host(value)) if isinstance(value, TensorBase) else value
 
 
 class WhileLoop(Primitive):
@@ -129,13 +129,13 @@ class PyFunc(Primitive):
             self.add_prim_attr(name, value)
 
     def __call__(self, input_x: Any) -> Any:
-        watching.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
-        arrays = [create.to_numpy(one) for one in input_x]
+        trace_guard_hooks.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
+        arrays = [creation.to_numpy(one) for one in input_x]
         self._check("input", arrays, self.attrs["in_types"], self.attrs["in_shapes"])
         found = self.fn(*arrays)
         outputs = [np.asarray(one) for one in (found if isinstance(found, (tuple, list)) else (found,))]
         self._check("result", outputs, self.attrs["out_types"], self.attrs["out_shapes"])
-        return tuple(wrap(create.from_array(one)) for one in outputs)
+        return tuple(wrap(creation.from_array(one)) for one in outputs)
 
     def _check(self, what: str, arrays: list[Any], types: Any, shapes: Any) -> None:
         if not len(arrays) == len(types) == len(shapes):
@@ -143,5 +143,5 @@ class PyFunc(Primitive):
         for i, (array, kind, shape) in enumerate(zip(arrays, types, shapes)):
             if array.shape != tuple(shape):
                 raise ValueError(f"PyFunc: expected shape {tuple(shape)} of {what} {i}, got {array.shape}.")
-            if array.dtype != create.to_numpy(wrap(create.filled((), 0, kind))).dtype:
+            if array.dtype != creation.to_numpy(wrap(creation.filled((), 0, kind))).dtype:
                 raise TypeError(f"PyFunc: expected {kind} of {what} {i}, got {array.dtype}.")

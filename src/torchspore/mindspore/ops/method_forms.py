@@ -5,8 +5,8 @@ import functools
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine import dtypes
-from torchspore.engine.tensor import raw, wrap
+from torchspore.engine.core import dtypes
+from torchspore.engine.core.tensor import raw, wrap
 from torchspore.mindspore.ops import arithmetic, array, elementwise, reduction, scattering, search, selection, statistics
 from torchspore.mindspore.ops.explain import replaced
 

@@ -8,9 +8,10 @@ import numpy as np
 import torch
 
 from torchspore.base.text import message, short
-from torchspore.engine import create, device, dtypes, integer_gradients
-from torchspore.engine import tensor as engine
-from torchspore.engine.tensor import TensorBase, modify, raw, wrap
+from torchspore.engine.core import creation as create
+from torchspore.engine.core import device, dtypes, integer_gradients
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.tensor import TensorBase, modify, raw, wrap
 from torchspore.mindspore.common import lacking
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.ops import (

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message, one_of, short
-from torchspore.engine.comm.groups import Group
+from torchspore.distributed.comm.groups import Group
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.collective import WORLD, Collective
 from torchspore.mindspore.ops.creation import zeros
@@ -21,7 +21,7 @@ def exchanged(
     group: Group, tags: Sequence[int] | None = None, source_tags: Sequence[int] | None = None,
 ) -> tuple[torch.Tensor, ...]:
     """What the processes at `sources` send, of these shapes and this dtype, while `sent` goes to those at `to`."""
-    from torchspore.engine.comm import collectives
+    from torchspore.distributed.comm import collectives
 
     wanted = like if dtype is None else like.to(as_dtype(dtype))
     return collectives.exchange(sent, to, shapes, sources, wanted, group, tags, source_tags)
@@ -135,7 +135,7 @@ _WAYS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 def _with_edges(
     x: torch.Tensor, to: Sequence[int], widths: Sequence[int], sources: Sequence[int], margins: Sequence[int], group: Group,
 ) -> torch.Tensor:
-    from torchspore.engine.comm import collectives
+    from torchspore.distributed.comm import collectives
 
     sends = [way for way in range(8) if to[way] != -1]
     comes = [way for way in range(8) if sources[way] != -1]

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine import counters
+from torchspore.engine.core import change_counters
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import axis_within
 
@@ -49,7 +49,7 @@ def batch_norm(
     mean, variance = (t.detach() if t is not None and t.requires_grad else t for t in (running_mean, running_var))
     out = by_batch(input_x, mean, variance, weight, bias, training, momentum, eps)
     if training and running_mean is not None:
-        counters.batch_norms += 1
+        change_counters.batch_norms += 1
     return out
 
 
@@ -110,7 +110,7 @@ def _batch_norm(
         batch_mean, batch_variance = mean.clone(), variance.clone()
     out = by_batch(x, mean, variance, scale, bias, is_training, momentum, epsilon)
     if is_training:
-        counters.batch_norms += 1
+        change_counters.batch_norms += 1
     return (out.permute(0, 2, 3, 1) if last else out), batch_mean, batch_variance, batch_mean, batch_variance
 
 
@@ -123,7 +123,7 @@ def _instance_norm(input_x: T, gamma: T, beta: T, mean: T, variance: T, epsilon:
     own = input_x.float().flatten(2)
     batch_mean, batch_variance = own.mean(2), own.var(2, correction=0)
     out = F.instance_norm(input_x, mean, variance, beside(mean, gamma), beside(mean, beta), True, momentum, epsilon)
-    counters.batch_norms += 1
+    change_counters.batch_norms += 1
     return out, batch_mean.flatten(), batch_variance.flatten()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine.create import constant
+from torchspore.engine.core.creation import constant
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor

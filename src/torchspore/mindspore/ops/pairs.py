@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.create import constant
-from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.tensor import TensorBase
+from torchspore.engine.core.creation import constant
+from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.core.tensor import TensorBase
 from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.arithmetic import _slow, _tensors
 from torchspore.mindspore.ops.declare import op

@@ -9,10 +9,10 @@ from typing import Any
 from torchspore.base.text import one_of, short
 from torchspore.context import effects
 from torchspore.context.store import STORE
-from torchspore.engine import counters, process
-from torchspore.engine.operator_streams import OperatorStream
-from torchspore.engine.streams import Stream
-from torchspore.engine.tensor import frame
+from torchspore.engine.core import change_counters, process
+from torchspore.engine.core.seeded_streams import Stream
+from torchspore.engine.core.tensor import frame
+from torchspore.engine.random.operator_streams import OperatorStream
 from torchspore.mindspore.ops import strategy_checks
 from torchspore.mindspore.ops.limits import LIMITS
 
@@ -138,9 +138,9 @@ def _laying_out(cls: type[Primitive]) -> type[Primitive]:
         return cls
 
     def __call__(self: Primitive, *args: Any, **kwargs: Any) -> Any:
-        from torchspore.engine.shard import calls
+        from torchspore.distributed.shard import strategy_calls
 
-        return calls.laid_out(self, functools.partial(cls.__call__, self), args, kwargs)
+        return strategy_calls.laid_out(self, functools.partial(cls.__call__, self), args, kwargs)
 
     return _subclass(cls, __call__, "_laid_out")
 
@@ -154,7 +154,7 @@ def _recomputing_class(cls: type[Primitive]) -> type[Primitive]:
     def __call__(self: Primitive, *args: Any, **kwargs: Any) -> Any:
         call = functools.partial(cls.__call__, self)
         if self.attrs.get("recompute"):
-            from torchspore.engine.recompute import recomputed
+            from torchspore.engine.autograd.recompute import recomputed
 
             call = recomputed(call, self.name, None)
         return call(*args, **kwargs)
@@ -288,10 +288,10 @@ def _announce_change(primitive: Any, key: str) -> None:
     """Make graphs that were captured with another value of a primitive's argument void, and end a capture that changes one."""
     around = frame()
     if around is None:
-        counters.calls_changed()
+        change_counters.calls_changed()
     elif primitive._frame_of_creation != id(around):      # a primitive that the call creates can be changed in it: no graph knows it
         around.acts_beside(f"changes {primitive.name}.{key}")
-        counters.calls_changed()
+        change_counters.calls_changed()
 
 
 def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ...]) -> type[Primitive]:

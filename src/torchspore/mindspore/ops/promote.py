@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.engine import device, dtypes
-from torchspore.engine import tensor as engine
-from torchspore.engine.create import constant
-from torchspore.engine.number import Number, as_operand, decided
-from torchspore.engine.tensor import TensorBase, raw
+from torchspore.engine.core import device, dtypes
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.creation import constant
+from torchspore.engine.core.number import Number, as_operand, decided
+from torchspore.engine.core.tensor import TensorBase, raw
 from torchspore.mindspore.ops.wide import WIDE, from_order, in_order, quotient, rest
 
 _WIDENED = {torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64}

@@ -1,6 +1,6 @@
 """`precision_mode` in PyNative: the rules by which operators that run one by one compute in another dtype.
 
-The policies are those of graphs (engine/graph/passes/precision/policy.py), by the names of the front end's operators. An operator casts its
+The policies are those of graphs (graph/passes/precision/policy.py), by the names of the front end's operators. An operator casts its
 own inputs and casts its result back, so that a program sees the dtypes that it asked for.
 """
 from __future__ import annotations
@@ -9,9 +9,9 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from torchspore.engine import dtypes
-from torchspore.engine.front import FRONT
-from torchspore.engine.precision import Rule, computing_from
+from torchspore.engine.core import dtypes
+from torchspore.engine.core.front_end import FRONT
+from torchspore.engine.core.precision import Rule, computing_from
 from torchspore.mindspore.ops.amp_operators import LOWER, PRODUCTS_WITH_BIAS
 from torchspore.mindspore.ops.declare import OPERATORS
 

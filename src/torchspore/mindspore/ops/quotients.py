@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import tensor as engine
-from torchspore.engine.create import constant
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.creation import constant
 
 
 def floor_divide(a: Any, b: Any) -> torch.Tensor:

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine import generators
-from torchspore.engine.half_precision import in_float32, is_slow
+from torchspore.engine.core import generators
+from torchspore.engine.eager.half_precision import in_float32, is_slow
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor

@@ -7,12 +7,12 @@ from typing import Any
 import torch
 
 from torchspore.base.text import short
-from torchspore.engine import device, dtypes
-from torchspore.engine.generators import drawing
-from torchspore.engine.graph.capture import watching
-from torchspore.engine.graph.refusal import Kind
-from torchspore.engine.streams import Stream, stream
-from torchspore.engine.tensor import modify, raw, wrap, write
+from torchspore.engine.core import device, dtypes
+from torchspore.engine.core.generators import drawing
+from torchspore.engine.core.seeded_streams import Stream, stream
+from torchspore.engine.core.tensor import modify, raw, wrap, write
+from torchspore.graph.capture import trace_guard_hooks
+from torchspore.graph.refusal import Kind
 from torchspore.mindspore.ops.declare import explaining, op
 
 T = torch.Tensor
@@ -173,7 +173,7 @@ def _handle(handle: int) -> Any:
 
 def _of(handle: int, kind: type[_Buffer]) -> Any:
     """The buffer of a handle. In GRAPH_MODE the call acts between two graphs."""
-    watching.ends_trace("uses a replay buffer", Kind.READS_VALUES)
+    trace_guard_hooks.ends_trace("uses a replay buffer", Kind.READS_VALUES)
     found = _buffers.get(handle) if isinstance(handle, int) else None
     if not isinstance(found, kind):
         raise TypeError(f"handle={short(handle)}: expected one that {kind.__name__.strip('_')} gave and that was not destroyed.".replace(

@@ -11,15 +11,15 @@ import numpy as np
 import torch
 
 from torchspore.base.files import whole_file
-from torchspore.engine import create, device, summaries
-from torchspore.engine.bprop import with_gradient
-from torchspore.engine.debug import printing
-from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.graph.capture import watching
-from torchspore.engine.graph.refusal import Kind
-from torchspore.engine.tensor import TensorBase, modify, raw, tensors, wrap
+from torchspore.engine.autograd.bprop import with_gradient
+from torchspore.engine.core import creation, device, printing
+from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.core.tensor import TensorBase, modify, raw, tensors, wrap
+from torchspore.graph.capture import trace_guard_hooks
+from torchspore.graph.refusal import Kind
 from torchspore.mindspore.ops.declare import explaining, op
 from torchspore.mindspore.ops.primitive import Primitive
+from torchspore.observe import summaries
 
 T = torch.Tensor
 
@@ -31,7 +31,7 @@ def print_(*input_x: Any) -> None:
 
     Where `print_file_path` is set they go into that file instead of onto the screen.
     """
-    printing.print_values(input_x, watching.is_tracing())
+    printing.print_values(input_x, trace_guard_hooks.is_tracing())
 
 
 class Assert(Primitive):
@@ -46,12 +46,12 @@ class Assert(Primitive):
     def __call__(self, condition: Any, input_data: Any) -> None:
         if not isinstance(input_data, (tuple, list)):
             raise TypeError(f"Assert: expected a tuple or list of Tensors, got {type(input_data).__name__}.")
-        watching.ends_trace("calls Assert", Kind.OTHER)
-        if bool(create.host(condition).all()) if isinstance(condition, TensorBase) else condition:
+        trace_guard_hooks.ends_trace("calls Assert", Kind.OTHER)
+        if bool(creation.host(condition).all()) if isinstance(condition, TensorBase) else condition:
             return
         builtins.print("For 'Assert' condition is false.")
         for one in input_data:
-            builtins.print(f"input data: {create.to_numpy(one).reshape(-1)[: self.attrs['summarize']]}", flush=True)
+            builtins.print(f"input data: {creation.to_numpy(one).reshape(-1)[: self.attrs['summarize']]}", flush=True)
         raise RuntimeError("Assert: the condition is false.")
 
 
@@ -65,11 +65,11 @@ def _dump(file: str, tensor: Any, mode: str) -> None:
         raise TypeError(f"expected the name of a file, got {file!r}.")
     if not isinstance(tensor, TensorBase):
         raise TypeError(f"expected a Tensor, got {type(tensor).__name__}.")
-    watching.ends_trace("writes a file", Kind.OTHER)
+    trace_guard_hooks.ends_trace("writes a file", Kind.OTHER)
     stem = file.removesuffix(".npy") + ("_in" if mode == "in" else "")
     path = Path(f"{stem}_{str(tensor.dtype).lower()}_{next(_dumps)}.npy")  # type: ignore[attr-defined]
     with whole_file(path, mode=0o400) as out:
-        np.save(out, create.to_numpy(tensor))
+        np.save(out, creation.to_numpy(tensor))
 
 
 @op(raw_arguments=True)

@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.create import constant
-from torchspore.engine.topk import topk
+from torchspore.engine.core.creation import constant
+from torchspore.engine.eager.topk import topk
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 

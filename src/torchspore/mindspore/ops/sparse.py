@@ -6,8 +6,8 @@ import torch
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine import tensor as engine
-from torchspore.engine.grad import taken_rows
+from torchspore.engine.autograd.grad import taken_rows
+from torchspore.engine.core import tensor as engine
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import as_index, axis_within
 

@@ -5,15 +5,15 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import create
-from torchspore.engine.precision import as_stored
-from torchspore.engine.tensor import TensorBase, raw, transform, wrap, write
+from torchspore.engine.core import creation
+from torchspore.engine.core.precision import as_stored
+from torchspore.engine.core.tensor import TensorBase, raw, transform, wrap, write
 from torchspore.mindspore.ops.declare import explaining, op
 from torchspore.mindspore.ops.explain import explain
 
 
 def _values(variable: TensorBase, value: Any) -> torch.Tensor:
-    source = raw(value) if isinstance(value, TensorBase) else create.from_data(value)
+    source = raw(value) if isinstance(value, TensorBase) else creation.from_data(value)
     cut = getattr(variable._t, "cut", None)
     if source.shape != variable._t.shape and (cut is None or tuple(source.shape) != cut.shape):      # a whole, of which a part is taken
         raise ValueError(f"expected a value of the variable's shape {tuple(variable._t.shape)}, got {tuple(source.shape)}.")

@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import device, dtypes, structured_types
-from torchspore.engine.create import constant
-from torchspore.engine.tensor import TensorBase
+from torchspore.engine.core import device, dtypes, structured_types
+from torchspore.engine.core.creation import constant
+from torchspore.engine.core.tensor import TensorBase
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import explaining, op

@@ -5,10 +5,10 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import counters
-from torchspore.engine.comm import groups
-from torchspore.engine.comm.groups import Group
-from torchspore.engine.parallel import setting
+from torchspore.distributed.comm import groups
+from torchspore.distributed.comm.groups import Group
+from torchspore.distributed.parallel import settings
+from torchspore.engine.core import change_counters
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -20,7 +20,7 @@ def sharers(name: str) -> Group | None:
     In a graph that is split the batch is whole, so that its statistics are those of all devices. Raises ValueError for no such group.
     """
     group = groups.find(name)
-    is_split = setting.mode() in ("semi_auto_parallel", "auto_parallel")
+    is_split = settings.mode() in ("semi_auto_parallel", "auto_parallel")
     return None if group.size == 1 or is_split else group
 
 
@@ -32,7 +32,7 @@ def synced_batch_norm(
 
     One exchange of means, sums of squares and counts, so that batches may differ in length.
     """
-    from torchspore.engine.comm import collectives
+    from torchspore.distributed.comm import collectives
 
     own = input_x if input_x.dtype == torch.float64 else input_x.float()
     axes, shape = [axis for axis in range(own.ndim) if axis != 1], [1, -1] + [1] * (own.ndim - 2)
@@ -53,5 +53,5 @@ def synced_batch_norm(
         with torch.no_grad():
             for running, now in ((running_mean, mean), (running_var, squares / (total - 1))):
                 running.copy_(running * (1 - momentum) + now.to(running.dtype) * momentum)
-        counters.batch_norms += 1
+        change_counters.batch_norms += 1
     return out.to(input_x.dtype)

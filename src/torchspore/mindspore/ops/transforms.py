@@ -11,11 +11,11 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message
-from torchspore.engine import integer_gradients, jacobians, private, tree
-from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.grad import GradientInside
-from torchspore.engine.graph import thread_state
-from torchspore.engine.tensor import TensorBase, raw, tensors, transform, wrap, wrap_all
+from torchspore.engine.autograd import jacobians
+from torchspore.engine.autograd.grad import GradientInside
+from torchspore.engine.core import integer_gradients, thread_state, torch_private, tree
+from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.core.tensor import TensorBase, raw, tensors, transform, wrap, wrap_all
 from torchspore.mindspore.ops.gradient import GradOperation, _named_after
 
 T = torch.Tensor
@@ -218,7 +218,7 @@ def _pushed(function: Any, values: tuple[T, ...], tangents: tuple[T, ...]) -> tu
 
 def _product(function: Any, values: tuple[T, ...], tangents: tuple[T, ...]) -> tuple[Any, Any]:
     """(The results, the Jacobian times the tangents), by reverse differentiation of what reverse differentiation gives."""
-    with private.without_saved_hooks(), integer_gradients.block():
+    with torch_private.without_saved_hooks(), integer_gradients.block():
         outputs, pull = torch.func.vjp(function, *values)
         zeros = tree.mapped(outputs, torch.zeros_like)
         _, push = torch.func.vjp(pull, zeros)
@@ -266,7 +266,7 @@ def jacrev(fn: Any, grad_position: Any = 0, has_aux: bool = False) -> Callable[.
 def _rows_of(compute: Any, function: Any, count: int, values: tuple[T, ...]) -> Any:
     """The Jacobians of `function` by its first `count` arguments, forward where `compute` asks for that and it can be."""
     is_forward = compute is torch.func.jacfwd
-    with private.without_saved_hooks(), integer_gradients.block():     # hooks are of memory_offload and of recomputed Cells
+    with torch_private.without_saved_hooks(), integer_gradients.block():     # hooks are of memory_offload and of recomputed Cells
         try:
             with integer_gradients.forward() if is_forward else nullcontext():
                 return compute(function, argnums=tuple(range(count)))(*values)
@@ -310,7 +310,7 @@ def _jacobian(name: str, compute: Any, fn: Any, grad_position: Any, has_aux: boo
                                 lambda leaf: tuple(map(wrap, next(each))) if isinstance(leaf, TensorBase) else leaf)
         found = _without_tuples(found, len(positions)) if alone else found
         if has_aux:
-            aux = transform(kept[0], lambda t: wrap(private.outside_of_transforms(raw(t))))
+            aux = transform(kept[0], lambda t: wrap(torch_private.outside_of_transforms(raw(t))))
             return (found, *aux)
         return found
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.create import constant
-from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.generators import drawing
-from torchspore.engine.operator_streams import OperatorStream, picked
-from torchspore.engine.streams import Stream, stream
+from torchspore.engine.core.creation import constant
+from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.core.generators import drawing
+from torchspore.engine.core.seeded_streams import Stream, stream
+from torchspore.engine.random.operator_streams import OperatorStream, picked
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.distribution_draws import real

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from torchspore.base.frames import is_users
-from torchspore.engine.tensor import TensorBase
+from torchspore.engine.core.tensor import TensorBase
 
 _DEFECTS = (NameError, AssertionError, ImportError)
 """What no argument brings about: unknown names, broken promises of the code, modules that are not there."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.context.store import STORE
-from torchspore.engine.shard import devices
+from torchspore.engine.core import device_count
 from torchspore.mindspore.nn.cell import Cell
 
 
@@ -20,13 +20,13 @@ def parameter_broadcast(net: Cell, layout: dict[str, Any], cur_rank: int = 0, in
         raise TypeError(message(f"parameter_broadcast({short(net)}, ...)", f"a Cell, got {type(net).__name__}"))
     if not isinstance(layout, dict):
         raise TypeError(message(f"parameter_broadcast(layout={short(layout)})", f"a dict, got {type(layout).__name__}"))
-    from torchspore.engine.comm import groups
+    from torchspore.distributed.comm import groups
 
     if not layout or not groups.is_started() or groups.size() == 1:
         return
     each = groups.size() // int(STORE.get("auto_parallel.pipeline_stages"))
-    if cur_rank != devices.rank():
-        raise ValueError(message(f"parameter_broadcast(cur_rank={cur_rank})", f"the rank of this process, {devices.rank()}"))
+    if cur_rank != device_count.rank():
+        raise ValueError(message(f"parameter_broadcast(cur_rank={cur_rank})", f"the rank of this process, {device_count.rank()}"))
     if initial_rank % each:
         raise ValueError(message(f"parameter_broadcast(initial_rank={initial_rank})", "the first rank of a stage"))
     own = net.parameters_dict()
@@ -37,7 +37,7 @@ def parameter_broadcast(net: Cell, layout: dict[str, Any], cur_rank: int = 0, in
 
 
 def _send(parameters: list[Any]) -> None:
-    from torchspore.engine.shard import redundancy
+    from torchspore.distributed.shard import redundancy
 
     keepers = redundancy.keepers(parameters)
     for parameter in sorted(parameters, key=lambda one: str(one.name)):

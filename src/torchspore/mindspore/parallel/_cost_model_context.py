@@ -5,7 +5,7 @@ from typing import Any
 
 from torchspore.base.text import message, one_of, short
 from torchspore.context import effects
-from torchspore.engine.shard import machine
+from torchspore.distributed.shard import machine_model
 from torchspore.names import missing
 
 DEFAULTS: dict[str, Any] = {
@@ -30,7 +30,7 @@ def set_cost_model_context(**kwargs: Any) -> None:
             raise TypeError(message(wrote, f"a {type(DEFAULTS[name]).__name__}, got {type(value).__name__}"))
     _values.update(kwargs)
     if "device_memory_capacity" in kwargs:
-        machine.set_by_program["capacity"] = kwargs["device_memory_capacity"]
+        machine_model.set_by_program["capacity"] = kwargs["device_memory_capacity"]
     _tell(", ".join(name for name in kwargs if name != "device_memory_capacity"))
 
 
@@ -44,7 +44,7 @@ def get_cost_model_context(attr_key: str) -> Any:
 def reset_cost_model_context() -> None:
     """Gives all figures their defaults."""
     _values.update(DEFAULTS)
-    machine.set_by_program.clear()
+    machine_model.set_by_program.clear()
 
 
 def _tell(what: str) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine.tensor import wrap
+from torchspore.engine.core.tensor import wrap
 from torchspore.mindspore.common.parameter import Parameter
 
 _parameter: Any = None
@@ -15,9 +15,9 @@ def get_squared_device_local_norm_param() -> Parameter:
     It grows with each step until the program sets it to 0. Raises ValueError where `dump_device_local_norm` is off.
     """
     global _parameter
-    from torchspore.engine.shard import norms
+    from torchspore.distributed.shard import gradient_norms
 
-    held = norms.squared()
+    held = gradient_norms.squared()
     if _parameter is None:
         _parameter = Parameter(wrap(held), name="_squared_device_local_norm", requires_grad=False)
         _parameter._t = held                                  # the very memory that the graph adds to

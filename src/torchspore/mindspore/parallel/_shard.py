@@ -94,10 +94,10 @@ def _sharded(fn: Callable[..., Any], in_strategy: tuple[Any, ...], out_strategy:
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
-        from torchspore.engine.shard import placing
+        from torchspore.distributed.shard import function_strategies
 
-        args, kwargs = placing.placed(f"an input of {call.__name__}", (args, kwargs), in_strategy)
-        return placing.placed(f"a result of {call.__name__}", fn(*args, **kwargs), out_strategy)
+        args, kwargs = function_strategies.placed(f"an input of {call.__name__}", (args, kwargs), in_strategy)
+        return function_strategies.placed(f"a result of {call.__name__}", fn(*args, **kwargs), out_strategy)
 
     return call
 
@@ -107,14 +107,14 @@ def reshard(tensor: Tensor, layout: Layout) -> Tensor:
 
     Raises TypeError for what is no Tensor and no Layout.
     """
-    from torchspore.engine.shard import placing
+    from torchspore.distributed.shard import function_strategies
 
     if not isinstance(tensor, Tensor):
         raise TypeError(message(f"reshard({short(tensor)})", f"a Tensor, got {type(tensor).__name__}"))
     if not isinstance(layout, Layout):
         raise TypeError(message(f"reshard(layout={short(layout)})", f"a Layout, got {type(layout).__name__}"))
     layout.to_dict()
-    found: Tensor = placing.placed("reshard", tensor, (layout,))
+    found: Tensor = function_strategies.placed("reshard", tensor, (layout,))
     return found
 
 

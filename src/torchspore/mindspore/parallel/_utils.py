@@ -17,9 +17,9 @@ def _get_gradients_mean() -> bool:
 
 def _get_device_num() -> int:
     """How many devices take part: 1 alone, `device_num` where it is set, else the number of processes."""
-    from torchspore.engine.parallel import setting
+    from torchspore.distributed.parallel import settings
 
-    return setting.device_num()
+    return settings.device_num()
 
 
 def _device_number_check(parallel_mode: str, device_number: int) -> None:

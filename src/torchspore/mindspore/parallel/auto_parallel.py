@@ -9,7 +9,8 @@ from typing import Any
 from torchspore.base.text import message, one_of, short
 from torchspore.context import effects
 from torchspore.context.store import STORE
-from torchspore.engine.shard import devices, saving
+from torchspore.distributed.shard import strategy_io
+from torchspore.engine.core import device_count
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.names import missing
 
@@ -60,18 +61,18 @@ class AutoParallel(Cell):
     def _acting(self) -> Iterator[None]:
         """A block in which the context has these settings."""
         token = STORE.open_scope()
-        files, given = dict(saving.op_strategies), self._settings
+        files, given = dict(strategy_io.op_strategies), self._settings
         try:
             STORE.change("auto_parallel", self._context(), "AutoParallel")
             if "transformer_opt.file_path" in given:
                 path = given["transformer_opt.file_path"]
                 STORE.change("context", {"ascend_config": {"parallel_speed_up_json_path": path}}, "AutoParallel.transformer_opt")
             if self._parallel_mode == "sharding_propagation":        # elsewhere MindSpore does not look at them either
-                saving.op_strategies.update({mode: given[name] for name, mode in _OPERATOR_FILES.items() if name in given})
+                strategy_io.op_strategies.update({mode: given[name] for name, mode in _OPERATOR_FILES.items() if name in given})
             yield
         finally:
-            saving.op_strategies.clear()
-            saving.op_strategies.update(files)
+            strategy_io.op_strategies.clear()
+            strategy_io.op_strategies.update(files)
             STORE.close_scope(token)
 
     def _context(self) -> dict[str, Any]:
@@ -108,7 +109,7 @@ class AutoParallel(Cell):
     def _keep_(self, call: str, **values: Any) -> None:
         self._settings.update({call: True, **{f"{call}.{name}": value for name, value in values.items()}})
         shown = ", ".join(f"{name}={short(value)}" for name, value in values.items())
-        if devices.devices()[0] == 1:
+        if device_count.devices()[0] == 1:
             effects.note("distribution", f"{call}({shown}): nothing to do with one process")
 
     def _path(self, call: str, file_path: Any, is_absolute: bool = False) -> None:

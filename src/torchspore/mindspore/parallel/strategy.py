@@ -6,7 +6,8 @@ import string
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine.shard import devices, metadata
+from torchspore.distributed.shard import metadata
+from torchspore.engine.core import device_count
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.parallel._shard import Layout
 from torchspore.names import missing
@@ -33,7 +34,7 @@ def get_strategy_metadata(network: Cell, rank_id: int | None = None) -> dict[int
     found = _found("get_strategy_metadata", network)
     if found is None:
         return None
-    count = devices.devices()[0]
+    count = device_count.devices()[0]
     if rank_id is not None and rank_id not in range(count):
         raise KeyError(message(f"get_strategy_metadata(..., rank_id={short(rank_id)})", f"a rank from 0 to {count - 1}"))
     return {rank: _facts(found, rank) for rank in (range(count) if rank_id is None else (rank_id,))}
@@ -42,7 +43,7 @@ def get_strategy_metadata(network: Cell, rank_id: int | None = None) -> dict[int
 def get_current_strategy_metadata(network: Cell) -> dict[int, Facts] | None:
     """The same of this process alone, whose number is 0 here."""
     found = _found("get_current_strategy_metadata", network)
-    return None if found is None else {0: _facts(found, devices.rank())}
+    return None if found is None else {0: _facts(found, device_count.rank())}
 
 
 def _found(call: str, network: Any) -> dict[str, metadata.Lying] | None:

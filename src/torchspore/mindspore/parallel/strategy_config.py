@@ -4,7 +4,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from torchspore.base.text import message, short
-from torchspore.engine.shard import saving
+from torchspore.distributed.shard import strategy_io
 from torchspore.names import missing
 
 
@@ -23,12 +23,12 @@ def set_op_strategy_config(mode: str = "SAVE", path: str = "") -> None:
         raise KeyError(message(wrote, "'SAVE' or 'LOAD'"))
     if not Path(path).is_absolute() or Path(path).suffix != ".json":
         raise KeyError(message(wrote, "an absolute path that ends with .json"))
-    saving.op_strategies[mode] = path
+    strategy_io.op_strategies[mode] = path
 
 
 def op_strategy_config() -> dict[str, str]:
     """The paths that were named, by mode."""
-    return dict(saving.op_strategies)
+    return dict(strategy_io.op_strategies)
 
 
 __getattr__ = missing(__name__)

@@ -6,9 +6,9 @@ from typing import Any
 from torchspore.base.suggest import closest
 from torchspore.base.text import message, one_of, short, with_hint
 from torchspore.context import effects
-from torchspore.engine.profiling import counters
-from torchspore.engine.profiling.files import Wanted
 from torchspore.mindspore.profiler.choices import AicoreMetrics, ExportType, ProfilerLevel
+from torchspore.observe.profiling import counters
+from torchspore.observe.profiling.files import Wanted
 
 _HARDWARE = ("hbm_ddr", "l2_cache", "parallel_strategy", "pcie", "sys_io", "sys_interconnection")
 """Counters of Ascend's hardware, and plans of how a net is shared between devices, which nothing here can read."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine import profiling
 from torchspore.mindspore.hal.stream import Stream
+from torchspore.observe import profiling
 
 
 def _checked(call: str, text: Any, stream: Any, domain: Any) -> str:

@@ -12,13 +12,13 @@ from torchspore.base import json_text
 from torchspore.base.files import whole_file
 from torchspore.base.text import message, short
 from torchspore.context import effects
-from torchspore.engine import process
-from torchspore.engine.profiling import files, watch
-from torchspore.engine.profiling.record import Record
+from torchspore.engine.core import process
 from torchspore.mindspore import log
 from torchspore.mindspore.profiler import arguments
 from torchspore.mindspore.profiler.choices import ProfilerActivity, ProfilerLevel
 from torchspore.mindspore.profiler.schedules import later
+from torchspore.observe.profiling import files, session
+from torchspore.observe.profiling.record import Record
 
 
 class Profiler:
@@ -34,13 +34,13 @@ class Profiler:
         self._given = arguments.checked(type(self).__name__, kwargs)
         self._folder = Path(str(self._given["output_path"])).expanduser()
         self._metadata: dict[str, Any] = {}
-        self._watch: watch.Watch | None = None
+        self._watch: session.Watch | None = None
         self._warming = False
-        self._seen: list[tuple[Record, watch.Watch]] = []
+        self._seen: list[tuple[Record, session.Watch]] = []
         self._sums: dict[tuple[str, str], list[int]] = {}
         self._step = 0
         self._is_on = False
-        watch.expect()
+        session.expect()
         if self._given["start_profile"]:
             self.start()
 
@@ -94,13 +94,13 @@ class Profiler:
     def _begin(self) -> None:
         given = self._given
         asked = given["activities"] or list(ProfilerActivity)
-        made = watch.Watch(
+        made = session.Watch(
             ProfilerActivity.CPU in asked, ProfilerActivity.GPU in asked, given["record_shapes"], arguments.with_memory(given),
             given["with_stack"], full=lambda: log.warning("the profile is as large as memory allows and ends; a schedule chooses steps"),
         )
         try:
             made.start()
-        except watch.Busy:
+        except session.Busy:
             hint = "call stop() of the other one, or unset enable_profiling"
             text = message("Profiler.start() while another profiler watches", "one at a time in a process", hint=hint)
             raise RuntimeError(text) from None
@@ -115,7 +115,7 @@ class Profiler:
                 if self._given["on_trace_ready"] is not None:
                     self._given["on_trace_ready"](self)
 
-    def _read(self, made: watch.Watch) -> Record:
+    def _read(self, made: session.Watch) -> Record:
         found = made.read()
         config = self._given["experimental_config"]
         if config is not None:

@@ -6,7 +6,7 @@ from typing import Any
 from torchspore.base.text import message, short
 from torchspore.context import effects
 from torchspore.context.public import set_context
-from torchspore.engine import threads
+from torchspore.engine.core import threads
 
 
 def launch_blocking() -> None:

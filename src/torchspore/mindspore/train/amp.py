@@ -7,8 +7,8 @@ from typing import Any
 
 from torchspore.base.text import message, one_of, short
 from torchspore.context import effects
-from torchspore.engine import counters
-from torchspore.engine.precision import Lowered, changed, lowered_to
+from torchspore.engine.core import change_counters
+from torchspore.engine.core.precision import Lowered, changed, lowered_to
 from torchspore.mindspore import nn, ops
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
@@ -158,7 +158,7 @@ def _compute(cell: Cell, how: Any) -> None:
     own = cell.__dict__
     if not isinstance(own["_lower_"], Lowered):
         own["_lower_"] = how
-        counters.calls_changed()
+        change_counters.calls_changed()
 
 
 def _do_keep_batchnorm_fp32(network: Cell) -> None:

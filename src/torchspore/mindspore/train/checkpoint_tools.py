@@ -9,11 +9,11 @@ import numpy as np
 
 from torchspore.base import files
 from torchspore.base.text import message, short
-from torchspore.engine import tensor_files
-from torchspore.engine.tensor_files import Stored
 from torchspore.mindspore.train import checkpoint_file, torch_layers, torch_names
 from torchspore.mindspore.train.checkpoint_file import TEXT, Entry
 from torchspore.mindspore.train.torch_names import Converted, Plan
+from torchspore.observe import tensor_files
+from torchspore.observe.tensor_files import Stored
 
 _KINDS = {".ckpt": "ckpt", ".safetensors": "safetensors", ".pt": "torch", ".pth": "torch", ".bin": "torch"}
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from torchspore.base.text import message, one_of, short
 from torchspore.context.public import get_auto_parallel_context
-from torchspore.engine.shard import strategy_file
+from torchspore.distributed.shard import strategy_file
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
@@ -152,7 +152,7 @@ def _predicted(call: str, strategy: Any) -> dict[str, Cut]:
 
 def _own_number(call: str, rank_id: Any) -> int:
     if rank_id is None:
-        from torchspore.engine.comm import groups
+        from torchspore.distributed.comm import groups
 
         return groups.rank() if groups.is_started() else int(get_auto_parallel_context("global_rank"))
     if isinstance(rank_id, bool) or not isinstance(rank_id, int) or rank_id < 0:

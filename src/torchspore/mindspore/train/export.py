@@ -101,7 +101,7 @@ def inference_model(net: Any, inputs: list[Any], call: str) -> Any:
 
 
 def _captured(net: Any, inputs: list[Any], call: str) -> Any:
-    from torchspore.engine.export import model
+    from torchspore.export import model
 
     function = net.construct if isinstance(net, Cell) else getattr(net, "__wrapped__", net)
     return model.captured(net, function, inputs, call)
@@ -109,11 +109,11 @@ def _captured(net: Any, inputs: list[Any], call: str) -> Any:
 
 def _content(model: Any, inputs: list[Any], file_format: str, custom: Callable[[Any], None] | None) -> bytes:
     if file_format == "ONNX":
-        from torchspore.engine.export import onnx
+        from torchspore.export import onnx
 
         return onnx.of_inputs(model, inputs, "export(file_format='ONNX')", onnx.Form())
     from torchspore.base.versions import MINDSPORE
-    from torchspore.engine.export import mindir
+    from torchspore.export import mindir
 
     proto = mindir.written(model, "export(file_format='MINDIR')", MINDSPORE)
     if custom is not None:
@@ -160,7 +160,7 @@ def load(file_name: str, **kwargs: Any) -> LoadedGraph:
     key, mode = kwargs.get("dec_key"), kwargs.get("dec_mode", "AES-GCM")
     if key is not None and not callable(mode):
         encryption.check("load", "dec", key, mode)
-    from torchspore.engine.export import mindir, mindir_format
+    from torchspore.export import mindir, mindir_format
 
     try:
         return LoadedGraph(mindir.read(mindir_format.parsed(_plain(path.read_bytes(), key, mode))))
@@ -174,7 +174,7 @@ def load_mindir(file_name: str) -> Any:
     path = Path(file_name).expanduser().absolute()
     if not path.is_file():
         raise ValueError(message(f"load_mindir({file_name!r})", f"a file that exists (looked for {path})"))
-    from torchspore.engine.export import mindir_format
+    from torchspore.export import mindir_format
 
     try:
         return mindir_format.parsed(path.read_bytes())
@@ -187,7 +187,7 @@ def save_mindir(model: Any, file_name: str) -> None:
 
     Raises TypeError for what is none, ValueError for what is no file name.
     """
-    from torchspore.engine.export import mindir_format
+    from torchspore.export import mindir_format
 
     _check_file_name("save_mindir", file_name)
     if not isinstance(model, mindir_format.message("ModelProto")):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from torchspore.base.text import message, one_of, short
-from torchspore.engine.parallel import setting
+from torchspore.distributed.parallel import settings
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.optim import Optimizer
@@ -262,8 +262,8 @@ class Model(ModelLoops):
 
 def _check_splits(call: str) -> None:
     """Raises RuntimeError where nothing would be split: in another parallel mode, and outside of graphs."""
-    if setting.mode() not in ("semi_auto_parallel", "auto_parallel"):
-        raise RuntimeError(message(f"{call} in parallel_mode={setting.mode()!r}", "'semi_auto_parallel' or 'auto_parallel'"))
+    if settings.mode() not in ("semi_auto_parallel", "auto_parallel"):
+        raise RuntimeError(message(f"{call} in parallel_mode={settings.mode()!r}", "'semi_auto_parallel' or 'auto_parallel'"))
     if not _is_graph_mode():
         raise RuntimeError(message(f"{call} in PYNATIVE_MODE", "GRAPH_MODE", hint="write set_context(mode=GRAPH_MODE)"))
 

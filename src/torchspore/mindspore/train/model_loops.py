@@ -10,8 +10,8 @@ from typing import Any
 
 from torchspore.base.text import message
 from torchspore.context.store import STORE
-from torchspore.engine import tree
-from torchspore.engine.parallel import setting, starting
+from torchspore.distributed.parallel import parameter_broadcast, settings
+from torchspore.engine.core import tree
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.wrap.cell_wrapper import WithEvalCell
@@ -50,14 +50,14 @@ class ModelLoops:
             raise ValueError(message("Model.train(train_dataset=...)", "a dataset with rows; this one has none"))
         state = InternalCallbackParam(
             train_network=self._train_network, epoch_num=epoch - initial_epoch, mode="train", loss_fn=self._loss_fn,
-            optimizer=self._optimizer, loss_scale_mananger=self._loss_scale_manager, parallel_mode=setting.mode(),
-            device_number=setting.device_num(), network=self._network,
+            optimizer=self._optimizer, loss_scale_mananger=self._loss_scale_manager, parallel_mode=settings.mode(),
+            device_number=settings.device_num(), network=self._network,
             batch_num=sink_size if dataset_sink_mode and sink_size > 0 else steps, train_dataset=train_dataset,
             dataset_sink_mode=dataset_sink_mode, cur_step_num=0, last_save_ckpt_step=None, latest_ckpt_file=None, initial_step=None,
             train_dataset_element=None, list_callback=list(CallbackManager(callbacks)._callbacks),
         )
-        setting.check()
-        starting.begin(self._train_network.get_parameters())
+        settings.check()
+        parameter_broadcast.begin(self._train_network.get_parameters())
         valid = (valid_dataset, valid_frequency, valid_dataset_sink_mode)
         with CallbackManager(callbacks) as called:
             if _sinks(dataset_sink_mode):
@@ -237,6 +237,6 @@ def _here(outputs: Any) -> Any:
     """What metrics and callbacks read: results that one stage of a pipeline holds are given to all of them."""
     if not any(isinstance(leaf, Tensor) and "_cut" in leaf.__dict__ for leaf in tree.listed(outputs)):
         return outputs
-    from torchspore.engine.shard import gathering
+    from torchspore.distributed.shard import gather
 
-    return tree.mapped(outputs, gathering.from_its_stage)
+    return tree.mapped(outputs, gather.from_its_stage)

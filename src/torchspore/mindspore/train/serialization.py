@@ -13,11 +13,10 @@ from torchspore.base import files
 from torchspore.base.frames import warn
 from torchspore.base.suggest import closest
 from torchspore.base.text import message, one_of, short, with_hint
-from torchspore.engine import tensor_files
-from torchspore.engine.parallel import setting, shares
-from torchspore.engine.shard import gathering
-from torchspore.engine.shard.cut import cut_of
-from torchspore.engine.tensor import raw, wrap
+from torchspore.distributed.parallel import optimizer_shards, settings
+from torchspore.distributed.shard import gather
+from torchspore.engine.core.sharded_layout import cut_of
+from torchspore.engine.core.tensor import raw, wrap
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
@@ -25,6 +24,7 @@ from torchspore.mindspore.experimental.map_parameter import MapParameter
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import checkpoint_file, encryption, writing
 from torchspore.mindspore.train.checkpoint_file import TEXT, Entry
+from torchspore.observe import tensor_files
 
 _FLOATS = frozenset({"Float16", "Float32", "Float64", "BFloat16"})
 _INTEGERS = frozenset({"Int8", "Int16", "Int32", "Int64"})
@@ -164,7 +164,7 @@ def _entries(
             chosen.setdefault(name, value)
     found = chosen | (append_dict or {})
     if is_whole:
-        gathering.meet("save_checkpoint", found.values())
+        gather.meet("save_checkpoint", found.values())
     for name, value in found.items():
         if isinstance(value, MapParameter):
             raise TypeError(message(
@@ -173,17 +173,17 @@ def _entries(
             ))
         if is_whole or not isinstance(value, Tensor):
             yield to_entry(name, _whole(value))
-        elif not gathering.is_elsewhere(value):
-            yield to_entry(name, gathering.own(value))
+        elif not gather.is_elsewhere(value):
+            yield to_entry(name, gather.own(value))
 
 
 def _whole(value: Any) -> Any:
     """The value with the parts of all processes, where each has its own; all of them must save."""
-    share = getattr(value, "__dict__", {}).get(shares.MARK)
+    share = getattr(value, "__dict__", {}).get(optimizer_shards.MARK)
     if share is not None:
-        return wrap(shares.whole(raw(value), share))
+        return wrap(optimizer_shards.whole(raw(value), share))
     cut = cut_of(value)
-    return value if cut is None else wrap(gathering.whole_of(raw(value), cut))
+    return value if cut is None else wrap(gather.whole_of(raw(value), cut))
 
 
 def _named(save_obj: Any) -> Iterable[tuple[str, Any]]:
@@ -389,16 +389,16 @@ def load_param_into_net(
     for parameter, value in pairs:
         _check_fits(parameter, value, strict_load)
     for parameter, value in pairs:
-        if shares.MARK in parameter.__dict__:
-            value = wrap(shares.own(raw(value), parameter.__dict__[shares.MARK]))
+        if optimizer_shards.MARK in parameter.__dict__:
+            value = wrap(optimizer_shards.own(raw(value), parameter.__dict__[optimizer_shards.MARK]))
         cut = cut_of(parameter)
         if cut is not None and tuple(value.shape) == cut.shape:
-            value = wrap(gathering.part_of(raw(value), cut))
+            value = wrap(gather.part_of(raw(value), cut))
         parameter.set_data(value if tuple(value.shape) == tuple(parameter.shape) else value.reshape(parameter.shape))
     names = {parameter.name for parameter in own}
     found = set[str]()
-    if remove_redundancy and setting.processes() > 1:
-        from torchspore.engine.shard import redundancy
+    if remove_redundancy and settings.processes() > 1:
+        from torchspore.distributed.shard import redundancy
 
         found = redundancy.filled(own, {parameter.name for parameter, _ in pairs})
     absent = [parameter.name for parameter in missing if parameter.name not in found]
@@ -423,7 +423,7 @@ def _check_fits(parameter: Parameter, value: Any, strict: bool) -> None:
     same_kind = {have, wanted} <= _FLOATS or {have, wanted} <= _INTEGERS
     if have != wanted and (strict or not same_kind):
         raise RuntimeError(message(f"{what} has the type {have} in the checkpoint", f"{wanted}, as in the net"))
-    share = parameter.__dict__.get(shares.MARK)
+    share = parameter.__dict__.get(optimizer_shards.MARK)
     cut = cut_of(parameter)
     own = share.whole if share is not None else cut.shape if cut is not None else tuple(parameter.shape)
     if cut is not None and tuple(value.shape) == tuple(parameter.shape):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torchspore.base.text import message
-from torchspore.engine.shard.strategy_file import StoredLayout, StrategyFile, stage_of
+from torchspore.distributed.shard.strategy_file import StoredLayout, StrategyFile, stage_of
 
 if TYPE_CHECKING:
-    from torchspore.engine.shard.strategies.layout import TensorLayout
+    from torchspore.distributed.shard.strategies.layout import TensorLayout
 
 Shape = tuple[int, ...]
 
@@ -40,7 +40,7 @@ class Cut:
 
     def tensor(self, shape: Shape) -> TensorLayout:
         """The layout of a Tensor of which each process holds a part of this shape. Raises ValueError where it has other axes."""
-        from torchspore.engine.shard.strategies.layout import TensorLayout
+        from torchspore.distributed.shard.strategies.layout import TensorLayout
 
         return TensorLayout(self.layout.dev_matrix or (1,), _nested(self.layout, shape))
 

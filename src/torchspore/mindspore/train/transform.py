@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
-from torchspore.engine.shard import strategy_file
+from torchspore.distributed.shard import strategy_file
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train.recut import Recut, read_entries, written_whole

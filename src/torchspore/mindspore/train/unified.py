@@ -11,7 +11,7 @@ import numpy as np
 from torchspore.base import json_text
 from torchspore.base.files import write_whole
 from torchspore.base.text import message, short
-from torchspore.engine.shard import strategy_file
+from torchspore.distributed.shard import strategy_file
 from torchspore.errors import FileFormatError
 from torchspore.mindspore.train.checkpoint_file import Entry
 from torchspore.mindspore.train.recut import Recut, read_entries, written_whole

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from torchspore.engine.shard.strategies import TensorLayout, is_known, layouts_of
-from torchspore.engine.shard.strategies.layout import whole
+from torchspore.distributed.shard.strategies import TensorLayout, is_known, layouts_of
+from torchspore.distributed.shard.strategies.layout import whole
 
 MATRICES = ((64, 32), (32, 16))
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from torchspore.engine.graph.autotune import searches
-from torchspore.engine.graph.autotune.searches import Gene, Plan, Trials
+from torchspore.graph.autotune import searches
+from torchspore.graph.autotune.searches import Gene, Plan, Trials
 
 GENES = [
     Gene("back end", ("operators", "kernels", "broken")), Gene("threads", (4, 2, 1)), Gene("layout", ("as it is", "channels last")),

@@ -15,9 +15,9 @@ import torch
 from mindspore import Tensor, nn, ops
 
 from torchspore.context import effects
-from torchspore.engine.graph import settings as tuning_request
-from torchspore.engine.graph.autotune import file, tuner
-from torchspore.engine.graph.backend import autotune_cache, measuring
+from torchspore.graph import settings as tuning_request
+from torchspore.graph.autotune import tuner, tuning_file
+from torchspore.graph.backend import autotune_cache, measurement
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +90,7 @@ def test_online_searches_once_and_keeps_what_it_found(
     assert entry["plan"] is None or entry["gain"][0] >= tuner.WORTH
     autotune_cache.forget()
     again = made()
-    with measuring.measured_by(measurers.nobody):
+    with measurement.measured_by(measurers.nobody):
         np.testing.assert_allclose(again(x).asnumpy(), found, rtol=1e-4, atol=1e-4)
     assert "as an earlier search found" in notes()
 
@@ -99,8 +99,8 @@ def test_online_searches_once_and_keeps_what_it_found(
 def test_what_was_found_is_faster(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The gain is measured again here, in turns with the untuned form."""
     monkeypatch.setenv("TORCHSPORE_TUNE_SECONDS", "15")
-    from torchspore.engine.graph import dispatch
-    from torchspore.engine.graph.backend import measuring
+    from torchspore.graph import dispatch
+    from torchspore.graph.backend import measurement
 
     x = data(512, 128)
     tuned, untuned = made(aoe_tune_mode="online", aoe_config={"job_type": "1"}), Net()
@@ -113,9 +113,9 @@ def test_what_was_found_is_faster(folder: Path, monkeypatch: pytest.MonkeyPatch)
     codes = {name: dispatch.graphs(net)[0].code for name, net in forms.items()}
     inputs = {name: dispatch.graphs(net)[0]._examples([x]) for name, net in forms.items()}
     ratios = []
-    with measuring.undisturbed():
+    with measurement.undisturbed():
         for _ in range(5):
-            times = {name: measuring.seconds({name: codes[name]}, inputs[name])[name] for name in codes}
+            times = {name: measurement.seconds({name: codes[name]}, inputs[name])[name] for name in codes}
             ratios.append(times["untuned"] / times["tuned"])
     assert sorted(ratios)[2] > 1.0, ratios
 
@@ -159,7 +159,7 @@ def test_with_the_compile_cache_on_the_choice_is_kept_there(folder: Path, monkey
     net(data(250, 128))
     assert not (folder / "rank_0").exists() and list((folder / "cache/rank_0/graph_cache/choices").rglob("*"))
     autotune_cache.forget()
-    with measuring.measured_by(measurers.nobody):
+    with measurement.measured_by(measurers.nobody):
         made()(data(250, 128))
     ms.set_context(enable_compile_cache=False, compile_cache_path="")
 
@@ -191,7 +191,7 @@ def test_a_file_of_elsewhere_is_named_and_left_as_it_is(
     for length in (240, 241):
         net(data(length, 128))
     said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("torchspore: tuning")]
-    assert said == [f"torchspore: tuning: {path} {reason.replace('{machine}', file.machine())}; it is passed over."]
+    assert said == [f"torchspore: tuning: {path} {reason.replace('{machine}', tuning_file.machine())}; it is passed over."]
     assert path.read_text() == content and len(list(path.parent.glob("tuning-*.json"))) == 1
 
 

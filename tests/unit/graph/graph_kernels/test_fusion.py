@@ -20,7 +20,7 @@ from mindspore import Tensor, nn, ops
 from torchspore.context import effects
 from torchspore.context.public import scope
 from torchspore.context.store import STORE
-from torchspore.engine.graph.backend import inductor
+from torchspore.graph.backend import inductor
 
 
 @pytest.fixture(autouse=True)
@@ -230,7 +230,7 @@ def test_branches_and_loops_have_kernels_of_their_own(launched: Any) -> None:
 
 
 def test_measured_kernels_that_lose_stay_operators(launched: Any, measured_by: Any) -> None:
-    from torchspore.engine.graph.backend import autotune_cache
+    from torchspore.graph.backend import autotune_cache
 
     autotune_cache.forget()
     measured_by(measurers.takes(operators=1.0, kernel=2.0))
@@ -241,10 +241,10 @@ def test_measured_kernels_that_lose_stay_operators(launched: Any, measured_by: A
 
 
 def test_settings_of_the_generator_reach_it(launched: Any) -> None:
-    from torchspore.engine import private
+    from torchspore.engine.core import torch_private
 
     seen: list[dict[str, Any]] = []
-    before = private.inductor
+    before = torch_private.inductor
 
     def watched(module: Any, inputs: Any, options: Any, *rest: Any) -> Any:
         seen.append(options)
@@ -267,7 +267,7 @@ def test_levels_above_simplify_and_choose_by_time(launched: Any) -> None:
 def test_levels_above_fuse_what_the_flags_allow(
     flags: str, forbidden: set[str], launched: Any, without_kernels: compilers.Without, measured_by: Any,
 ) -> None:
-    from torchspore.engine.graph.backend import autotune_cache
+    from torchspore.graph.backend import autotune_cache
 
     autotune_cache.forget()
     measured_by(lambda forms, inputs, turns: dict.fromkeys(forms, 1.0))
@@ -344,9 +344,9 @@ def test_without_a_compiler_it_is_said_once_and_operators_run(tmp_path: Path) ->
 
 
 def test_what_inductor_cannot_write_is_left_out_and_the_rest_is_fused(launched: Any) -> None:
-    from torchspore.engine import private
+    from torchspore.engine.core import torch_private
 
-    before = private.inductor
+    before = torch_private.inductor
 
     def choosy(module: Any, *rest: Any) -> Any:
         if any("maximum" in str(node.target) for node in module.graph.nodes):

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import torch
 
-from torchspore.engine.graph import marks
-from torchspore.engine.graph.backend import eager_codegen, measuring
-from torchspore.engine.graph.fx.modules import copied
-from torchspore.engine.graph.graph_kernels.rematerialize import recomputed
-from torchspore.engine.graph.passes.algebra import RULES, simplified
-from torchspore.engine.graph.passes.cleanup import drop_dead
-from torchspore.engine.graph.passes.common_subexpressions import common_subexpressions
-from torchspore.engine.graph.settings import Flags
-from torchspore.engine.private import make_fx
+from torchspore.engine.core import node_metadata
+from torchspore.engine.core.torch_private import make_fx
+from torchspore.graph.backend import eager_codegen, measurement
+from torchspore.graph.fx.modules import copied
+from torchspore.graph.graph_kernels.rematerialize import recomputed
+from torchspore.graph.passes.algebra import RULES, simplified
+from torchspore.graph.passes.cleanup import drop_dead
+from torchspore.graph.passes.common_subexpressions import common_subexpressions
+from torchspore.graph.settings import Flags
 from torchspore.names.kernels import EXPRESSIONS, OPERATORS, operator_name
 
 X, Y = torch.randn(4, 4), torch.randn(4, 4)
@@ -33,7 +33,7 @@ def names(module: torch.fx.GraphModule) -> list[str]:
 
 
 def run(module: torch.fx.GraphModule) -> list[torch.Tensor]:
-    own = [measuring.copy(t) for t in (X, Y)]
+    own = [measurement.copy(t) for t in (X, Y)]
     torch.manual_seed(0)
     return [*eager_codegen.compile(copied(module))(*own), *own]
 
@@ -200,7 +200,7 @@ def test_values_are_computed_again_under_every_limit(limit: int) -> None:
     for seed in range(LIMITED):
         before = traced(random_graph(seed))
         after = recomputed(copied(before), Flags(3, recompute=True, stitch=True, horizontal=True, parallel=True, limit=limit))
-        copies += sum(marks.RECOMPUTED in node.meta for node in after.graph.nodes)
+        copies += sum(node_metadata.RECOMPUTED in node.meta for node in after.graph.nodes)
         after.graph.lint()
         assert same(before, after)
     assert copies > LIMITED                      # else the hard case does not occur

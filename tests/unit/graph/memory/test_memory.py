@@ -18,10 +18,11 @@ import torchspore
 from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.public import scope
-from torchspore.engine.graph import marks, passes
-from torchspore.engine.graph.backend import eager_codegen
-from torchspore.engine.graph.passes.memory import early_updates, keep, lifetimes, rematerialize
-from torchspore.engine.private import make_fx
+from torchspore.engine.core import node_metadata
+from torchspore.engine.core.torch_private import make_fx
+from torchspore.graph import passes
+from torchspore.graph.backend import eager_codegen
+from torchspore.graph.passes.memory import early_updates, lifetimes, no_reuse, rematerialize
 
 
 @pytest.fixture(autouse=True)
@@ -191,7 +192,7 @@ def test_recomputation_before_and_after() -> None:
     peak, expected = lifetimes.peak(module), eager_codegen.compile(module)(x, w)
     count, share = rematerialize.computed_again(module)
     assert count > 0 and share <= rematerialize.PRICE and lifetimes.peak(module) < peak
-    added = [node for node in module.graph.nodes if node.meta.get(marks.RECOMPUTED)]
+    added = [node for node in module.graph.nodes if node.meta.get(node_metadata.RECOMPUTED)]
     assert len(added) == count and [n.name for n in module.graph.nodes if n not in added] == names
     assert torch.equal(eager_codegen.compile(module)(x, w)[0], expected[0])
 
@@ -207,7 +208,7 @@ def test_cheap_values_that_lie_idle_over_the_peak_are_computed_again() -> None:
     x = torch.rand(64, 64)
     module = traced(lambda x: [early_and_late(x.cos(), x)], x)
     assert rematerialize.computed_again(module)[0] == 1
-    assert [str(n.target) for n in module.graph.nodes if n.meta.get(marks.RECOMPUTED)] == ["aten.cos.default"]
+    assert [str(n.target) for n in module.graph.nodes if n.meta.get(node_metadata.RECOMPUTED)] == ["aten.cos.default"]
 
 
 @pytest.mark.parametrize("make", [
@@ -219,7 +220,8 @@ def test_random_values_and_values_that_are_written_are_kept(make: Any) -> None:
     module = traced(lambda x, state: [early_and_late(make(x, state), x)], x, state)
     values = []
     rematerialize.computed_again(module)
-    assert not any(n.meta.get(marks.RECOMPUTED) and ("rand" in str(n.target) or "bernoulli" in str(n.target) or "add_" in str(n.target))
+    assert not any(n.meta.get(node_metadata.RECOMPUTED)
+                   and ("rand" in str(n.target) or "bernoulli" in str(n.target) or "add_" in str(n.target))
                    for n in module.graph.nodes)
     for run in (lambda: eager_codegen.compile(module)(x, state)[0], lambda: early_and_late(make(x, state), x)):
         torch.manual_seed(0)
@@ -265,7 +267,7 @@ def test_steps_of_an_optimizer_run_when_their_gradients_are_there() -> None:
 
 def test_kept_values_are_results() -> None:
     module = traced(lambda x: [x.exp().sin() + 1], torch.rand(4))
-    keep.kept(module)
+    no_reuse.kept(module)
     assert len(eager_codegen.compile(module)(torch.rand(4))) == 3
 
 

@@ -18,8 +18,8 @@ from unit.graph.saved.conftest import Saving
 from unit.graph.saved.nets import LABEL, Deciding, Net, X, line, step
 
 from torchspore.context import effects
-from torchspore.engine.graph.report import stages
-from torchspore.engine.graph.saved import dot, kinds, page, recording, snapshot
+from torchspore.graph.report import stages
+from torchspore.graph.save_graphs import dot, ir_types, page, recording, snapshot
 
 MAIN = [f"{number:02d}_{name}" for number, name in enumerate(recording.MAIN)]
 
@@ -159,7 +159,7 @@ def test_graphviz_draws_every_drawing(saving: Saving) -> None:
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="graphviz is not installed")
 def test_odd_names_are_drawn() -> None:
-    kind = kinds.Value("Float32", (2,))
+    kind = ir_types.Value("Float32", (2,))
     calls = [snapshot.Call('a"b', 'o<"p>&', "", (), {}, (), kind, 'Default/"x"<y>')]
     drawn = dot.text(snapshot.Snapshot('net "<&>" \\', [snapshot.Input("in0", "<x>", kind)], calls, (snapshot.Reference('a"b'),)))
     ran = subprocess.run(["dot", "-Tsvg"], input=drawn, capture_output=True, text=True)

@@ -14,7 +14,7 @@ from unit.graph.saved.conftest import Saving
 from unit.graph.saved.nets import Deciding, Net, X
 
 from torchspore.base import paths
-from torchspore.engine.graph.saved import folder as folders
+from torchspore.graph.save_graphs import folder as folders
 
 PROGRAM = """
 import numpy as np

@@ -56,7 +56,7 @@ def test_a_tensor_of_the_state_as_an_argument(made: type[Holder], order: str) ->
 def test_calls_with_state_and_without_have_a_graph_each() -> None:
     from mindspore import ops
 
-    from torchspore.engine.graph import dispatch
+    from torchspore.graph import dispatch
 
     ms.set_context(mode=ms.GRAPH_MODE)
     net = Sums()
@@ -95,7 +95,7 @@ def test_containers_are_one_or_two(kind: Any) -> None:
 def test_comparisons_with_constants_and_classes_are_whole_graphs() -> None:
     import enum
 
-    from torchspore.engine.graph import dispatch
+    from torchspore.graph import dispatch
 
     class Mode(enum.Enum):
         TRAIN, EVAL = 1, 2

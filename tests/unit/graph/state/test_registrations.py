@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from mindspore import Tensor, nn
 
-from torchspore.engine.graph import dispatch
-from torchspore.engine.graph.capture.facts import Registrations
+from torchspore.graph import dispatch
+from torchspore.graph.capture.ambient_state.introspection import Registrations
 
 
 class Scaling(abc.ABC):  # noqa: B024

@@ -14,7 +14,7 @@ import pytest
 from mindspore import Parameter, Tensor, nn, ops
 
 from torchspore.context import effects
-from torchspore.engine.graph import dispatch
+from torchspore.graph import dispatch
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ import stand_in
 import torch
 from mindspore import Tensor, hal, nn, ops
 
-from torchspore.engine import device_streams
+from torchspore.engine.devices import streams
 
 stand_in.begin()
 ms.set_context(device_target="GPU", mode=ms.PYNATIVE_MODE)
@@ -240,5 +240,5 @@ CASES = (
 )
 
 if __name__ == "__main__":
-    assert device_streams.device_name() == "GPU"
+    assert streams.device_name() == "GPU"
     print(json.dumps({case.__name__: [case(True), case(False)] for case in CASES}))

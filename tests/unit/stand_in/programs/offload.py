@@ -17,7 +17,7 @@ import stand_in
 from mindspore import Tensor, hal, nn, ops
 
 from torchspore.context.public import scope, set_offload_context
-from torchspore.engine.memory import places
+from torchspore.engine.memory import backing_stores
 
 stand_in.begin()
 ms.set_context(device_target="GPU")
@@ -49,7 +49,7 @@ class Net(nn.Cell):
 def train(members: dict[str, Any] | None, mode: int) -> dict[str, Any]:
     """Return the losses of three steps, the faults, the waits of the last step and the bytes that moved out."""
     ms.set_seed(1)
-    moved = places.totals.out
+    moved = backing_stores.totals.out
     stand_in.faults.clear()
     with scope(mode=mode, memory_offload="OFF" if members is None else "ON"), stand_in.late_execution():
         if members is not None:
@@ -66,7 +66,7 @@ def train(members: dict[str, Any] | None, mode: int) -> dict[str, Any]:
         del net, step, losses
         gc.collect()
         hal.synchronize()
-    moved = places.totals.out - moved
+    moved = backing_stores.totals.out - moved
     return {"losses": values, "faults": list(stand_in.faults), "waits": count["waits"], "events": events, "moved": moved}
 
 

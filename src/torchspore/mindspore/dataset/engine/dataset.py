@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.engine import tree
+from torchspore.engine.core import tree
 from torchspore.mindspore.dataset.core.recording import record
 from torchspore.mindspore.dataset.core.validator_helpers import (
     INT32_MAX,

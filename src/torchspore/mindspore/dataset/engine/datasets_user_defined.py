@@ -13,7 +13,7 @@ import numpy as np
 
 from torchspore.base import beside
 from torchspore.base.text import message, short
-from torchspore.engine import tree
+from torchspore.engine.core import tree
 from torchspore.mindspore.dataset.core import config, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_processes, check_type, check_workers, checked_columns
 from torchspore.mindspore.dataset.engine.batching import stack

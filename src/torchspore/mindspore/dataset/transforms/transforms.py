@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.engine import dtypes
+from torchspore.engine.core import dtypes
 from torchspore.mindspore.dataset.core.operation import PyTensorOperation, TensorOperation, flatten, run_chain
 from torchspore.mindspore.dataset.core.randomness import generator, happens
 from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_number, check_type

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine import optim_adaptive, optim_experimental
-from torchspore.engine.tensor import raw
+from torchspore.engine.core.tensor import raw
+from torchspore.engine.eager import adaptive_optimizers, experimental_optimizers
 from torchspore.mindspore.experimental.optim.optimizer import Optimizer, check, check_betas, check_flags
 
 
@@ -32,7 +32,7 @@ class Adagrad(Optimizer):
         raw(self.step_t).add_(1)
         step = raw(self.step_t).float()
         for p, g, rate, group, place in self._updates_(gradients):
-            optim_experimental.adagrad(p, g, raw(self.accum[place]), step, rate, group["lr_decay"], group["eps"])
+            experimental_optimizers.adagrad(p, g, raw(self.accum[place]), step, rate, group["lr_decay"], group["eps"])
         return True
 
 
@@ -53,7 +53,7 @@ class Adadelta(Optimizer):
         """Updates the Parameters by their gradients."""
         for p, g, rate, group, place in self._updates_(gradients):
             state = raw(self.accum[place]), raw(self.accum_update[place])
-            optim_adaptive.adadelta(p, g, *state, rate, group["rho"], group["eps"])
+            adaptive_optimizers.adadelta(p, g, *state, rate, group["rho"], group["eps"])
         return True
 
 
@@ -80,7 +80,7 @@ class Adamax(Optimizer):
         step = raw(self.step_t).float()
         for p, g, rate, group, place in self._updates_(gradients):
             state = raw(self.exp_avg[place]), raw(self.exp_inf[place])
-            optim_experimental.ada_max(p, g, *state, step, rate, *group["betas"], group["eps"])
+            experimental_optimizers.ada_max(p, g, *state, step, rate, *group["betas"], group["eps"])
         return True
 
 
@@ -108,7 +108,7 @@ class RMSprop(Optimizer):
             mean = raw(self.mean_grad[place]) if group["centered"] else None
             moment = raw(self.moment[place]) if group["momentum"] else None
             square = raw(self.mean_square[place])
-            optim_experimental.rms_prop(p, g, mean, square, moment, rate, group["alpha"], group["eps"], group["momentum"])
+            experimental_optimizers.rms_prop(p, g, mean, square, moment, rate, group["alpha"], group["eps"], group["momentum"])
         return True
 
 
@@ -135,7 +135,7 @@ class ASGD(Optimizer):
         step = raw(self.step_t).float()
         for p, g, rate, group, place in self._updates_(gradients):
             # The mean counts from the step before, as MindSpore's does.
-            optim_experimental.averaged_descent(p, g, raw(self.ax[place]), step, rate, group["lambd"], group["alpha"], group["t0"] + 1)
+            experimental_optimizers.averaged_descent(p, g, raw(self.ax[place]), step, rate, group["lambd"], group["alpha"], group["t0"] + 1)
         return True
 
 
@@ -164,5 +164,5 @@ class Rprop(Optimizer):
         raw(self.step_t).add_(1)
         for p, g, rate, group, place in self._updates_(gradients):
             state = raw(self.prev[place]), raw(self.step_size[place])
-            optim_adaptive.resilient(p, g, *state, raw(self.step_t), rate, *group["etas"], *group["step_sizes"])
+            adaptive_optimizers.resilient(p, g, *state, raw(self.step_t), rate, *group["etas"], *group["step_sizes"])
         return True

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torchspore.base.text import message
-from torchspore.engine import dtypes
-from torchspore.engine.rows import RowsBase
-from torchspore.engine.tensor import TensorBase, raw
+from torchspore.engine.core import dtypes
+from torchspore.engine.core.tensor import TensorBase, raw
+from torchspore.engine.eager.row_gradients import RowsBase
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
-from torchspore.engine.comm.groups import Group
-from torchspore.engine.tensor import TensorBase
+from torchspore.distributed.comm.groups import Group
+from torchspore.engine.core.tensor import TensorBase
 from torchspore.mindspore.communication import management
 from torchspore.mindspore.mint.distributed.groups import named
 from torchspore.mindspore.ops.collective import KINDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine.tensor import raw, wrap
+from torchspore.engine.core.tensor import raw, wrap
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.distributed import arguments
 from torchspore.mindspore.mint.distributed.arguments import CommHandle, group_of, handled, place, tensor
@@ -12,13 +12,13 @@ from torchspore.mindspore.mint.shared import written
 
 
 def _later() -> Any:
-    from torchspore.engine.comm import later
+    from torchspore.distributed.comm import async_collectives
 
-    return later
+    return async_collectives
 
 
 def _collectives() -> Any:
-    from torchspore.engine.comm import collectives
+    from torchspore.distributed.comm import collectives
 
     return collectives
 

@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
-from torchspore.engine.comm import environment
-from torchspore.engine.comm.environment import ALONE, Place
+from torchspore.distributed.comm import environment
+from torchspore.distributed.comm.environment import ALONE, Place
 from torchspore.mindspore.communication import management
 from torchspore.mindspore.mint.distributed.store import TCPStore
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine.comm.groups import Group
-from torchspore.engine.tensor import raw, wrap
+from torchspore.distributed.comm.groups import Group
+from torchspore.engine.core.tensor import raw, wrap
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.distributed.arguments import CommHandle, group_of, other, place, tensor
 from torchspore.mindspore.mint.distributed.groups import named
@@ -29,9 +29,9 @@ def isend(tensor: Any, dst: int = 0, group: str | None = None, tag: int = 0) -> 
     """Sends a Tensor to the process `dst` and does not wait; refused while there is one process."""
     found, x = group_of(group), _given(tensor)
     at = other(f"send(tag={_tag(tag)})", "dst", dst, found)
-    from torchspore.engine.comm import later
+    from torchspore.distributed.comm import async_collectives
 
-    return CommHandle(later.send(raw(x), at, found, tag).wait)
+    return CommHandle(async_collectives.send(raw(x), at, found, tag).wait)
 
 
 def _given(value: Any) -> Any:
@@ -50,9 +50,9 @@ def irecv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> 
     """Receives a Tensor from the process `src` into `tensor` and does not wait; refused while there is one process."""
     found, x = group_of(group), _given(tensor)
     at = other(f"recv(tag={_tag(tag)})", "src", src, found)
-    from torchspore.engine.comm import later
+    from torchspore.distributed.comm import async_collectives
 
-    value, work = later.receive(raw(x), at, found, tag)
+    value, work = async_collectives.receive(raw(x), at, found, tag)
 
     def end() -> None:
         work.wait()
@@ -100,9 +100,9 @@ def _own_device(device: Any) -> None:
 
 
 def _objects() -> Any:
-    from torchspore.engine.comm import objects
+    from torchspore.distributed.comm import object_collectives
 
-    return objects
+    return object_collectives
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: str | None = None) -> None:

@@ -36,9 +36,9 @@ class TCPStore:
         size = 1 if world_size is None else world_size
         if size < 1:
             raise ValueError(message(f"TCPStore(world_size={size})", "at least 1"))
-        from torchspore.engine.comm import meeting
+        from torchspore.distributed.comm import rendezvous
 
-        self._store = meeting.opened(host_name, port, size, is_master, timeout.total_seconds(), wait_for_workers)
+        self._store = rendezvous.opened(host_name, port, size, is_master, timeout.total_seconds(), wait_for_workers)
         self.host, self.port = host_name, int(self._store.port)
 
     def add(self, key: str, amount: int) -> int:

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine import dtypes
-from torchspore.engine.operator_streams import OperatorStream
+from torchspore.engine.core import dtypes
+from torchspore.engine.random.operator_streams import OperatorStream
 from torchspore.errors import NameRefused
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer

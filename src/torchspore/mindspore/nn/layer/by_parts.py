@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.engine import dtypes
+from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.layer.parts import Part
@@ -52,16 +52,16 @@ def computed(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def is_split() -> bool:
     """Whether this thread captures a graph that is to be split among devices."""
-    from torchspore.engine.shard import calls
+    from torchspore.distributed.shard import strategy_calls
 
-    return calls.split_now() is not None
+    return strategy_calls.split_now() is not None
 
 
 def _laid(part: Any, call: Callable[..., Any], *tensors: Any) -> Any:
     """The call with its Tensors and results in the layouts of the part's strategy: for parts that the layer's own operator does better."""
-    from torchspore.engine.shard import calls
+    from torchspore.distributed.shard import strategy_calls
 
-    return calls.laid_out(part, call, tensors, {})
+    return strategy_calls.laid_out(part, call, tensors, {})
 
 
 def _alone(name: str, cell: Any, x: Any) -> Any:

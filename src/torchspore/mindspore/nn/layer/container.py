@@ -6,9 +6,9 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from torchspore.engine import tensor as engine
-from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.tensor import TensorBase
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.core.tensor import TensorBase
 from torchspore.errors import NameRefused
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.held import Held
@@ -22,9 +22,9 @@ def _picked(cells: list[Cell], index: TensorBase) -> Any:
     """What calls the Cell that a Tensor picks in a graph; None outside of one."""
     if engine.frame() is None:
         return None
-    from torchspore.engine.graph.control import choice
+    from torchspore.graph.control import function_choice
 
-    return choice.picked(cells, index)
+    return function_choice.picked(cells, index)
 
 
 class _Ordered(Cell):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine import dtypes
+from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell

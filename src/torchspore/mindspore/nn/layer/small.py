@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine import dtypes
+from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer
 from torchspore.mindspore.common.parameter import Parameter

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine import dtypes
+from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, XavierNormal, XavierUniform, initializer
 from torchspore.mindspore.common.parameter import Parameter

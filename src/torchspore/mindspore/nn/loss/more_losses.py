@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.engine import dtypes
+from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.basic import get_activation

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine import dtypes, optim, rows
-from torchspore.engine.tensor import raw
+from torchspore.engine.core import dtypes
+from torchspore.engine.core.tensor import raw
+from torchspore.engine.eager import optimizers, row_gradients
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, opt_init_args_register
@@ -71,22 +72,22 @@ class Adam(Optimizer):
             first, second = ([raw(m[i]) for i in group.places] for m in (self.moment1, self.moment2))
             if self.vhat is not None:
                 largest = [raw(self.vhat[i]) for i in group.places]
-                optim.amsgrad(parameters, own, first, second, largest, rate, self.beta1, self.beta2, self.eps)
+                optimizers.amsgrad(parameters, own, first, second, largest, rate, self.beta1, self.beta2, self.eps)
                 continue
-            step = optim.nesterov_adam if self.use_nesterov else optim.adam
+            step = optimizers.nesterov_adam if self.use_nesterov else optimizers.adam
             step(parameters, own, first, second, rate, self.beta1, self.beta2, self.eps)
         self._advance_()
         return True
 
     def _corrected_(self, rate: Any) -> Any:
         """The rate of this step with the bias correction in it."""
-        return optim.corrected(rate, raw(self.beta1_power).reshape(()), raw(self.beta2_power).reshape(()))
+        return optimizers.corrected(rate, raw(self.beta1_power).reshape(()), raw(self.beta2_power).reshape(()))
 
     def _update_rows_(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
         if self.vhat is not None:
             raise NotImplementedError("Adam(use_amsgrad=True): a sparse gradient.\n\nhint: leave out sparse=True, or use_amsgrad.")
         rate = self._corrected_(rate)
-        step = rows.lazy_adam if self.is_lazy else rows.adam
+        step = row_gradients.lazy_adam if self.is_lazy else row_gradients.adam
         tables = [raw(p[place]) for p in (self.parameters, self.moment1, self.moment2)]
         step(*tables, indices, values, rate, self.beta1, self.beta2, self.eps, self.use_nesterov)
 
@@ -135,9 +136,9 @@ class AdamWeightDecay(Optimizer):
         for parameters, own, rate, decay, group in self._updates_(gradients, coupled=False):
             first, second = ([raw(m[i]) for i in group.places] for m in (self.moments1, self.moments2))
             if not isinstance(decay, float):
-                optim.shrink(parameters, rate * decay)
+                optimizers.shrink(parameters, rate * decay)
                 decay = 0.0
-            optim.adam(
+            optimizers.adam(
                 parameters, own, first, second, rate, self.beta1, self.beta2, self.eps, decay if group.decays else 0.0, decoupled=True,
             )
         self._advance_()

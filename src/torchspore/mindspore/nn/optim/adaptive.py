@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine import dtypes
-from torchspore.engine import optim_adaptive as formulas
-from torchspore.engine.tensor import raw
+from torchspore.engine.core import dtypes
+from torchspore.engine.core.tensor import raw
+from torchspore.engine.eager import adaptive_optimizers as formulas
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.optim.adam import _check_betas, single

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine.parallel import setting
+from torchspore.distributed.parallel import settings
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.optim.optimizer import Optimizer
 
@@ -20,9 +20,9 @@ class _AdaSum(Cell):
         super().__init__(auto_prefix=False)
         if not isinstance(optimizer, Optimizer):
             raise TypeError(message(f"{type(self).__name__}({short(optimizer)})", f"an optimizer, got {type(optimizer).__name__}"))
-        if setting.is_shared():
+        if settings.is_shared():
             raise RuntimeError(message(
-                f"{type(self).__name__} over {setting.processes()} processes",
+                f"{type(self).__name__} over {settings.processes()} processes",
                 "one process: the adaptive sum of several is not in torchspore",
                 hint="train with the optimizer itself, and gradients_mean=True",
             ))

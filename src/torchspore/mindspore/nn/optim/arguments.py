@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine import dtypes, optim
-from torchspore.engine.tensor import raw, wrap
+from torchspore.engine.core import dtypes
+from torchspore.engine.core.tensor import raw, wrap
+from torchspore.engine.eager import optimizers
 from torchspore.errors import NameRefused
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
@@ -81,7 +82,7 @@ class RateTable(Cell):
     def construct(self, global_step: Any) -> Any:
         """The rate of this step."""
         rates = raw(self.learning_rate)
-        return wrap(optim.scheduled(rates, raw(global_step)) if rates.ndim else rates)
+        return wrap(optimizers.scheduled(rates, raw(global_step)) if rates.ndim else rates)
 
 
 def kept_rate(rate: Any, name: str, dynamic: bool) -> Any:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine import dtypes
-from torchspore.engine import optim_adaptive as formulas
-from torchspore.engine.parallel import shares
-from torchspore.engine.tensor import raw, wrap
+from torchspore.distributed.parallel import optimizer_shards
+from torchspore.engine.core import dtypes
+from torchspore.engine.core.tensor import raw, wrap
+from torchspore.engine.eager import adaptive_optimizers as formulas
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.optim import own_steps
@@ -41,7 +41,7 @@ class Lamb(Optimizer):
         for parameters, own, rate, decay, group in self._updates_(gradients, coupled=False):
             for p, g, place in zip(parameters, own, group.places):
                 state = raw(self.moments1[place]), raw(self.moments2[place])
-                norm = functools.partial(shares.length, share=self._share_(place))
+                norm = functools.partial(optimizer_shards.length, share=self._share_(place))
                 formulas.lamb(p, g, *state, step, rate, self.beta1, self.beta2, self.eps, decay if group.decays else 0.0, norm)
         self._advance_()
         return True

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine import dtypes, optim
-from torchspore.engine.tensor import raw
+from torchspore.engine.core import dtypes
+from torchspore.engine.core.tensor import raw
+from torchspore.engine.eager import optimizers
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.optim.arguments import number
@@ -33,9 +34,9 @@ class Momentum(Optimizer):
         for parameters, own, rate, _, group in self._updates_(gradients):
             moments = [raw(self.moments[i]) for i in group.places]
             if self._factor_:
-                optim.momentum(parameters, own, moments, rate, self._factor_, self.use_nesterov)
+                optimizers.momentum(parameters, own, moments, rate, self._factor_, self.use_nesterov)
             else:
-                optim.momentum(parameters, own, [], rate, 0.0, False)
+                optimizers.momentum(parameters, own, [], rate, 0.0, False)
         self._advance_()
         return True
 
@@ -71,14 +72,14 @@ class SGD(Optimizer):
         """Updates the Parameters by their gradients."""
         for parameters, own, rate, _, group in self._updates_(gradients):
             if not self._factor_:
-                optim.momentum(parameters, own, [], rate, 0.0, False)
+                optimizers.momentum(parameters, own, [], rate, 0.0, False)
                 continue
             accumulated = [raw(self.accum[i]) for i in group.places]
             if self.dampening:
                 firsts = [raw(self.stat[i]) for i in group.places]
-                own, plain = optim.dampened(own, firsts, self.dampening)
-            optim.momentum(parameters, own, accumulated, rate, self._factor_, self.nesterov)
+                own, plain = optimizers.dampened(own, firsts, self.dampening)
+            optimizers.momentum(parameters, own, accumulated, rate, self._factor_, self.nesterov)
             if self.dampening:
-                optim.clear(plain)
+                optimizers.clear(plain)
         self._advance_()
         return True

@@ -10,14 +10,15 @@ from typing import Any
 
 from torchspore.base.text import message
 from torchspore.context.store import STORE
-from torchspore.engine import dtypes, optim
-from torchspore.engine.comm import groups as comm
-from torchspore.engine.front import FRONT
-from torchspore.engine.graph.passes.precision import casts
-from torchspore.engine.memory import freed, states
-from torchspore.engine.parallel import shares
-from torchspore.engine.rows import RowsBase
-from torchspore.engine.tensor import TensorBase, raw, wrap
+from torchspore.distributed.comm import groups as comm
+from torchspore.distributed.parallel import optimizer_shards
+from torchspore.engine.core import dtypes
+from torchspore.engine.core.front_end import FRONT
+from torchspore.engine.core.tensor import TensorBase, raw, wrap
+from torchspore.engine.eager import optimizers
+from torchspore.engine.eager.row_gradients import RowsBase
+from torchspore.engine.memory import malloc, optimizer_states
+from torchspore.graph.passes.precision import casts
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.sparse_tensor import COOTensor
@@ -96,10 +97,10 @@ class Optimizer(Cell):
         self.learning_rate = kept_rate(rate, "learning_rate", self.dynamic_lr)
         self.parameters = ParameterTuple(ordered)
         self._parameters = self.parameters
-        self._shares_ = shares.of(name, ordered, self._refuses_rows_())
+        self._shares_ = optimizer_shards.of(name, ordered, self._refuses_rows_())
         self.use_parallel = bool(self._shares_)
-        shares.cut_weights(ordered, self._shares_)
-        freed.give_back()
+        optimizer_shards.cut_weights(ordered, self._shares_)
+        malloc.give_back()
         self._groups_ = [self._group_(name, g, places, own, weight_decay) for g, places, own in zip(given, placed, rates) if places]
         if groups is None:
             self._split_decay_(weight_decay)
@@ -150,7 +151,7 @@ class Optimizer(Cell):
             return self.parameters.clone(prefix, init)
         made = []
         for parameter, share in zip(self.parameters, self._shares_):
-            state = shares.cut_moment(parameter.clone(init), share)
+            state = optimizer_shards.cut_moment(parameter.clone(init), share)
             state.name = f"{prefix}.{parameter.name}"
             made.append(state)
         return ParameterTuple(made)
@@ -189,19 +190,20 @@ class Optimizer(Cell):
         found = [raw(g) if rows is None else rows for g, rows in zip(gradients, found)]
         self._check_shapes_(found)
         groups = [part for whole in groups for part in self._parted_(whole, found, loss_scale)]
-        for group in [part for whole in groups for part in states.parted(self, whole)]:
+        for group in [part for whole in groups for part in optimizer_states.parted(self, whole)]:
             whole, own = [self.parameters[i] for i in group.places], [found[i] for i in group.places]
-            cut = shares.Update(whole, own, [self._shares_[i] for i in group.places]) if self._shares_ else None
+            cut = optimizer_shards.Update(whole, own, [self._shares_[i] for i in group.places]) if self._shares_ else None
             if cut is not None:
                 own = cut.gradients
             parameters = [raw(p) for p in whole] if cut is None else cut.parameters
-            own = optim.scaled(own, loss_scale)
+            own = optimizers.scaled(own, loss_scale)
             decay = own_steps.decay_now(group.decay, self.global_step)
             if coupled and group.decays:
-                own = optim.decayed(parameters, own, decay)
+                own = optimizers.decayed(parameters, own, decay)
             if group.centralize:
-                own = [optim.centralized(g) for g in own]
-            with shares.at_hand(states.of(self, group.places) if self._shares_ else ()), states.at_hand(self, group.places):
+                own = [optimizers.centralized(g) for g in own]
+            shards = optimizer_states.of(self, group.places) if self._shares_ else ()
+            with optimizer_shards.at_hand(shards), optimizer_states.at_hand(self, group.places):
                 yield parameters, own, self._rate_now_(group.rate), decay, group
             if cut is not None:
                 cut.gather()
@@ -260,10 +262,10 @@ class Optimizer(Cell):
 
     def _prepared_(self, table: Any, indices: Any, values: Any, decay: Any, group: Group, loss_scale: float) -> Any:
         """The rows of a gradient, divided by the loss scale, decayed and centralized; each occurrence of a row decays by itself."""
-        values = optim.scaled([values.to(table.dtype)], loss_scale)[0]
+        values = optimizers.scaled([values.to(table.dtype)], loss_scale)[0]
         if group.decays:
             values = values + table.index_select(0, indices.long()) * decay
-        return optim.centralized(values) if group.centralize else values
+        return optimizers.centralized(values) if group.centralize else values
 
     _takes_rows_ = False
     """Whether `_update_rows` deals with sparse gradients; otherwise they come as whole ones."""
@@ -352,7 +354,7 @@ class Optimizer(Cell):
     def gradients_centralization(self, gradients: Any) -> Any:
         """The gradients, of groups that ask for it less their mean over all axes but the first."""
         wanted = {place for group in self._groups_ if group.centralize for place in group.places}
-        return tuple(wrap(optim.centralized(raw(g))) if i in wanted else g for i, g in enumerate(gradients))
+        return tuple(wrap(optimizers.centralized(raw(g))) if i in wanted else g for i, g in enumerate(gradients))
 
     def flatten_gradients(self, gradients: Any) -> Any:
         """The gradients as they are; they lie in no common memory here."""
@@ -433,7 +435,7 @@ class Optimizer(Cell):
         self.__dict__["_target"] = value
 
 
-FRONT.settled += (Group, shares.Share, comm.Group)
+FRONT.settled += (Group, optimizer_shards.Share, comm.Group)
 FRONT.optimizer = Optimizer
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine import rows as formulas
-from torchspore.engine.tensor import raw
+from torchspore.engine.core.tensor import raw
+from torchspore.engine.eager import row_gradients as formulas
 from torchspore.mindspore.nn.optim.arguments import check_bools, check_floats, number
 from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, opt_init_args_register
 from torchspore.mindspore.ops.limits import check_real

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine import dtypes
+from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.sparse_tensor import RowTensorInner

@@ -10,8 +10,8 @@ from typing import Any
 from torchspore.base.text import message, short
 from torchspore.context.effects import Outcome
 from torchspore.context.public import get_auto_parallel_context
-from torchspore.engine.parallel import effects as parallel
-from torchspore.engine.parallel import setting, shares, starting
+from torchspore.distributed.parallel import optimizer_shards, parameter_broadcast, settings
+from torchspore.distributed.parallel import option_effects as parallel
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
@@ -121,12 +121,12 @@ class TrainOneStepCell(Cell):
             self.weights_name = [parameter.name for parameter in self.weights]
         self.sense_flag = sens is not None
         self.parallel_mode = get_auto_parallel_context("parallel_mode")
-        self.reducer_flag = self.parallel_mode in setting.ALIKE
+        self.reducer_flag = self.parallel_mode in settings.ALIKE
         self.grad_reducer = ops.identity
         if self.reducer_flag:
-            self.mean, self.degree = setting.takes_means(), setting.device_num()
+            self.mean, self.degree = settings.takes_means(), settings.device_num()
             self.grad_reducer = DistributedGradReducer(self.weights, self.mean, self.degree)
-        self._accumulation_ = setting.accumulation()
+        self._accumulation_ = settings.accumulation()
         if self._accumulation_ > 1:
             self._begin_sums_()
 
@@ -134,7 +134,7 @@ class TrainOneStepCell(Cell):
         """Makes the stores of gradients that are added up over several steps."""
         cut = getattr(self.optimizer, "_shares_", ()) if self._scatters_() else ()
         sums = self.weights.clone("accu_grads", "zeros")
-        self.accu_grads = ParameterTuple(map(shares.cut_state, sums, cut)) if cut else sums
+        self.accu_grads = ParameterTuple(map(optimizer_shards.cut_state, sums, cut)) if cut else sums
         self._is_last_, self._steps_ = False, 0
         parallel.tell("grad_accumulation_step", Outcome.applied(f"nn.TrainOneStepCell updates at each {self._accumulation_}th step"))
 
@@ -170,9 +170,9 @@ class TrainOneStepCell(Cell):
 
     def _begin_(self) -> None:
         """Before the first step in PYNATIVE_MODE, has the Parameters of process 0 sent to all, where the context says so."""
-        setting.check_mode()
+        settings.check_mode()
         if self.reducer_flag:
-            starting.begin(self.get_parameters())
+            parameter_broadcast.begin(self.get_parameters())
 
     def _no_sens_impl(self, *inputs: Any) -> Any:
         """The step with gradients as they are, whatever `sens` is; subclasses of programs call it."""
@@ -192,7 +192,7 @@ class TrainOneStepCell(Cell):
         """A block in which gradients are summed for the own rows alone, where nobody looks at them but the optimizer."""
         if not self._scatters_():
             return nullcontext()
-        return shares.scattering(self.weights, self.optimizer._shares_, 1.0 / self.degree if self.mean else None)
+        return optimizer_shards.scattering(self.weights, self.optimizer._shares_, 1.0 / self.degree if self.mean else None)
 
     def _scatters_(self) -> bool:
         own = type(self).construct.__module__.startswith("torchspore.")

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine import dtypes
-from torchspore.engine.parallel import effects, fusion, gradients, overlap, setting
-from torchspore.engine.parallel.gradients import Plan
-from torchspore.engine.tensor import raw, wrap
+from torchspore.distributed.parallel import fusion, gradient_reduction, option_effects, overlap, settings
+from torchspore.distributed.parallel.gradient_reduction import Plan
+from torchspore.engine.core import dtypes
+from torchspore.engine.core.tensor import raw, wrap
 from torchspore.mindspore.common.parameter import ParameterTuple
 from torchspore.mindspore.common.sparse_tensor import COOTensor, RowTensorInner
 from torchspore.mindspore.common.tensor import Tensor
@@ -33,7 +33,7 @@ class DistributedGradReducer(Cell):
         group: str = HCCL_WORLD_COMM_GROUP,
     ) -> None:
         super().__init__(auto_prefix=False)
-        from torchspore.engine.comm import groups
+        from torchspore.distributed.comm import groups
 
         if isinstance(fusion_type, bool) or not isinstance(fusion_type, int):
             raise TypeError(message(f"DistributedGradReducer(fusion_type={short(fusion_type)})", "an int"))
@@ -42,7 +42,7 @@ class DistributedGradReducer(Cell):
             degree = members.size
         elif isinstance(degree, bool) or not isinstance(degree, int) or degree <= 0:
             raise ValueError(message(f"DistributedGradReducer(degree={short(degree)})", "an int above 0"))
-        self.mean = setting.takes_means() if mean is None else mean
+        self.mean = settings.takes_means() if mean is None else mean
         self.degree, self._is_alone = Tensor(1.0 / degree, dtypes.float32), degree == 1
         parameters = list(parameters) if isinstance(parameters, Iterable) else parameters
         if not isinstance(parameters, list) or not all(isinstance(one, Tensor) for one in parameters):
@@ -59,7 +59,7 @@ class DistributedGradReducer(Cell):
         self._shapes = tuple(tuple(p.shape) for p in parameters)
         self.__dict__["_reduced"] = tuple(parameters)                  # no children of this Cell
         self._ahead = overlap.Ahead(parameters, self._plan) if self._is_several else None
-        effects.told_plan(self._plan, len(parameters))
+        option_effects.told_plan(self._plan, len(parameters))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._is_several and "_has_said" not in self.__dict__:      # a step of the program's own says nothing
@@ -76,9 +76,9 @@ class DistributedGradReducer(Cell):
 
     def construct(self, grads: Any) -> Any:
         """The gradients, each over all processes."""
-        from torchspore.engine.comm import groups
+        from torchspore.distributed.comm import groups
 
-        setting.check()
+        settings.check()
         if self._is_several:
             groups.say(self._plan.group, "gradients over processes", self._made)
             return self._summed_(tuple(grads))
@@ -103,23 +103,23 @@ class DistributedGradReducer(Cell):
         if done:                                          # rows of a Parameter that processes share, which are sums already
             left = [[place for place in bucket if place not in done] for bucket in self._plan.buckets]
             plan = Plan([bucket for bucket in left if bucket], self._plan.group, self._plan.factor)
-            return tuple(wrap(t) for t in gradients.reduced(found, plan))
-        is_plain = self._ahead is None or gradients.is_traced() or any(t.requires_grad for t in found)
-        summed = gradients.reduced(found, self._plan) if is_plain else self._ahead.reduced(found)
+            return tuple(wrap(t) for t in gradient_reduction.reduced(found, plan))
+        is_plain = self._ahead is None or gradient_reduction.is_traced() or any(t.requires_grad for t in found)
+        summed = gradient_reduction.reduced(found, self._plan) if is_plain else self._ahead.reduced(found)
         return tuple(wrap(t) for t in summed)
 
     def _with_rows_(self, grads: tuple[Any, ...], sparse: list[int]) -> tuple[Any, ...]:
         """The sums where some gradients are rows: of those all processes' rows, one after the other."""
         whole = [[place for place in bucket if place not in sparse] for bucket in self._plan.buckets]
         plan = Plan([bucket for bucket in whole if bucket], self._plan.group, self._plan.factor)
-        dense = gradients.reduced([raw(grad.values if place in sparse else grad) for place, grad in enumerate(grads)], plan)
+        dense = gradient_reduction.reduced([raw(grad.values if place in sparse else grad) for place, grad in enumerate(grads)], plan)
         return tuple(
             self._rows_(grad) if place in sparse and self.allreduce_filter[place] else grad if place in sparse else wrap(dense[place])
             for place, grad in enumerate(grads)
         )
 
     def _rows_(self, grad: Any) -> Any:
-        from torchspore.engine.comm import collectives
+        from torchspore.distributed.comm import collectives
 
         rows = grad.rows() if isinstance(grad, COOTensor) else grad
         indices, values = (collectives.all_gather(raw(part), self._plan.group) for part in rows.parts())

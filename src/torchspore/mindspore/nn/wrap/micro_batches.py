@@ -5,8 +5,8 @@ from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.context.store import STORE
-from torchspore.engine import grad
-from torchspore.engine.graph.report import provenance
+from torchspore.engine.autograd import grad
+from torchspore.graph.report import provenance
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.container import CellList
 
@@ -39,9 +39,9 @@ class _MicroBatch(Cell):
             )
         if not STORE.get("auto_parallel.parallel_mode").endswith("auto_parallel"):
             return one[i * length:(i + 1) * length]
-        from torchspore.engine.shard import placing
+        from torchspore.distributed.shard import function_strategies
 
-        return placing.micro_batch(one, i, self.micro_size)
+        return function_strategies.micro_batch(one, i, self.micro_size)
 
 
 class _Parts(Cell):

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine.parallel import setting
-from torchspore.engine.parallel.gradients import is_traced, values_before
+from torchspore.distributed.parallel import settings
+from torchspore.distributed.parallel.gradient_reduction import is_traced, values_before
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
@@ -16,13 +16,13 @@ from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
 def say(step: Any) -> None:
     """Says at the first call of a training step what it is made with; in a step that is captured inside of another one, nothing."""
     step.__dict__["_has_said_"] = True
-    if setting.mode() != "data_parallel" or setting.processes() == 1 or is_traced():
+    if settings.mode() != "data_parallel" or settings.processes() == 1 or is_traced():
         return                                            # processes of `hybrid_parallel` may train different things
     reducer = step.grad_reducer
     if not isinstance(reducer, DistributedGradReducer):   # one of the program's own: with whom it exchanges is not known
         return
     group = reducer._plan.group                           # other groups may train other things, and meet in the world later
-    from torchspore.engine.comm import groups
+    from torchspore.distributed.comm import groups
 
     name = type(step.optimizer).__name__
     groups.say(group, f"an update by {name}", "at every step" if step._accumulation_ == 1 else f"at one step of {step._accumulation_}")
@@ -32,9 +32,9 @@ def say(step: Any) -> None:
 
 def say_update(group: Any, optimizer: Any) -> None:
     """Says what an optimizer makes of gradients that a group sums, by a step of MindSpore's or of the program's own."""
-    if setting.mode() != "data_parallel" or setting.processes() == 1:
+    if settings.mode() != "data_parallel" or settings.processes() == 1:
         return
-    from torchspore.engine.comm import groups
+    from torchspore.distributed.comm import groups
 
     name = type(optimizer).__name__
     for subject, value in (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
-from torchspore.engine import dtypes
+from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
@@ -112,9 +112,9 @@ class _LayerNorm(Cell):
     def construct(self, x: Any) -> Any:
         """`x` with mean 0 and variance 1 along the last axis, times gamma plus beta."""
         if self.strategy is not None:
-            from torchspore.engine.shard import placing
+            from torchspore.distributed.shard import function_strategies
 
-            x = placing.placed("an input of _LayerNorm", x, self.strategy)
+            x = function_strategies.placed("an input of _LayerNorm", x, self.strategy)
         apart = x - ops.mean(x, -1, keep_dims=True)
         scale = ops.rsqrt(ops.mean(ops.square(apart), -1, keep_dims=True) + self.eps)
         return apart * scale * self.gamma + self.beta
@@ -166,9 +166,9 @@ class _Linear(Cell):
         if self.activation is not None:
             out = self.activation(out)
             if self.strategy_activation is not None:
-                from torchspore.engine.shard import placing
+                from torchspore.distributed.shard import function_strategies
 
-                out = placing.placed("the activation of _Linear", out, self.strategy_activation)
+                out = function_strategies.placed("the activation of _Linear", out, self.strategy_activation)
         return ops.cast(ops.reshape(out, shape), before)
 
     def shard(  # type: ignore[override]

@@ -7,12 +7,12 @@ from typing import Any
 
 from torchspore.base.text import message, one_of, short
 from torchspore.context.store import STORE
-from torchspore.engine import tree
-from torchspore.engine.comm import groups
-from torchspore.engine.parallel import starting
-from torchspore.engine.parallel.buffers import Buffers, reaching
-from torchspore.engine.parallel.gradients import is_traced
-from torchspore.engine.tensor import TensorBase
+from torchspore.distributed.comm import groups
+from torchspore.distributed.parallel import parameter_broadcast
+from torchspore.distributed.parallel.gradient_buffers import Buffers, reaching
+from torchspore.distributed.parallel.gradient_reduction import is_traced
+from torchspore.engine.core import tree
+from torchspore.engine.core.tensor import TensorBase
 from torchspore.mindspore.communication.management import GlobalComm, get_group_size
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops.explain import place
@@ -57,7 +57,7 @@ class DistributedDataParallel(Cell):
         self.skipped_params = [parameter for parameter in everything if not parameter.requires_grad]
         group = groups.find(self.process_group)
         if init_sync and group.size > 1:
-            starting.send(everything, group)
+            parameter_broadcast.send(everything, group)
         finds = find_unused_parameters or static_graph
         size = None if size is None else size << 20
         self._buffers = Buffers(self.bucketed_params, group, size, average_in_collective, finds, static_graph)

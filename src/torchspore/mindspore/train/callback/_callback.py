@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.engine import eager, tree
+from torchspore.engine.core import tree
+from torchspore.engine.eager import pynative
 from torchspore.mindspore.common._callback import Callback, RunContext
 from torchspore.mindspore.common.tensor import Tensor
 
@@ -25,7 +26,7 @@ class _StepSync(Callback):
 
     def step_end(self, run_context: RunContext) -> None:
         """Waits."""
-        eager.wait()
+        pynative.wait()
 
 
 class InternalCallbackParam(dict):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine.parallel import setting, shares
+from torchspore.distributed.parallel import optimizer_shards, settings
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import encryption
 from torchspore.mindspore.train.callback._callback import Callback, RunContext, state_of
@@ -142,7 +142,7 @@ class ModelCheckpoint(Callback):
         self._settle_names_(self._state_)
         if self._config.save_checkpoint_seconds and not self._config.save_checkpoint_steps:
             network = self._config.saved_network or self._state_.train_network
-            if any(shares.MARK in parameter.__dict__ for parameter in network.get_parameters()):
+            if any(optimizer_shards.MARK in parameter.__dict__ for parameter in network.get_parameters()):
                 raise ValueError(message(
                     f"CheckpointConfig(save_checkpoint_seconds={self._config.save_checkpoint_seconds}) with enable_parallel_optimizer",
                     "save_checkpoint_steps: all processes must save at the same step, because each has a part of the state",
@@ -228,12 +228,13 @@ class ModelCheckpoint(Callback):
 
     def _kept_here_(self, network: Cell) -> frozenset[str] | None:
         """The names that this process saves of what several hold alike, and of `append_info`; None where it saves all."""
-        if not self._config.remove_redundancy or setting.processes() == 1:
+        if not self._config.remove_redundancy or settings.processes() == 1:
             return None
-        from torchspore.engine.shard import devices, redundancy
+        from torchspore.distributed.shard import redundancy
+        from torchspore.engine.core import device_count
 
         keepers = redundancy.keepers(network.get_parameters())
-        return frozenset(name for name, rank in keepers.items() if rank == devices.rank()) | frozenset(self._append_)
+        return frozenset(name for name, rank in keepers.items() if rank == device_count.rank()) | frozenset(self._append_)
 
     def _no_longer_kept_(self, path: Path) -> list[Path]:
         """What is to be removed when the new file is whole."""

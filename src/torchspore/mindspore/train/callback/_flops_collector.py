@@ -5,7 +5,7 @@ import time
 
 from torchspore.base.text import message, short
 from torchspore.context.store import STORE
-from torchspore.engine.flops import Counter
+from torchspore.engine.eager.flops import Counter
 from torchspore.mindspore import log
 from torchspore.mindspore.train.callback._callback import Callback, RunContext
 from torchspore.mindspore.train.checks import check_bool

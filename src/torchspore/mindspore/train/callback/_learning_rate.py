@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, one_of, short
-from torchspore.engine.parallel import deciding
+from torchspore.distributed.parallel import joint_decisions
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
@@ -129,7 +129,7 @@ class EarlyStopping(_Monitor):
         else:
             self.wait += 1
         ends = self.wait >= self.patience
-        deciding.alike("EarlyStopping", f"{'ends' if ends else 'goes on with'} the training after epoch {state.cur_epoch_num}")
+        joint_decisions.alike("EarlyStopping", f"{'ends' if ends else 'goes on with'} the training after epoch {state.cur_epoch_num}")
         if not ends:
             return
         self.stopped_epoch = state.cur_epoch_num
@@ -204,4 +204,4 @@ class ReduceLROnPlateau(_Monitor):
 
     def _decided_(self, state: Any, rate: float | None) -> None:
         what = "leaves the learning rate" if rate is None else f"sets the learning rate to {rate:g}"
-        deciding.alike("ReduceLROnPlateau", f"{what} after epoch {state.cur_epoch_num}")
+        joint_decisions.alike("ReduceLROnPlateau", f"{what} after epoch {state.cur_epoch_num}")

@@ -8,10 +8,10 @@ import numpy as np
 
 from torchspore.base.text import message, one_of, short
 from torchspore.context import effects
-from torchspore.engine import summaries
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.train.callback._callback import Callback, state_of
 from torchspore.mindspore.train.summary import SummaryRecord
+from torchspore.observe import summaries
 
 COLLECTED = (
     "collect_metric", "collect_graph", "collect_train_lineage", "collect_eval_lineage", "collect_input_data", "collect_dataset_graph",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.engine import tree
+from torchspore.engine.core import tree
 from torchspore.mindspore.train.metrics.metric import Metric, rearrange_inputs
 
 

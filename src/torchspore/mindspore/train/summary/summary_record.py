@@ -17,11 +17,11 @@ import numpy as np
 
 from torchspore.base.text import message, one_of, short
 from torchspore.context import effects
-from torchspore.engine import summaries
 from torchspore.mindspore import log
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train.summary.event_file import EventFile
+from torchspore.observe import summaries
 from torchspore.view.curves import Curves
 
 PLUGINS = ("scalar", "image", "tensor", "histogram")

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine.generators import drawing
-from torchspore.engine.half_precision import in_float32
-from torchspore.engine.precision import as_stored
+from torchspore.engine.core.generators import drawing
+from torchspore.engine.core.precision import as_stored
+from torchspore.engine.eager.half_precision import in_float32
 from torchspore.mindspore.mint.shared import T, sizes, written
 from torchspore.mindspore.ops.declare import bridged, part_of
 from torchspore.mindspore.ops.indices import as_index

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torchspore.engine import dtypes
+from torchspore.engine.core import dtypes
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.mint.nn import functional as F

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, one_of, short
-from torchspore.engine.dtypes import float32
+from torchspore.engine.core.dtypes import float32
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell

@@ -1,0 +1,1 @@
+"""Several devices: communication, data parallel training, and graphs that are split over devices."""

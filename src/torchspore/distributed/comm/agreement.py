@@ -1,0 +1,117 @@
+"""Whether all processes run one program in one context, looked at when they meet: what differs is said in every one of them."""
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from torchspore.base.text import LONGEST_VALUE, short, shown_whole, with_hint
+from torchspore.context.options import OPTIONS
+from torchspore.context.store import STORE
+from torchspore.distributed.comm import peer_liveness
+from torchspore.distributed.comm.environment import Place
+from torchspore.errors import CommunicationError
+
+_CONTEXT = ("mode", "device_target", "deterministic", "enable_auto_mixed_precision", "enable_reduce_precision")
+"""Options of set_context that change what is computed and exchanged, beside those of set_auto_parallel_context."""
+_OWN = ("global_rank", "file", "path", "strategy_ckpt")
+"""Words in the names of options that each process may have for itself."""
+PARALLEL = tuple(
+    key for key, option in OPTIONS.items()
+    if option.api == "auto_parallel" and key.count(".") == 1 and not any(word in option.name for word in _OWN)
+)
+"""The options of set_auto_parallel_context that all processes must have alike."""
+
+
+def facts() -> dict[str, str]:
+    """What must be the same in all processes, by the name that a person knows it by."""
+    own = str(getattr(sys.modules["torchspore"], "__version__", ""))
+    found = {"torchspore": own, "torch": torch.__version__, "the program": _program()}
+    for key, option in OPTIONS.items():
+        if key in PARALLEL:
+            found[f"set_auto_parallel_context({option.name})"] = told(STORE.get(key))
+        elif option.api == "context" and option.name in _CONTEXT:
+            found[f"set_context({option.name})"] = told(STORE.get(key))
+    return found
+
+
+def told(value: object) -> str:
+    """A value in few words that are others for another value."""
+    whole = shown_whole(value)
+    return short(value) if len(whole) <= LONGEST_VALUE else f"{short(value)} ({zlib.crc32(whole.encode()):08x})"
+
+
+def _program() -> str:
+    """The program's file and a digest of its text; nothing for what has no file."""
+    path = getattr(sys.modules.get("__main__"), "__file__", None)
+    if not path or not Path(path).is_file():
+        return "(no file)"
+    return f"{Path(path).name} {hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]}"
+
+
+def agree(store: Any, place: Place, seconds: float) -> None:
+    """Meets the others and compares. Raises CommunicationError, in every process, where one differs or does not come within `seconds`."""
+    store.set(f"facts/{place.rank}", json.dumps(facts()))
+    try:
+        if place.rank == 0:
+            store.set("verdict", _verdict(store, place, seconds))
+        else:
+            _waited_for(store, "verdict", time.monotonic() + seconds + 5)
+        said = store.get("verdict").decode()
+    except (RuntimeError, OSError):
+        raise CommunicationError(with_hint(
+            f"init(): rank {place.rank} has met nobody within {seconds:g} s, or rank 0 is gone.", "look at the output of rank 0",
+        )) from None
+    if said:
+        raise CommunicationError(f"init() in rank {place.rank} of {place.size}: {said}")
+
+
+def _verdict(store: Any, place: Place, seconds: float) -> str:
+    """What is wrong, for all to say; an empty text where nothing is."""
+    size = place.size
+    until = time.monotonic() + seconds
+    missing = [rank for rank in range(size) if not _comes(store, rank, until)]
+    if missing:
+        named = ", ".join(map(str, missing[:8])) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
+        hint = "look at its output; MS_TOPO_TIMEOUT sets another limit"
+        if not peer_liveness.listens(place.host, place.port):
+            hint = f"nobody can come to {place.host}:{place.port}: the address must be one of the machine that rank 0 runs on"
+        return with_hint(f"rank {named} did not come within {seconds:g} s.", hint)
+    all_facts = [json.loads(text) for text in store.multi_get([f"facts/{rank}" for rank in range(size)])]
+    lines = []
+    for name in dict.fromkeys(name for found in all_facts for name in found):
+        values: dict[str, list[int]] = {}
+        for rank, found in enumerate(all_facts):
+            values.setdefault(found.get(name, "its default"), []).append(rank)
+        if len(values) > 1:
+            lines.append(f"{name}: " + "; ".join(f"{value} in {_ranks(ranks)}" for value, ranks in values.items()))
+    return with_hint("the processes differ.\n" + "\n".join(lines), "start one program with one context in all of them") if lines else ""
+
+
+def _ranks(ranks: list[int]) -> str:
+    shown = ", ".join(map(str, ranks[:4])) + (f" and {len(ranks) - 4} more" if len(ranks) > 4 else "")
+    return f"rank {shown}"
+
+
+def _comes(store: Any, rank: int, until: float) -> bool:
+    try:
+        _waited_for(store, f"facts/{rank}", until)
+    except (RuntimeError, OSError):
+        return False
+    return True
+
+
+def _waited_for(store: Any, key: str, until: float) -> None:
+    """Waits for a word in the store, and asks again and again: torch writes about a wait of its own that takes too long. Raises OSError."""
+    pause = 0.0005
+    while not store.check([key]):
+        if time.monotonic() > until:
+            raise TimeoutError(key)
+        time.sleep(pause)
+        pause = min(1.5 * pause, 0.02)

@@ -1,0 +1,80 @@
+"""Exchanges that are begun now and waited for later, on real tensors: the tensor that is given is filled when `wait` is over.
+
+Inside of a gradient or a capture they are over at once, as the others are.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from torchspore.distributed.comm import collectives, groups, operators
+from torchspore.distributed.comm.collectives import KINDS, Work
+from torchspore.distributed.comm.groups import Group
+from torchspore.distributed.comm.operators import UNKNOWN_TO_GLOO
+from torchspore.engine.core import tensor as engine
+
+Begun = tuple[torch.Tensor, Work]
+
+
+def _is_plain(x: torch.Tensor, group: Group, kind: str = "sum") -> bool:
+    """Whether torch's operator alone is the exchange, so that nothing is to be done after it."""
+    return (
+        group.size > 1 and not engine.active and x.dtype not in UNKNOWN_TO_GLOO
+        and (kind != "avg" or x.is_floating_point())
+    )
+
+
+def _begun(make: Callable[[], torch.Tensor], group: Group) -> Begun:
+    groups.processes(group)
+    out = make()
+    return out, Work(lambda: operators.waited(out))
+
+
+def all_reduce(x: torch.Tensor, kind: str, group: Group) -> Begun:
+    """What `collectives.all_reduce` gives."""
+    if not _is_plain(x, group, kind) or kind not in KINDS:
+        return collectives.all_reduce(x, kind, group), Work(None)
+    return _begun(lambda: operators.all_reduce(x.contiguous(), KINDS[kind], group.key), group)
+
+
+def all_gather(x: torch.Tensor, group: Group) -> Begun:
+    """What `collectives.all_gather` gives."""
+    if not _is_plain(x, group):
+        return collectives.all_gather(x, group), Work(None)
+    return _begun(lambda: operators.all_gather(x.contiguous(), group.size, group.key), group)
+
+
+def reduce_scatter(x: torch.Tensor, kind: str, group: Group) -> Begun:
+    """What `collectives.reduce_scatter` gives."""
+    if not _is_plain(x, group, kind) or kind not in KINDS or not x.ndim or x.shape[0] % group.size:
+        return collectives.reduce_scatter(x, kind, group), Work(None)
+    return _begun(lambda: operators.reduce_scatter(x.contiguous(), KINDS[kind], group.size, group.key), group)
+
+
+def all_to_all(x: torch.Tensor, received: Sequence[int], sent: Sequence[int], group: Group) -> Begun:
+    """What `collectives.all_to_all_uneven` gives."""
+    if not _is_plain(x, group) or len(sent) != group.size or len(received) != group.size or sum(sent) != x.shape[0]:
+        return collectives.all_to_all_uneven(x, group, received, sent), Work(None)
+    return _begun(lambda: operators.all_to_all(x.contiguous(), list(received), list(sent), group.key), group)
+
+
+def broadcast(x: torch.Tensor, place: int, group: Group) -> Begun:
+    """What `collectives.broadcast` gives."""
+    if not _is_plain(x, group):
+        return collectives.broadcast(x, place, group), Work(None)
+    return _begun(lambda: operators.broadcast(x.contiguous(), place, group.key), group)
+
+
+def send(x: torch.Tensor, place: int, group: Group, tag: int) -> Work:
+    """Begins to send `x` to the process at that place of the group."""
+    kept = x.detach().contiguous().clone()                     # the program may write into its own before it is gone
+    groups.processes(group)
+    return Work(operators.start_pair(torch.distributed.isend, kept, place, tag, group.key))
+
+
+def receive(like: torch.Tensor, place: int, group: Group, tag: int) -> Begun:
+    """Begins to receive what has the shape and dtype of `like` from the process at that place of the group."""
+    out = torch.empty_like(like.detach(), memory_format=torch.contiguous_format)
+    groups.processes(group)
+    return out, Work(operators.start_pair(torch.distributed.irecv, out, place, tag, group.key))

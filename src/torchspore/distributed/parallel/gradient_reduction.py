@@ -1,0 +1,103 @@
+"""Gradients over all processes: flat messages of several, in float32, as sums or means."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchspore.distributed.comm.groups import Group
+from torchspore.distributed.parallel.fusion import Buckets
+from torchspore.engine.core.tensor import TensorBase, frame
+from torchspore.engine.core.torch_private import no_transforms, without_modes
+
+Gradients = Sequence[torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the gradients of some Parameters become those of all processes: which travel together, among whom, times which factor."""
+
+    buckets: Buckets
+    group: Group
+    factor: float | None
+    """What the sums are multiplied by; None where they stay sums."""
+
+
+def reduced(gradients: Gradients, plan: Plan) -> list[torch.Tensor]:
+    """The gradients that the plan names over all processes, each in its own dtype; the others as they are."""
+    found = list(gradients)
+    if not is_traced() and not any(g.requires_grad for g in gradients):   # they can be on their way while Python goes on
+        started = [(places, start([gradients[place] for place in places], plan)) for places in plan.buckets]
+        for places, message in started:
+            for place, gradient in zip(places, message.parts()):
+                found[place] = gradient
+        return found
+    from torchspore.distributed.comm import collectives
+
+    for places in plan.buckets:
+        own = [gradients[place] for place in places]
+        summed = collectives.all_reduce(flat(own), "sum", plan.group)
+        for place, gradient in zip(places, cut(summed if plan.factor is None else summed * plan.factor, own)):
+            found[place] = gradient
+    return found
+
+
+def is_traced() -> bool:
+    """Whether a graph is captured in this thread."""
+    around = frame()
+    while around is not None:
+        if around.traces:
+            return True
+        around = around.outer
+    return False
+
+
+def values_before(tensor: TensorBase) -> np.ndarray:
+    """The values of a Tensor; while a graph is captured those that it begins with."""
+    with without_modes(), no_transforms(), torch.no_grad():
+        t = tensor._t.detach().cpu()
+        return (t.float() if t.is_floating_point() else t).numpy()
+
+
+def flat(gradients: Gradients) -> torch.Tensor:
+    """The gradients in one row, in float32."""
+    rows = [g.reshape(-1).float() for g in gradients]
+    return rows[0] if len(rows) == 1 else torch.cat(rows)
+
+
+def cut(row: torch.Tensor, like: Gradients) -> list[torch.Tensor]:
+    """The parts of a row, in the shapes and dtypes of `like`."""
+    parts = row.split([g.numel() for g in like]) if len(like) > 1 else [row]
+    return [part.view(g.shape).to(g.dtype) for part, g in zip(parts, like)]
+
+
+class Message:
+    """Gradients that are on their way."""
+
+    def __init__(self, own: Gradients, plan: Plan) -> None:
+        from torchspore.distributed.comm import collectives
+
+        self._like = [torch.empty_like(g, device="meta") for g in own]
+        row = flat(own)
+        self._row = row.clone() if len(own) == 1 and row.data_ptr() == own[0].data_ptr() else row
+        self._factor = plan.factor
+        self._work: Any = collectives.start_all_reduce(self._row, "sum", plan.group)
+
+    def parts(self) -> list[torch.Tensor]:
+        """Waits for the others; gives the gradients over all processes."""
+        self.wait()
+        if self._factor is not None:
+            self._row.mul_(self._factor)
+        return cut(self._row, self._like)
+
+    def wait(self) -> None:
+        """Waits for the others."""
+        self._work.wait()
+
+
+def start(own: Gradients, plan: Plan) -> Message:
+    """Sends gradients off."""
+    return Message(own, plan)

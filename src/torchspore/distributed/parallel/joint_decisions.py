@@ -1,0 +1,29 @@
+"""What each process decides for itself and all must decide alike: to end the training, to lower the learning rate."""
+from __future__ import annotations
+
+from torchspore.base.text import message
+from torchspore.distributed.parallel import settings
+from torchspore.errors import CommunicationError
+
+_LONGEST = 160
+_HINT = "evaluate the same data in all processes, or follow a number that they have alike, its mean over them (ops.AllReduce)"
+
+
+def alike(call: str, decision: str) -> None:
+    """Raises CommunicationError, in all processes that train together, where one has decided otherwise, said in other words.
+
+    Weights would drift apart unseen, or the others would wait for who has left.
+    """
+    if settings.mode() == "stand_alone" or settings.processes() == 1:
+        return
+    import torch
+
+    from torchspore.distributed.comm import collectives, groups
+
+    collectives.meet(f"{call}, which decides for all", groups.world())
+    own = decision.encode()[:_LONGEST].ljust(_LONGEST)
+    rows = collectives.all_gather(torch.frombuffer(bytearray(own), dtype=torch.uint8), groups.world()).view(-1, _LONGEST)
+    told = [bytes(row.tolist()).decode(errors="replace").strip() for row in rows.cpu()]
+    if len(set(told)) > 1:
+        each = ", ".join(f"rank {told.index(one)} {one}" for one in dict.fromkeys(told))
+        raise CommunicationError(message(f"{call}: {each}", "one decision in all processes that train together", hint=_HINT))

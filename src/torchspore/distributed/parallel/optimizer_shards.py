@@ -1,0 +1,325 @@
+"""`enable_parallel_optimizer`: the state of optimizers, gradients and weights cut among the processes that hold the same Parameters.
+
+A Parameter whose first axis divides is updated by rows: each process has the state of its own rows alone (`level1`), sums the gradients of
+its own rows alone (`level2`), and after the step gets the other rows from the others, or keeps its own alone (`level3`, `sliced`). The
+numbers are those of an optimizer that is not cut.
+"""
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from torchspore.base.text import message
+from torchspore.context.store import STORE
+from torchspore.distributed.comm.groups import Group
+from torchspore.distributed.parallel import fusion, option_effects, settings
+from torchspore.distributed.parallel.gradient_reduction import is_traced
+from torchspore.distributed.parallel.sharded_weights import Sliced
+from torchspore.engine.autograd import grad
+from torchspore.engine.core import change_counters
+from torchspore.engine.core.sharded_layout import Cut
+from torchspore.engine.core.sharded_value import Parted, own_part
+from torchspore.engine.core.tensor import frame, raw, wrap
+
+OPTION = "auto_parallel.enable_parallel_optimizer"
+_CONFIG = "auto_parallel.parallel_optimizer_config."
+MARK = "_share"
+"""The attribute of a Parameter of state that holds some rows of a whole."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """The rows of a Parameter that belong to this process."""
+
+    group: Group
+    """The processes that have all rows together."""
+    others: Group
+    """Those that have the same rows, where there are several such groups."""
+    start: int
+    rows: int
+    whole: tuple[int, ...]
+    """The shape of all rows."""
+    scatters: bool
+    """Whether gradients are summed for the own rows alone."""
+    slices: bool = False
+    """Whether the weight itself is kept by rows."""
+
+    def of(self, t: torch.Tensor) -> torch.Tensor:
+        """This process's rows of a whole value, in its memory."""
+        return t.narrow(0, self.start, self.rows)
+
+    def is_cut(self, t: torch.Tensor) -> bool:
+        """Whether these are the own rows already."""
+        return tuple(t.shape) != self.whole
+
+
+NONE: tuple[Share | None, ...] = ()
+
+
+def wanted(optimizer: str) -> bool:
+    """Whether the context asks for shares. Raises RuntimeError in a mode in which MindSpore does not have them either."""
+    if not STORE.get(OPTION):
+        return False
+    mode = settings.mode()
+    if mode in ("stand_alone", "hybrid_parallel"):
+        raise RuntimeError(message(
+            f"{optimizer} with enable_parallel_optimizer=True in parallel_mode={mode!r}",
+            "parallel_mode 'data_parallel', 'semi_auto_parallel' or 'auto_parallel'",
+        ))
+    return mode == "data_parallel"
+
+
+def of(optimizer: str, parameters: Sequence[Any], refusal: str = "") -> tuple[Share | None, ...]:
+    """A share for each Parameter that is cut; empty where none is. `refusal` says why an optimizer can't work on rows."""
+    if not wanted(optimizer):
+        return NONE
+    from torchspore.distributed.comm import groups
+
+    wishes = _wishes()
+    if settings.processes() == 1:
+        option_effects.told_shares(optimizer, parameters, NONE, "there is one process")
+        return NONE
+    if refusal:
+        option_effects.told_shares(optimizer, parameters, NONE, refusal)
+        return NONE
+    settings.check()
+    size = _size(groups.size(), wishes.largest_group)
+    place, block = groups.rank() % size, groups.rank() // size
+    group = groups.of_ranks(tuple(range(block * size, (block + 1) * size)))
+    others = groups.of_ranks(tuple(range(place, groups.size(), size)))
+    found = tuple(_share(parameter, group, others, place, wishes) for parameter in parameters)
+    option_effects.told_shares(optimizer, parameters, found, "")
+    return found if any(found) else NONE
+
+
+@dataclass(frozen=True)
+class _Wishes:
+    """What `parallel_optimizer_config` says."""
+
+    smallest: int
+    """Bytes from which on a Parameter is cut."""
+    level: str
+    largest_group: int
+    cuts_sums: bool
+
+
+def _wishes() -> _Wishes:
+    threshold = 1024 * int(STORE.get(_CONFIG + "parallel_optimizer_threshold"))
+    size = int(STORE.get("auto_parallel.optimizer_weight_shard_size"))
+    return _Wishes(threshold, STORE.get(_CONFIG + "optimizer_level"), size, STORE.get(_CONFIG + "gradient_accumulation_shard"))
+
+
+def _size(processes: int, limit: int) -> int:
+    """How many processes share a Parameter: all, or as many as `optimizer_weight_shard_size` allows."""
+    if limit < 1 or limit >= processes:
+        return processes
+    return max(size for size in range(1, limit + 1) if processes % size == 0)
+
+
+def _share(parameter: Any, group: Group, others: Group, place: int, wishes: _Wishes) -> Share | None:
+    t = parameter._t
+    if t.nbytes < wishes.smallest or t.ndim == 0 or t.shape[0] % group.size or group.size == 1:
+        return None
+    if not parameter.parallel_optimizer or parameter.layerwise_parallel:
+        return None
+    rows = t.shape[0] // group.size
+    return Share(
+        group, others, place * rows, rows, tuple(t.shape), wishes.cuts_sums or wishes.level != "level1", wishes.level == "level3",
+    )
+
+
+def cut_weights(parameters: Sequence[Any], shares: Sequence[Share | None]) -> None:
+    """Lets each process keep its own rows alone of weights that are to be kept so."""
+    for parameter, share in zip(parameters, shares):
+        if share is not None and share.slices and not isinstance(parameter._t, Sliced):
+            parameter._t = Sliced(wrap(share.of(parameter._t).clone()), share)
+            change_counters.rebinds += 1
+
+
+def cut_state(state: Any, share: Share | None) -> Any:
+    """A Parameter of state, with the own rows alone."""
+    if share is not None:
+        state._t = share.of(state._t).clone()
+        state.__dict__[MARK] = share
+    return state
+
+
+def cut_moment(state: Any, share: Share | None) -> Any:
+    """A Parameter of an optimizer's state, with the own rows alone; its sum, say, is refused outside of the optimizer (`at_hand`)."""
+    if share is not None:
+        cut = Cut((share.group.size,), (0, *(-1,) * (len(share.whole) - 1)), share.whole)
+        state._t = Parted(cut_state(state, share)._t, cut)
+    return state
+
+
+@contextmanager
+def at_hand(states: Sequence[Any]) -> Iterator[None]:
+    """A block in which an optimizer computes with the own rows of its state."""
+    held = [(state, state._t) for state in states if isinstance(state._t, Parted)]
+    for state, t in held:
+        state._t = t.own
+    try:
+        yield
+    finally:
+        for state, t in held:
+            state._t = t
+
+
+# ---- an update by rows
+
+
+class Update:
+    """One step of an optimizer for some Parameters: what it works on, and the way back to whole ones."""
+
+    def __init__(self, parameters: Sequence[Any], gradients: Sequence[torch.Tensor], shares: Sequence[Share | None]) -> None:
+        self._cut: list[tuple[torch.Tensor, Share]] = []
+        self.parameters = [self._rows(parameter, share) for parameter, share in zip(parameters, shares)]
+        self.gradients = [
+            g if share is None else own(g, share) for g, share in zip(gradients, shares)
+        ]
+
+    def _rows(self, parameter: Any, share: Share | None) -> torch.Tensor:
+        if isinstance(parameter._t, Sliced):
+            return raw(parameter._t.own)
+        t = raw(parameter)
+        if share is None:
+            return t
+        self._cut.append((t, share))
+        return share.of(t)
+
+    def gather(self) -> None:
+        """Gives every process the rows of all others."""
+        kinds: dict[Any, list[tuple[torch.Tensor, Share]]] = {}
+        in_place = not is_traced()
+        for whole, share in self._cut:
+            if in_place and whole.nbytes >= _WORTH and whole.is_contiguous():
+                _gather_in_place(whole, share)
+            else:
+                kinds.setdefault(whole.dtype, []).append((whole, share))
+        for pairs in kinds.values():
+            for places in fusion.by_size([whole.nbytes for whole, _ in pairs], _limit()):
+                _gather([pairs[place] for place in places])
+
+
+_LARGEST = 4 * fusion.MEGABYTE
+_WORTH = fusion.MEGABYTE // 4
+"""Bytes from which on a Parameter goes alone, straight to its place."""
+
+
+def _gather_in_place(whole: torch.Tensor, share: Share) -> None:
+    from torchspore.distributed.comm import groups
+
+    torch.distributed.all_gather_into_tensor(whole, share.of(whole), groups.processes(share.group))
+
+
+def _limit() -> int:
+    """Bytes of a message of new rows: what the context says, but no more than is worth its memory."""
+    return min(fusion.rule("allgather").limit, _LARGEST)
+
+
+def _gather(pairs: list[tuple[torch.Tensor, Share]]) -> None:
+    from torchspore.distributed.comm import collectives
+
+    own = [share.of(whole).reshape(-1) for whole, share in pairs]
+    row = own[0] if len(own) == 1 else torch.cat(own)
+    group = pairs[0][1].group
+    columns = collectives.all_gather(row, group).view(group.size, -1).split([t.numel() for t in own], 1)
+    for (whole, _), column in zip(pairs, columns):
+        whole.copy_(column.reshape(whole.shape))
+
+
+def length(t: torch.Tensor, share: Share | None) -> torch.Tensor:
+    """The length of a value of which this process has the own rows, over all rows."""
+    if share is None:
+        return t.norm()
+    from torchspore.distributed.comm import collectives
+
+    return collectives.all_reduce((t * t).sum(), "sum", share.group).sqrt()
+
+
+def whole(t: torch.Tensor, share: Share) -> torch.Tensor:
+    """All rows of a value of which each process has its own; every process of the group must ask for it."""
+    from torchspore.distributed.comm import collectives
+
+    return collectives.all_gather(own_part(t).detach(), share.group)
+
+
+def own(t: torch.Tensor, share: Share) -> torch.Tensor:
+    """The own rows of a whole value; those themselves stay as they are."""
+    return t if share.is_cut(t) else share.of(t)
+
+
+# ---- gradients by rows
+
+
+class _Scattered(torch.autograd.Function):
+    """A weight as the function of its own rows: the gradient that comes back is summed over the processes, for these rows alone."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: torch.Tensor, weight: torch.Tensor, share: Share, factor: float | None) -> torch.Tensor:
+        ctx.share, ctx.factor = share, factor
+        return weight.view_as(weight)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
+        from torchspore.distributed.comm import collectives
+
+        share: Share = ctx.share
+        own = collectives.reduce_scatter(gradients[0].float(), "sum", share.group)
+        if share.others.size > 1:
+            own = collectives.all_reduce(own, "sum", share.others)
+        if ctx.factor is not None:
+            own = own * ctx.factor
+        return own.to(gradients[0].dtype), None, None, None
+
+
+_scattering: list[tuple[dict[int, Share], float | None]] = []
+"""For the step that runs: by the ids of weights their shares, and what sums are multiplied by."""
+
+
+@contextmanager
+def scattering(weights: Sequence[Any], shares: Sequence[Share | None], factor: float | None) -> Iterator[None]:
+    """A block in which gradients of these weights are those of the own rows, summed over the processes."""
+    found = {id(weight): share for weight, share in zip(weights, shares) if share is not None and share.scatters}
+    if not found:
+        yield
+        return
+    grad.cutter = sys.modules[__name__]
+    _scattering.append((found, factor))
+    try:
+        yield
+    finally:
+        _scattering.pop()
+
+
+def leaf_of(weight: Any) -> torch.Tensor | None:
+    """The own rows of a weight whose gradients are scattered, as what a gradient is taken of; None for others."""
+    share = _scattering[-1][0].get(id(weight)) if _scattering else None
+    if share is None:
+        return None
+    own = raw(weight._t.own) if isinstance(weight._t, Sliced) else share.of(raw(weight))
+    return None if own.requires_grad else own.detach().requires_grad_()
+
+
+def may_branch() -> bool:
+    """Whether a graph is captured that may have branches and loops of its own."""
+    around = frame()
+    while around is not None:
+        watch = getattr(around, "watch", None)
+        if watch is not None:
+            return watch.converter is not None
+        around = around.outer
+    return False
+
+
+def stand_in(weight: Any, rows: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+    """What is computed with in the place of such a weight, whose value is `t`: a function of its leaf."""
+    shares, factor = _scattering[-1]
+    with torch.enable_grad():
+        found: torch.Tensor = _Scattered.apply(rows, t.detach(), shares[id(weight)], factor)
+    return found

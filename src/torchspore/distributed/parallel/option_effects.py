@@ -1,0 +1,86 @@
+"""What `explain` says of the options of data parallel training."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.distributed.parallel import fusion, settings
+from torchspore.distributed.parallel.gradient_reduction import Plan
+
+NOTES = "processes"
+_IN = "auto_parallel."
+_CONFIG = "parallel_optimizer_config."
+_ALONE = Outcome.no_effect("there is one process; torchspore workers -n 2 starts two")
+_SHARES = (
+    "enable_parallel_optimizer", "optimizer_weight_shard_size", _CONFIG + "optimizer_level", _CONFIG + "parallel_optimizer_threshold",
+    _CONFIG + "gradient_accumulation_shard",
+)
+
+
+def tell(name: str, outcome: Outcome) -> None:
+    """Reports what came of an option of `set_auto_parallel_context` that the program has set."""
+    if settings.is_set(name) or ("." in name and settings.is_set(name.partition(".")[0])):
+        effects.report(_IN + name, outcome)
+
+
+def told_plan(plan: Plan, count: int) -> None:
+    """Reports how the gradients of a net travel."""
+    several = plan.group.size > 1
+    told_mode()
+    how = f"{count} gradients in {len(plan.buckets)} messages ({fusion.rule()}) over {plan.group.size} processes"
+    for name in ("all_reduce_fusion_config", "comm_fusion.openstate", "comm_fusion.allreduce"):
+        tell(name, Outcome.applied(how) if several else _ALONE)
+    for name, kind in (("comm_fusion.allgather", "gathered"), ("comm_fusion.reducescatter", "scattered")):
+        if not effects.has_outcome(_IN + name):
+            tell(name, Outcome.no_effect(f"nothing is {kind} without enable_parallel_optimizer") if several else _ALONE)
+    mean = f"sums are divided by {1 / plan.factor:g}" if plan.factor else "gradients stay sums"
+    tell("gradients_mean", Outcome.applied(mean) if several else _ALONE)
+    tell("gradient_fp32_sync", told_precision())
+    for name in ("dump_local_norm", "dump_local_norm_path", "dump_device_local_norm"):
+        if settings.is_set(name):
+            tell(name, Outcome.no_effect("as in MindSpore it acts where operators are split: in 'semi_auto_parallel' and 'auto_parallel'"))
+    if several:
+        effects.note(NOTES, how)
+
+
+def told_mode() -> None:
+    """Reports what comes of the mode and of the number of processes."""
+    if settings.mode() not in settings.ALIKE:
+        return
+    count = settings.processes()
+    tell("parallel_mode", Outcome.applied(f"gradients are summed over {count} processes") if count > 1 else _ALONE)
+    tell("device_num", Outcome.applied("it is the number of processes"))
+    tell("global_rank", Outcome.applied("it is the rank of this process"))
+
+
+def told_precision() -> Outcome:
+    """What comes of `gradient_fp32_sync` where whole gradients are summed."""
+    if settings.mode() in settings.ALIKE:
+        return Outcome.no_effect(f"{settings.mode()!r} always sums in float32, as MindSpore does")
+    return Outcome.no_effect(f"{settings.mode()!r} sums no gradients over processes")
+
+
+def told_shares(optimizer: str, parameters: Sequence[Any], shares: Sequence[Any], why_not: str) -> None:
+    """Reports which Parameters of an optimizer are cut among the processes; `why_not` says why none is."""
+    cut = [(p._t.nbytes, share) for p, share in zip(parameters, shares) if share is not None]
+    if not cut and not why_not and effects.has_outcome(_IN + "enable_parallel_optimizer"):
+        return                                            # such as LARS around an optimizer that has told already
+    if not cut:
+        why_not = why_not or "no Parameter is large enough, has a first axis that divides, and may be cut"
+        for name in _SHARES:
+            tell(name, Outcome.no_effect(why_not))
+        return
+    share = cut[0][1]
+    megabytes = sum(size for size, _ in cut) / 2**20
+    how = f"{optimizer} keeps 1/{share.group.size} of the state of {len(cut)} of {len(parameters)} Parameters ({megabytes:.3g} MB)"
+    effects.note(NOTES, how)
+    tell("enable_parallel_optimizer", Outcome.applied(how))
+    tell("optimizer_weight_shard_size", Outcome.applied(f"{share.group.size} processes have a Parameter together"))
+    tell(_CONFIG + "parallel_optimizer_threshold", Outcome.applied(f"{len(parameters) - len(cut)} Parameters stay whole"))
+    level = "in nn.TrainOneStepCell each process sums the gradients of its own rows" if share.scatters else "gradients are summed whole"
+    tell(_CONFIG + "optimizer_level", Outcome.applied(level + ("; weights are whole only while they are used" if share.slices else "")))
+    tell(_CONFIG + "gradient_accumulation_shard", Outcome.applied("the sum of micro batches is kept for the own rows alone"))
+    tell("comm_fusion.allgather", Outcome.applied(f"new rows travel in messages {fusion.rule('allgather')}"))
+    tell("comm_fusion.reducescatter", Outcome.no_effect("the gradient of each Parameter is scattered as soon as it is there"))

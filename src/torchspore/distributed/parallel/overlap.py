@@ -1,0 +1,119 @@
+"""Sums of gradients that start while the backward pass still runs.
+
+A reducer learns in its first step whether it is handed the very gradients that a transform of its Parameters computed. From then on each
+message leaves as soon as the last of its gradients is there, always in the same order, so that all processes agree. A program that does
+something else with its gradients first (clips or scales them) is noticed at the next call, and goes without from then on.
+"""
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from torchspore.distributed.parallel import gradient_reduction as sums
+from torchspore.distributed.parallel import parameter_broadcast
+from torchspore.distributed.parallel.gradient_reduction import Message, Plan, is_traced
+from torchspore.engine.autograd import grad
+from torchspore.engine.core.tensor import TensorBase
+
+_reducers: dict[tuple[int, ...], weakref.ref[Ahead]] = {}
+"""By the ids of Parameters, who sums their gradients."""
+
+
+class Ahead:
+    """What one reducer knows of the transform that computes its gradients."""
+
+    def __init__(self, parameters: Sequence[TensorBase], plan: Plan) -> None:
+        self.plan = plan
+        self._parameters = list(parameters)
+        self._key = tuple(map(id, parameters))
+        self._seen: list[Any] = []
+        self._messages: list[Message] = []
+        self._ready: dict[int, torch.Tensor] = {}
+        self._is_own = True
+        """False once the program was seen to change gradients before they are summed."""
+        self._has_learned = False
+        self.count = 0
+        """How many messages left during a backward pass."""
+        _reducers[self._key] = weakref.ref(self)
+        grad.watcher = sys.modules[__name__]
+
+    def begin(self, leaves: Sequence[torch.Tensor]) -> None:
+        """A forward and a backward pass are going to compute the gradients of these leaves."""
+        parameter_broadcast.begin(self._parameters)
+        if self._messages:                                 # nobody asked for those of the last pass
+            self._drop()
+        self._ready.clear()
+        if not (self._is_own and self._has_learned):
+            return
+        for place, leaf in enumerate(leaves):
+            if leaf.requires_grad:
+                leaf.register_hook(self._hook(place))
+
+    def _hook(self, place: int) -> Any:
+        own = weakref.ref(self)
+
+        def arrived(gradient: torch.Tensor) -> None:
+            ahead = own()
+            if ahead is not None:
+                ahead._ready[place] = gradient
+                ahead._send()
+
+        return arrived
+
+    def _send(self) -> None:
+        """Starts the messages whose gradients are all there, in their order."""
+        while len(self._messages) < len(self.plan.buckets):
+            places = self.plan.buckets[len(self._messages)]
+            if not all(place in self._ready for place in places):
+                return
+            self._messages.append(sums.start([self._ready[place] for place in places], self.plan))
+            self.count += 1
+
+    def end(self, found: Sequence[Any]) -> None:
+        """The backward pass gave these gradients (torch tensors, or None for what is none)."""
+        self._seen = [None if t is None else (weakref.ref(t), t._version) for t in found]
+
+    def reduced(self, given: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """The gradients over all processes."""
+        own = len(self._seen) == len(given) and all(
+            seen is not None and seen[0]() is t and seen[1] == t._version for seen, t in zip(self._seen, given)
+        )
+        self._is_own = self._is_own and own
+        self._has_learned = True
+        found = list(given)
+        if own:
+            done = [places for places, _ in zip(self.plan.buckets, self._messages)]
+            same = all(self._ready.get(place) is given[place] for places in done for place in places)
+        if not own or not same:
+            self._drop()
+        messages, self._messages = self._messages, []
+        for places in self.plan.buckets[len(messages):]:
+            messages.append(sums.start([given[place] for place in places], self.plan))
+        for places, message in zip(self.plan.buckets, messages):
+            for place, gradient in zip(places, message.parts()):
+                found[place] = gradient
+        self._ready.clear()
+        self._seen = []
+        return found
+
+    def _drop(self) -> None:
+        """Waits for messages whose answers nobody wants."""
+        messages, self._messages = self._messages, []
+        for message in messages:
+            message.wait()
+        self._is_own = False
+
+
+def of(weights: Sequence[TensorBase]) -> Ahead | None:
+    """Who sums the gradients of these Parameters; None where nobody does, and while a graph is captured."""
+    if not _reducers or is_traced():
+        return None
+    found = _reducers.get(tuple(map(id, weights)))
+    ahead = None if found is None else found()
+    if found is not None and ahead is None:
+        del _reducers[tuple(map(id, weights))]
+    return ahead

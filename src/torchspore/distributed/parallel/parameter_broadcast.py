@@ -1,0 +1,94 @@
+"""`parameter_broadcast`: the Parameters of process 0 for all, before they are first trained with."""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
+from torchspore.distributed.comm.groups import Group
+from torchspore.distributed.parallel import option_effects, settings
+from torchspore.distributed.parallel.gradient_reduction import is_traced
+from torchspore.engine.core.sharded_value import Parted
+
+_sent: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+"""The Parameters that have been sent, by their ids."""
+_store: Any = None
+"""What the processes met at when they were sent."""
+_LARGEST = 64 << 20
+"""Bytes of a message."""
+_NAME = "parameter_broadcast"
+OPTION = "auto_parallel." + _NAME
+
+
+def begin(parameters: Iterable[Any]) -> None:
+    """Gives these Parameters the values that process 0 has, those that were not sent before; every process must call it alike.
+
+    Those with `layerwise_parallel` stay as they are, and what each process holds a part of: state of a shared optimizer. Inside of a
+    capture nothing is sent: what is captured calls this when it is complete.
+    """
+    if not STORE.get(OPTION) or is_traced():
+        return
+    if not settings.is_shared():
+        where = "there is one process" if settings.processes() == 1 else f"{settings.mode()!r} takes equal seeds instead"
+        option_effects.tell(_NAME, Outcome.no_effect(where))
+        return
+    _forget_others()
+    left = [p for p in parameters if id(p) not in _sent and not _is_own(p)]
+    if not left:
+        return
+    send(left)
+    for parameter in left:
+        _sent[id(parameter)] = parameter
+    option_effects.tell(_NAME, Outcome.applied("process 0 sends its Parameters before they are first trained"))
+
+
+def _is_own(parameter: Any) -> bool:
+    return getattr(parameter, "layerwise_parallel", False) or isinstance(parameter._t, Parted)
+
+
+def _messages(parameters: list[Any]) -> list[list[Any]]:
+    """The Parameters in rows of one dtype and device, none of many bytes."""
+    rows: dict[Any, list[Any]] = {}
+    filled: dict[Any, int] = {}
+    done: list[list[Any]] = []
+    for parameter in parameters:
+        t = parameter._t
+        kind = (t.dtype, t.device)
+        if kind in rows and filled[kind] + t.nbytes > _LARGEST:
+            done.append(rows.pop(kind))
+        if kind not in rows:
+            rows[kind], filled[kind] = [], 0
+        rows[kind].append(parameter)
+        filled[kind] += t.nbytes
+    return done + list(rows.values())
+
+
+def send(parameters: list[Any], group: Group | None = None) -> None:
+    """Gives these Parameters the values that the first process of a group has (of all processes, where it is None)."""
+    from torchspore.distributed.comm import groups
+
+    for message in _messages(parameters):
+        _send([p._t for p in message], group or groups.world())
+
+
+def _send(values: list[torch.Tensor], group: Group) -> None:
+    from torchspore.distributed.comm import collectives
+
+    with torch.no_grad():
+        row = collectives.broadcast(torch.cat([t.reshape(-1) for t in values]), 0, group)
+        for t, part in zip(values, row.split([t.numel() for t in values])):
+            t.copy_(part.view(t.shape))
+
+
+def _forget_others() -> None:
+    """Forgets what was sent to processes that have parted since."""
+    from torchspore.distributed.comm import groups
+
+    global _store
+    if _store is not groups.store():
+        _store = groups.store()
+        _sent.clear()

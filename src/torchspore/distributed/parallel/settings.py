@@ -1,0 +1,83 @@
+"""What the context says of training on several processes, and whether it fits those that there are."""
+from __future__ import annotations
+
+from torchspore.base.text import message
+from torchspore.context.store import DEFAULT, STORE
+from torchspore.distributed.comm import environment, groups
+
+ALIKE = ("data_parallel", "hybrid_parallel")
+"""The modes in which each process has its own part of the batch, and gradients are summed over all."""
+SPLIT = ("semi_auto_parallel", "auto_parallel")
+"""The modes in which operators are split."""
+
+_IN = "auto_parallel."
+
+
+def mode() -> str:
+    """The parallel mode."""
+    return str(STORE.get(_IN + "parallel_mode"))
+
+
+def is_set(name: str) -> bool:
+    """Whether the program gave an option of `set_auto_parallel_context` a value."""
+    return STORE.source(_IN + name)[0] != DEFAULT
+
+
+def processes() -> int:
+    """How many processes there are: 1 before `init()`."""
+    return groups.size() if groups.is_started() else 1
+
+
+def device_num() -> int:
+    """By how many the gradients are divided: 1 alone, `device_num` where it is set, else the number of processes."""
+    if mode() == "stand_alone":
+        return 1
+    return int(STORE.get(_IN + "device_num")) if is_set("device_num") else processes()
+
+
+def takes_means() -> bool:
+    """Whether gradients become means over the processes; they stay sums by default."""
+    return bool(STORE.get(_IN + "gradients_mean"))
+
+
+def accumulation() -> int:
+    """Over how many steps gradients are added up before they are applied; 1 where each step applies its own."""
+    return int(STORE.get(_IN + "grad_accumulation_step"))
+
+
+def is_shared() -> bool:
+    """Whether gradients of this training are summed over several processes."""
+    return mode() in ALIKE and processes() > 1
+
+
+def check() -> None:
+    """Raises RuntimeError where `device_num` or `global_rank` was set to something else than the processes that there are.
+
+    Also where one process stands for several: it can't have what each of them computes of its own part of the batch.
+    """
+    check_mode()
+    if mode() not in ALIKE:
+        return
+    together = environment.stands_for()
+    if together > 1 and processes() == 1:
+        raise RuntimeError(message(
+            f"parallel_mode={mode()!r} in one process that stands for {together}",
+            "'semi_auto_parallel' or 'auto_parallel', which split operators",
+            hint=f"torchspore workers -n {together} SCRIPT runs a process for each part of the batch",
+        ))
+    rank = groups.rank() if groups.is_started() else 0
+    for name, found, what in (("device_num", processes(), "number of processes"), ("global_rank", rank, "rank of this process")):
+        if is_set(name) and STORE.get(_IN + name) != found:
+            hint = f"leave {name} out" if groups.is_started() else "call mindspore.communication.init() in each process before"
+            raise RuntimeError(message(
+                f"set_auto_parallel_context({name}={STORE.get(_IN + name)}) in {mode()!r}", f"{found}, the {what}", hint=hint,
+            ))
+
+
+def check_mode() -> None:
+    """Raises RuntimeError where operators are to be split and nothing is a graph."""
+    if mode() in SPLIT and processes() > 1 and not STORE.graph_mode:
+        raise RuntimeError(message(
+            f"PYNATIVE_MODE with parallel_mode={mode()!r}", "GRAPH_MODE: operators are split in a graph",
+            hint="write set_context(mode=GRAPH_MODE), or put the step into a function under @mindspore.jit and wrap that in AutoParallel",
+        ))

@@ -1,0 +1,102 @@
+"""`optimizer_level` 3: a weight of which each process keeps its own rows, and which is whole only while an operator computes with it.
+
+To torch it is a tensor of the whole shape. Changes of shape are kept for later; an operator that computes gathers the rows of all processes
+first, and what it saves for the backward pass is the weight as it is here, so that the whole one is gathered again there.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_map
+
+from torchspore.base.text import message
+from torchspore.engine.core import torch_private
+from torchspore.engine.core.tensor import TensorBase
+
+_aten: Any = torch.ops.aten
+_SAME = frozenset({_aten.detach.default, _aten.alias.default})
+_LATER = frozenset({
+    _aten.t.default, _aten.transpose.int, _aten.view.default, _aten.permute.default, _aten.unsqueeze.default, _aten.squeeze.dim,
+})
+Change = tuple[Callable[..., torch.Tensor], tuple[Any, ...]]
+
+
+class Sliced(torch.Tensor):
+    """The own rows of a weight, in the place of all of it."""
+
+    own: TensorBase
+    """The own rows."""
+    share: Any
+    changes: tuple[Change, ...]
+    """What is to be done with the shape once all rows are here."""
+
+    @staticmethod
+    def __new__(cls, own: TensorBase, share: Any, changes: tuple[Change, ...] = ()) -> Sliced:
+        like = torch.empty(share.whole, dtype=own._t.dtype, device="meta")
+        for change, arguments in changes:
+            like = change(like, *arguments)
+        made: Sliced = torch_private.stand_for(cls, like, own._t.device)
+        made.own, made.share, made.changes = own, share, changes
+        return made
+
+    __torch_function__ = torch_private.no_torch_function  # type: ignore[assignment]
+
+    def whole(self) -> torch.Tensor:
+        """All rows, in memory of their own."""
+        from torchspore.distributed.comm import collectives
+
+        with torch.no_grad():
+            found = collectives.all_gather(self.own._t, self.share.group)
+        for change, arguments in self.changes:
+            found = change(found, *arguments)
+        return found
+
+    def keep_rows(self, values: torch.Tensor) -> None:
+        """Keeps the own rows of whole values."""
+        with torch.no_grad():
+            self.own._t.copy_(self.share.of(values))
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """All rows as an array; every process must ask for it."""
+        return self.whole().numpy(force=force)
+
+    def tolist(self) -> Any:
+        """All rows as lists; every process must ask for it."""
+        return self.whole().tolist()
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self.whole().__dlpack__(**keywords)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """All rows, which need no other process where they are read again; every process must ask for it."""
+        return self.whole().__reduce_ex__(protocol)
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        return f"Sliced(rows {self.share.start} to {self.share.start + self.share.rows} of {tuple(self.shape)})"
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None,
+    ) -> Any:
+        first = args[0] if args else None
+        if isinstance(first, Sliced):
+            if function in _SAME:
+                return cls(first.own, first.share, first.changes)
+            if function in _LATER and not kwargs:
+                return cls(first.own, first.share, (*first.changes, (function, args[1:])))
+            if function is _aten.copy_.default and not first.changes:
+                first.keep_rows(args[1].whole() if isinstance(args[1], Sliced) else args[1].expand(first.shape))
+                return first
+        if function._schema.is_mutable and isinstance(first, Sliced):
+            name = function._schema.name.removeprefix("aten::")
+            raise RuntimeError(message(
+                f"{name} in place on a weight that processes share (optimizer_level 'level3')", "an assignment of a whole value",
+                hint="write ops.assign(weight, value)",
+            ))
+        return function(*tree_map(_whole, args), **tree_map(_whole, kwargs or {}))
+
+
+def _whole(value: Any) -> Any:
+    return value.whole() if isinstance(value, Sliced) else value

@@ -1,0 +1,83 @@
+"""Memory that a graph writes and sees by more than one name.
+
+On one device a view shows what is written into the memory behind it. Split, a view may be a copy: of a value that had to be gathered first.
+Where that would be seen, all of such memory stays whole on each device, and what is written goes back into the parts.
+"""
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.distributed.shard import strategy_marker
+from torchspore.engine.core.torch_private import is_operator
+from torchspore.graph.fx.aliasing import changing, owners, shown, writes
+
+
+@dataclass(frozen=True)
+class Tangles:
+    """What of a graph's memory can't be split as any other."""
+
+    whole: frozenset[Node]
+    """Owners of memory that is written by a view, or whose views are used after it was written."""
+    copied: frozenset[Node]
+    """Marks whose result must have memory of its own: it is written, or what it marks is while it is still used."""
+    written: frozenset[Node]
+    """Owners of all memory that is written."""
+
+
+def written_by(node: Node) -> list[Node]:
+    """The values that a node writes into, also within the graphs of a branch or loop."""
+    if node.op != "call_function" or is_operator(node.target):
+        return writes(node)
+    given = [item for value in node.args if isinstance(value, (list, tuple)) for item in value]
+    found: list[Node] = []
+    for inner in node.args:
+        if not isinstance(inner, torch.fx.GraphModule):
+            continue
+        holders = [one for one in inner.graph.nodes if one.op == "placeholder"]
+        changed = changing(inner)
+        if len(holders) == len(given):
+            found += [item for item, holder in zip(given, holders) if holder in changed and isinstance(item, Node)]
+        elif changed & set(holders):
+            found += node.all_input_nodes                  # of a gradient, whose inputs are kept elsewhere
+    return list(dict.fromkeys(found))
+
+
+def tangles(graph: torch.fx.Graph, stored: Container[Node]) -> Tangles:
+    """The tangles of a captured graph; `stored` are the weights of which a step computes with a copy."""
+    place = {node: at for at, node in enumerate(graph.nodes)}
+    owner = owners(graph)
+    times: dict[Node, list[int]] = {}
+    found: set[Node] = set()
+    for node in graph.nodes:
+        for item in written_by(node):
+            times.setdefault(owner[item], []).append(place[node])
+            if _same(item, owner[item] in stored) is not owner[item]:
+                found.add(owner[item])
+    last = {node: max((place[user] for user in node.users), default=-1) for node in graph.nodes}
+    ends: dict[Node, int] = {}
+    for node in graph.nodes:
+        base = owner[node]
+        ends[base] = max(ends.get(base, -1), last[node])
+        if _same(node, base in stored) is not base and any(place[node] < time < last[node] for time in times.get(base, ())):
+            found.add(base)
+    copied = {
+        node for node in graph.nodes if node.target in strategy_marker.MARKS
+        and (node in times or any(place[node] < time < ends[node] for time in times.get(owner[node.args[0]], ())))
+    }
+    return Tangles(frozenset(found), frozenset(copied), frozenset(times))
+
+
+def _same(node: Node, is_stored: bool) -> Node:
+    """The first node that is the same value: what an operator that wrote it gives back is."""
+    source = shown(node)
+    while source is not None and (source in written_by(node) or (not is_stored and _renames(node))):
+        node, source = source, shown(source)
+    return node
+
+
+def _renames(node: Node) -> bool:
+    return is_operator(node.target) and node.target._opname in ("alias", "detach")

@@ -1,0 +1,75 @@
+"""Products of many matrices in their own rank: torch joins the leading dimensions into one before `bmm` and parts them after it.
+
+A batch and heads that are both cut can't be joined into one dimension that is cut evenly; as (batch, heads, m, n) they stay as they lie.
+"""
+from __future__ import annotations
+
+import math
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.distributed.shard import node_builder
+from torchspore.distributed.shard.node_builder import faking
+from torchspore.graph.fx.modules import copied
+from torchspore.graph.passes import drop_dead
+
+_aten = torch.ops.aten
+_VIEWS = frozenset({_aten.view.default, _aten._unsafe_view.default, _aten.reshape.default})
+
+
+def widened(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """A copy in which `bmm` of joined dimensions is `matmul` of those that were joined."""
+    if not any(node.target is _aten.bmm.default for node in module.graph.nodes):
+        return module
+    module = copied(module)
+    with faking(module):
+        _Widening(module).run()
+    return drop_dead(module)
+
+
+class _Widening:
+    """By value of three dimensions the same one before its leading dimensions were joined."""
+
+    def __init__(self, module: torch.fx.GraphModule) -> None:
+        self.graph = module.graph
+        self.wide: dict[Node, Node] = {}
+
+    def run(self) -> None:
+        for node in list(self.graph.nodes):
+            if node.target in _VIEWS:
+                self._view(node)
+            elif node.target is _aten.transpose.int and node.args[0] in self.wide:
+                self._transpose(node)
+            elif node.target is _aten.bmm.default:
+                self._product(node)
+
+    def _view(self, node: Node) -> None:
+        source: Node = node.args[0]  # type: ignore[assignment]
+        before, after = _shape(source), _shape(node)
+        if source in self.wide and _shape(self.wide[source]) == after:
+            node.replace_all_uses_with(self.wide[source])
+        elif len(before) > 3 and len(after) == 3 and after == (math.prod(before[:-2]), *before[-2:]):
+            self.wide[node] = source
+
+    def _transpose(self, node: Node) -> None:
+        source: Node = node.args[0]  # type: ignore[assignment]
+        if {axis % 3 for axis in node.args[1:]} == {1, 2}:  # type: ignore[operator]
+            self.wide[node] = self._put(node, _aten.transpose.int, self.wide[source], -2, -1)
+
+    def _product(self, node: Node) -> None:
+        one, other = (self.wide.get(source) for source in node.all_input_nodes[:2]) if len(node.all_input_nodes) == 2 else (None, None)
+        if one is None or other is None or _shape(one)[:-2] != _shape(other)[:-2]:
+            return
+        made = self._put(node, _aten.matmul.default, one, other)
+        joined = self._put(node, _aten.reshape.default, made, list(_shape(node)))
+        node.replace_all_uses_with(joined)
+        self.wide[joined] = made
+
+    def _put(self, before: Node, target: torch._ops.OpOverload, *args: object) -> Node:
+        with self.graph.inserting_before(before):
+            return node_builder.call(self.graph, target, args, before)
+
+
+def _shape(node: Node) -> tuple[int, ...]:
+    return tuple(node.meta["val"].shape)

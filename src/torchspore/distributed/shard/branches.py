@@ -1,0 +1,68 @@
+"""A branch that needs nothing of other devices: each runs it on its own parts. A step that is skipped on overflow is such a one."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.distributed.shard import collective_nodes as nodes
+from torchspore.distributed.shard.alias_conflicts import written_by
+from torchspore.distributed.shard.plan import Plan
+from torchspore.engine.core import tree
+from torchspore.engine.core.device_layout import Layout, whole
+from torchspore.graph.control import execution
+
+
+def split(to: Any, node: Node) -> Any:
+    """The results of a branch whose graphs were split for the layouts of its inputs; None where that would need an exchange."""
+    if node.target is not execution.branch:
+        return None
+    given: Any = node.args
+    test, inputs, then, otherwise = given
+    values, written = [to.values[item] for item in inputs], set(written_by(node))
+    if any(value.layout.partial for item, value in zip(inputs, values) if item in written):
+        return None
+    layouts = [value.layout.settled() for value in values]
+    for graph in (then, otherwise):
+        _share_stand_ins(to, graph)
+    first = _local(to, then, layouts, lambda at, out, layout, shape: layout)
+    if first is None:
+        return None
+    results = [place[0] if place is not None else None for place in first.outputs]
+    other = _local(to, otherwise, layouts, lambda at, out, layout, shape: results[at] or whole(len(shape)))
+    if other is None:
+        return None
+    moved = [to.move(value, layout).node for value, layout in zip(values, layouts)]
+    picked = to.move(to.values[test], whole(len(to.values[test].shape))).node
+    made = to.call(execution.branch, (picked, moved, first.module, other.module), {}, node, [_val(out) for out in _outputs(first.module)])
+    return to.wrapped(made, node, [layout or whole(0) for layout in results])
+
+
+def _local(to: Any, graph: torch.fx.GraphModule, layouts: list[Layout], output: Any) -> Any:
+    """The graph of one side on each device; None where it sends something or takes parts."""
+    found = type(to)(graph, to.mesh, layouts, output, to.policy, {}, {}, to.copies, Plan()).run()
+    sends = any(one.target in nodes.SENDING or one.target in nodes.LOCAL for one in found.module.graph.nodes)
+    return None if sends or any(layout.partial for layout, _ in found.inputs) else found
+
+
+def _share_stand_ins(to: Any, graph: torch.fx.GraphModule) -> None:
+    """Makes the stand-ins of a side, which was traced by itself, ones of the graph around it."""
+    with to.faking():
+        for node in graph.graph.nodes:
+            if "val" in node.meta:
+                node.meta["val"] = tree.mapped(node.meta["val"], _like)
+
+
+def _like(val: Any) -> Any:
+    if not isinstance(val, torch.Tensor):
+        return val
+    return torch.empty_strided(tuple(val.shape), val.stride(), dtype=val.dtype, device=val.device)
+
+
+def _outputs(module: torch.fx.GraphModule) -> Any:
+    return module.graph.output_node().args[0]
+
+
+def _val(out: Any) -> Any:
+    return out.meta.get("val") if isinstance(out, Node) else out

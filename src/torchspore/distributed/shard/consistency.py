@@ -1,0 +1,78 @@
+"""What all processes must have alike before a graph is split over them: Parameters, which each has made for itself, and random numbers.
+
+MindSpore makes equal parts from equal seeds; here those of process 0 are taken where they differ.
+"""
+from __future__ import annotations
+
+import weakref
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from torchspore.base.text import message
+from torchspore.context import effects
+from torchspore.context.options import OPTIONS
+from torchspore.context.store import STORE
+from torchspore.distributed.comm import agreement, collectives, groups
+from torchspore.engine.core import generators
+from torchspore.engine.core.sharded_layout import cut_of
+
+_alike: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+"""The Parameters that all have alike, by their ids."""
+
+
+def say_context() -> None:
+    """Says what `set_auto_parallel_context` holds now, by which a graph is split: `init()` has compared what it held then."""
+    for key in agreement.PARALLEL:
+        setting = STORE.source(key)[1]
+        line = None if setting is None else setting.where
+        groups.say(None, f"set_auto_parallel_context({OPTIONS[key].name})", agreement.told(STORE.get(key)), line)
+
+
+def agree(inputs: Sequence[Any]) -> None:
+    """Gives the whole Parameters among the inputs of a graph, and MindSpore's generator, the values that process 0 has.
+
+    Every process must call it at the same place. Raises ValueError where they have other Parameters: what they would send then is of other
+    lengths, at which gloo ends the process.
+    """
+    own = [item for item in inputs if hasattr(item, "name") and hasattr(item, "_t")]
+    forms = [(str(item.name), tuple(item._t.shape) if (cut := cut_of(item)) is None else cut.shape, str(item._t.dtype)) for item in own]
+    first = ", ".join(name for name, _, _ in forms[:2]) + (", .." if len(forms) > 2 else "")
+    same(f"a call with {len(forms)} Parameters ({first})", repr(sorted(forms)))
+    new = [item for item in own if cut_of(item) is None and id(item) not in _alike]
+    if not new:
+        return
+    state = generators.current_state()
+    world = groups.world()
+    differs = _differ([*(_digest(item._t) for item in new), _digest(state)])
+    changed = [item for item, differ in zip(new, differs) if differ]
+    for item in changed:
+        with torch.no_grad():
+            item._t.copy_(collectives.broadcast(item._t.detach().contiguous(), 0, world))
+    if differs[-1]:
+        generators.go_on_from(collectives.broadcast(state, 0, world))
+    if changed:
+        names = ", ".join(str(item.name) for item in changed[:3]) + (", .." if len(changed) > 3 else "")
+        effects.note("distribution", f"{len(changed)} Parameters ({names}) were not alike in all processes: those of process 0 are taken")
+    for item in new:
+        _alike[id(item)] = item
+
+
+def same(what: str, text: str) -> None:
+    """Raises ValueError where this text is not that of process 0. Every process must call it at the same place."""
+    if _differ([zlib.crc32(text.encode())])[0]:
+        raise ValueError(message(f"{what} that differs between processes", "one program with inputs of equal shapes in all processes"))
+
+
+def _differ(digests: list[int]) -> list[bool]:
+    """Which of these numbers are not those of process 0 somewhere."""
+    own = torch.tensor(digests, dtype=torch.int64)
+    first = collectives.broadcast(own, 0, groups.world())
+    return [bool(one) for one in collectives.all_reduce((own != first).to(torch.int64), "max", groups.world())]
+
+
+def _digest(t: torch.Tensor) -> int:
+    flat = t.detach().cpu().contiguous().reshape(-1)
+    return zlib.crc32(flat.view(torch.uint8).numpy().data) if flat.numel() else 0

@@ -1,0 +1,176 @@
+"""What a split would cost: for each operator how it lies, what it sends and how long it takes."""
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch.fx.node import Node
+
+from torchspore.context.plan_request import Machine
+from torchspore.distributed.shard.local_graph import Placed
+from torchspore.distributed.shard.memory_model import bytes_of
+from torchspore.distributed.shard.pipelines.stage_assignment import ALL, stage_of
+from torchspore.distributed.shard.redistribution import CUT
+from torchspore.engine.core import node_metadata
+from torchspore.engine.core.device_mesh import Mesh
+from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.eager import flops
+
+_MARKS = {"laid": "redistribution", "mirror": "Parameter", "mirrored": "mean", "detach": "detach", "clone": "clone"}
+"""What is no operator of the program's, and what a plan calls it."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One collective: its kind, between how many devices, the bytes that each receives."""
+
+    kind: str
+    devices: int
+    bytes: int
+
+    def told(self) -> str:
+        """For people."""
+        return f"{self.kind} over {self.devices}"
+
+
+@dataclass
+class Row:
+    """One operator of the program's, or several of torch's that it is made of."""
+
+    operator: str
+    line: str
+    is_gradient: bool
+    scope: str
+    split: str = ""
+    axes: set[int] = field(default_factory=set)
+    """The axes of the grid that cut its results, or along which they are terms."""
+    is_partial: bool = False
+    exchanges: list[Exchange] = field(default_factory=list)
+    sending: float = 0.0
+    """Seconds of the exchanges."""
+    computing: float = 0.0
+    """Seconds of the operators on one device."""
+    has_rule: bool = True
+    reads: list[int] = field(default_factory=list)
+    """The numbers of the rows whose results it takes."""
+    parameters: list[str] = field(default_factory=list)
+    is_mark: bool = False
+    """Says how a value lies, and computes nothing."""
+    is_result: bool = False
+    stages: set[int] = field(default_factory=set)
+    """The stages of a pipeline that run it; empty where all do."""
+
+    @property
+    def bytes(self) -> int:
+        """What each device receives."""
+        return sum(exchange.bytes for exchange in self.exchanges)
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether it computes or sends something."""
+        return bool(self.exchanges) or not self.is_mark
+
+    @property
+    def stage(self) -> str:
+        """The stages for people."""
+        return ", ".join(map(str, sorted(self.stages))) or "all"
+
+    def sends(self) -> str:
+        """The exchanges for people: equal ones counted."""
+        counts = Counter(exchange.told() for exchange in self.exchanges)
+        return ", ".join(told if count == 1 else f"{count} x {told}" for told, count in counts.items())
+
+
+def rows(split: Any, machine: Machine) -> list[Row]:
+    """The operators in the order of the graph; what belongs to one call of the program's stands in one row."""
+    found: list[Row] = []
+    at: dict[Node, int] = {}
+    names = dict(zip((n for n in split.local.whole.graph.nodes if n.op == "placeholder"), split.lifted))
+    last = None
+    for placed in split.local.placed:
+        meta = placed.node.meta
+        name = str(meta.get(node_metadata.CALLED) or getattr(placed.node.target, "_opname", placed.name))
+        key = (meta.get(node_metadata.CALL), name, bool(meta.get(node_metadata.GRADIENT)))
+        if not (found and key == last and meta.get(node_metadata.CALL) is not None):
+            title = _MARKS.get(name, name)
+            found.append(Row(f"gradient of {title}" if key[2] else title, _line(meta), key[2], str(meta.get(node_metadata.SCOPE) or "")))
+            found[-1].is_mark = name in _MARKS
+        at[placed.node] = len(found) - 1
+        _add(found[-1], placed, split.local.mesh, machine)
+        _read(found[-1], placed.node, at, names)
+        last = key
+    ends = next(node for node in reversed(split.local.whole.graph.nodes) if node.op == "output")
+    for source in map(_maker, ends.all_input_nodes):
+        if source in at:
+            found[at[source]].is_result = True
+    return found
+
+
+def _add(row: Row, placed: Placed, mesh: Mesh, machine: Machine) -> None:
+    """Puts one operator of torch's into its row."""
+    sends = [step for step, _ in placed.steps if step.kind != CUT]
+    row.exchanges += [Exchange(step.kind, mesh.product(step.axes), step.sent) for step in sends]
+    row.sending += sum(machine.latency + step.sent / machine.bandwidth for step in sends)
+    row.computing += sum(_computing(node, machine) for node in placed.made)
+    row.stages.update({stage_of(node) for node in placed.made} - {ALL})
+    row.has_rule = row.has_rule and placed.has_rule
+    row.split = "; ".join(layout.told(mesh) for layout in placed.layouts) or row.split
+    row.axes.update(*(layout.axes | set(layout.terms) for layout in placed.layouts))
+    row.is_partial = row.is_partial or any(layout.partial for layout in placed.layouts)
+
+
+def _read(row: Row, node: Node, at: Mapping[Node, int], names: Mapping[Node, Any]) -> None:
+    """Notes whose results an operator takes."""
+    for source in map(_maker, node.all_input_nodes):
+        if source in at:
+            if at[source] != at[node] and at[source] not in row.reads:
+                row.reads.append(at[source])
+        elif (name := str(getattr(names.get(source), "name", ""))) and name not in row.parameters:
+            row.parameters.append(name)
+
+
+def _maker(node: Node) -> Node:
+    """The operator that gives a value: itself, or the one of whose results it is one."""
+    while node.target is operator.getitem:
+        node = node.all_input_nodes[0]
+    return node
+
+
+def _line(meta: Any) -> str:
+    return str(meta.get(node_metadata.LINE) or "").rpartition("/")[2]
+
+
+def _computing(node: Node, machine: Machine) -> float:
+    """The seconds of an operator of torch's on one device: those of its operations, or of the memory that it moves."""
+    if not is_operator(node.target) or any(out.alias_info and not out.alias_info.is_write for out in node.target._schema.returns):
+        return 0.0
+    moved = bytes_of(node) + sum(map(bytes_of, node.all_input_nodes))
+    return max(flops.of_node(node) / machine.operations, moved / machine.memory)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """A step on one device: bytes received, seconds of exchanges and of computing, what is said of sums that go together."""
+
+    bytes: int
+    sending: float
+    computing: float
+    joined: str
+
+
+def totals(split: Any, found: list[Row], machine: Machine) -> Totals:
+    """The sums over all rows; sums of gradients that go in one message wait once."""
+    sums, messages = split.messages
+    joined = f"; {sums} sums of gradients go in {messages} message{'s' * (messages != 1)}" if sums > messages else ""
+    sending = sum(row.sending for row in found) - (sums - messages) * machine.latency
+    return Totals(sum(row.bytes for row in found), sending, sum(row.computing for row in found), joined)
+
+
+def about(split: Any) -> str:
+    """The devices and their grid."""
+    mesh = split.local.mesh
+    stages, grid = split.spread.stages, " x ".join(map(str, mesh.sizes))
+    return f"{mesh.count} devices, a grid of {grid}" if stages == 1 else f"{stages} stages of {mesh.count} devices each, a grid of {grid}"

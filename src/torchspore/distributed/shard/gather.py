@@ -1,0 +1,109 @@
+"""The whole of a Tensor of which each process holds a part, and the part of a whole."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+from typing import Any
+
+import torch
+
+from torchspore.distributed.comm import collectives, groups
+from torchspore.distributed.parallel import optimizer_shards
+from torchspore.distributed.shard import redistribution
+from torchspore.distributed.shard.pipelines.remote_tensors import Elsewhere
+from torchspore.engine.core import device_count
+from torchspore.engine.core.device_layout import whole
+from torchspore.engine.core.device_mesh import Mesh
+from torchspore.engine.core.sharded_layout import Cut, cut_of
+from torchspore.engine.core.sharded_value import Parted, own_part
+from torchspore.engine.core.tensor import TensorBase, raw, wrap
+
+
+def whole_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
+    """What all processes hold together; each of them must ask for it."""
+    t = own_part(t)
+    mesh, place = Mesh(cut.matrix), cut.place(device_count.rank())
+    if place is not None:
+        for step in redistribution.steps(mesh, cut.shape, t.element_size(), cut.layout(mesh), whole(len(cut.shape))):
+            members = tuple(cut.first + member for member in mesh.group(place, step.axes))
+            t = collectives.all_gather(t.detach(), groups.of_ranks(members), step.dim)
+    if cut.stage is None:
+        return t
+    given = t.detach().contiguous() if place is not None else torch.empty(cut.shape, dtype=t.dtype, device=t.device)
+    return collectives.broadcast(given, cut.first, groups.world())
+
+
+def own(value: TensorBase) -> TensorBase:
+    """What this process has of a value, as a Tensor that is no part of anything."""
+    return wrap(own_part(raw(value)))
+
+
+def is_elsewhere(value: TensorBase) -> bool:
+    """Whether another stage of a pipeline holds a value, and this process nothing of it."""
+    return isinstance(raw(value), Elsewhere)
+
+
+def is_absent(cut: Cut) -> bool:
+    """Whether this process holds nothing of what is cut so."""
+    return cut.place(device_count.rank()) is None
+
+
+def elsewhere(t: torch.Tensor, cut: Cut) -> torch.Tensor:
+    """What stands for a value of this form that another stage holds."""
+    return Elsewhere(torch.empty(t.shape, dtype=t.dtype, device="meta"), t.device, cut.stage or 0)
+
+
+def from_its_stage(value: Any) -> Any:
+    """The same Tensors, those that one stage holds given to all stages; each process must call it."""
+    cut = cut_of(value)
+    if cut is None or cut.stage is None:
+        return value
+    count = prod(cut.matrix)
+    place = device_count.rank() % count
+    group = groups.of_ranks(tuple(place + at * count for at in range(groups.size() // count)))
+    t = own_part(raw(value))
+    given = torch.empty(t.shape, dtype=t.dtype, device=t.device) if isinstance(t, Elsewhere) else t
+    return wrap(collectives.broadcast(given.detach().contiguous(), cut.stage, group))
+
+
+def meet(call: str, values: Iterable[Any]) -> None:
+    """Waits until all processes are here that hold parts of the values; a process that never comes is named, with what it does instead."""
+    ranks: set[int] = set()
+    for value in values:
+        share, cut = getattr(value, "__dict__", {}).get(optimizer_shards.MARK), cut_of(value)
+        if share is not None:
+            ranks |= set(share.group.ranks)
+        elif cut is not None:
+            ranks |= set(range(groups.size() if cut.stage is not None else Mesh(cut.matrix).count))
+    if ranks:
+        what = f"{call} of Tensors whose parts processes hold, which each of them must call"
+        collectives.meet(what, groups.of_ranks(tuple(sorted(ranks))))
+
+
+def part_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
+    """This process's part of a whole value."""
+    mesh, place = Mesh(cut.matrix), cut.place(device_count.rank())
+    if place is None:
+        return elsewhere(t, cut)
+    return t[cut.layout(mesh).part(mesh, cut.shape, place)].clone()
+
+
+def kept(t: torch.Tensor, cut: Cut) -> torch.Tensor:
+    """What a Tensor that is cut holds: this process's part, which computes by elements alone; what lies in another stage as it is."""
+    is_plain = isinstance(t, (Parted, Elsewhere)) or cut.layout(Mesh(cut.matrix)).is_whole
+    return t if is_plain else Parted(t, cut)
+
+
+def alike(t: Parted, cut: Cut) -> torch.Tensor:
+    """This process's part of what is cut as a Parameter is; raises ValueElsewhere for what is cut otherwise."""
+    if t.cut != cut:
+        raise t.refused("set_data of a Parameter that is cut otherwise, by values")
+    return t.own
+
+
+def refitted(tensor: TensorBase, t: torch.Tensor, cut: Cut) -> torch.Tensor:
+    """What a Tensor that is cut takes over of new values: its part of a whole; of another shape all, and it is cut no more."""
+    if tuple(t.shape) == cut.shape:
+        return part_of(t, cut)
+    tensor.__dict__.pop("_cut", None)
+    return t

@@ -1,0 +1,92 @@
+"""`dump_local_norm`, `dump_local_norm_path`, `dump_device_local_norm`: lengths of a device's own gradients, before they are summed.
+
+An operator in the graph of each device tells them; it stays where it is, as a print does.
+"""
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchspore.base.files import whole_file
+from torchspore.base.text import message
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.store import DEFAULT, STORE
+from torchspore.engine.core import device_count, printing
+from torchspore.engine.core.custom_operators import define
+
+_OPTION = "auto_parallel.dump_local_norm"
+_PATH = "auto_parallel.dump_local_norm_path"
+_DEVICE = "auto_parallel.dump_device_local_norm"
+_files = itertools.count()
+_squared: torch.Tensor | None = None
+
+
+def wanted() -> bool:
+    """Whether the context asks for lengths of gradients."""
+    return bool(STORE.get(_OPTION) or STORE.get(_DEVICE))
+
+
+def squared() -> torch.Tensor:
+    """The sum of the squares of all gradients of this device since it was last set to 0. Raises ValueError where it is off."""
+    if not STORE.get(_DEVICE):
+        wrote, expected = "get_squared_device_local_norm_param()", "set_auto_parallel_context(dump_device_local_norm=True) before it"
+        raise ValueError(message(wrote, expected))
+    return _sum()
+
+
+def _sum() -> torch.Tensor:
+    global _squared
+    if _squared is None:
+        _squared = torch.zeros(())
+    return _squared
+
+
+def _tell(x: torch.Tensor, name: str, rank: int) -> None:
+    """Tells the length of the gradient `x` of the Parameter `name` on one device, whose place in the grid is `rank`."""
+    if device_count.devices()[1] == device_count.RANKS:
+        rank = device_count.rank()                             # the grid may be that of one stage of a pipeline
+    with torch.no_grad():
+        square = x.detach().float().square().sum()
+        path = str(STORE.get(_PATH))
+        if STORE.get(_OPTION) and path:
+            _write(Path(path) / f"rank_{rank}", name, float(square.sqrt()))
+        elif STORE.get(_OPTION):
+            whose = f" (rank {rank})" if device_count.simulated() else ""
+            printing.say(f"dump local norm{whose}: \n{name}\n{float(square.sqrt()):.8g}\n")
+        if STORE.get(_DEVICE) and rank == device_count.rank():
+            _sum().add_(square.to("cpu"))
+
+
+def _write(folder: Path, name: str, length: float) -> None:
+    """Writes one length into a file of its own, numbered as TensorDump numbers them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with whole_file(folder / f"local_norm__{name}_float32_{next(_files)}.npy", mode=0o400) as out:
+        np.save(out, np.float32(length))
+
+
+local_norm: Any = define("local_norm(Tensor x, str name, int rank) -> ()", _tell, lambda x, name, rank: None)
+"""Tells the length of a gradient; gives nothing."""
+printing.OPERATORS.add(local_norm)
+
+
+def told(count: int) -> None:
+    """Reports what came of the options in a graph that is split over several devices: `count` gradients are told."""
+    path = str(STORE.get(_PATH))
+    where = f"in files under {path}, a folder for each rank" if path else "on the screen"
+    if STORE.get(_OPTION):
+        _report(_OPTION, Outcome.applied(f"the lengths of {count} gradients of each device go {where}"))
+        _report(_PATH, Outcome.applied(where))
+    else:
+        _report(_PATH, Outcome.no_effect("dump_local_norm is off"))
+    if STORE.get(_DEVICE):
+        _report(_DEVICE, Outcome.applied("get_squared_device_local_norm_param() has the sum of the squares of this device's gradients"))
+
+
+def _report(name: str, outcome: Outcome) -> None:
+    if STORE.source(name)[0] != DEFAULT:
+        effects.report(name, outcome)

@@ -1,0 +1,82 @@
+"""What the pass gives: the graph of each device, and how each operator came to be split."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.distributed.shard.redistribution import Step
+from torchspore.engine.core.device_layout import Layout, Shape
+from torchspore.engine.core.device_mesh import Mesh
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of the local graph: its node, how it lies, the shape of the whole."""
+
+    node: Node
+    layout: Layout
+    shape: Shape
+    dtype: torch.dtype
+
+
+_STATEMENTS = {
+    "branch": "an if on a Tensor", "branch_keeping": "an if on a Tensor", "branch_back": "the gradient of an if on a Tensor",
+    "loop": "a loop on a Tensor", "loop_keeping": "a loop on a Tensor", "loop_back": "the gradient of a loop on a Tensor",
+    "loop_back_again": "the second gradient of a loop on a Tensor", "check": "an assert on a Tensor", "say": "a print",
+}
+"""What runs in the place of statements, by its functions' names."""
+
+
+@dataclass
+class Placed:
+    """How one operator of the captured graph came to run: for `explain` and the plan."""
+
+    node: Node
+    layouts: list[Layout]
+    steps: list[tuple[Step, Shape]] = field(default_factory=list)
+    has_rule: bool = True
+    why: str = ""
+    """Why a cut that the program wants was not kept."""
+    used: dict[Node, Layout] = field(default_factory=dict)
+    """How its operands lay."""
+    made: list[Node] = field(default_factory=list)
+    """What each device runs for it."""
+
+    @property
+    def name(self) -> str:
+        """What people call it: MindSpore's operator, torch's, or a statement of the program."""
+        target: Any = self.node.target
+        plain = _STATEMENTS.get(getattr(target, "__name__", ""))
+        return plain or str(self.node.meta.get("called") or target)
+
+
+@dataclass
+class LocalGraph:
+    """What each device runs, how its inputs and outputs lie, and how each operator came to be split."""
+
+    module: torch.fx.GraphModule
+    mesh: Mesh
+    inputs: list[tuple[Layout, Shape]]
+    outputs: list[tuple[Layout, Shape] | None]
+    placed: list[Placed]
+    whole: torch.fx.GraphModule
+    """The captured graph of one device."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the context says of exchanges."""
+
+    exchanges: bool = False
+    """Whether layouts may change by all-to-all; `enable_alltoall`."""
+    sums_wide: bool = False
+    """Whether all terms of half precision are summed in float32; `force_fp32_communication`."""
+    sums_gradients_wide: bool = True
+    """Whether those of gradients are; `gradient_fp32_sync`."""
+    means: bool = False
+    """Whether gradients are divided by the devices that hold the same part of a Parameter; `gradients_mean`."""
+    tells_norms: bool = False
+    """Whether the lengths of gradients are told before they are summed; `dump_local_norm`."""

@@ -1,0 +1,194 @@
+"""Losses that pick classes, and the softmax before them along an axis that is cut."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.distributed.shard.lowerings.registry import arguments, lowers, reduced
+from torchspore.distributed.shard.lowerings.row_tables import looked_up, own_places
+from torchspore.engine.core.device_layout import Layout, whole
+
+_aten = torch.ops.aten
+
+
+
+@lowers("nll_loss_forward")
+def nll_loss(to: Any, node: Node) -> Any:
+    """The mean over all rows that count: sums of each device's, divided once."""
+    operands = to.operands(node)
+    scores = operands[0]
+    rows = scores.layout.cuts[0] if len(scores.layout.cuts) == 2 else ()
+    reduction = arguments(node)[3]
+    if len(scores.shape) == 2 and scores.layout.cuts[1] and not scores.layout.partial and arguments(node)[2] is None:
+        return _classes_cut(to, node)
+    if not rows or reduction == 0 or scores.layout.partial or scores.layout.cuts[1]:
+        return _rows_alone(to, node) if reduction == 0 else None
+    target = to.move(operands[1], Layout((rows,)))
+    weight = None if arguments(node)[2] is None else to.move(operands[2], whole(1)).node
+    made = to.call(_aten.nll_loss_forward.default, (scores.node, target.node, weight, 2, arguments(node)[4]), {})
+    total, count = to.item(made, 0), to.item(made, 1)
+    if reduction == 1:
+        # The operator gives how much the rows weigh for a mean only.
+        mean = to.call(_aten.nll_loss_forward.default, (scores.node, target.node, weight, 1, arguments(node)[4]), {})
+        count = reduced(to, to.item(mean, 1), rows)
+        total = to.call(_aten.div.Tensor, (reduced(to, total, rows), count), {})
+    else:
+        total = reduced(to, total, rows)
+    return [to.value(total, whole(0), ()), to.value(count, whole(0), ())]
+
+
+def _rows_alone(to: Any, node: Node) -> Any:
+    """Without a reduction each row has its own loss, and lies where its scores lie."""
+    scores, target = to.operands(node)[:2]
+    rows = scores.layout.cuts[0]
+    if len(scores.shape) != 2 or not rows or scores.layout.partial or scores.layout.cuts[1]:
+        return None
+    target = to.move(target, Layout((rows,)))
+    made = to.call(_aten.nll_loss_forward.default, (scores.node, target.node, *_others(to, node)), {})
+    return [to.value(to.item(made, 0), Layout((rows,)), scores.shape[:1]), to.value(to.item(made, 1), whole(0), ())]
+
+
+@dataclass(frozen=True)
+class _Targets:
+    """The targets of rows whose classes are cut."""
+
+    target: Node
+    ignored: Node
+    """Which rows do not count."""
+    place: Node
+    """Where in the own classes each lies, 0 where it lies elsewhere."""
+    outside: Node
+    """The rows whose target lies elsewhere or does not count."""
+
+
+def _targets(to: Any, node: Node, scores: Any, target: Any) -> _Targets:
+    target = to.move(target, Layout(scores.layout.cuts[:1]))
+    ignored = to.call(_aten.eq.Scalar, (target.node, arguments(node)[_IGNORED[node.target._opname]]), {})  # type: ignore[union-attr]
+    place, outside = own_places(to, target.node, scores.layout.cuts[1], scores.node.meta["val"].shape[1])
+    return _Targets(target.node, ignored, place, to.call(_aten.logical_or.default, (outside, ignored), {}))
+
+
+_IGNORED = {"nll_loss_forward": 4, "nll_loss_backward": 5}
+
+
+def _classes_cut(to: Any, node: Node) -> Any:
+    """Each device picks the scores of targets among its own classes; the sum over devices is the loss of a row."""
+    scores, target = to.operands(node)[:2]
+    rows, classes = scores.layout.cuts
+    reduction = arguments(node)[3]
+    own = _targets(to, node, scores, target)
+    picked = to.call(_aten.gather.default, (scores.node, 1, to.call(_aten.unsqueeze.default, (own.place, 1), {})), {})
+    picked = to.call(_aten.masked_fill.Scalar, (to.call(_aten.squeeze.dim, (picked, 1), {}), own.outside, 0), {})
+    each = to.call(_aten.neg.default, (reduced(to, picked, classes),), {})
+    count = reduced(to, to.call(_aten.sum.default, (_counted(to, own, scores),), {}), rows)
+    if reduction == 0:
+        return [to.value(each, Layout((rows,)), scores.shape[:1]), to.value(count, whole(0), ())]
+    total = reduced(to, to.call(_aten.sum.default, (each,), {}), rows)
+    total = total if reduction == 2 else to.call(_aten.div.Tensor, (total, count), {})
+    return [to.value(total, whole(0), ()), to.value(count, whole(0), ())]
+
+
+def _counted(to: Any, own: _Targets, scores: Any) -> Node:
+    """A one for each row that counts; looked up among all classes, so that a target beyond them is refused as on one device."""
+    place = to.call(_aten.masked_fill.Scalar, (own.target, own.ignored, 0), {})
+    return to.call(_aten.masked_fill.Scalar, (looked_up(to, place, scores.shape[1], scores.node), own.ignored, 0), {})
+
+
+@lowers("nll_loss_backward")
+def nll_loss_gradient(to: Any, node: Node) -> Any:
+    """Over classes that are cut: each device writes the gradient at targets among its own."""
+    found = _at_targets(to, node)
+    if found is None:
+        return None
+    own, each, scores = found
+    zeros = to.call(_aten.zeros_like.default, (scores.node,), {})
+    return to.wrapped(_written(to, zeros, own, each), node, [scores.layout])
+
+
+def _at_targets(to: Any, node: Node) -> tuple[_Targets, Node, Any] | None:
+    """The targets, each row's gradient at its own, and the scores; None where classes are not cut."""
+    grad, scores, target = to.operands(node)[:3]
+    _, _, _, weight, reduction, _, total = arguments(node)
+    if len(scores.shape) != 2 or not scores.layout.cuts[1] or scores.layout.partial or weight is not None:
+        return None
+    own = _targets(to, node, scores, target)
+    each = to.move(grad, Layout(scores.layout.cuts[:1]) if reduction == 0 else whole(0)).node
+    if reduction == 1:
+        each = to.call(_aten.div.Tensor, (each, to.move(to.values[total], whole(0)).node), {})
+    each = to.call(_aten.neg.default, (each,), {})
+    return own, to.call(_aten.expand.default, (each, list(own.place.meta["val"].shape)), {}), scores
+
+
+def _written(to: Any, source: Node, own: _Targets, each: Node) -> Node:
+    """The source with each row's number added at its target, where that is one of the own classes."""
+    at = to.call(_aten.masked_fill.Scalar, (each, own.outside, 0), {})
+    place, at = (to.call(_aten.unsqueeze.default, (one, 1), {}) for one in (own.place, at))
+    return to.call(_aten.scatter_add.default, (source, 1, place, at), {})
+
+
+def _others(to: Any, node: Node) -> tuple[Any, ...]:
+    weight = arguments(node)[2]
+    own = to.move(to.values[weight], whole(1)).node if isinstance(weight, Node) else None
+    return own, arguments(node)[3], arguments(node)[4]
+
+
+
+@lowers("_log_softmax", "_softmax")
+def softmax(to: Any, node: Node) -> Any:
+    """Along an axis that is cut: the greatest of all devices, the sum of all devices."""
+    x = to.operands(node)[0]
+    axis = int(arguments(node)[1]) % max(len(x.shape), 1)
+    axes = x.layout.cuts[axis] if x.shape else ()
+    if not axes or x.layout.partial or arguments(node)[2]:
+        return None
+    highest = reduced(to, to.call(_aten.amax.default, (x.node, [axis], True), {}), axes, "max")
+    shifted = to.call(_aten.sub.Tensor, (x.node, highest), {})
+    powers = to.call(_aten.exp.default, (shifted,), {})
+    total = reduced(to, to.call(_aten.sum.dim_IntList, (powers, [axis], True), {}), axes)
+    if node.target._opname == "_softmax":  # type: ignore[union-attr]
+        return to.wrapped(to.call(_aten.div.Tensor, (powers, total), {}), node, [x.layout])
+    return to.wrapped(to.call(_aten.sub.Tensor, (shifted, to.call(_aten.log.default, (total,), {})), {}), node, [x.layout])
+
+
+@lowers("_log_softmax_backward_data", "_softmax_backward_data")
+def softmax_gradient(to: Any, node: Node) -> Any:
+    """The gradient needs one sum along the axis that is cut."""
+    grad, out = to.operands(node)[:2]
+    axis = int(arguments(node)[2]) % max(len(out.shape), 1)
+    axes = out.layout.cuts[axis] if out.shape else ()
+    if not axes or out.layout.partial:
+        return None
+    source: Any = node.args[0]
+    if axis == 1 and getattr(source.target, "_opname", "") == "nll_loss_backward" and (found := _at_targets(to, source)) is not None:
+        if len(source.users) == 1:
+            _drop_written(to, grad.node)
+        return to.wrapped(_of_picked(to, out, *found[:2]), node, [out.layout])
+    grad = to.move(grad, out.layout)
+    if node.target._opname == "_softmax_backward_data":  # type: ignore[union-attr]
+        product = to.call(_aten.mul.Tensor, (grad.node, out.node), {})
+        total = reduced(to, to.call(_aten.sum.dim_IntList, (product, [axis], True), {}), axes)
+        rest = to.call(_aten.mul.Tensor, (out.node, total), {})
+        return to.wrapped(to.call(_aten.sub.Tensor, (product, rest), {}), node, [out.layout])
+    total = reduced(to, to.call(_aten.sum.dim_IntList, (grad.node, [axis], True), {}), axes)
+    share = to.call(_aten.mul.Tensor, (to.call(_aten.exp.default, (out.node,), {}), total), {})
+    return to.wrapped(to.call(_aten.sub.Tensor, (grad.node, share), {}), node, [out.layout])
+
+
+def _drop_written(to: Any, made: Node) -> None:
+    """Takes out what was written for a gradient that nobody reads now: a whole value of the scores' size, and the zeros below it."""
+    for unread in (made, made.args[0] if made.target is _aten.scatter_add.default else None):
+        if isinstance(unread, Node) and unread.target in (_aten.scatter_add.default, _aten.zeros_like.default) and not unread.users:
+            for placed in to.placed:
+                placed.made = [one for one in placed.made if one is not unread]
+            to.graph.erase_node(unread)
+
+
+def _of_picked(to: Any, out: Any, own: _Targets, each: Node) -> Node:
+    """The gradient of scores of which one in each row was picked: along the classes its sum is what is at the target."""
+    total = to.call(_aten.masked_fill.Scalar, (each, own.ignored, 0), {})
+    share = to.call(_aten.unsqueeze.default, (to.call(_aten.neg.default, (total,), {}), 1), {})
+    rest = to.call(_aten.mul.Tensor, (to.call(_aten.exp.default, (out.node,), {}), share), {})
+    return _written(to, rest, own, each)

@@ -1,0 +1,95 @@
+"""Recurrent layers as one kernel: the batch may be cut. What the kernel keeps for its gradient has no shape that anybody knows.
+
+Its stand-in is empty, so it stays where it was made: its layout, of one dimension, says along which axes the batch was cut.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.distributed.shard.lowerings.registry import arguments, lowers
+from torchspore.engine.core.device_layout import Axes, Layout, whole
+
+_aten = torch.ops.aten
+
+
+def _rows(to: Any, x: Any, dim: int) -> Axes:
+    """The axes that cut the batch, where it comes out even."""
+    return () if x.layout.partial else tuple(x.layout.cuts[dim])
+
+
+def _by_batch(rank: int, dim: int, rows: Axes) -> Layout:
+    return Layout(tuple(rows if at == dim else () for at in range(rank)))
+
+
+class _Call:
+    """One call, its operands moved: a sequence is cut along `batch`, a state along its last dimension but one, weights are whole."""
+
+    def __init__(self, to: Any, rows: Axes, batch: int) -> None:
+        self.to, self.rows, self.batch = to, rows, batch
+
+    def sequence(self, item: Any) -> Any:
+        """A value of each time and row."""
+        return self._moved(item, lambda rank: self.batch)
+
+    def state(self, item: Any) -> Any:
+        """A value of each row."""
+        return self._moved(item, lambda rank: rank - 2)
+
+    def weight(self, item: Any) -> Any:
+        """A value that all rows share."""
+        return self._moved(item, None)
+
+    def _moved(self, item: Any, dim: Any) -> Any:
+        if not isinstance(item, Node):
+            return item
+        value = self.to.values[item]
+        rank = len(value.shape)
+        lies = whole(rank) if dim is None or value.shape == (0,) else _by_batch(rank, dim(rank), self.rows)
+        return self.to.move(value, lies).node
+
+    def given(self, made: Node, at: int, like: Any, dim: int | None) -> Any:
+        """One result, of the shape of `like`: cut along `dim`, or where that is None a sum over the rows."""
+        shape = tuple(like.shape)
+        if shape == (0,):
+            lies = whole(1)
+        elif dim is None:
+            lies = Layout(((),) * len(shape), tuple((axis, "sum") for axis in sorted(self.rows)))
+        else:
+            lies = _by_batch(len(shape), dim % len(shape), self.rows)
+        return self.to.value(self.to.item(made, at), lies, shape)
+
+    def kept(self, made: Node, at: int) -> Any:
+        """What the kernel keeps for its gradient."""
+        return self.to.value(self.to.item(made, at), Layout((self.rows,)), (0,))
+
+
+@lowers("mkldnn_rnn_layer")
+def layer(to: Any, node: Node) -> Any:
+    """oneDNN's layer: (input, four weights, two states, settings) -> (output, two states, what it keeps)."""
+    x = to.operands(node)[0]
+    batch = 0 if arguments(node)[14] else 1
+    call = _Call(to, _rows(to, x, batch), batch)
+    given = arguments(node)
+    made = to.call(node.target, (
+        call.sequence(given[0]), *map(call.weight, given[1:5]), *map(call.state, given[5:7]), *given[7:],
+    ), {}, node)
+    outs = node.meta["val"]
+    found = [call.given(made, 0, outs[0], batch), *(call.given(made, at, outs[at], -2) for at in (1, 2)), call.kept(made, 3)]
+    return found
+
+
+@lowers("mkldnn_rnn_layer_backward")
+def layer_gradient(to: Any, node: Node) -> Any:
+    """Its gradient, of the batch as it was cut before; those of weights are sums over it."""
+    given = arguments(node)
+    batch = 0 if given[21] else 1
+    call = _Call(to, to.values[given[22]].layout.cuts[0], batch)
+    own = [call.sequence(given[0]), *map(call.weight, given[1:5]), *map(call.state, given[5:7]), call.sequence(given[7])]
+    own += [*map(call.state, given[8:10]), call.sequence(given[10]), *map(call.state, given[11:13])]
+    made = to.call(node.target, (*own, *given[13:22], to.values[given[22]].node), {}, node)
+    outs = node.meta["val"]
+    ways = (batch, None, None, None, None, -2, -2)
+    return [call.given(made, at, out, way) if isinstance(out, torch.Tensor) else None for at, (out, way) in enumerate(zip(outs, ways))]

@@ -1,0 +1,180 @@
+"""Convolutions over heights and widths that are cut: each device is given the borders of its neighbours."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.distributed.shard import collective_nodes as nodes
+from torchspore.distributed.shard.lowerings.registry import arguments, lowers
+from torchspore.engine.core.device_layout import Axes, Layout
+
+_aten = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class Side:
+    """One dimension that is cut: how many places before and behind the own part the windows reach."""
+
+    dim: int
+    axes: Axes
+    before: int
+    behind: int
+
+
+def sides(
+    to: Any, x: Any, out: tuple[int, ...], window: list[int], step: list[int], edge: list[int], spacing: list[int],
+) -> list[Side] | None:
+    """The dimensions behind the second that are cut; None where the parts of the result would not be equal, or windows reach too far."""
+    found = []
+    for at in range(len(window)):
+        dim, axes = at + 2, x.layout.cuts[at + 2]
+        if not axes:
+            continue
+        count = to.mesh.product(axes)
+        own, reach = x.shape[dim] // count, (window[at] - 1) * spacing[at] + 1
+        behind = reach - step[at] - edge[at]
+        if out[dim] % count or out[dim] // count * step[at] != own or edge[at] >= reach or max(edge[at], behind) > own:
+            why = f"{x.shape[dim]} places in {count} parts give no equal parts of {out[dim]}, or windows reach too far"
+            to.placed[-1].why = f"{why}: they are gathered"
+            return None
+        found.append(Side(dim, axes, edge[at], max(0, behind)))
+    return found
+
+
+def sides_of_wider(
+    to: Any, x: Any, out: tuple[int, ...], window: list[int], step: list[int], edge: list[int], spacing: list[int],
+) -> list[Side] | None:
+    """The same of a transposed convolution: how far what a part computes reaches beyond that part of the result."""
+    found = []
+    for at in range(len(window)):
+        dim, axes = at + 2, x.layout.cuts[at + 2]
+        if not axes:
+            continue
+        count = to.mesh.product(axes)
+        behind = (window[at] - 1) * spacing[at] + 1 - step[at] - edge[at]
+        if out[dim] != x.shape[dim] * step[at] or behind < 0 or max(edge[at], behind) > out[dim] // count:
+            to.placed[-1].why = f"{x.shape[dim]} places in {count} parts give no equal parts of {out[dim]}: they are gathered"
+            return None
+        found.append(Side(dim, axes, edge[at], behind))
+    return found
+
+
+def extended(to: Any, x: Node, found: list[Side]) -> Node:
+    """The own part with the borders of the neighbours around it; zeros where there is none."""
+    for side in found:
+        if side.before or side.behind:
+            to.noted("borders", x, side.axes, side.dim, side.before + side.behind)
+            x = to.call(nodes.borders, (x, side.axes, side.dim, side.before, side.behind, to.mesh), {})
+    return x
+
+
+def returned(to: Any, grad: Node, found: list[Side]) -> Node:
+    """The way back: what was computed of borders is added where they came from."""
+    for side in reversed(found):
+        if side.before or side.behind:
+            to.noted("borders", grad, side.axes, side.dim, side.before + side.behind)
+            grad = to.call(nodes.borders_sum, (grad, side.axes, side.dim, side.before, side.behind, to.mesh), {})
+    return grad
+
+
+def without_edges(edge: list[int], found: list[Side]) -> list[int]:
+    """The padding of the call on parts: the borders are there already."""
+    cut = {side.dim - 2 for side in found}
+    return [0 if at in cut else one for at, one in enumerate(edge)]
+
+
+def each_of(value: Any, count: int) -> list[int]:
+    """A setting of each dimension, which may be one for all."""
+    return list(value) if len(value) == count else list(value) * count
+
+
+@dataclass(frozen=True)
+class _Window:
+    """How the parts of a convolution lie."""
+
+    sides: list[Side]
+    rows: Axes
+    before: Axes
+    after: Axes
+    places: tuple[Axes, ...]
+    transposed: bool
+
+    @property
+    def weight(self) -> Layout:
+        """The layout of the kernel, whose window is whole."""
+        channels = (self.before, self.after) if self.transposed else (self.after, self.before)
+        return Layout((*channels, *((),) * len(self.places)))
+
+    def settings(self, rest: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Those of the call on parts: the borders are there already."""
+        padding, more = (without_edges(each_of(one, len(self.places)), self.sides) for one in (rest[1], rest[4]))
+        return (rest[0], padding, *rest[2:4], more, rest[5])
+
+
+def _window(to: Any, x: Any, weight: Any, out: tuple[int, ...], rest: tuple[Any, ...]) -> _Window | None:
+    stride, padding, dilation, transposed, _, groups = rest
+    count = len(x.shape) - 2
+    if x.layout.partial or weight.layout.partial or not any(x.layout.cuts[2:]) or (groups != 1 and x.layout.cuts[1]):
+        return None
+    settings = (each_of(one, count) for one in (stride, padding, dilation))
+    found = (sides_of_wider if transposed else sides)(to, x, out, list(weight.shape[2:]), *settings)
+    if found is None:
+        return None
+    after = tuple(axis for axis in weight.layout.cuts[1 if transposed else 0] if axis not in x.layout.axes) if groups == 1 else ()
+    return _Window(found, x.layout.cuts[0], x.layout.cuts[1], after, x.layout.cuts[2:], transposed)
+
+
+@lowers("convolution")
+def convolution(to: Any, node: Node) -> Any:
+    """On each device over its part and the borders of the neighbours; a transposed one gives the neighbours what it computed for them."""
+    operands, rest = to.operands(node), tuple(arguments(node)[3:])
+    x, weight = operands[:2]
+    window = _window(to, x, weight, tuple(node.meta["val"].shape), rest)
+    if window is None:
+        return None
+    weight = to.move(weight, window.weight)
+    bias = None
+    if len(operands) > 2:
+        bias = to.move(operands[2], Layout((window.after,))).node
+        if window.before:                      # each device adds its share
+            bias = to.call(_aten.mul.Tensor, (bias, 1 / to.mesh.product(window.before)), {})
+    if window.transposed:                      # the summand after the borders, which would get it twice
+        made = to.call(_aten.convolution.default, (x.node, weight.node, None, *window.settings(rest)), {})
+        made = returned(to, made, window.sides)
+        if bias is not None:
+            made = to.call(_aten.add.Tensor, (made, to.call(_aten.view.default, (bias, [1, -1, *[1] * len(window.places)]), {})), {})
+    else:
+        made = to.call(_aten.convolution.default, (extended(to, x.node, window.sides), weight.node, bias, *window.settings(rest)), {})
+    terms = tuple((axis, "sum") for axis in sorted(window.before))
+    return to.wrapped(made, node, [Layout((window.rows, window.after, *window.places), terms)])
+
+
+@lowers("convolution_backward")
+def convolution_gradient(to: Any, node: Node) -> Any:
+    """The gradient of the borders goes back to the neighbours; those of the kernel are sums over all parts."""
+    grad, x, weight = to.operands(node)[:3]
+    _, *rest, mask = arguments(node)[3:]
+    window = _window(to, x, weight, grad.shape, tuple(rest))
+    if window is None:
+        return None
+    grad = to.move(grad, Layout((window.rows, window.after, *window.places)))
+    weight = to.move(weight, window.weight)
+    edges = (grad.node, x.node)
+    edges = (extended(to, edges[0], window.sides), edges[1]) if window.transposed else (edges[0], extended(to, edges[1], window.sides))
+    given = (*edges, weight.node, None, *window.settings(tuple(rest)), [*mask[:2], False])
+    made = to.call(_aten.convolution_backward.default, given, {})
+    own = tuple((axis, "sum") for axis in sorted(window.after))
+    every = tuple((axis, "sum") for axis in sorted((*window.rows, *(axis for axes in window.places for axis in axes))))
+    found: list[Any] = [None, None, None]
+    if mask[0]:
+        back = to.item(made, 0) if window.transposed else returned(to, to.item(made, 0), window.sides)
+        found[0] = to.value(back, Layout(x.layout.cuts, own), x.shape)
+    if mask[1]:
+        found[1] = to.value(to.item(made, 1), Layout(weight.layout.cuts, every), weight.shape)
+    if mask[2]:
+        total = to.call(_aten.sum.dim_IntList, (grad.node, [0, *range(2, len(grad.shape))]), {})
+        found[2] = to.value(total, Layout((window.after,), every), grad.shape[1:2])
+    return found

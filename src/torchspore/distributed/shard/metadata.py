@@ -1,0 +1,65 @@
+"""How the Parameters of graphs that were split lie on each process, kept while `enable_save_strategy_online` asks for it."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torchspore.context.store import STORE
+from torchspore.engine.core.tensor import TensorBase
+
+if TYPE_CHECKING:
+    from torchspore.distributed.shard.sharded_capture import Spread
+
+
+@dataclass(frozen=True)
+class Lying:
+    """One Parameter: a device matrix, a tensor map, its dtype, the shape of the whole, the processes that hold it."""
+
+    matrix: tuple[int, ...]
+    places: tuple[Any, ...]
+    dtype: str
+    shape: tuple[int, ...]
+    ranks: tuple[int, ...]
+
+
+is_kept = False
+"""Whether graphs are noted."""
+_graphs: list[tuple[list[Any], dict[str, Lying]]] = []
+"""Of each graph its Parameters, and how they lie by name; the last one last."""
+
+
+def enable() -> None:
+    """From now on graphs are noted when they are compiled."""
+    global is_kept
+    is_kept = True
+
+
+def clear() -> None:
+    """Forgets all graphs."""
+    _graphs.clear()
+
+
+def note(spread: Spread, lifted: Sequence[Any]) -> None:
+    """Notes a graph that was split."""
+    if not is_kept:
+        return
+    only_trained = bool(STORE.get("auto_parallel.strategy_ckpt_config.only_trainable_params"))
+    found = {}
+    parameters = {str(item.name): item for item in lifted if isinstance(item, TensorBase) and hasattr(item, "name")}
+    for name, (matrix, places, shape, is_trained) in spread.parameters.items():
+        is_weight = is_trained and len(shape) > 0 and parameters[name]._t.is_floating_point()
+        if is_weight or not only_trained:
+            stage = spread.homes.get(name)
+            stages = range(spread.stages) if stage is None else (stage,)
+            ranks = tuple(one * spread.count + at for one in stages for at in range(spread.count))
+            found[name] = Lying(matrix, places, str(parameters[name]._t.dtype).removeprefix("torch."), shape, ranks)
+    own = {id(one) for one in parameters.values()}
+    _graphs[:] = [one for one in _graphs if {id(p) for p in one[0]} != own]
+    _graphs.append((list(parameters.values()), found))
+
+
+def of(parameters: Iterable[Any]) -> dict[str, Lying] | None:
+    """How the Parameters of the last graph lie that has one of these; None where there is none."""
+    own = {id(one) for one in parameters}
+    return next((found for held, found in reversed(_graphs) if any(id(one) in own for one in held)), None)

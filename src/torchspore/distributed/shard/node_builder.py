@@ -1,0 +1,101 @@
+"""New nodes of a graph, each with the stand-in of what it gives."""
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.distributed.shard import collective_nodes as nodes
+from torchspore.engine.core import tree
+from torchspore.engine.core.torch_private import FakeTensor, disable_proxy_modes_tracing, is_operator
+
+_aten = torch.ops.aten
+_NOTHING: Mapping[str, Any] = {}
+_known: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+"""By the mode that made them: stand-ins by operator and the form of what it was given; parts of a batch, and blocks, ask for the same."""
+_modes: weakref.WeakKeyDictionary[torch.fx.GraphModule, Any] = weakref.WeakKeyDictionary()
+_EXCHANGES = frozenset({nodes.all_reduce, nodes.reduce_scatter, nodes.all_gather, nodes.all_to_all})
+_VARIES = frozenset({torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output})
+
+
+def call(
+    graph: torch.fx.Graph, target: Any, args: Sequence[Any], source: Node, kwargs: Mapping[str, Any] = _NOTHING,
+    around: torch.fx.GraphModule | None = None,
+) -> Node:
+    """A call with the notes of `source`, and the stand-in that `target` gives for those of its arguments.
+
+    Within `faking`, or `around` says the graph whose stand-ins they are.
+    """
+    given = tree.mapped([list(args), dict(kwargs)], lambda leaf: leaf.meta["val"] if isinstance(leaf, Node) else leaf)
+    try:
+        val = _stand_in(target, given[0], given[1], around)
+    except (RuntimeError, ValueError):
+        if target is not _aten.view.default:
+            raise
+        # what was laid out lies one after the other in the whole graph, and as a part of something larger in the local one
+        target = _aten.reshape.default
+        val = _stand_in(target, given[0], given[1], around)
+    made = graph.call_function(target, tuple(args), dict(kwargs))
+    made.meta = {**source.meta, "val": val}
+    return made
+
+
+def _stand_in(target: Any, args: list[Any], kwargs: dict[str, Any], around: torch.fx.GraphModule | None) -> Any:
+    found, key = _known_to(args) if _is_told_by_form(target) else None, None
+    if found is not None:
+        try:
+            key = (target, _form(args), tuple((name, _form(value)) for name, value in sorted(kwargs.items())))
+            if key in found:
+                return found[key]
+        except TypeError:                                      # a length that is a symbol
+            key = None
+    block: AbstractContextManager[None] = nullcontext() if around is None else faking(around)
+    with block:
+        made = target(*args, **kwargs)
+    if found is not None and key is not None:
+        found[key] = made
+    return made
+
+
+def _known_to(args: list[Any]) -> dict[Any, Any] | None:
+    first = next((leaf for leaf in tree.leaves(args) if isinstance(leaf, torch.Tensor)), None)
+    return _known.setdefault(first.fake_mode, {}) if isinstance(first, FakeTensor) else None
+
+
+@functools.lru_cache(4096)
+def _is_told_by_form(target: Any) -> bool:
+    """Whether all that counts of a result hangs on the forms of what it is computed of: nothing is written.
+
+    A view counts too: what shares memory is read off schemas (`graph/fx/aliasing`), never off stand-ins.
+    """
+    if target in _EXCHANGES:
+        return True
+    return is_operator(target) and not target._schema.is_mutable and not _VARIES & set(target.tags)
+
+
+def _form(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        if not isinstance(value, FakeTensor):
+            raise TypeError
+        return (torch.Tensor, value.shape, value.stride(), value.storage_offset(), value.dtype, value.device, value.layout)
+    if isinstance(value, (list, tuple)):
+        return (list, *map(_form, value))
+    return (value.__class__, value)
+
+
+@contextmanager
+def faking(module: torch.fx.GraphModule) -> Iterator[None]:
+    """A block in which operators compute stand-ins for the values of a graph."""
+    mode = _modes.get(module)
+    if mode is None:
+        vals = (node.meta.get("val") for node in module.graph.nodes)
+        mode = next((val.fake_mode for val in vals if hasattr(val, "fake_mode")), None)
+        if mode is not None:
+            _modes[module] = mode
+    with torch.no_grad(), disable_proxy_modes_tracing(), mode if mode is not None else nullcontext():
+        yield

@@ -1,0 +1,108 @@
+"""What came of the options of parallel execution when a graph was split."""
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.store import DEFAULT, STORE
+from torchspore.distributed.shard import gradient_norms
+from torchspore.distributed.shard.lowerings import LOWERINGS
+from torchspore.distributed.shard.pipelines import construction
+from torchspore.engine.core import device_count
+
+_IN = "auto_parallel."
+_KINDS = {
+    device_count.RANKS: "processes", device_count.SIMULATED: "ranks in this process",
+    device_count.PLANNED: "devices, for a plan that nothing runs",
+}
+
+
+def told(split: Any) -> None:
+    """Reports the options that a split looks at."""
+    local, spread = split.local, split.spread
+    count, kinds = local.mesh.count * spread.stages, Counter(step.kind for placed in local.placed for step, _ in placed.steps)
+    sent = sum(step.sent for placed in local.placed for step, _ in placed.steps)
+    shown = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items())) or "nothing is exchanged"
+    mode = str(STORE.get(_IN + "parallel_mode"))
+    if split.messages[0] > split.messages[1]:
+        shown += f" ({split.messages[0]} sums of gradients in {split.messages[1]} messages)"
+    grid = "a grid of " + (" x ".join(map(str, local.mesh.sizes)) or "1") + (" in each stage" if spread.stages > 1 else "")
+    _report("parallel_mode", f"split over {count} {_KINDS[split.kind]}, {grid}: {shown}; {sent:,} bytes received by each")
+    if STORE.source(_IN + "parallel_mode")[1] is None or mode == "auto_parallel":
+        effects.note("distribution", f"{mode} over {count} {_KINDS[split.kind]}: {shown}; {sent:,} bytes received by each")
+    if spread.searched is not None:
+        effects.note("distribution", f"auto_parallel, {spread.searched.mode}: {spread.searched.told()}")
+        effects.report(_IN + "search_mode", Outcome.applied(spread.searched.told()))
+        _report("sharding_propagation", spread.searched.told())
+    _report("device_num", f"graphs are split over {count}")
+    own = "each process gives its own part of the batch" if spread.is_cut_by_hand else "the batch is given whole and cut"
+    is_whole = STORE.get(_IN + "dataset_strategy") == "full_batch"
+    for name in ("dataset_strategy", "full_batch"):
+        _report(name, "each device is given the whole batch and takes its part" if is_whole else own)
+    _either("enable_alltoall", f"{kinds.get('all_to_all', 0)} all_to_all", "layouts change by gathering and cutting")
+    _either("gradients_mean", "gradients are divided by the devices that hold the same part", "gradients are those of one device")
+    _either("gradient_fp32_sync", "terms of gradients of half precision are summed in float32", "they are summed in their own dtype")
+    _either("force_fp32_communication", "all terms of half precision are summed in float32", "they are summed in their own dtype")
+    _shares(split)
+    _pipeline(split)
+    gradient_norms.told(sum(node.target is gradient_norms.local_norm for node in local.module.graph.nodes))
+    _missing(local)
+
+
+def _shares(split: Any) -> None:
+    """What `enable_parallel_optimizer` and its details came to."""
+    if not STORE.get(_IN + "enable_parallel_optimizer"):
+        return
+    outcome = Outcome.applied(f"{len(split.spread.bases)} Parameters are cut once more, with their optimizer's state")
+    config = _IN + "parallel_optimizer_config."
+    for name in (_IN + "enable_parallel_optimizer", config + "parallel_optimizer_threshold", config + "optimizer_level",
+                 config + "gradient_accumulation_shard", _IN + "optimizer_weight_shard_size"):
+        effects.report(name, outcome)
+
+
+def _pipeline(split: Any) -> None:
+    """What `pipeline_stages` and its details came to."""
+    pipeline, devices_each = split.pipeline, split.local.mesh.count
+    if pipeline is None:
+        return
+    homes = Counter(split.spread.homes.values())
+    held = "Parameters and states: " + ", ".join(f"{homes[stage]} in stage {stage}" for stage in range(pipeline.stages))
+    sent = f"{len(pipeline.transfers)} values of {pipeline.sent:,} bytes pass between stages"
+    _report("pipeline_stages", f"{pipeline.stages} stages of {devices_each} devices: {held}; {sent}")
+    effects.note("distribution", f"a pipeline of {pipeline.stages} stages: {held}; {sent}")
+    if pipeline.schedule is None:
+        order = "the step has no parts to take turns: no PipelineCell cuts the batch"
+    else:
+        most = ", ".join(map(str, pipeline.schedule.held))
+        order = (f"stages wait {pipeline.schedule.idle:.0%} of the time if all parts take equally long, "
+                 f"and hold values of {most} parts at most")
+    effects.note("distribution", f"pipeline: {order}")
+    for name in ("pipeline_config", "pipeline_scheduler", "pipeline_interleave"):
+        _report(name, order)
+    _either("pipeline_result_broadcast", "all stages are given the results",
+            f"results of more than {construction.SMALL} bytes stay in their stage, elsewhere their values raise ValueElsewhere")
+
+
+def _missing(local: Any) -> None:
+    """Names the operators that no rule splits, and statements that each device runs whole; what is said of one line once."""
+    found = []
+    for placed in local.placed:
+        line, sent = placed.node.meta.get("line", ""), sum(step.sent for step, _ in placed.steps)
+        if placed.why:
+            found.append(f"{line} {placed.name}: {placed.why}")
+        elif not placed.has_rule and (sent or getattr(placed.node.target, "_opname", "") not in LOWERINGS):
+            found.append(f"{line} {placed.name}: no rule splits it, each device runs it whole; {sent:,} bytes")
+    for text in dict.fromkeys(found):
+        effects.note("distribution", text)
+
+
+def _either(name: str, yes: str, no: str) -> None:
+    _report(name, yes if STORE.get(_IN + name) else no)
+
+
+def _report(name: str, text: str) -> None:
+    """Reports an option that acts: the mode, and what the program has set."""
+    if name in ("parallel_mode", "device_num") or STORE.source(_IN + name)[0] != DEFAULT:
+        effects.report(_IN + name, Outcome.applied(text))

@@ -1,0 +1,83 @@
+"""A split graph becomes that of a pipeline: stages, transfers, the order of its parts."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.context.store import STORE
+from torchspore.distributed.shard.collective_nodes import passed
+from torchspore.distributed.shard.partitioner import LocalGraph
+from torchspore.distributed.shard.pipelines import micro_batch_dependencies, random_numbers, stage_assignment, step_order
+from torchspore.distributed.shard.pipelines import transfers as passing
+from torchspore.distributed.shard.pipelines.schedule import Schedule
+from torchspore.distributed.shard.pipelines.stage_assignment import ALL, stage_of
+from torchspore.engine.core import node_metadata
+from torchspore.engine.core.tensor import TensorBase
+
+EVERYWHERE = "_everywhere"
+"""What marks a Parameter that every stage keeps, for graphs to come."""
+SMALL = 1024
+"""Results of so many bytes at most are given to all stages anyway: a loss."""
+
+
+@dataclass
+class Pipeline:
+    """How a step is cut by stages."""
+
+    stages: int
+    transfers: list[Node]
+    schedule: Schedule | None
+    homes: dict[int, int]
+    """By place of a result the stage that alone has it."""
+
+    @property
+    def sent(self) -> int:
+        """The bytes that one device of each stage sends together in a step."""
+        vals = [node.meta["val"] for node in self.transfers]
+        return sum(val.numel() * val.element_size() for val in vals)
+
+
+def assign(local: LocalGraph, lifted: Sequence[Any], known: Sequence[int | None], stages: int) -> dict[str, int]:
+    """Gives each operator its stage; gives the stages of Parameters by name. Raises ValueError for what can't be cut."""
+    micro_batch_dependencies.by_shape(local.module)
+    is_state = [isinstance(item, TensorBase) and hasattr(item, "name") for item in lifted]
+    is_trained = [one and bool(getattr(item, "requires_grad", False)) for item, one in zip(lifted, is_state)]
+    stage_assignment.assign(local.module, known, is_state, is_trained, stages)
+    holders = [node for node in local.module.graph.nodes if node.op == "placeholder"]
+    return {str(item.name): stage_of(node) for node, item, one in zip(holders, lifted, is_state) if one and stage_of(node) != ALL}
+
+
+def note_common(local: LocalGraph, lifted: Sequence[Any]) -> None:
+    """Notes on Parameters that every stage keeps that this is so, for graphs to come."""
+    holders = [node for node in local.module.graph.nodes if node.op == "placeholder"]
+    for node, item in zip(holders, lifted):
+        if isinstance(item, TensorBase) and hasattr(item, "name") and stage_of(node) == ALL:
+            item.__dict__[EVERYWHERE] = True
+
+
+def arranged(local: LocalGraph, stages: int) -> Pipeline:
+    """Puts transfers into a graph whose operators have stages, and its parts into order. Raises ValueError for what can't be sent."""
+    get = STORE.get
+    shares = bool(get("auto_parallel.pipeline_result_broadcast"))
+    homes: dict[int, int] = {}
+
+    def everywhere(place: int, node: Node) -> bool:
+        val = node.meta.get("val")
+        small = isinstance(val, torch.Tensor) and val.numel() * val.element_size() <= SMALL
+        found = (shares or small) and not node.meta.get(node_metadata.GRADIENT)
+        if not found:
+            homes[place] = stage_of(node)
+        return found
+
+    micro_batch_dependencies.by_parts(local.module)
+    draws = random_numbers.noted(local.module.graph)
+    passing.put(local.module.graph, everywhere)
+    rule = step_order.Rule(str(get("auto_parallel.pipeline_scheduler")), bool(get("auto_parallel.pipeline_interleave")), stages)
+    local.module, schedule = step_order.ordered(local.module, rule)
+    random_numbers.put(local.module, draws)
+    transfers = [node for node in local.module.graph.nodes if node.target is passed]
+    return Pipeline(stages, transfers, schedule, homes)

@@ -1,0 +1,28 @@
+"""What a graph that was cut need not run any more."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.distributed.shard import collective_nodes as nodes
+from torchspore.distributed.shard.alias_conflicts import written_by
+from torchspore.graph.fx.aliasing import owners
+from torchspore.graph.passes.cleanup import acts
+
+
+def prune(module: torch.fx.GraphModule, may_go: Callable[[Node], bool] = lambda node: True) -> None:
+    """Takes out what nobody reads, and what is written into memory that nobody reads afterwards; what prints, draws or checks stays."""
+    owner = owners(module.graph)
+    read: set[Node] = set()
+    for node in reversed(list(module.graph.nodes)):
+        targets = {owner[item] for item in written_by(node)}
+        if targets:
+            is_idle = not any(one.op == "placeholder" or one in read for one in targets)
+        else:
+            is_idle = not acts(node) or node.target in nodes.LOCAL
+        if node.op == "call_function" and not node.users and is_idle and may_go(node):
+            module.graph.erase_node(node)
+        else:
+            read.update(owner[item] for item in node.all_input_nodes)

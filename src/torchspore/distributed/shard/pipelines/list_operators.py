@@ -1,0 +1,73 @@
+"""Operators on lists of Parameters, whose items belong to several stages: one operator for each stage."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.core.torch_private import is_operator
+
+_BY_ITEM = ("_foreach_", "_fused_", "_amp_foreach_")
+"""What these names begin is computed item by item."""
+
+
+def parted(graph: torch.fx.Graph, stages: Mapping[Node, int], everywhere: int) -> bool:
+    """Takes such operators apart; says whether there were any."""
+    changed = False
+    for node in list(graph.nodes):
+        length = _length(node)
+        if length < 2:
+            continue
+        groups: dict[int, list[int]] = {}
+        for at in range(length):
+            groups.setdefault(_stage(node, at, stages, everywhere), []).append(at)
+        if len(groups) > 1:
+            _part(graph, node, list(groups.values()), length)
+            changed = True
+    return changed
+
+
+def _length(node: Node) -> int:
+    """How many items each list of an operator has that computes them one by one; 0 for all others."""
+    if node.op != "call_function" or not is_operator(node.target) or not node.target._opname.startswith(_BY_ITEM):
+        return 0
+    lengths = {len(value) for value in _lists(node)}
+    return lengths.pop() if len(lengths) == 1 else 0
+
+
+def _lists(node: Node) -> list[Sequence[Any]]:
+    given = (*node.args, *node.kwargs.values())
+    return [value for value in given if isinstance(value, (list, tuple)) and any(isinstance(item, Node) for item in value)]
+
+
+def _stage(node: Node, at: int, stages: Mapping[Node, int], everywhere: int) -> int:
+    """The stage of the item: that of the Parameter, which comes first."""
+    items = [value[at] for value in _lists(node)]
+    found = [stages[item] for item in items if isinstance(item, Node) and stages.get(item, everywhere) != everywhere]
+    return found[0] if found else everywhere
+
+
+def _part(graph: torch.fx.Graph, node: Node, groups: list[list[int]], length: int) -> None:
+    """One operator for each group of items."""
+    items = {user.args[1]: user for user in node.users if user.target is operator.getitem}
+    for group in groups:
+        def chosen(value: Any, group: list[int] = group) -> Any:
+            return [value[at] for at in group] if isinstance(value, (list, tuple)) and len(value) == length else value
+
+        with graph.inserting_before(node):
+            made = graph.call_function(
+                node.target, tuple(map(chosen, node.args)), {key: chosen(value) for key, value in node.kwargs.items()},  # type: ignore[arg-type]
+            )
+            made.meta = {**node.meta, "val": chosen(node.meta.get("val"))}
+        for new, old in enumerate(group):
+            user = items.get(old)
+            if user is not None:
+                with graph.inserting_before(user):
+                    taken = graph.call_function(operator.getitem, (made, new))
+                    taken.meta = dict(user.meta)
+                user.replace_all_uses_with(taken)
+                graph.erase_node(user)
+    graph.erase_node(node)

@@ -1,0 +1,115 @@
+"""What processes of another stage hold: a Tensor with a shape and without memory, which says so where somebody wants its values."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_map
+
+from torchspore.base.frames import user_line
+from torchspore.base.text import message
+from torchspore.engine.core import torch_private
+from torchspore.engine.core.sharded_value import is_by_elements
+from torchspore.errors import ValueElsewhere
+
+_HINT = "compute it in the step's graph (@ms.jit, or the Cell that trains); pipeline_result_broadcast=True gives results to all stages"
+
+_EXCHANGES = frozenset({"torchspore::scatter", "torchspore::gather", "torchspore::exchange"})
+
+
+class Elsewhere(torch.Tensor):
+    """Stands for a value that one stage of a pipeline alone holds.
+
+    What is computed of it element by element, also beside a whole value, or of it and one number, is elsewhere too: the same program
+    computes it where it is.
+    Raises ValueElsewhere where its values are read here, or would be needed beside such as are here.
+    """
+
+    stage: int
+    """The stage that holds it."""
+
+    @staticmethod
+    def __new__(cls, like: torch.Tensor, device: torch.device, stage: int) -> Elsewhere:
+        made: Elsewhere = torch_private.stand_for(cls, like, device)
+        made.stage = stage
+        return made
+
+    __torch_function__ = torch_private.no_torch_function  # type: ignore[assignment]
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """Raises ValueElsewhere."""
+        raise self.unreadable("the values")
+
+    def tolist(self) -> Any:
+        """Raises ValueElsewhere."""
+        raise self.unreadable("the values")
+
+    @property
+    def holding(self) -> str:
+        """Who holds it, for people."""
+        return f"held by stage {self.stage} of the pipeline"
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        return self.holding
+
+    def data_ptr(self) -> int:
+        """Raises ValueElsewhere."""
+        raise self.unreadable("the address")
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        raise self.unreadable("the memory")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise self.unreadable("a copy for other processes (pickle)")
+
+    def unreadable(self, what: str) -> ValueElsewhere:
+        """The error for `what` of it."""
+        wrote = f"{user_line()}: {what} of a Tensor of shape {tuple(self.shape)} that stage {self.stage} of the pipeline holds"
+        return ValueElsewhere(message(wrote, "one that this process holds", hint=_HINT))
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        tensors = [leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, torch.Tensor)]
+        gone = [leaf for leaf in tensors if isinstance(leaf, Elsewhere)]
+        here = [leaf for leaf in tensors if not isinstance(leaf, Elsewhere)]
+        first, name = gone[0], function._schema.name.removeprefix("aten::")
+        if "c10d" in function.namespace or name in _EXCHANGES:                   # those that hold it would wait for this process
+            raise first.unreadable(name.rpartition("::")[2])
+        if function._schema.is_mutable and isinstance(args[0], Elsewhere):
+            return args[0]                                      # those that hold it write to it
+        if here and (function._schema.is_mutable or not first._lies_beside(function, name, here) or not any(t.ndim for t in gone)):
+            raise first.unreadable(f"{name} of values that are here and")
+        return first._computed(function, name, args, kwargs)
+
+    def _lies_beside(self, function: Any, name: str, here: list[torch.Tensor]) -> bool:
+        """Whether each element is computed of what is elsewhere: of one number beside it, or of one for each element."""
+        if all(t.numel() == 1 for t in here):
+            return True
+        return is_by_elements(function, name.partition(".")[0]) and all(fits(t.shape, self.shape) for t in here)
+
+    def _computed(self, function: Any, name: str, args: Any, kwargs: Any) -> Any:
+        """What the operator makes, elsewhere too."""
+        if "device" in kwargs:
+            kwargs = {**kwargs, "device": "meta"}
+        try:
+            made = function(*tree_map(_form, args), **tree_map(_form, kwargs))
+        except (RuntimeError, NotImplementedError):
+            made = None
+        if not any(isinstance(leaf, torch.Tensor) for leaf in tree_flatten(made)[0]):
+            raise self.unreadable(f"{name}, which reads the values,")
+        return tree_map(lambda leaf: Elsewhere(leaf, self.device, self.stage) if isinstance(leaf, torch.Tensor) else leaf, made)
+
+
+def fits(shape: torch.Size, wanted: torch.Size) -> bool:
+    """Whether a value of this shape has one element for each of another, as broadcasting finds it."""
+    return len(shape) <= len(wanted) and all(size in (1, other) for size, other in zip(reversed(shape), reversed(wanted)))
+
+
+def _form(value: Any) -> Any:
+    """A tensor of the same form without values."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")

@@ -1,0 +1,108 @@
+"""The graph of one stage."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.distributed.shard import collective_nodes as nodes
+from torchspore.distributed.shard.pipelines.dead_code import prune
+from torchspore.distributed.shard.pipelines.stage_assignment import ALL, stage_of
+from torchspore.engine.core.torch_private import graph_module
+
+ON_THEIR_WAY = 8
+"""How many values may be on their way to a stage before the first is waited for."""
+
+
+def of_stage(module: torch.fx.GraphModule, stage: int, count: int) -> torch.fx.GraphModule:
+    """What one of `count` stages runs of a graph with transfers.
+
+    Its own nodes, those of all stages that it needs, its half of each transfer. A result that belongs to another stage is `absent` here.
+    """
+    return _Cutter(module, stage, count).run()
+
+
+def absent(val: torch.Tensor) -> torch.Tensor:
+    """Stands for a value that other processes hold: as large, of one number in memory, which is none where the dtype has such."""
+    return torch.full((), filler(val.dtype), dtype=val.dtype, device=val.device).expand(val.shape)
+
+
+def filler(dtype: torch.dtype) -> Any:
+    """What stands where nothing is: nan, or the least number."""
+    if dtype.is_floating_point or dtype.is_complex:
+        return math.nan
+    return False if dtype is torch.bool else torch.iinfo(dtype).min
+
+
+class _Cutter:
+    def __init__(self, module: torch.fx.GraphModule, stage: int, count: int) -> None:
+        self.module, self.stage, self.count = module, stage, count
+        self.graph = torch.fx.Graph()
+        self.copies: dict[Node, Node] = {}
+        self.begun: dict[int, list[Node]] = {}                  # what is on its way to each stage
+        self.waited: dict[Node, Node] = {}                      # what has been received, by what was begun
+
+    def run(self) -> torch.fx.GraphModule:
+        number = -1
+        for node in self.module.graph.nodes:
+            number += node.target is nodes.passed
+            if node.op == "output":
+                self._output(node)
+            elif node.target is nodes.passed:
+                self._transfer(node, number)
+            elif stage_of(node) in (self.stage, ALL) or node.op == "placeholder":
+                self.copies[node] = self.graph.node_copy(node, self._copy)
+        made = graph_module(self.module, self.graph)
+        prune(made, lambda node: stage_of(node) == ALL and node.target not in (nodes.sent, nodes.arrived))
+        return made
+
+    def _copy(self, node: Node) -> Node:
+        """What stands for a node here; what was received is waited for where it is first read."""
+        own = self.copies[node]
+        if own.target is nodes.received:
+            if own not in self.waited:
+                self.waited[own] = self._call(nodes.arrived, (own,), node.meta)
+            return self.waited[own]
+        return own
+
+    def _transfer(self, node: Node, number: int) -> None:
+        """This stage's half of a transfer; one to all stages is a transfer to each of the others."""
+        item: Any = node.args[0]
+        places: Any = node.args[1:]
+        source, target = places
+        if source == self.stage:
+            for other in range(self.count) if target == ALL else [target]:
+                if other != self.stage:
+                    self._send(item, other, number, node)
+            if target == ALL:
+                self.copies[node] = self._copy(item)
+        elif target in (self.stage, ALL):
+            val = node.meta["val"]
+            self.copies[node] = self._call(nodes.received, (list(val.shape), val.dtype, val.device, source, number), node.meta)
+
+    def _send(self, item: Node, target: int, number: int, node: Node) -> None:
+        begun = self.begun.setdefault(target, [])
+        if len(begun) == ON_THEIR_WAY:
+            self._call(nodes.arrived, (begun.pop(0),), node.meta)
+        begun.append(self._call(nodes.sent, (self._copy(item), target, number), node.meta))
+
+    def _output(self, node: Node) -> None:
+        found: list[Any] = []
+        given: Any = node.args[0]
+        for item in given:
+            if not isinstance(item, Node):
+                found.append(item)
+            elif item in self.copies:
+                found.append(self._copy(item))
+            else:
+                found.append(self._call(absent, (item.meta["val"],), item.meta))
+        for sent in (sent for begun in self.begun.values() for sent in begun):
+            self._call(nodes.arrived, (sent,), sent.meta)
+        self.graph.output(found).meta = dict(node.meta)
+
+    def _call(self, target: Any, args: tuple[Any, ...], meta: Any) -> Node:
+        made = self.graph.call_function(target, args)
+        made.meta = dict(meta)
+        return made

@@ -1,0 +1,23 @@
+"""How a search wants a captured graph to be split: the layouts of inputs, and of what operators take and give."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from torch.fx.node import Node
+
+from torchspore.engine.core.device_layout import Layout
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Layouts by node; what has none goes by votes, as without a plan."""
+
+    inputs: Mapping[Node, Layout] = field(default_factory=dict)
+    """How Parameters lie."""
+    operands: Mapping[Node, tuple[Layout | None, ...]] = field(default_factory=dict)
+    """How an operator wants its operands, in the order of its schema."""
+    results: Mapping[Node, Mapping[int, Layout]] = field(default_factory=dict)
+    """How a result that several operators use lies, by its place among the node's results."""
+    wanted: Mapping[Node, Layout] = field(default_factory=dict)
+    """How the result of an operator lies that chooses for itself: the rows of a table's gradient."""

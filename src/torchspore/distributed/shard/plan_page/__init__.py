@@ -1,0 +1,87 @@
+"""The page of a plan: one self-contained file with the graph in the colours of its splits, a table that sorts, and the memory."""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from torchspore.context.plan_request import Machine
+from torchspore.distributed.shard import cost_estimate, memory_model
+from torchspore.distributed.shard.cost_estimate import Row
+from torchspore.engine.core.device_layout import from_matrix
+from torchspore.graph.save_graphs import page
+from torchspore.view.page import framed
+
+MOST = 10_000
+"""So many operators the page holds; it says how many it left out."""
+_HERE = Path(__file__).parent
+
+
+def html(split: Any, machine: Machine) -> str:
+    """The page of a split graph."""
+    scripts = [*(page.text_of(name) for name in page.DRAWING), (_HERE / "plan.js").read_text(encoding="utf-8")]
+    styles = [page.text_of("drawing.css"), (_HERE / "plan.css").read_text(encoding="utf-8")]
+    return framed("Plan", data(split, machine), scripts, styles)
+
+
+def data(split: Any, machine: Machine) -> dict[str, Any]:
+    """What the page shows."""
+    found, mesh = cost_estimate.rows(split, machine), split.local.mesh
+    total, held = cost_estimate.totals(split, found, machine), memory_model.memory(split)
+    seen = {at: row for at, row in enumerate(found) if row.is_seen}
+    left = len(seen) - MOST
+    return {
+        "about": cost_estimate.about(split), "devices": split.spread.count * split.spread.stages, "sizes": list(mesh.sizes),
+        "notes": [f"{left:,} of {len(seen):,} operators are left out of this page, the last ones."] if left > 0 else [],
+        "speeds": f"at {machine.told()}, one after the other{total.joined}",
+        "received": total.bytes, "sending": total.sending * 1e6, "computing": total.computing * 1e6,
+        "memory": [[name, size] for name, size in (
+            ("parameters", held.parameters), ("state of optimizers", held.states), ("inputs", held.inputs), ("gradients", held.gradients),
+            ("activations", held.activations), ("optimizer's work", held.work),
+        )],
+        "rows": [_row(at, row, found) for at, row in list(seen.items())[:MOST]], "parameters": list(_parameters(split)), "total": len(seen),
+        "outputs": _seen((at for at, row in enumerate(found) if row.is_result), found)[0],
+    }
+
+
+def _row(at: int, row: Row, found: list[Row]) -> dict[str, Any]:
+    """One operator."""
+    sent = [{"kind": one.kind, "devices": one.devices, "bytes": one.bytes} for one in row.exchanges]
+    reads, through = _seen(row.reads, found)
+    return {
+        "id": f"r{at}", "operator": row.operator, "split": row.split, "axes": sorted(row.axes), "partial": row.is_partial, "line": row.line,
+        "whole": not row.has_rule, "gradient": row.is_gradient, "scope": row.scope, "sends": row.sends(), "exchanges": sent,
+        "stage": row.stage if row.stages else "",
+        "bytes": row.bytes, "sending": row.sending * 1e6, "computing": row.computing * 1e6, "reads": reads,
+        "parameters": list(dict.fromkeys(row.parameters + through)),
+    }
+
+
+def _seen(rows: Iterable[int], found: list[Row]) -> tuple[list[str], list[str]]:
+    """These rows, those that are marks alone replaced by the rows and the Parameters that they read."""
+    wanted, names = set[int](), dict[str, None]()
+    left, met = list(rows), set[int]()
+    while left:
+        source = left.pop()
+        if source not in met:
+            met.add(source)
+            if found[source].is_seen:
+                wanted.add(source)
+            else:
+                left += found[source].reads
+                names.update(dict.fromkeys(found[source].parameters))
+    return [f"r{at}" for at in sorted(wanted)], list(names)
+
+
+def _parameters(split: Any) -> Iterator[dict[str, Any]]:
+    """The Parameters: how each is cut, and what one device holds of it."""
+    mesh = split.local.mesh
+    sizes = {str(item.name): item._t.element_size() for item in split.lifted if hasattr(item, "name")}
+    names = split.spread.parameters
+    for name, (matrix, places, shape, trained) in names.items():
+        counts = from_matrix(mesh, matrix, places).counts(mesh) if math.prod(matrix) == mesh.count else (1,) * len(shape)
+        local = [size // count for size, count in zip(shape, counts)]
+        kind = "state" if memory_model.is_state(name, names) else "trained" if trained else "kept"
+        yield {"name": name, "shape": str(list(shape)), "split": "(" + ", ".join(map(str, counts)) + ")", "own": str(local),
+               "bytes": math.prod(local) * sizes.get(name, 0), "kind": kind}

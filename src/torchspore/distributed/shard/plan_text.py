@@ -1,0 +1,87 @@
+"""A plan as lines for a terminal, and the answer to `torchspore plan`: these lines, and a page where one is wanted."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from torchspore.base.files import write_whole
+from torchspore.base.text import with_hint
+from torchspore.context.plan_request import Machine, Request
+from torchspore.distributed.shard import plan_page
+from torchspore.distributed.shard.cost_estimate import about, rows, totals
+from torchspore.distributed.shard.memory_model import Memory, memory
+from torchspore.distributed.shard.pipelines import stage_graph
+from torchspore.distributed.shard.search import costs
+
+
+def text(split: Any, machine: Machine) -> Iterator[str]:
+    """The plan as lines: a table of operators that are cut or send something, sums, the memory of one device."""
+    found = rows(split, machine)
+    yield about(split)
+    searched = getattr(split.spread, "searched", None)
+    if searched is not None:
+        yield f"{searched.mode}: {searched.told()}"
+    if split.spread.chosen is not None:
+        yield f"auto_pipeline: {split.spread.chosen.told()}"
+    yield ""
+    heads: tuple[str, ...] = ("operator", "split", "exchanges", "bytes received", "exchange us", "compute us", "line")
+    table: list[tuple[str, ...]] = [
+        (row.operator + ("" if row.has_rule else " (whole)"), row.split, row.sends(), f"{row.bytes:,}",
+         f"{row.sending * 1e6:.1f}", f"{row.computing * 1e6:.1f}", row.line)
+        for row in found if row.is_seen
+    ]
+    if split.pipeline is not None:
+        heads = ("stage", *heads)
+        table = [(row.stage, *line) for row, line in zip((row for row in found if row.is_seen), table)]
+    widths = [min(48, max(len(line[at]) for line in (heads, *table))) for at in range(len(heads))]
+    for line in (heads, *table):
+        yield "  ".join(cell[:48].ljust(width) for cell, width in zip(line, widths)).rstrip()
+    yield ""
+    total = totals(split, found, machine)
+    if split.pipeline is not None:
+        yield f"at {machine.told()}{total.joined}"
+        yield from _of_stages(split, machine)
+        return
+    beside = f"beside {total.computing * 1e3:.3f} ms of computing, one after the other"
+    yield f"a step receives {total.bytes:,} bytes on each device: {total.sending * 1e3:.3f} ms, {beside}"
+    yield f"at {machine.told()}{total.joined}"
+    yield f"memory of a device: {_told(memory(split))}"
+
+
+def _of_stages(split: Any, machine: Machine) -> Iterator[str]:
+    """What each stage of a pipeline takes, and what passes between them."""
+    pipeline = split.pipeline
+    for stage in range(pipeline.stages):
+        own = costs.of(replace(split.local, module=stage_graph.of_stage(split.local.module, stage, pipeline.stages)), machine)
+        sending = machine.sending(own.received, own.messages) * 1e3
+        told = f"receives {own.received:,} bytes on each device in {own.messages} exchanges, {sending:.3f} ms"
+        yield f"stage {stage}: computes {own.computing * 1e3:.3f} ms, {told}; holds {_told(memory(split, stage))}"
+    passing = machine.sending(pipeline.sent, len(pipeline.transfers)) * 1e3
+    values = f"{len(pipeline.transfers)} values of {pipeline.sent:,} bytes pass between stages"
+    yield f"{values}: {passing:.3f} ms if nothing is computed meanwhile"
+    if pipeline.schedule is not None:
+        yield f"stages wait {pipeline.schedule.idle:.0%} of a step if all parts take equally long"
+
+
+def _told(held: Memory) -> str:
+    kinds = f"parameters {held.parameters:,}, state of optimizers {held.states:,}, inputs {held.inputs:,}"
+    others = f"gradients {held.gradients:,}, activations {held.activations:,}, optimizer's work {held.work:,}"
+    return f"{held.total:,} bytes: {kinds}; at the peak {others}"
+
+
+def answer(split: Any, request: Request) -> None:
+    """Prints the plan, and writes the page where one is wanted."""
+    print("\n".join(text(split, request.machine)))
+    request.is_answered = True
+    if not request.page:
+        return
+    try:
+        write_whole(Path(request.page), plan_page.html(split, request.machine))
+    except OSError as problem:
+        said = f"torchspore plan --html: {request.page} can't be written ({problem.strerror or type(problem).__name__})."
+        print(with_hint(said, "name another file"), file=sys.stderr)
+        raise SystemExit(1) from None
+    print(f"the page is {request.page}")

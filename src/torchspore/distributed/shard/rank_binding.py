@@ -1,0 +1,189 @@
+"""The graph of one rank: collectives along axes of the grid become those of torch.distributed over this rank's groups."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.distributed.comm import groups, operators
+from torchspore.distributed.shard import collective_nodes as nodes
+from torchspore.distributed.shard import node_builder
+from torchspore.distributed.shard.partitioner import LocalGraph
+from torchspore.distributed.shard.pipelines import stage_graph
+from torchspore.engine.core import node_metadata, tree
+from torchspore.engine.core.device_layout import Axes
+from torchspore.engine.core.torch_private import graph_module
+
+_aten, _c10d = torch.ops.aten, torch.ops._c10d_functional
+
+
+class _Binder:
+    """Writes the nodes of one rank."""
+
+    def __init__(self, local: LocalGraph, rank: int, stages: int) -> None:
+        self.mesh, self.module = local.mesh, local.module
+        self.first = rank // self.mesh.count * self.mesh.count if stages > 1 else 0
+        self.rank = rank - self.first
+        self.graph = torch.fx.Graph()
+        self.names: dict[Axes, str] = {}
+        self.source: Node | None = None
+        self.copies: dict[Node, Any] = {}
+
+    def run(self) -> torch.fx.GraphModule:
+        for node in self.module.graph.nodes:
+            self.source = node
+            make = _MAKERS.get(node.target)
+            if make is None:
+                self.copies[node] = self.graph.node_copy(node, lambda n: self.copies[n])
+                continue
+            args = tree.mapped(list(node.args), lambda leaf: self.copies[leaf] if isinstance(leaf, Node) else leaf)
+            made = make(self, *args)
+            self.copies[node] = made
+        return graph_module(self.module, self.graph)
+
+    def call(self, target: Any, *args: Any) -> Node:
+        """A node of this operator, with the stand-in of what it gives."""
+        assert self.source is not None
+        return node_builder.call(self.graph, target, args, self.source, around=self.module)
+
+    def group(self, axes: Axes) -> str:
+        """The name of this rank's group along these axes."""
+        if axes not in self.names:
+            self.names[axes] = groups.of_ranks(tuple(self.first + member for member in self.mesh.group(self.rank, axes))).key
+        return self.names[axes]
+
+    def sent(self, target: Any, *args: Any) -> Node:
+        """A collective, and the wait for it."""
+        return self.call(_c10d.wait_tensor.default, self.call(target, *args))
+
+    def ordered(self, x: Node) -> Node:
+        """The same values one after the other in memory, as collectives want them."""
+        return x if x.meta["val"].is_contiguous() else self.call(_aten.clone.default, x)
+
+    def chunks(self, x: Node, count: int, dim: int) -> list[Node]:
+        """Equal parts along a dimension."""
+        size = x.meta["val"].shape[dim] // count
+        parted = self.call(_aten.split.Tensor, x, size, dim)
+        return [self.item(parted, at) for at in range(count)]
+
+    def item(self, node: Node, at: int) -> Node:
+        made = self.graph.call_function(operator.getitem, (node, at))
+        made.meta = {**node.meta, "val": node.meta["val"][at]}
+        return made
+
+
+def _all_reduce(to: _Binder, x: Node, axes: Axes, kind: str, mesh: Any) -> Node:
+    out = to.sent(_c10d.all_reduce.default, to.ordered(x), "sum" if kind == "avg" else kind, to.group(axes))
+    return to.call(_aten.div.Scalar, out, mesh.product(axes)) if kind == "avg" else out
+
+
+def _reduce_scatter(to: _Binder, x: Node, axes: Axes, kind: str, dim: int, mesh: Any) -> Node:
+    count = mesh.product(axes)
+    x = to.ordered(x) if dim == 0 else to.call(_aten.cat.default, to.chunks(x, count, dim))
+    out = to.sent(_c10d.reduce_scatter_tensor.default, x, "sum" if kind == "avg" else kind, count, to.group(axes))
+    return to.call(_aten.div.Scalar, out, count) if kind == "avg" else out
+
+
+def _all_gather(to: _Binder, x: Node, axes: Axes, dim: int, mesh: Any) -> Node:
+    count = mesh.product(axes)
+    out = to.sent(_c10d.all_gather_into_tensor.default, to.ordered(x), count, to.group(axes))
+    out.all_input_nodes[0].meta[node_metadata.SETTLED_GATHER] = True
+    return out if dim == 0 else to.call(_aten.cat.default, to.chunks(out, count, 0), dim)
+
+
+def _all_to_all(to: _Binder, x: Node, axes: Axes, source: int, dim: int, mesh: Any) -> Node:
+    count = mesh.product(axes)
+    x = to.ordered(x) if dim == 0 else to.call(_aten.cat.default, to.chunks(x, count, dim))
+    sizes = [x.meta["val"].shape[0] // count] * count
+    out = to.sent(_c10d.all_to_all_single.default, x, sizes, sizes, to.group(axes))
+    return out if source == 0 else to.call(_aten.cat.default, to.chunks(out, count, 0), source)
+
+
+def _neighbours(to: _Binder, sends: tuple[Node, Node], axes: Axes, mesh: Any) -> tuple[Node | None, Node | None]:
+    """Gives one value to the process before and one to that behind; what these give, None where there is none."""
+    group = mesh.group(to.rank, axes)
+    at, shapes = group.index(to.rank), [tuple(node.meta["val"].shape) for node in sends]
+    flat = [to.call(_aten.reshape.default, node, [-1]) for node in sends]
+    lengths = [node.meta["val"].numel() for node in sends]
+    out, back = [0] * len(group), [0] * len(group)
+    parts = []
+    for step, own, other in ((-1, 0, 1), (1, 1, 0)):
+        if 0 <= at + step < len(group):
+            out[at + step], back[at + step] = lengths[own], lengths[other]
+            parts.append(flat[own])
+    joined = to.ordered(to.call(_aten.cat.default, parts))
+    given = to.sent(_c10d.all_to_all_single.default, joined, back, out, to.group(axes))
+    found: list[Node | None] = [None, None]
+    start = 0
+    for step, other in ((-1, 1), (1, 0)):
+        if 0 <= at + step < len(group):
+            piece = to.call(_aten.slice.Tensor, given, 0, start, start + lengths[other])
+            found[0 if step < 0 else 1] = to.call(_aten.reshape.default, piece, list(shapes[other]))
+            start += lengths[other]
+    return found[0], found[1]
+
+
+def _borders(to: _Binder, x: Node, axes: Axes, dim: int, before: int, behind: int, mesh: Any) -> Node:
+    size = x.meta["val"].shape[dim]
+    first, last = to.call(_aten.slice.Tensor, x, dim, 0, behind), to.call(_aten.slice.Tensor, x, dim, size - before, size)
+    ahead, after = _neighbours(to, (first, last), axes, mesh)
+    ahead = ahead if ahead is not None else to.call(_aten.zeros_like.default, last)
+    after = after if after is not None else to.call(_aten.zeros_like.default, first)
+    return to.call(_aten.cat.default, [ahead, x, after], dim)
+
+
+def _borders_sum(to: _Binder, x: Node, axes: Axes, dim: int, before: int, behind: int, mesh: Any) -> Node:
+    size = x.meta["val"].shape[dim] - before - behind
+    part = [to.call(_aten.slice.Tensor, x, dim, *ends) for ends in ((0, before), (before, before + size), (before + size, None))]
+    ahead, after = _neighbours(to, (part[0], part[2]), axes, mesh)
+    own = part[1]
+    for given, ends in ((ahead, (0, behind)), (after, (size - before, size))):
+        if given is not None and ends[0] < ends[1]:
+            own = to.call(_aten.slice_scatter.default, own, to.call(_aten.add.Tensor, to.call(_aten.slice.Tensor, own, dim, *ends), given),
+                          dim, *ends)
+    return own
+
+
+def _cut(to: _Binder, x: Node, axes: Axes, dim: int, mesh: Any) -> Node:
+    size = x.meta["val"].shape[dim] // mesh.product(axes)
+    at = mesh.position(to.rank, axes)
+    return to.call(_aten.slice.Tensor, x, dim, at * size, (at + 1) * size)
+
+
+def _position(to: _Binder, axes: Axes, factor: int, mesh: Any) -> int:
+    return int(mesh.position(to.rank, axes) * factor)
+
+
+def _sent(to: _Binder, x: Node, target: int, number: int) -> Node:
+    place = to.rank + target * to.mesh.count
+    return to.call(operators.pass_on, to.ordered(x), place, number, groups.world().key)
+
+
+def _received(to: _Binder, shape: list[int], dtype: Any, device: Any, source: int, number: int) -> Node:
+    return to.call(operators.take_over, shape, dtype, device, to.rank + source * to.mesh.count, number, groups.world().key)
+
+
+def _absent(to: _Binder, val: torch.Tensor) -> Node:
+    given = stage_graph.filler(val.dtype)
+    made = to.call(_aten.full.default, [], given)
+    made.kwargs = {"dtype": val.dtype, "device": val.device}
+    made.meta["val"] = val.new_empty(())
+    return to.call(_aten.expand.default, made, list(val.shape))
+
+
+_MAKERS: dict[Any, Callable[..., Any]] = {
+    nodes.all_reduce: _all_reduce, nodes.reduce_scatter: _reduce_scatter, nodes.all_gather: _all_gather, nodes.all_to_all: _all_to_all,
+    nodes.cut: _cut, nodes.position: _position, nodes.borders: _borders, nodes.borders_sum: _borders_sum,
+    nodes.sent: _sent, nodes.received: _received, nodes.arrived: lambda to, x: to.call(_c10d.wait_tensor.default, x),
+    stage_graph.absent: _absent,
+}
+
+
+def bound(local: LocalGraph, rank: int, stages: int = 1) -> torch.fx.GraphModule:
+    """The graph of one rank; of several stages of a pipeline, that of its own."""
+    module = _Binder(local, rank, stages).run()
+    module.graph.lint()
+    return module

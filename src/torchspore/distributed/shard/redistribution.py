@@ -1,0 +1,142 @@
+"""How a value that lies in one layout comes to lie in another: the collectives with the fewest bytes."""
+from __future__ import annotations
+
+import functools
+import heapq
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchspore.engine.core.device_layout import Axes, Layout, Shape
+from torchspore.engine.core.device_mesh import Mesh
+
+REDUCE, SCATTER, GATHER, EXCHANGE, CUT = "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "cut"
+"""Terms summed; terms summed and cut; a dimension made whole; the cut moved to another dimension; a part taken, which sends nothing."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One collective over the devices along `axes`; `dim` is made whole or cut, `source` is what an exchange makes whole."""
+
+    kind: str
+    axes: Axes
+    dim: int = -1
+    source: int = -1
+    reduction: str = "sum"
+    sent: int = 0
+    """Bytes that each device receives."""
+
+
+@functools.lru_cache(65536)
+def steps(mesh: Mesh, shape: Shape, bytes_each: int, before: Layout, after: Layout, exchanges: bool = True) -> tuple[Step, ...]:
+    """The steps from one layout to the other, the fewest bytes received by a device first, then the fewest steps.
+
+    `after` has no terms. Without `exchanges` no all-to-all is used: a dimension is gathered, another one cut.
+    """
+    if before == after:
+        return ()
+    ways: dict[Layout, tuple[Step, ...]] = {}
+    counter = itertools.count()
+    waiting: list[tuple[int, int, int, Layout, tuple[Step, ...]]] = [(0, 0, next(counter), before, ())]
+    while waiting:
+        cost, length, _, at, way = heapq.heappop(waiting)
+        if at in ways:
+            continue
+        ways[at] = way
+        if at == after:
+            return _joined(mesh, shape, bytes_each, before, way)
+        for step, reached in _moves(mesh, shape, bytes_each, at, after, exchanges):
+            if reached not in ways and reached.fits(mesh, shape):
+                heapq.heappush(waiting, (cost + step.sent, length + 1, next(counter), reached, (*way, step)))
+    raise AssertionError(f"no way from {before} to {after}")        # everything can be gathered and cut again
+
+
+def received(mesh: Mesh, shape: Shape, bytes_each: int, before: Layout, after: Layout, exchanges: bool = True) -> int:
+    """How many bytes a device receives on the way."""
+    return sum(step.sent for step in steps(mesh, shape, bytes_each, before, after, exchanges))
+
+
+def _moves(mesh: Mesh, shape: Shape, each: int, at: Layout, after: Layout, exchanges: bool) -> Iterator[tuple[Step, Layout]]:
+    """What can be done next: only what leads towards `after`."""
+    held = each * math.prod(at.local(mesh, shape))
+    free = set(range(len(mesh.sizes))) - at.axes - set(at.terms)
+    for axis, kind in at.partial:
+        size = mesh.sizes[axis]
+        rest = tuple(item for item in at.partial if item[0] != axis)
+        yield Step(REDUCE, (axis,), reduction=kind, sent=_summed(held, size)), Layout(at.cuts, rest)
+        for dim, axes in enumerate(at.cuts):
+            if _leads(axes, axis, after.cuts[dim]):
+                yield Step(SCATTER, (axis,), dim, reduction=kind, sent=held * (size - 1) // size), Layout(_put(at, dim, axis), rest)
+    for dim, axes in enumerate(at.cuts):
+        for axis in free:
+            if _leads(axes, axis, after.cuts[dim]):
+                yield Step(CUT, (axis,), dim, sent=0), Layout(_put(at, dim, axis), at.partial)
+        if not axes or after.cuts[dim][: len(axes)] == axes:
+            continue
+        last = axes[-1]
+        size = mesh.sizes[last]
+        without = (*at.cuts[:dim], axes[:-1], *at.cuts[dim + 1 :])
+        yield Step(GATHER, (last,), dim, sent=held * (size - 1)), Layout(without, at.partial)
+        if exchanges:
+            for other in range(len(at.cuts)):
+                if other != dim and _leads(at.cuts[other], last, after.cuts[other]):
+                    moved = Layout(without, at.partial)
+                    yield Step(EXCHANGE, (last,), other, dim, sent=held * (size - 1) // size), Layout(_put(moved, other, last), at.partial)
+
+
+def _leads(axes: Axes, axis: int, wanted: Axes) -> bool:
+    """Whether cutting by `axis` next is on the way to the cuts that are wanted of a dimension."""
+    return wanted[: len(axes) + 1] == (*axes, axis)
+
+
+def _put(at: Layout, dim: int, axis: int) -> tuple[Axes, ...]:
+    return (*at.cuts[:dim], (*at.cuts[dim], axis), *at.cuts[dim + 1 :])
+
+
+def _joined(mesh: Mesh, shape: Shape, each: int, before: Layout, way: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Neighbouring steps of one kind over axes that follow each other in the grid as one."""
+    found: list[Step] = []
+    cuts = list(before.cuts)
+    for step in way:
+        held = each * math.prod(Layout(tuple(cuts)).local(mesh, shape))
+        last = found[-1] if found else None
+        axes: Axes = ()
+        if last is not None and (last.kind, last.dim, last.source, last.reduction) == (step.kind, step.dim, step.source, step.reduction):
+            axes = _in_a_row(last, step)
+        if last is not None and axes:
+            # Terms are as long after a sum as before it, so that one sum over both is less than two.
+            sent = _summed(held, mesh.product(axes)) if step.kind == REDUCE else last.sent + step.sent
+            found[-1] = Step(step.kind, axes, step.dim, step.source, step.reduction, sent)
+        else:
+            found.append(step)
+        _follow(cuts, step)
+    return tuple(found)
+
+
+def _follow(cuts: list[Axes], step: Step) -> None:
+    """How a value is cut after a step."""
+    if step.kind == GATHER:
+        cuts[step.dim] = cuts[step.dim][:-1]
+    elif step.kind == EXCHANGE:
+        cuts[step.source] = cuts[step.source][:-1]
+    if step.kind in (EXCHANGE, SCATTER, CUT):
+        cuts[step.dim] = (*cuts[step.dim], *step.axes)
+
+
+def _summed(held: int, count: int) -> int:
+    """The bytes that each of so many devices receives where terms of `held` bytes become a sum that all have."""
+    return 2 * held * (count - 1) // count
+
+
+def _in_a_row(last: Step, step: Step) -> Axes:
+    """The axes of both in the order of the grid, where one collective over them does what two do; else none."""
+    if step.kind == REDUCE:
+        return tuple(sorted(last.axes + step.axes))
+    if step.kind == GATHER:                    # made whole from the last cut on
+        together = step.axes + last.axes
+    elif step.kind in (CUT, SCATTER):
+        together = last.axes + step.axes
+    else:
+        return ()
+    return together if list(together) == sorted(together) else ()

@@ -1,0 +1,37 @@
+"""`enable_allreduce_slice_to_reducescatter`: a sum over devices of which each takes a part at once is made in parts."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
+from torchspore.distributed.shard import collective_nodes as nodes
+from torchspore.distributed.shard.partitioner import LocalGraph
+
+_OPTION = "enable_allreduce_slice_to_reducescatter"
+
+
+def scattered(local: LocalGraph) -> None:
+    """Puts a reduce_scatter in the place of each sum whose only use is the own part of it, where the context asks for it."""
+    if not STORE.get(_OPTION):
+        return
+    graph, count = local.module.graph, 0
+    for node in list(graph.nodes):
+        source: Any = node.args[0] if node.target is nodes.cut else None
+        if not isinstance(source, torch.fx.Node) or source.target is not nodes.all_reduce or len(source.users) > 1:
+            continue
+        x, axes, kind, mesh = source.args
+        if tuple(node.args[1]) != tuple(axes):                 # type: ignore[arg-type]
+            continue
+        with graph.inserting_before(node):
+            made = graph.call_function(nodes.reduce_scatter, (x, axes, kind, node.args[2], mesh))
+        made.meta = dict(node.meta)
+        node.replace_all_uses_with(made)
+        graph.erase_node(node)
+        graph.erase_node(source)
+        count += 1
+    effects.report(_OPTION, Outcome.applied(f"{count} sums are made in parts") if count else Outcome.no_effect(
+        "no sum of the last graph is cut at once: what lies in terms is scattered without it"))

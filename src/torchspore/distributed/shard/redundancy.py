@@ -1,0 +1,66 @@
+"""What several processes hold alike: which of them keeps it in files, and how the others get it again."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from torchspore.distributed.comm import collectives, groups, object_collectives
+from torchspore.distributed.parallel import optimizer_shards
+from torchspore.engine.core import device_count
+from torchspore.engine.core.device_mesh import Mesh
+from torchspore.engine.core.sharded_layout import Cut, cut_of
+from torchspore.engine.core.sharded_value import own_part
+from torchspore.engine.core.tensor import raw, wrap
+
+
+def holders(parameter: Any) -> tuple[int, ...]:
+    """The ranks that hold of a Parameter what this process holds of it, in order; none where that is nothing."""
+    share, cut = parameter.__dict__.get(optimizer_shards.MARK), cut_of(parameter)
+    if share is not None:
+        return tuple(share.others.ranks)
+    return groups.world().ranks if cut is None else _alike(cut)
+
+
+def _alike(cut: Cut) -> tuple[int, ...]:
+    mesh, place = Mesh(cut.matrix), cut.place(device_count.rank())
+    if place is None:
+        return ()
+    taken = cut.layout(mesh).axes
+    found = mesh.group(place, (axis for axis in range(len(mesh.sizes)) if axis not in taken))
+    if cut.stage is not None:
+        return tuple(cut.first + one for one in found)
+    return tuple(rank for rank in range(groups.size()) if rank % mesh.count in found)
+
+
+def keepers(parameters: Iterable[Any]) -> dict[str, int]:
+    """By name of each Parameter that is here the rank that keeps it: those who hold the same take turns, in the order of the names."""
+    turns: dict[tuple[int, ...], int] = {}
+    found = {}
+    for name, ranks in sorted((str(one.name), holders(one)) for one in parameters):
+        if ranks:
+            turn = turns.get(ranks, 0)
+            found[name], turns[ranks] = ranks[turn % len(ranks)], turn + 1
+    return found
+
+
+def filled(parameters: Iterable[Any], has: set[str]) -> set[str]:
+    """Gives Parameters that are not among `has` the values of a process that has them and holds the same; gives the names of these.
+
+    Every process must call it.
+    """
+    found = set[str]()
+    everyone = [set(names) for names in object_collectives.all_gather(sorted(has), groups.world())]
+    for parameter in sorted(parameters, key=lambda one: str(one.name)):
+        ranks, name = holders(parameter), str(parameter.name)
+        having = [place for place, rank in enumerate(ranks) if name in everyone[rank]]
+        if having and len(having) < len(ranks):
+            sent_from(parameter, ranks, having[0])
+            if name not in has:
+                found.add(name)
+    return found
+
+
+def sent_from(parameter: Any, ranks: tuple[int, ...], place: int) -> None:
+    """Gives the processes of these ranks, which hold the same of a Parameter, what one of them holds."""
+    own = own_part(raw(parameter)).detach().contiguous()
+    parameter.set_data(wrap(collectives.broadcast(own.clone(), place, groups.of_ranks(ranks))))

@@ -1,0 +1,58 @@
+"""What a search found, as strategies of the program's operators."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from torch.fx.node import Node
+
+from torchspore.distributed.shard.partitioner import LocalGraph
+from torchspore.engine.core import node_metadata
+from torchspore.engine.core.device_layout import Layout
+
+if TYPE_CHECKING:
+    from torchspore.distributed.shard.sharded_capture import Spread
+
+
+def strategies(spread: Spread, local: LocalGraph, lifted: Sequence[Any]) -> dict[str, tuple[tuple[int, ...], ...]]:
+    """By MindSpore's name for it the strategy of each operator with a Parameter that the forward pass calls."""
+    holders = [node for node in local.placed[0].node.graph.nodes if node.op == "placeholder"] if local.placed else []
+    names = {node: str(item.name) for node, item in zip(holders, lifted) if hasattr(item, "name")}
+    calls: dict[Any, list[Any]] = {}
+    for placed in local.placed:
+        meta = placed.node.meta
+        if meta.get(node_metadata.CALLED) and not meta.get(node_metadata.GRADIENT) and not meta.get(node_metadata.OPTIMIZER):
+            calls.setdefault(meta.get(node_metadata.CALL), []).append(placed)
+    found: dict[str, tuple[tuple[int, ...], ...]] = {}
+    for each in calls.values():
+        own = {placed.node for placed in each}
+        used: dict[Node, Layout] = {}
+        for placed in each:
+            for source, layout in placed.used.items():
+                if source not in own and source not in used:
+                    used[source] = layout
+        name = next((names[source] for source in used if source in names), "")
+        if name:
+            called = str(each[0].node.meta[node_metadata.CALLED])
+            cuts = {source: layout.counts(local.mesh) for source, layout in used.items()}
+            for own_name, strategy in _named(called, name, cuts, names).items():
+                found.setdefault(own_name, strategy)
+    return {name: strategy for name, strategy in found.items() if name not in spread.strategies}
+
+
+def _named(called: str, name: str, cuts: dict[Node, Any], names: dict[Node, str]) -> dict[str, Any]:
+    """The strategies of one call by MindSpore's names: a Dense layer is a product and, where it has one, a sum."""
+    if called == "Gather":                             # the table first, as the primitive takes it
+        cuts = dict(sorted(cuts.items(), key=lambda item: item[0] not in names))
+    if called != "Dense":
+        return {f"{called}_{name}": tuple(cuts.values())}
+    weights = [source for source in cuts if source in names]
+    weight = next((source for source in weights if len(cuts[source]) == 2), None)
+    x = next((source for source in cuts if source not in names), None)
+    if weight is None or x is None:
+        return {}
+    found = {f"MatMul_{names[weight]}": (cuts[x], cuts[weight])}
+    bias = next((source for source in weights if len(cuts[source]) == 1), None)
+    if bias is not None:
+        found[f"BiasAdd_{names[bias]}"] = ((*cuts[x][:-1], cuts[weight][0]), cuts[bias])
+    return found

@@ -1,0 +1,106 @@
+"""A search beside what the program's own strategies give: the cheaper of both counts, and what is told of it."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.context.store import STORE
+from torchspore.distributed.shard import strategy_marker
+from torchspore.distributed.shard.local_graph import LocalGraph
+from torchspore.distributed.shard.machine_model import Machine, machine
+from torchspore.distributed.shard.search import chosen_strategies, costs, strategy_search
+from torchspore.distributed.shard.search.costs import Cost
+from torchspore.distributed.shard.search.strategy_search import Problem, Tally
+from torchspore.engine.core.device_layout import Layout
+from torchspore.engine.core.device_mesh import Mesh
+from torchspore.engine.core.sharded_layout import cut_of
+from torchspore.engine.core.tensor import TensorBase
+
+if TYPE_CHECKING:
+    from torchspore.distributed.shard.sharded_capture import Attempt, Spread
+
+MODE = "auto_parallel.search_mode"
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What came of a search."""
+
+    mode: str
+    machine: Machine
+    tally: Tally
+    plain: Cost
+    """Of the program's own strategies; without any, of plain data parallel."""
+    found: Cost
+    is_better: bool
+
+    def told(self) -> str:
+        """For people."""
+        speed = f"{self.machine.bandwidth / 1e9:g} GB/s, {self.machine.latency * 1e6:g} us an exchange"
+        if self.mode == strategy_search.PROPAGATION:
+            return f"the program's strategies are spread: {_told(self.found)} at {speed}"
+        tally = self.tally
+        looked = f"{tally.choices:,} choices on {tally.grids} grids, {tally.compared} graphs compared"
+        guessed = f", {tally.guessed} guessed" if tally.guessed else ""
+        both = f"{_told(self.found)}, where data parallel with the program's own strategies takes {_told(self.plain)}"
+        if not self.is_better:
+            both = f"nothing beats data parallel with the program's own strategies, {_told(self.plain)}"
+        return f"{looked}{guessed}: {both} at {speed}"
+
+
+def _told(cost: Cost) -> str:
+    return cost.told(f" ({cost.received:,} bytes in {cost.messages} exchanges)")
+
+
+def better(
+    spread: Spread, module: torch.fx.GraphModule, lifted: Sequence[Any], base: Mesh, plain: Attempt,
+) -> tuple[Attempt, Searched]:
+    """The attempt that costs least, `plain` where nothing costs less."""
+    mode = strategy_search.PROPAGATION if STORE.get("auto_parallel.sharding_propagation") else str(STORE.get(MODE))
+    own = machine()
+    before = costs.of(plain.local, own)
+    tally = Tally()
+    if mode == strategy_search.PROPAGATION:
+        return plain, Searched(mode, own, tally, before, before, False)
+    problem = _problem(spread, module, lifted, base, plain.local)
+    best, least = plain, before
+    for price in strategy_search.PRICES:
+        for candidate in strategy_search.candidates(problem, own, mode, tally, price)[:_compared(module)]:
+            attempt = spread.attempt(module, lifted, candidate.mesh, candidate.plan)
+            tally.compared += 1
+            cost = costs.of(attempt.local, own)
+            if cost.order() < least.order():
+                best, least = attempt, cost
+        if not least.excess:
+            break
+    if best is not plain:
+        spread.strategies.update(chosen_strategies.strategies(spread, best.local, lifted))
+    return best, Searched(mode, own, tally, before, least, best is not plain)
+
+
+def _compared(module: torch.fx.GraphModule) -> int:
+    """How many plans become local graphs: of a great graph the best alone."""
+    return strategy_search.COMPARED if len(module.graph.nodes) < 3000 else 1
+
+
+def _problem(spread: Spread, module: torch.fx.GraphModule, lifted: Sequence[Any], base: Mesh, plain: LocalGraph) -> Problem:
+    holders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    free = {
+        node for node, item in zip(holders, lifted)
+        if isinstance(item, TensorBase) and hasattr(item, "name") and cut_of(item) is None and strategy_marker.first_mark(node) is None
+        and str(item.name) not in spread.found_before and "_planned" not in item.__dict__
+    }
+
+    def fixed(mesh: Mesh) -> dict[Node, Layout]:
+        return {node: layout for node, layout in spread.inputs(module, lifted, mesh).items() if node not in free}
+
+    def marked(mesh: Mesh) -> dict[Node, Layout]:
+        marked = [node for node in module.graph.nodes if node.target is strategy_marker.laid]
+        return {node: strategy_marker.layout_in(mesh, str(node.args[1])) for node in marked}
+
+    exchanges = bool(STORE.get("auto_parallel.enable_alltoall"))
+    return Problem(module, base, fixed, marked, spread.keeps, exchanges, plain=plain)

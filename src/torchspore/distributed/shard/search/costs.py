@@ -1,0 +1,135 @@
+"""What operators and whole local graphs cost on an assumed machine."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.distributed.shard import collective_nodes as nodes
+from torchspore.distributed.shard import memory_model, strategy_marker
+from torchspore.distributed.shard.machine_model import Machine
+from torchspore.distributed.shard.partitioner import LocalGraph, named
+from torchspore.engine.core import node_metadata, tree
+from torchspore.engine.core.torch_private import is_operator
+
+FREE = frozenset({
+    "t", "view", "_unsafe_view", "reshape", "_reshape_alias", "transpose", "permute", "expand", "unsqueeze", "squeeze", "slice", "select",
+    "alias", "detach", "split", "split_with_sizes", "unbind", "chunk", "numpy_T", "narrow", "laid", "mirror", "mirrored",
+})
+"""Views, which compute nothing."""
+ROWS = frozenset({"embedding", "index_select", "gather"})
+"""What reads of its first operand as much as it gives."""
+_ATTENTION = "_scaled_dot_product"
+PRODUCTS = frozenset({
+    "mm", "bmm", "matmul", "addmm", "baddbmm", "addbmm", "linear", "_linear_pointwise", "convolution", "convolution_backward",
+})
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a step costs each device."""
+
+    received: int
+    messages: int
+    computing: float
+    """Seconds."""
+    held: int
+    """Bytes at the peak."""
+    seconds: float
+    """Of exchanges and operators, one after the other."""
+    excess: float = 0.0
+    """How many times the bytes that a device can hold are held, beyond them."""
+
+    def order(self) -> tuple[float, float]:
+        """What costs are compared by: what fits into memory comes first."""
+        return (self.excess, self.seconds)
+
+    def told(self, more: str = "") -> str:
+        """For people: the time, `more`, and memory that a device has not."""
+        over = f", {self.excess:.0%} more memory than a device has" if self.excess else ""
+        return f"{self.seconds * 1e3:.3f} ms{more}{over}"
+
+
+def is_product(name: str) -> bool:
+    """Whether an operator multiplies matrices: what devices are there to share out."""
+    return name in PRODUCTS or name.startswith(_ATTENTION)
+
+
+def additions(name: str, args: dict[str, Any], outputs: Sequence[Any]) -> float:
+    """How many multiplications and additions a product takes; 0 for other operators. `args` are by name, Tensors by their stand-ins."""
+    shapes = [tuple(t.shape) for t in tree.leaves(list(args.values())) if isinstance(t, torch.Tensor)]
+    if name.startswith(_ATTENTION):
+        q, k = (shapes[0], shapes[1]) if "backward" not in name else (shapes[1], shapes[2])
+        return (10.0 if "backward" in name else 4.0) * math.prod(q) * k[-2]
+    if name not in PRODUCTS:
+        return 0.0
+    if name == "convolution":
+        return 2.0 * math.prod((args["input"] if args["transposed"] else outputs[0]).shape) * math.prod(args["weight"].shape[1:])
+    if name == "convolution_backward":
+        counted = args["input"] if args["transposed"] else args["grad_output"]
+        return 2.0 * sum(map(bool, args["output_mask"][:2])) * math.prod(counted.shape) * math.prod(args["weight"].shape[1:])
+    if name in ("linear", "_linear_pointwise"):
+        return 2.0 * math.prod(shapes[0]) * shapes[1][0]
+    one, other = shapes[-2:]
+    return 2.0 * math.prod(one) * other[-1]
+
+
+def touched(tensors: Sequence[Any]) -> int:
+    """The bytes of some Tensors."""
+    return sum(t.numel() * t.element_size() for t in tensors if isinstance(t, torch.Tensor))
+
+
+def seconds(name: str, args: dict[str, Any], outputs: Sequence[Any], machine: Machine) -> float:
+    """How long an operator takes: its products, or what it reads and writes."""
+    if name in FREE:
+        return 0.0
+    moved = touched(list(tree.leaves(list(args.values())))) + touched(outputs)
+    if name in ROWS:
+        moved = 2 * touched(outputs)
+    return max(additions(name, args, outputs) / machine.operations, moved / machine.memory)
+
+
+def of(local: LocalGraph, machine: Machine) -> Cost:
+    """The cost of a local graph. Sums that only the optimizer waits for go as one message over each group of devices."""
+    total = 0
+    spent = 0.0
+    single, late = 0, set[Any]()
+    for node in local.module.graph.nodes:
+        if node.target in nodes.SENDING:
+            total += received(node, local)
+            if node.target is nodes.all_reduce and node.users and all(user.meta.get(node_metadata.OPTIMIZER) for user in node.users):
+                late.add(node.args[1:3])
+            else:
+                single += 1
+        else:
+            spent += computing(node, machine)
+    holders = [node for node in local.module.graph.nodes if node.op == "placeholder"]
+    held = touched([node.meta.get("val") for node in holders]) + sum(memory_model.peak(local.module).values())
+    messages = single + len(late)
+    excess = max(0.0, held / machine.capacity - 1)
+    return Cost(total, messages, spent, held, machine.sending(total, messages) + spent, excess)
+
+
+def computing(node: Node, machine: Machine) -> float:
+    """The seconds of a node of a local graph that sends nothing."""
+    if node.op != "call_function" or not is_operator(node.target) or node.target in strategy_marker.MARKS:
+        return 0.0
+    args = tree.mapped(named(node), lambda leaf: leaf.meta.get("val") if isinstance(leaf, Node) else leaf)
+    return seconds(node.target._opname, args, list(tree.leaves([node.meta.get("val")])), machine)
+
+
+def received(node: Node, local: LocalGraph) -> int:
+    """The bytes that a device receives in one exchange."""
+    source: Any = node.args[0]
+    axes: Any = node.args[1]
+    size, held = local.mesh.product(axes), touched([source.meta["val"]])
+    if node.target in (nodes.borders, nodes.borders_sum):
+        dim, *ends = (int(one) for one in node.args[2:5])  # type: ignore[arg-type]
+        return held // max(1, int(source.meta["val"].shape[dim])) * sum(ends)
+    if node.target is nodes.all_gather:
+        return held * (size - 1)
+    return (2 if node.target is nodes.all_reduce else 1) * held * (size - 1) // size

@@ -1,0 +1,49 @@
+"""What a local graph that was written without a search chose, as choices of variables: a search that starts there ends no worse."""
+from __future__ import annotations
+
+from torch.fx.node import Node
+
+from torchspore.distributed.shard.local_graph import LocalGraph
+from torchspore.distributed.shard.rules.rule import Dims
+from torchspore.distributed.shard.search.axis import KINDS, Choice
+from torchspore.distributed.shard.search.model import HOLDER, VALUE, Model, Variable, node_tensors
+from torchspore.engine.core.device_layout import Layout
+
+
+def choices_of(model: Model, local: LocalGraph) -> list[Choice]:
+    """The choice of each variable along the only axis of the local graph's grid."""
+    placed = {one.node: one for one in local.placed}
+    holders = [node for node in model.module.graph.nodes if node.op == "placeholder"]
+    inputs = {node: layout for node, (layout, _) in zip(holders, local.inputs)}
+    found = []
+    for variable in model.variables:
+        if variable.kind == HOLDER:
+            found.append(_choice(variable.results[0], inputs.get(variable.node)))
+            continue
+        own = placed.get(variable.node)
+        if own is None:
+            found.append(Choice())
+        elif variable.kind == VALUE:
+            at = variable.operands[0].place
+            found.append(_choice(variable.results[0], own.layouts[at] if at < len(own.layouts) else None))
+        else:
+            found.append(_of_operands(variable, own.used))
+    return found
+
+
+def _of_operands(variable: Variable, used: dict[Node, Layout]) -> Choice:
+    names = node_tensors(variable.node)
+    for use in variable.operands:
+        choice = _choice(use.dims, used.get(names[use.place]) if use.place < len(names) else None)
+        if choice != Choice():
+            return choice
+    return Choice()
+
+
+def _choice(dims: Dims, layout: Layout | None) -> Choice:
+    if layout is None:
+        return Choice()
+    for dim, axes in zip(dims, layout.cuts):
+        if axes and dim:
+            return Choice(dim[0])
+    return Choice(terms=KINDS[layout.partial[0][1]]) if layout.partial else Choice()

@@ -1,0 +1,338 @@
+"""The captured graph as variables: how each operator is cut, how each value lies that several operators use.
+
+A variable is solved for along one axis of the grid at a time. What an operator is cut by there is one of its rule's factors, or none, or it
+lets terms through. Operators over lists are as many variables as there are places in the lists.
+"""
+from __future__ import annotations
+
+import copy
+import dataclasses
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.distributed.shard import strategy_marker
+from torchspore.distributed.shard.alias_conflicts import tangles, written_by
+from torchspore.distributed.shard.machine_model import Machine
+from torchspore.distributed.shard.partitioner import named
+from torchspore.distributed.shard.rules import Given
+from torchspore.distributed.shard.rules.rule import Dims, Naming, Rule
+from torchspore.distributed.shard.search import costs
+from torchspore.distributed.shard.search.relaxed_rules import Wide, wide
+from torchspore.engine.core import node_metadata, tree
+from torchspore.engine.core.device_layout import Layout
+from torchspore.engine.core.torch_private import is_operator
+from torchspore.graph.fx.aliasing import owners
+
+HOLDER, OPERATOR, VALUE, END = "holder", "operator", "value", "end"
+"""An input; an operator, or a part of one over lists; a value that several operators use; a result of the graph."""
+
+
+@dataclass
+class Operand:
+    """One use of a value: which variable gives it, as its which result; the dimensions in factors of the user's rule."""
+
+    source: int
+    result: int
+    dims: Dims
+    place: int = 0
+    stays: bool = False
+    """Whether it is written, so that it must lie as it does."""
+    is_late: bool = False
+    """Whether only the optimizer waits for it: its messages go with others."""
+
+
+@dataclass
+class Variable:
+    """One thing to decide."""
+
+    kind: str
+    node: Node
+    rule: Rule
+    operands: list[Operand] = field(default_factory=list)
+    results: list[Dims] = field(default_factory=list)
+    terms: list[Mapping[int, str]] = field(default_factory=list)
+    """For each result which factors leave terms, and how these become the value."""
+    bytes: list[int] = field(default_factory=list)
+    """Of each result, whole."""
+    seconds: float = 0.0
+    """Of all of it on one device."""
+    products: float = 0.0
+    """Seconds of its multiplications on one device; the rest is what it reads and writes."""
+    reads: frozenset[int] = frozenset()
+    """The places of operands that are read, where reading and writing counts."""
+    writes: bool = False
+    factors: tuple[int, ...] = ()
+    """Those that may be cut."""
+    wide: Wide | None = None
+    is_product: bool = False
+    is_linear: bool = False
+    fixed: Layout | None = None
+    """How it lies whatever is found: an input, what a strategy of the program says."""
+    keeps_terms: bool = False
+    """Whether a fixed layout lets terms stay terms: of gradients."""
+    is_settled: bool = False
+    """Whether a result of the graph may lie as it does, once its terms are summed."""
+    is_told: bool = False
+    """Whether an operand lies as the program says."""
+    unfixed: int = -1
+    """The same number for variables alike, but for what is `fixed`: that lies otherwise in each grid."""
+    form: int = -1
+    """The same number for variables alike: layers repeat, and what was found for one holds for the others."""
+
+
+class Model:
+    """The variables of one captured graph; `fixed` says of inputs how they lie, those left out may be cut; `keeps(node)` of results."""
+
+    def __init__(self, module: torch.fx.GraphModule, fixed: Mapping[Node, Layout], marked: Mapping[Node, Layout], machine: Machine,
+                 keeps: bool) -> None:
+        self.module, self.fixed, self.marked, self.machine, self.keeps = module, fixed, marked, machine, keeps
+        self.variables: list[Variable] = []
+        self.places: dict[Node, list[tuple[int, int] | None]] = {}
+        """By node the variable and the result that each of its values is."""
+        self.of_nodes: dict[Node, list[int]] = {}
+        self.owners = owners(module.graph)
+        self.tangles = tangles(module.graph, ())
+        self._shared: dict[tuple[int, int], int] = {}
+        self._uses: dict[tuple[Node, int], int] = {}
+        self._forms: dict[Any, int] = {}
+        self._count_uses()
+        for node in module.graph.nodes:
+            if node.op == "placeholder" or node.op == "get_attr":
+                self._holder(node)
+            elif node.op == "output":
+                self._ends(node)
+            elif node.op == "call_function":
+                self._call(node)
+        for variable in self.variables:
+            sources = [self.variables[use.source] for use in variable.operands]
+            variable.is_told = any(one.fixed is not None and one.kind == OPERATOR for one in sources)
+            variable.unfixed = self._forms.setdefault(_form(variable, sources), len(self._forms))
+        self._number()
+
+    def on(self, fixed: Mapping[Node, Layout], marked: Mapping[Node, Layout]) -> Model:
+        """The same graph in another grid: what lies as the program says lies there otherwise, all else is as it was."""
+        found = copy.copy(self)
+        found.fixed, found.marked = fixed, marked
+        found.variables = [dataclasses.replace(one, fixed=found._lies(one)) for one in self.variables]
+        found._number()
+        return found
+
+    def _lies(self, variable: Variable) -> Layout | None:
+        if variable.kind == OPERATOR and variable.node.target is strategy_marker.laid:
+            return self.marked[variable.node]
+        is_whole = variable.node.op == "get_attr" or variable.node in self.tangles.whole
+        return variable.fixed if variable.kind != HOLDER or is_whole else self.fixed.get(variable.node)
+
+    def _number(self) -> None:
+        """Gives variables that are alike the same number."""
+        numbers: dict[Any, int] = {}
+        for variable in self.variables:
+            variable.form = numbers.setdefault((variable.unfixed, variable.fixed), len(numbers))
+
+    # ---- nodes
+
+    def _count_uses(self) -> None:
+        alias: dict[Node, tuple[Node, int]] = {}
+        for node in self.module.graph.nodes:
+            if node.target is operator.getitem:
+                given: Any = node.args
+                alias[node] = given
+                continue
+            for leaf in tree.leaves([list(node.args), dict(node.kwargs)]):
+                if isinstance(leaf, Node):
+                    key = alias.get(leaf, (leaf, 0))
+                    self._uses[key] = self._uses.get(key, 0) + 1
+
+    def _holder(self, node: Node) -> None:
+        val = node.meta.get("val", getattr(self.module, str(node.target), None))
+        if not isinstance(val, torch.Tensor):
+            return
+        naming = Naming()
+        dims = naming.all(val.shape)
+        rule = naming.rule([], [dims])
+        fixed = self.fixed.get(node)
+        if node.op == "get_attr" or node in self.tangles.whole:
+            fixed = Layout(((),) * val.ndim)
+        self._add(node, Variable(HOLDER, node, rule, [], [dims], [{}], [_size(val)], factors=tuple(rule.sizes), fixed=fixed))
+        self.places[node] = [(len(self.variables) - 1, 0)]
+
+    def _ends(self, node: Node) -> None:
+        given: Any = node.args[0]
+        for item in given:
+            if isinstance(item, Node) and self._place(item) is not None:
+                naming = Naming()
+                dims = naming.all(item.meta["val"].shape)
+                settles = self.keeps or bool(item.meta.get(node_metadata.GRADIENT))
+                found = Variable(END, node, naming.rule([dims], []), is_settled=settles)
+                found.operands = self._operands([item], [dims], set())
+                self._add(node, found)
+
+    def _call(self, node: Node) -> None:
+        if node.target is operator.getitem:
+            given: Any = node.args
+            places = self.places.get(given[0], [])
+            self.places[node] = [places[given[1]] if given[1] < len(places) else None]
+            return
+        vals = node.meta.get("val")
+        several = list(vals) if isinstance(vals, (list, tuple)) else [] if vals is None else [vals]
+        outs = [out if isinstance(out, torch.Tensor) else None for out in several]
+        names = [leaf for leaf in tree.leaves(list(named(node).values())) if isinstance(leaf, Node) and _is_value(leaf)]
+        if node.target in strategy_marker.MARKS:
+            self._mark(node, names, outs)
+            return
+        found = None
+        if is_operator(node.target) and not self._is_tangled(node) and len(names) == len(node_tensors(node)):
+            args = tree.mapped(named(node), lambda leaf: leaf.meta.get("val") if isinstance(leaf, Node) else leaf)
+            inputs = tuple(leaf for leaf in tree.leaves(list(args.values())) if isinstance(leaf, torch.Tensor))
+            found = wide(Given(node.target, args, inputs, tuple(outs)))
+        if found is None or len(found.rule.inputs) != len(names):
+            found = Wide(_nothing(names, outs))
+        self._parts(node, names, outs, found)
+
+    def _mark(self, node: Node, names: list[Node], outs: list[Any]) -> None:
+        naming = Naming()
+        dims = naming.all(outs[0].shape)
+        rule = naming.rule([dims], [dims], linear=True)
+        variable = Variable(OPERATOR, node, rule, self._operands(names, [dims], set()), [dims], [{}], [_size(outs[0])],
+                            factors=tuple(rule.sizes), is_linear=True)
+        if node.target is strategy_marker.laid:
+            variable.fixed, variable.keeps_terms = self.marked[node], bool(node.meta.get(node_metadata.GRADIENT))
+        self._add(node, variable)
+        self._give(node, outs, [(len(self.variables) - 1, 0)])
+
+    def _parts(self, node: Node, names: list[Node], outs: list[Any], found: Wide) -> None:
+        """The variables of one operator: one for all factors that meet in a value."""
+        rule = found.rule
+        tensors = [out for out in outs if out is not None]
+        group = _groups(rule)
+        count = max(group.values(), default=0) + 1
+        written = set(written_by(node))
+        operands = self._operands(names, rule.inputs, written, bool(node.meta.get(node_metadata.OPTIMIZER)))
+        name = getattr(node.target, "_opname", str(node.target))
+        args = tree.mapped(named(node), lambda leaf: leaf.meta.get("val") if isinstance(leaf, Node) else leaf)
+        seconds = costs.seconds(name, args, tensors, self.machine)
+        products = costs.additions(name, args, tensors) / self.machine.operations
+        reads = frozenset() if name in costs.FREE else frozenset(range(1 if name in costs.ROWS else 0, len(names)))
+        seen = {factor for dims in rule.inputs for dim in dims for factor in dim} | found.own
+        made: list[Variable] = []
+        for at in range(count):
+            own = tuple(factor for factor in rule.sizes if group[factor] == at and factor in seen and factor not in rule.locked)
+            made.append(Variable(
+                OPERATOR, node, rule, seconds=seconds / count, products=products / count, reads=reads,
+                writes=name not in costs.FREE, factors=tuple(f for f in own if rule.sizes[f] > 1), wide=found,
+                is_product=costs.is_product(name), is_linear=rule.linear,
+            ))
+        first = len(self.variables)
+        for use, dims in zip(operands, rule.inputs):
+            if use is not None:
+                made[_group_of(dims, group)].operands.append(use)
+        places: list[tuple[int, int] | None] = []
+        each = rule.reduced_each or [rule.reduced] * len(rule.outputs)
+        for dims, terms, out in zip(rule.outputs, each, tensors):
+            inside = {factor for dim in dims for factor in dim}
+            left = {factor: kind for factor, kind in terms.items() if factor not in inside}
+            at = _group_of(dims, group) if inside else group[next(iter(left))] if left else 0
+            made[at].results.append(dims)
+            made[at].terms.append(left)
+            made[at].bytes.append(_size(out))
+            places.append((first + at, len(made[at].results) - 1))
+        for variable in made:
+            self._add(node, variable)
+        self._give(node, outs, places)
+
+    # ---- values
+
+    def _give(self, node: Node, outs: list[Any], places: list[tuple[int, int] | None]) -> None:
+        """Notes where the values of a node are; one that several use becomes a variable."""
+        items = iter(places)
+        found: list[tuple[int, int] | None] = []
+        for at, out in enumerate(outs):
+            place = next(items, None) if out is not None else None
+            if place is not None and self._uses.get((node, at), 0) > 1 and out.ndim and self.owners[node] not in self.tangles.written:
+                naming = Naming()
+                dims = naming.all(out.shape)
+                value = Variable(VALUE, node, naming.rule([dims], [dims], linear=True), [Operand(*place, dims, at)], [dims], [{}],
+                                 [_size(out)], factors=tuple(naming.sizes), is_linear=True)
+                self._add(node, value)
+                place = (len(self.variables) - 1, 0)
+            found.append(place)
+        self.places[node] = found
+
+    def _operands(self, names: Sequence[Node], inputs: Sequence[Dims], written: set[Node], is_late: bool = False) -> list[Any]:
+        found = []
+        for at, (name, dims) in enumerate(zip(names, inputs)):
+            place = self._place(name)
+            found.append(None if place is None else Operand(*place, dims, at, name in written, is_late))
+        return found
+
+    def _place(self, node: Node) -> tuple[int, int] | None:
+        places = self.places.get(node)
+        return places[0] if places else None
+
+    def _add(self, node: Node, variable: Variable) -> None:
+        variable.operands = [use for use in variable.operands if use is not None]
+        self.of_nodes.setdefault(node, []).append(len(self.variables))
+        self.variables.append(variable)
+
+    def _is_tangled(self, node: Node) -> bool:
+        return any(self.owners[item] in self.tangles.whole and self.owners[item] is not node for item in (node, *written_by(node)))
+
+
+def _form(variable: Variable, sources: Sequence[Variable]) -> Any:
+    """All of a variable but what is fixed, and of the values that it uses, that choices and their costs hang on."""
+    rule, wide = variable.rule, variable.wide
+    return (
+        variable.kind, rule.inputs, rule.outputs, tuple(rule.sizes.items()), variable.factors, variable.keeps_terms,
+        tuple((use.result, use.dims, use.place, use.stays, use.is_late, one.bytes[use.result])
+              for use, one in zip(variable.operands, sources)),
+        tuple(variable.results), tuple(tuple(sorted(terms.items())) for terms in variable.terms), tuple(variable.bytes), variable.seconds,
+        variable.products, variable.reads, variable.writes, variable.is_product, variable.is_linear, variable.is_settled, variable.is_told,
+        None if wide is None else (wide.messages, wide.seen, wide.share),
+    )
+
+
+def node_tensors(node: Node) -> list[Node]:
+    """The nodes among a call's arguments that stand for Tensors; the pass takes their Values in this order."""
+    return [leaf for leaf in tree.leaves(list(named(node).values())) if isinstance(leaf, Node)]
+
+
+def _is_value(node: Node) -> bool:
+    return isinstance(node.meta.get("val"), torch.Tensor)
+
+
+def _size(val: torch.Tensor) -> int:
+    return int(val.numel() * val.element_size())
+
+
+def _nothing(names: Sequence[Node], outs: Sequence[Any]) -> Rule:
+    """The rule of what runs whole on each device."""
+    naming = Naming()
+    inputs = [naming.all(name.meta["val"].shape, locked=True) for name in names]
+    return naming.rule(inputs, [naming.all(out.shape, locked=True) for out in outs if out is not None])
+
+
+def _groups(rule: Rule) -> dict[int, int]:
+    """By factor the number of its group: factors that meet in an operand or a result are one group."""
+    head = {factor: factor for factor in rule.sizes}
+
+    def find(factor: int) -> int:
+        while head[factor] != factor:
+            factor = head[factor]
+        return factor
+
+    for dims in (*rule.inputs, *rule.outputs):
+        own = [factor for dim in dims for factor in dim]
+        for factor in own[1:]:
+            one, other = sorted((find(own[0]), find(factor)))
+            head[other] = one
+    numbers: dict[int, int] = {}
+    return {factor: numbers.setdefault(find(factor), len(numbers)) for factor in rule.sizes}
+
+
+def _group_of(dims: Dims, group: Mapping[int, int]) -> int:
+    return next((group[factor] for dim in dims for factor in dim), 0)

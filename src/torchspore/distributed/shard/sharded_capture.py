@@ -1,0 +1,373 @@
+"""What one capture knows of the devices: the whole shapes of what it meets, and how its inputs come to lie."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.base.text import message
+from torchspore.context.store import STORE
+from torchspore.distributed.shard import (
+    batched_products,
+    function_strategies,
+    gradient_norms,
+    partitioner,
+    strategy_io,
+    strategy_marker,
+    vmap_reshapes,
+    weight_gathers,
+)
+from torchspore.distributed.shard.partitioner import LocalGraph
+from torchspore.distributed.shard.plan import Plan
+from torchspore.distributed.shard.search import comparison
+from torchspore.distributed.shard.strategies import TensorLayout
+from torchspore.distributed.shard.strategy_file import StoredLayout
+from torchspore.engine.core import device_count
+from torchspore.engine.core.device_layout import Layout, Shape, by_counts, from_matrix, whole
+from torchspore.engine.core.device_mesh import Mesh, mesh_of
+from torchspore.engine.core.sharded_layout import Cut, cut_of, written
+from torchspore.engine.core.tensor import TensorBase
+from torchspore.errors import StrategyRefused
+from torchspore.graph.refusal import Refusal
+
+
+def planned_layout(item: Any, shape: Shape, devices: int) -> TensorLayout | None:
+    """How the `parameter_plan` of a Cell wants a Parameter of this whole shape; None for one without a plan, or one that is cut already.
+
+    Raises ValueError for a plan that does not fit.
+    """
+    strategy = item.__dict__.get("_planned") if isinstance(item, TensorBase) and hasattr(item, "name") and cut_of(item) is None else None
+    if strategy is None:
+        return None
+    try:
+        return function_strategies.layout_of(strategy, shape, devices)
+    except ValueError as error:
+        raise ValueError(f"parameter_plan of {item.name}: {error}") from None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One way to split a graph, and what is kept of it where it counts."""
+
+    local: LocalGraph
+    bases: dict[int, Layout]
+    parameters: dict[str, tuple[tuple[int, ...], tuple[Any, ...], Shape, bool]]
+
+
+class Spread:
+    """The part of a capture that splits it."""
+
+    def __init__(self, arguments: Sequence[TensorBase], stages: int | None = None) -> None:
+        device_count.check()
+        total, self.kind = device_count.devices()
+        self.stages = device_count.stages() if stages is None else stages
+        self.count = total // self.stages
+        self.arguments = {id(t): at for at, t in enumerate(arguments) if not hasattr(t, "name")}
+        self.strategies: dict[str, Any] = {}
+        """Of each call that had one, by MindSpore's name for it."""
+        self.parameters: dict[str, tuple[tuple[int, ...], tuple[Any, ...], Shape, bool]] = {}
+        """Of each Parameter by name: a device matrix, a tensor map, the shape of the whole, whether it is trained."""
+        self.wishes: dict[int, str] = {}
+        """By ids of Tensors that a call writes to, and that can't be laid out, how its strategy wants them to lie."""
+        self.bases: dict[int, Layout] = {}
+        """By place of the input how a weight lies in the step that the optimizer cuts once more."""
+        self.found_before: dict[str, StoredLayout] = {}
+        """By name of a Parameter how a strategy file says that it lies; only where strategies are searched."""
+        self.searched: Any = None
+        """What a search did (`search.finding.Searched`); None where there was none."""
+        self.chosen: Any = None
+        """How the number of stages was chosen (`pipelines.choosing.Chosen`); None where the program says it."""
+        self.was_cut: Any = None
+        """What `running.cut` gave where it had to be known before the graph was wanted: it is not done again."""
+        self.strategy = STORE.get("auto_parallel.dataset_strategy")
+        self.strategy_file = strategy_io.file_to_read()
+        """Whose strategies take the place of those in the program."""
+        self.homes: dict[str, int] = {}
+        """The pipeline stage of each Parameter that belongs to one, by its name."""
+        self.is_cut_by_hand = self.kind == device_count.RANKS
+        """Whether each process is given its own part of the batch; where one process stands for all it is given the whole."""
+
+    def note(self, name: str, tensors: Sequence[TensorBase], strategy: Any) -> None:
+        """Keeps the strategy of one call."""
+        self.strategies[self.named(name, tensors)] = strategy
+
+    def named(self, name: str, tensors: Sequence[TensorBase]) -> str:
+        """The name of a call in MindSpore's files: the primitive's and its first Parameter's."""
+        own = next((str(t.name) for t in tensors if hasattr(t, "name")), "")
+        return f"{name}_{own}" if own else name
+
+    def told(self) -> dict[str, list[list[int]]]:
+        """The strategies as files and executors tell them: an empty list for one that is made of Layouts."""
+        found = {}
+        for name, strategy in self.strategies.items():
+            found[name] = [list(one) for one in strategy] if all(isinstance(one, (tuple, list)) for one in strategy) else []
+        return found
+
+    # ---- while the call is traced
+
+    def is_elsewhere(self, source: Any) -> bool:
+        """Whether processes of one stage alone hold it: all trace it alike, those that hold nothing too."""
+        cut = cut_of(source)
+        return cut is not None and cut.stage is not None
+
+    def whole_shape(self, source: Any, t: torch.Tensor) -> Shape:
+        """The shape of the whole of what this process may hold a part of."""
+        found = cut_of(source)
+        if found is not None:
+            return found.shape
+        counts = self._counts(source, t.ndim) if self.is_cut_by_hand else None
+        return tuple(t.shape) if counts is None else tuple(size * count for size, count in zip(t.shape, counts))
+
+    def _counts(self, source: Any, rank: int, is_free: bool = False) -> tuple[int, ...] | None:
+        """Into how many parts the dataset strategy cuts an argument; None for what is no argument, and what is not cut.
+
+        With `is_free` a whole batch is cut too: no operator has a strategy, so that all of them share out the batch.
+        """
+        at = self.arguments.get(id(source))
+        if at is None or rank == 0 or (self.strategy == "full_batch" and not is_free):
+            return None
+        if isinstance(self.strategy, str):
+            return (self.count, *(1,) * (rank - 1))
+        if at >= len(self.strategy):
+            raise ValueError(message(f"dataset_strategy={self.strategy} for input {at} of the batch", "a tuple of numbers for each input"))
+        found = tuple(self.strategy[at])
+        if len(found) != rank:
+            raise ValueError(message(f"dataset_strategy={self.strategy} for input {at} with {rank} dimensions", f"{rank} numbers"))
+        return found
+
+    @property
+    def rows(self) -> int:
+        """Into how many parts the rows of a batch are cut."""
+        return self.count if isinstance(self.strategy, str) else next((int(one[0]) for one in self.strategy if one), 1)
+
+    @property
+    def own_rows(self) -> int:
+        """Of how many devices each has rows of its own: the batch is theirs, one after the other; 1 where each is given the whole batch."""
+        return 1 if self.strategy == "full_batch" else self.rows
+
+    # ---- what was traced
+
+    def localized(self, module: torch.fx.GraphModule, lifted: Sequence[Any]) -> LocalGraph:
+        """The graph of each device. Raises ValueError for strategies that do not fit each other, and for a name of two Parameters."""
+        _have_own_names(lifted)
+        module = batched_products.widened(vmap_reshapes.as_views(module))
+        _settle_parts(module, self.strategy == "full_batch")
+        if STORE.get("auto_parallel.parallel_mode") == "auto_parallel":
+            self.found_before = strategy_io.found_before()
+        is_free = not any(node.target is strategy_marker.laid for node in module.graph.nodes)
+        mesh = self._grid(module, lifted, is_free)
+        found = self.attempt(module, lifted, mesh, is_free=is_free)
+        if STORE.get("auto_parallel.parallel_mode") == "auto_parallel" and self.count > 1:
+            found, self.searched = comparison.better(self, module, lifted, self._grid(module, lifted, False), found)
+        self.bases, self.parameters = found.bases, found.parameters
+        return found.local
+
+    def _grid(self, module: torch.fx.GraphModule, lifted: Sequence[Any], is_free: bool) -> Mesh:
+        """The coarsest grid in which the strategies of the program and the cuts of its inputs lie."""
+        matrices = [strategy_marker.parsed(str(node.args[1]))[0] for node in module.graph.nodes if node.target is strategy_marker.laid]
+        matrices += [cut.matrix for cut in map(cut_of, lifted) if cut is not None]
+        matrices += [self.found_before[name].dev_matrix for item in lifted if (name := str(getattr(item, "name", ""))) in self.found_before]
+        planned = [planned_layout(item, tuple(item._t.shape), self.count) for item in lifted if isinstance(item, TensorBase)]
+        matrices += [layout.device_matrix for layout in planned if layout is not None]
+        counts = [self._counts(item, item._t.ndim, is_free) for item in lifted if isinstance(item, TensorBase)]
+        matrices += [_matrix(one, self.count) for one in counts if one is not None]
+        return mesh_of(self.count, dict.fromkeys(matrices))
+
+    def inputs(self, module: torch.fx.GraphModule, lifted: Sequence[Any], mesh: Mesh, is_free: bool = False) -> dict[Node, Layout]:
+        """How the inputs lie that the program says it of; the others are whole."""
+        holders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        counts = [self._counts(item, item._t.ndim, is_free) if isinstance(item, TensorBase) else None for item in lifted]
+        return {node: self._layout(mesh, node, item, cut_of(item), count) for node, item, count in zip(holders, lifted, counts)}
+
+    def attempt(
+        self, module: torch.fx.GraphModule, lifted: Sequence[Any], mesh: Mesh, plan: Plan | None = None, is_free: bool = False,
+    ) -> Attempt:
+        """The graph of each device in this grid, by the program's strategies and, where there is one, a plan."""
+        holders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        given = self.inputs(module, lifted, mesh, is_free)
+        layouts = [plan.inputs.get(node, given[node]) if plan is not None else given[node] for node in holders]
+        stored = self._shared(mesh, holders, lifted, layouts)
+        bases = {at: stored[node] for at, node in enumerate(holders) if node in stored}
+        layouts = _states(mesh, holders, lifted, layouts)
+        copies = {str(item.name): mesh.count // math.prod((stored.get(node) or layout).counts(mesh))
+                  for node, item, layout in zip(holders, lifted, layouts) if hasattr(item, "name")}
+        taken = {}
+        for at, (node, item) in enumerate(zip(holders, lifted)):
+            if id(item) in self.arguments and cut_of(item) is None and not (self.is_cut_by_hand and self._counts(item, item._t.ndim)):
+                taken[node], layouts[at] = layouts[at], whole(len(layouts[at].cuts))
+        parameters = _told(mesh, holders, lifted, layouts)
+
+        def output(place: int, node: Node, layout: Layout, shape: Shape) -> Layout:
+            return layout if self.keeps or node.meta.get("gradient") else whole(len(shape))
+
+        local = partitioner.localized(module, mesh, layouts, output, _policy(), taken, stored, copies, plan)
+        if _gathers_again():
+            weight_gathers.gather_for_backward(local)
+        return Attempt(local, bases, parameters)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether results leave the graph as they lie."""
+        return bool(self.strategy != "full_batch" and self.is_cut_by_hand)
+
+    def _shared(
+        self, mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: list[Layout],
+    ) -> dict[Node, Layout]:
+        """Cuts trained Parameters once more along axis 0 among the devices that hold the same part, as `enable_parallel_optimizer` asks.
+
+        Gives how they lie where they are computed with.
+        """
+        found: dict[Node, Layout] = {}
+        if not STORE.get("auto_parallel.enable_parallel_optimizer"):
+            return found
+        least = int(STORE.get(_CONFIG + "parallel_optimizer_threshold")) * 1024
+        most = int(STORE.get("auto_parallel.optimizer_weight_shard_size"))
+        names = {str(item.name) for item in lifted if hasattr(item, "name")}
+        for at, (node, item, layout) in enumerate(zip(nodes, lifted, layouts)):
+            val = node.meta["val"]
+            if names & set(_owners(str(getattr(item, "name", "")))):
+                continue                                       # state of an optimizer lies as its Parameter
+            if not getattr(item, "requires_grad", False) or not hasattr(item, "name") or getattr(item, "parallel_optimizer", True) is False:
+                continue
+            if cut_of(item) is not None:
+                base = item.__dict__.get("_base")
+                if base is not None:
+                    found[node] = base.layout(mesh)
+                continue
+            part = layout.local(mesh, val.shape)
+            axes = _free(mesh, layout, part[0] if part else 0, most)
+            if axes and math.prod(part) * val.dtype.itemsize >= least:
+                found[node] = layout
+                layouts[at] = Layout(((*layout.cuts[0], *axes), *layout.cuts[1:]))
+        return found
+
+    def _layout(self, mesh: Mesh, node: Node, item: Any, cut: Cut | None, counts: tuple[int, ...] | None) -> Layout:
+        shape = tuple(node.meta["val"].shape)
+        if cut is not None:
+            return cut.layout(mesh)
+        planned = planned_layout(item, shape, self.count)
+        if planned is not None:
+            return from_matrix(mesh, planned.device_matrix, planned.tensor_map)
+        found = None if counts is None else by_counts(mesh, counts)
+        if found is not None and (self.is_cut_by_hand or found.fits(mesh, shape)):
+            return found
+        if (hasattr(item, "name") or id(item) in self.arguments) and isinstance(item, TensorBase):
+            wish = self.wishes.get(id(item))
+            wanted = _wanted(mesh, node) if wish is None else strategy_marker.layout_in(mesh, wish)
+            if wanted is not None and wanted.fits(mesh, shape):
+                return wanted
+            before = self.found_before.get(str(getattr(item, "name", "")))
+            places = strategy_io.places(before, shape) if before is not None else None
+            if before is not None and places is not None and from_matrix(mesh, before.dev_matrix, places).fits(mesh, shape):
+                return from_matrix(mesh, before.dev_matrix, places)
+        return whole(len(shape))
+
+
+def _settle_parts(module: torch.fx.GraphModule, is_whole: bool) -> None:
+    """Lets the parts of a batch lie as they were marked to; where each device has the whole batch, as strategies say if there are any."""
+    marks = [node for node in module.graph.nodes if node.target is strategy_marker.laid]
+    own = [node for node in marks if str(node.args[1]).startswith(strategy_marker.OF_PARTS)]
+    for node in own:
+        if is_whole and len(own) < len(marks):
+            node.replace_all_uses_with(node.args[0])
+            module.graph.erase_node(node)
+        else:
+            node.update_arg(1, str(node.args[1]).removeprefix(strategy_marker.OF_PARTS))
+
+
+_CONFIG = "auto_parallel.parallel_optimizer_config."
+
+
+def _told(mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: Sequence[Layout]) -> dict[str, Any]:
+    """How the Parameters lie, in the device matrix of the strategy that says so."""
+    found = {}
+    for node, item, layout in zip(nodes, lifted, layouts):
+        if not isinstance(item, TensorBase) or not hasattr(item, "name"):
+            continue
+        mark = strategy_marker.first_mark(node)
+        matrix, places = strategy_marker.parsed(mark) if mark and strategy_marker.layout_in(mesh, mark) == layout else written(mesh, layout)
+        trained = bool(getattr(item, "requires_grad", False))
+        small = TensorLayout(matrix, places).squeezed()
+        found[str(item.name)] = (small.device_matrix, small.tensor_map, tuple(node.meta["val"].shape), trained)
+    return found
+
+
+def _policy() -> partitioner.Policy:
+    """What the context says of exchanges."""
+    get = STORE.get
+    return partitioner.Policy(
+        bool(get("auto_parallel.enable_alltoall")), bool(get("auto_parallel.force_fp32_communication")),
+        bool(get("auto_parallel.gradient_fp32_sync")), bool(get("auto_parallel.gradients_mean")), gradient_norms.wanted(),
+    )
+
+
+def _gathers_again() -> bool:
+    """Return whether weights are gathered a second time for the backward pass."""
+    return bool(STORE.get("auto_parallel.enable_parallel_optimizer")) and STORE.get(_CONFIG + "optimizer_level") == "level3"
+
+
+def _have_own_names(lifted: Sequence[Any]) -> None:
+    """Raises ValueError where two Parameters have one name: which state of an optimizer, or which layout, is whose would be guessed."""
+    found: dict[str, Any] = {}
+    for item in lifted:
+        if not isinstance(item, TensorBase) or not hasattr(item, "name") or item._t.numel() < 2:
+            continue
+        if found.setdefault(str(item.name), item) is not item:
+            raise ValueError(message(
+                f"two Parameters with the name {str(item.name)!r} in a graph that is split", "names that differ",
+                hint="leave out auto_prefix=False, or set Parameter.name before the optimizer is made",
+            ))
+
+
+def _free(mesh: Mesh, layout: Layout, rows: int, most: int) -> tuple[int, ...]:
+    """The axes along which a Parameter is copied, as many as divide its rows and are no more than `most` devices."""
+    found: list[int] = []
+    for axis in range(len(mesh.sizes)):
+        count = mesh.product((*found, axis))
+        if axis not in layout.axes and rows and rows % count == 0 and (most < 0 or count <= most):
+            found.append(axis)
+    return tuple(found)
+
+
+def _matrix(counts: tuple[int, ...], devices: int) -> tuple[int, ...]:
+    product = math.prod(counts)
+    if min(counts, default=1) < 1 or devices % product:
+        raise ValueError(message(f"a strategy {counts} for {devices} devices", f"whole numbers from 1 on, whose product divides {devices}"))
+    return (*counts, devices // product)
+
+
+def _wanted(mesh: Mesh, node: Node) -> Layout | None:
+    """The layout that the first strategy wants of a Parameter, also behind a cast."""
+    mark = strategy_marker.first_mark(node)
+    return None if mark is None else strategy_marker.layout_in(mesh, mark)
+
+
+def _states(mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: list[Layout]) -> list[Layout]:
+    """The state of an optimizer lies as the Parameter whose name its own ends with: 'moment1.dense.weight' as 'dense.weight'."""
+    known = {item.name: (layout, tuple(node.meta["val"].shape))
+             for node, item, layout in zip(nodes, lifted, layouts) if hasattr(item, "name") and not layout.is_whole}
+    found = []
+    for node, item, layout in zip(nodes, lifted, layouts):
+        owner = next((name for name in _owners(str(getattr(item, "name", ""))) if name in known), None)
+        if layout.is_whole and owner is not None and known[owner][1] == tuple(node.meta["val"].shape):
+            layout = known[owner][0]
+        found.append(layout)
+    return found
+
+
+def _owners(name: str) -> list[str]:
+    """The names of Parameters whose state this may be: what is behind each dot."""
+    parts = name.split(".")
+    return [".".join(parts[at:]) for at in range(1, len(parts))]
+
+
+def refused(refusal: Refusal) -> Exception:
+    """The error for a call that can't be split because no single graph holds it."""
+    return StrategyRefused(message(
+        f"{refusal.line}: {STORE.get('auto_parallel.parallel_mode')} of a call that {refusal.reason}", "a call that one graph can hold",
+        hint="move that line out of construct",
+    ))

@@ -1,0 +1,165 @@
+"""All ranks of a local graph in this process: each node for each rank, one after the other.
+
+A dump sees what rank 0 computes, as its process would write it; exchanges are seen by none, as between processes.
+"""
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.distributed.shard import collective_nodes as nodes
+from torchspore.distributed.shard.partitioner import LocalGraph
+from torchspore.engine.core import current_operator, tree
+from torchspore.engine.core.device_layout import Layout, Shape
+from torchspore.engine.core.device_mesh import Mesh
+from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.eager import recurrent
+from torchspore.engine.random import operator_streams
+from torchspore.graph.fx.aliasing import changing
+
+_REDUCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "sum": lambda terms: terms.sum(0, dtype=terms.dtype), "avg": lambda terms: terms.mean(0), "max": lambda terms: terms.amax(0),
+    "min": lambda terms: terms.amin(0),
+}
+
+
+def run(local: LocalGraph, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """The whole results for whole inputs; what the graph writes into its inputs is written into them."""
+    mesh = local.mesh
+    with torch.no_grad():
+        with current_operator.unseen():
+            given = [parts(mesh, layout, t) for (layout, _), t in zip(local.inputs, inputs)]
+        outs = _interpreted(local, given)
+        with current_operator.unseen():
+            for place in written(local):
+                inputs[place].copy_(joined(mesh, local.inputs[place][0], tuple(inputs[place].shape), given[place]))
+            return [
+                joined(mesh, place[0], place[1], each) if place is not None and isinstance(each, list) else each
+                for place, each in zip(local.outputs, outs)
+            ]
+
+
+def written(local: LocalGraph) -> list[int]:
+    """The places of the inputs that the graph writes."""
+    found = changing(local.module)
+    return [at for at, node in enumerate(n for n in local.module.graph.nodes if n.op == "placeholder") if node in found]
+
+
+def parts(mesh: Mesh, layout: Layout, t: torch.Tensor) -> list[torch.Tensor]:
+    """What each rank holds of a whole value."""
+    return [t[layout.part(mesh, t.shape, rank)].clone() for rank in range(mesh.count)]
+
+
+def joined(mesh: Mesh, layout: Layout, shape: Shape, each: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The whole value of what the ranks hold."""
+    out = each[0].new_empty(shape)
+    for rank in reversed(range(mesh.count)):
+        out[layout.part(mesh, shape, rank)] = each[rank]
+    return out
+
+
+def _interpreted(local: LocalGraph, given: list[list[torch.Tensor]]) -> list[Any]:
+    mesh, values = local.mesh, dict[Node, list[Any]]()
+    inputs, now = iter(given), object()
+    for position, node in enumerate(local.module.graph.nodes):
+        if node.op == "placeholder":
+            values[node] = next(inputs)
+        elif node.op == "get_attr":
+            values[node] = [getattr(local.module, str(node.target))] * mesh.count
+        elif node.op == "output":
+            return [values[item] if isinstance(item, Node) else item for item in node.args[0]]
+        elif node.target is nodes.passed or node.target in nodes.SENDING or node.target in nodes.LOCAL:
+            with current_operator.unseen():
+                values[node] = _collective(mesh, node, values)
+        else:
+            try:
+                values[node] = _everywhere(mesh, node, values, functools.partial(current_operator.interpreted, now, position, node))
+            except Exception as error:
+                current_operator.note_failure(error, node)
+                raise
+    raise AssertionError("a graph without an output")
+
+
+def _everywhere(mesh: Mesh, node: Node, values: dict[Node, list[Any]], seen: Callable[..., Any]) -> list[Any]:
+    """An operator on each rank, the first as `seen` runs it; all draw the same random numbers."""
+    state, found = torch.get_rng_state() if _may_draw(node.target) else None, []
+    streams = operator_streams.snapshot()
+    target: Any = recurrent.KEEPING.get(node.target, node.target)  # type: ignore[call-overload]
+    states = [(one, one.get_state()) for leaf in node.all_input_nodes if isinstance(one := values[leaf][0], torch.Generator)]
+    for rank in range(mesh.count):
+        if state is not None:
+            torch.set_rng_state(state)
+            operator_streams.restore(streams)
+        for one, before in states:
+            one.set_state(before)
+        own = functools.partial(_of, values, rank)
+        args, kwargs = tree.mapped([list(node.args), dict(node.kwargs)], own)
+        if not rank:
+            found.append(seen(target, args, kwargs))
+            continue
+        with current_operator.unseen():
+            found.append(target(*args, **kwargs))
+    return found
+
+
+def _may_draw(target: Any) -> bool:
+    """Whether it may move the generator. Operators say so; loops, branches and what recomputation does with the state don't."""
+    return torch.Tag.nondeterministic_seeded in target.tags if is_operator(target) else target is not operator.getitem
+
+
+def _of(values: dict[Node, list[Any]], rank: int, leaf: Any) -> Any:
+    return values[leaf][rank] if isinstance(leaf, Node) else leaf
+
+
+def _collective(mesh: Mesh, node: Node, values: dict[Node, list[Any]]) -> list[Any]:
+    args: Any = node.args
+    if node.target is nodes.passed:
+        return [t.clone() for t in values[args[0]]]
+    if node.target is nodes.position:
+        return [mesh.position(rank, args[0]) * args[1] for rank in range(mesh.count)]
+    each, axes = values[args[0]], args[1]
+    found = []
+    for rank in range(mesh.count):
+        members = [each[member] for member in mesh.group(rank, axes)]
+        found.append(_of_rank(node.target, args, members, mesh.position(rank, axes)))
+    return found
+
+
+def _of_rank(kind: Any, args: Any, each: list[torch.Tensor], place: int) -> torch.Tensor:
+    count = len(each)
+    if kind is nodes.cut:
+        return each[place].chunk(count, args[2])[place].clone()
+    if kind is nodes.borders:
+        return _with_borders(args, each, place)
+    if kind is nodes.borders_sum:
+        return _without_borders(args, each, place)
+    if kind is nodes.all_gather:
+        return torch.cat(each, args[2])
+    if kind is nodes.all_to_all:
+        return torch.cat([t.chunk(count, args[3])[place] for t in each], args[2])
+    reduced = _REDUCTIONS[args[2]](torch.stack(each))
+    return reduced if kind is nodes.all_reduce else reduced.chunk(count, args[3])[place].clone()
+
+
+def _with_borders(args: Any, each: list[torch.Tensor], place: int) -> torch.Tensor:
+    _, _, dim, before, behind, _ = args
+    own = each[place]
+    ahead = each[place - 1].narrow(dim, own.shape[dim] - before, before) if place else torch.zeros_like(own.narrow(dim, 0, before))
+    after = each[place + 1].narrow(dim, 0, behind) if place + 1 < len(each) else torch.zeros_like(own.narrow(dim, 0, behind))
+    return torch.cat([ahead, own, after], dim)
+
+
+def _without_borders(args: Any, each: list[torch.Tensor], place: int) -> torch.Tensor:
+    _, _, dim, before, behind, _ = args
+    size = each[place].shape[dim] - before - behind
+    own = each[place].narrow(dim, before, size).clone()
+    if place:
+        own.narrow(dim, 0, behind).add_(each[place - 1].narrow(dim, before + size, behind))
+    if place + 1 < len(each):
+        own.narrow(dim, size - before, before).add_(each[place + 1].narrow(dim, 0, before))
+    return own

@@ -1,0 +1,36 @@
+"""What graphs that were split tell of it: layouts of Parameters, strategies of operators."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def layouts(graphs: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
+    """By name of each Parameter what MindSpore 2.10 tells of it, in its order.
+
+    Device matrix, tensor map, shape of a part, field size, whether parts are equal, the group that shares it, shape of the whole, shape
+    of a part as the tensor map has its axes, two answers that are False here, step and size of the optimizer's cut. An axis that several
+    axes of the grid cut stands as several in the tensor map.
+    """
+    from torchspore.distributed.shard.strategies import TensorLayout
+    from torchspore.distributed.shard.strategy_file import stored
+
+    found: dict[str, tuple[Any, ...]] = {}
+    for graph in graphs:
+        for name, (matrix, places, shape, _) in (graph.split.spread.parameters if graph.split is not None else {}).items():
+            layout = TensorLayout(matrix, places)
+            flat = stored(layout, shape)
+            cuts = TensorLayout(flat.dev_matrix, flat.tensor_map).cuts()
+            parts = [size // cut for size, cut in zip(flat.tensor_shape or (), cuts)]
+            part = [size // cut for size, cut in zip(shape, layout.cuts())]
+            found[name] = (list(flat.dev_matrix), list(flat.tensor_map), part, 0, True, "", list(shape), parts, False, False, 0, 0)
+    return found
+
+
+def strategies(graphs: Iterable[Any]) -> dict[str, list[list[int]]]:
+    """By name of each operator that has one its strategy; an empty list for one made of Layouts."""
+    found: dict[str, list[list[int]]] = {}
+    for graph in graphs:
+        if graph.split is not None:
+            found.update(graph.split.spread.told())
+    return found

@@ -1,0 +1,77 @@
+"""Which strategies fit a call of a primitive, and which layouts its inputs and outputs have: MindSpore's rules, family by family."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from torchspore.base.text import message
+from torchspore.distributed.shard.strategies.axis_labels import Call, Family, Form
+from torchspore.distributed.shard.strategies.layout import TensorLayout, whole
+from torchspore.distributed.shard.strategies.validation import Fit, fit
+
+__all__ = ["Call", "Fit", "Form", "TensorLayout", "forms_of", "is_known", "layouts_of", "replicated", "takes"]
+
+
+@functools.cache
+def _families() -> Mapping[str, Family]:
+    from torchspore.distributed.shard.strategies import (
+        attention,
+        elementwise,
+        lookups,
+        normalization,
+        products,
+        reductions,
+        shapes,
+        windows,
+    )
+
+    rooms = (elementwise, products, reductions, normalization, shapes, lookups, windows, attention)
+    return {name: family for room in rooms for name, family in room.FAMILIES.items()}
+
+
+def is_known(name: str) -> bool:
+    """Whether there is a rule for the primitive; MindSpore runs one without on every device, whatever its strategy says."""
+    return name in _families()
+
+
+def forms_of(name: str, attributes: Mapping[str, Any], shapes: Iterable[Iterable[int]]) -> tuple[Form, ...]:
+    """What may be cut together in such a call; of several forms the first that fits counts. Raises KeyError for an unknown name."""
+    found = _families()[name](Call(name, attributes, tuple(map(tuple, shapes))))
+    return found if isinstance(found, tuple) else (found,)
+
+
+def takes(name: str, attributes: Mapping[str, Any], shapes: Iterable[Iterable[int]]) -> bool:
+    """Whether the primitive may take Tensors of all these shapes, each with a strategy."""
+    given = tuple(map(tuple, shapes))
+    try:
+        forms = forms_of(name, attributes, given)
+    except (KeyError, ValueError, IndexError, TypeError):
+        return False
+    return any(len(form.spoken(given)) == len(given) for form in forms)
+
+
+def layouts_of(
+    name: str, attributes: Mapping[str, Any], shapes: Iterable[Iterable[int]], in_strategy: Any, out_strategy: Any = None, devices: int = 1,
+) -> Fit:
+    """The grid of devices and the layouts of inputs and outputs.
+
+    `attributes` are the primitive's arguments that are no Tensors, of its constructor and its call, by MindSpore's names; `shapes` are
+    those of its Tensors; a strategy is a tuple of tuples of numbers or of Layouts, one for each Tensor. Raises ValueError, with the nearest
+    strategy that fits, for one that does not, and KeyError for a primitive without a rule (`is_known`).
+    """
+    call = Call(name, attributes, tuple(map(tuple, shapes)))
+    if not is_known(name):
+        raise KeyError(name)
+    try:
+        forms = forms_of(name, attributes, call.shapes)
+    except (KeyError, ValueError, IndexError, TypeError):           # fewer Tensors than the primitive takes, or with other axes
+        raise ValueError(
+            message(f"{call} with in_strategy {in_strategy}", "Tensors as the primitive takes them, and a tuple for each")
+        ) from None
+    return fit(call, forms, in_strategy, out_strategy, devices)
+
+
+def replicated(ranks: Iterable[int], outputs: Iterable[int], devices: int) -> Fit:
+    """What an operator without a strategy has: each device holds all of every input and output, told by their numbers of axes."""
+    return Fit((devices,), tuple(whole(rank, devices) for rank in ranks), tuple(whole(rank, devices) for rank in outputs))

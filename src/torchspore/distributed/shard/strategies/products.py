@@ -1,0 +1,43 @@
+"""Products of matrices."""
+from __future__ import annotations
+
+from torchspore.distributed.shard.strategies.axis_labels import WHOLE, Call, Family, Form, Labels, labels, on_all_devices
+
+
+def matrix_product(call: Call) -> tuple[Form, ...]:
+    """A product of the last two axes: rows i, the inner axis k, columns j; axes before them are broadcast against each other.
+
+    Both matrices may lie on one grid of all devices, too, rows along its first axis and columns along its second.
+    """
+    first, second = call.shapes
+    rows, columns = ("i", "k"), ("k", "j")
+    if call.get("transpose_a", default=False):
+        rows = ("k", "i")
+    if call.get("transpose_b", default=False):
+        columns = ("j", "k")
+    count = max(len(first), len(second)) - 2
+    batch = labels(count, "b")
+    batches = [_batch(shape[:-2], count) for shape in (first, second)]
+    usual = Form(
+        inputs=(batches[0] + rows, batches[1] + columns), outputs=((*batch, "i", "j"),), order=(*batch, "i", "k", "j"), scatters="k",
+    )
+    if batch or (rows, columns) != (("i", "k"), ("k", "j")):
+        return (usual,)
+    grid = ("x", "y")
+    return usual, Form(inputs=(grid, grid), outputs=(grid,), order=grid, check=on_all_devices)
+
+
+def _batch(shape: tuple[int, ...], count: int) -> Labels:
+    return tuple(WHOLE if size == 1 else f"b{count - len(shape) + place}" for place, size in enumerate(shape))
+
+
+def dense(call: Call) -> Form:
+    """x (..., k), weight (j, k), and a bias (j,) where there is one."""
+    batch = labels(len(call.shapes[0]) - 1, "i")
+    inputs = ((*batch, "k"), ("j", "k"), ("j",))[:len(call.shapes)]
+    return Form(inputs=inputs, outputs=((*batch, "j"),), order=(*batch, "k", "j"), scatters="k", lenient=True)
+
+
+FAMILIES: dict[str, Family] = {
+    **dict.fromkeys(("MatMul", "BatchMatMul", "MatMulExt", "BatchMatMulExt", "matmul"), matrix_product), "Dense": dense, "linear": dense,
+}

@@ -1,0 +1,241 @@
+"""Files of parallel strategies and of groups: how operators and Parameters are cut among processes, and which processes hold the same.
+
+A file whose name ends with .json is JSON, any other protobuf (`ParallelStrategyMap`, `ParallelGroupMap`), as MindSpore has them.
+"""
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torchspore.base import json_text
+from torchspore.base.files import write_whole
+from torchspore.base.messages import SIZE_FIELD, has_unknown_fields, messages, with_size
+from torchspore.base.text import message
+from torchspore.errors import FileFormatError
+
+if TYPE_CHECKING:
+    from torchspore.distributed.shard.strategies.layout import TensorLayout
+
+_LISTS = ("dev_matrix", "tensor_map", "param_split_shape", "indices_offset")
+_NUMBERS = ("field", "opt_weight_shard_step", "opt_weight_shard_size")
+_MODE = 0o600
+_TABLE = {
+    "Dims": "1 dim int64*",
+    "Layout": ", ".join(
+        [f"{at} {name} Dims*" for at, name in enumerate(_LISTS, 1)] + [f"{at} {name} int64" for at, name in enumerate(_NUMBERS, 5)]
+    ),
+    "Item": "1 name string, 2 layout Layout",
+    "Strategy": "1 stage int64, 2 parallel_strategy Dims*",
+    "Operator": "1 name string, 2 strategys Strategy",
+    "Layouts": f"1 current_stage int64, 2 strategies Operator*, 3 items Item*, {SIZE_FIELD} size int64",
+    "Group": "1 name string, 2 ranks Dims",
+    "Groups": f"1 groups Group*, 2 restored Dims, {SIZE_FIELD} size int64",
+}
+_WHAT = "a strategy file of MindSpore"
+
+
+class StoredLayout(NamedTuple):
+    """How one Parameter is cut: the grid of devices, and for each axis of the Parameter the axes of the grid, counted from behind.
+
+    An axis that several axes of the grid cut stands as several axes in `tensor_map`, and `tensor_shape` says how long they are. What the
+    optimizer cuts once more along axis 0 is cut into `opt_weight_shard_size` parts among processes `opt_weight_shard_step` apart.
+    """
+
+    dev_matrix: tuple[int, ...]
+    tensor_map: tuple[int, ...]
+    tensor_shape: tuple[int, ...] | None = None
+    opt_weight_shard_step: int = 0
+    opt_weight_shard_size: int = 0
+    nested: tuple[tuple[int, ...], ...] | None = None
+    """The axes of the grid by axis of the Parameter, where the file says them so."""
+    rows: tuple[int, ...] = ()
+    """How many rows each process has, where they have not all the same."""
+
+
+def stored(layout: TensorLayout, shape: tuple[int, ...], step: int = 0, size: int = 0) -> StoredLayout:
+    """The layout of a Parameter of this shape as files have it; `step` and `size` say how the optimizer cuts it once more."""
+    small = layout.squeezed()
+    flat: list[int] = []
+    lengths: list[int] = []
+    nested = tuple(place if isinstance(place, tuple) else () if place == -1 else (place,) for place in small.tensor_map)
+    for length, places in zip(shape, nested):
+        for place in places[:-1]:
+            flat.append(place)
+            lengths.append(small.device_matrix[len(small.device_matrix) - 1 - place])
+            length //= lengths[-1]
+        flat.append(places[-1] if places else -1)
+        lengths.append(length)
+    is_nested = any(len(places) > 1 for places in nested)
+    return StoredLayout(small.device_matrix, tuple(flat), tuple(lengths), step, size, nested if is_nested else None)
+
+
+@dataclass
+class StrategyFile:
+    """What a strategy file holds: strategies of operators by name, with the pipeline stage they are in, and layouts of Parameters."""
+
+    layouts: dict[str, StoredLayout] = field(default_factory=dict)
+    strategies: dict[str, tuple[int, list[list[int]]]] = field(default_factory=dict)
+    current_stage: int = 1
+
+
+def stage_of(name: str) -> tuple[int | None, str]:
+    """The stage and the name of a Parameter in a file of several stages, where it is '1-weight'; None for a name without a stage."""
+    stage, mark, own = name.partition("-")
+    return (int(stage), own) if mark and stage.isdigit() else (None, name)
+
+
+@functools.cache
+def _messages() -> dict[str, Any]:
+    return messages("strategies", _TABLE)
+
+
+def read(path: Path) -> StrategyFile:
+    """A strategy file, JSON by its suffix. Raises FileFormatError, a ValueError, for another file."""
+    return _read_json(path) if path.suffix == ".json" else _of_message(path, _read(path, "Layouts", _WHAT))
+
+
+def write(path: Path, file: StrategyFile) -> None:
+    """Writes a strategy file, whole or not at all; JSON by its suffix. Raises OSError."""
+    contents: bytes | str = _as_json(file) if path.suffix == ".json" else with_size(_as_message(file).SerializeToString())
+    write_whole(path, contents, _MODE)
+
+
+def layouts(path: Path) -> dict[str, SimpleNamespace]:
+    """The layout of each Parameter by name, as `build_searched_strategy` gives it. Raises FileFormatError for another file."""
+    if path.suffix == ".json":
+        found = _as_message(_read_json(path))
+    else:
+        found = _read(path, "Layouts", _WHAT)
+        _of_message(path, found)
+    return {item.name: _layout(item.layout) for item in found.items}
+
+
+def same_ranks(path: Path) -> list[int]:
+    """The list `ckpt_restore_rank_list`. Raises FileFormatError, a ValueError, for another file."""
+    return list(_read(path, "Groups", "a file of groups of MindSpore").restored.dim)
+
+
+def groups(path: Path) -> dict[str, list[int]]:
+    """The processes of each group by its name. Raises FileFormatError, a ValueError, for another file."""
+    return {group.name: list(group.ranks.dim) for group in _read(path, "Groups", "a file of groups of MindSpore").groups}
+
+
+def write_groups(path: Path, made: Mapping[str, Iterable[int]], restored: Iterable[int]) -> None:
+    """Writes a file of groups; `restored` are the processes whose checkpoints hold the same as this one's. Raises OSError."""
+    file = _messages()["Groups"]()
+    for name, ranks in made.items():
+        group = file.groups.add(name=name)
+        group.ranks.dim.extend(ranks)
+    file.restored.dim.extend(restored)
+    file.restored.SetInParent()
+    write_whole(path, with_size(file.SerializeToString()), _MODE)
+
+
+def _read(path: Path, title: str, wanted: str) -> Any:
+    from google.protobuf.message import DecodeError
+
+    read, content = _messages()[title](), path.read_bytes()
+    try:
+        read.ParseFromString(content)
+        is_other = not content or has_unknown_fields(read)
+    except DecodeError:
+        is_other = True
+    if is_other:
+        raise FileFormatError(message(str(path), wanted)) from None
+    if read.HasField("size"):
+        head = len(content) - read.size
+        if content[:max(head, 0)] != with_size(b"\0" * read.size)[:head] or head < 1:
+            text = f"{path}: {read.size} bytes are announced, {max(len(content) - 2, 0)} are there"
+            raise FileFormatError(message(text, f"a complete file: {wanted}", hint="copy it again from where it came"))
+    return read
+
+
+def _layout(read: Any) -> SimpleNamespace:
+    lists = {name: [SimpleNamespace(dim=list(one.dim)) for one in getattr(read, name)] for name in _LISTS}
+    return SimpleNamespace(**lists, **{name: getattr(read, name) for name in _NUMBERS})
+
+
+def _of_message(path: Path, read: Any) -> StrategyFile:
+    found = {}
+    for item in read.items:
+        lists = {name: [tuple(one.dim) for one in getattr(item.layout, name)] for name in _LISTS}
+        places = lists["tensor_map"]
+        rows = lists["param_split_shape"][0] if lists["param_split_shape"] else ()
+        devices, flat = (lists["dev_matrix"] or [()])[0], tuple(place for part in places for place in part)
+        nested = tuple(tuple(one for one in part if one != -1) for part in places) if len(places) > 1 else None
+        step, size = item.layout.opt_weight_shard_step, item.layout.opt_weight_shard_size
+        found[item.name] = _checked(path, item.name, StoredLayout(devices, flat, None, step, size, nested, rows))
+    operators = {
+        one.name: (one.strategys.stage, [list(part.dim) for part in one.strategys.parallel_strategy]) for one in read.strategies
+    }
+    return StrategyFile(found, operators, read.current_stage)
+
+
+def _as_message(file: StrategyFile) -> Any:
+    made = _messages()["Layouts"](current_stage=file.current_stage)
+    for name, (stage, strategy) in file.strategies.items():
+        operator = made.strategies.add(name=name)
+        operator.strategys.stage = stage
+        for part in strategy:
+            operator.strategys.parallel_strategy.add().dim.extend(part)
+    for name, layout in file.layouts.items():
+        item = made.items.add(name=name).layout
+        item.dev_matrix.add().dim.extend(layout.dev_matrix)
+        for places in layout.nested or (layout.tensor_map,):
+            item.tensor_map.add().dim.extend(places or ((-1,) if layout.nested else ()))       # a number has no axes
+        item.param_split_shape.add().dim.extend(layout.rows)
+        item.indices_offset.add()
+        item.field = 0
+        item.opt_weight_shard_step, item.opt_weight_shard_size = layout.opt_weight_shard_step, layout.opt_weight_shard_size
+    return made
+
+
+def _read_json(path: Path) -> StrategyFile:
+    try:
+        read = json_text.parse(path.read_text(encoding="utf-8"))
+        found = {}
+        for name, item in read["parallel_layout_item"].items():
+            shape = tuple(map(int, item["tensor_shape"])) if item.get("tensor_shape") else None
+            step, size = (int(item.get(part, 0)) for part in _NUMBERS[1:])
+            devices, places = tuple(map(int, item["dev_matrix"])), tuple(map(int, item["tensor_map"]))
+            found[name] = _checked(path, name, StoredLayout(devices, places, shape, step, size))
+        operators = {
+            name: (int(item.get("stage", 0)), [list(map(int, part)) for part in item["parallel_strategy"]])
+            for name, item in read.get("parallel_strategy_item", {}).items()
+        }
+        return StrategyFile(found, operators, int(read.get("current_stage", 1)))
+    except FileFormatError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise FileFormatError(message(str(path), _WHAT)) from None
+
+
+def _as_json(file: StrategyFile) -> str:
+    items = {}
+    for name, layout in file.layouts.items():
+        items[name] = {
+            "dev_matrix": layout.dev_matrix, "field": 0, "opt_weight_shard_size": layout.opt_weight_shard_size,
+            "opt_weight_shard_step": layout.opt_weight_shard_step, "tensor_map": layout.tensor_map,
+            "tensor_shape": layout.tensor_shape or (),
+        }
+    operators = {name: {"parallel_strategy": strategy, "stage": stage} for name, (stage, strategy) in file.strategies.items()}
+    whole = {"current_stage": file.current_stage, "parallel_layout_item": items, "parallel_strategy_item": operators}
+    return json.dumps(whole, sort_keys=True, separators=(",", ":"))
+
+
+def _checked(path: Path, name: str, layout: StoredLayout) -> StoredLayout:
+    """The layout, where its numbers go together. Raises FileFormatError where a place names no axis or an axis twice."""
+    used = [place for place in layout.tensor_map if place != -1]
+    axes, size = len(layout.dev_matrix), layout.opt_weight_shard_size
+    if (
+        any(one < 1 for one in layout.dev_matrix) or any(not -1 <= one < axes for one in layout.tensor_map) or len(used) != len(set(used))
+        or layout.opt_weight_shard_step < 0 or size > max(1, prod(layout.dev_matrix)) or prod(layout.dev_matrix) > 1 << 20
+    ):
+        raise FileFormatError(message(f"{path}: the layout of {name!r}, {layout.dev_matrix} with {layout.tensor_map}", _WHAT))
+    return layout

@@ -1,0 +1,159 @@
+"""Strategy and group files of graphs that are split: written when one is compiled, read when an operator with a strategy is met."""
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torchspore.base.text import message
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
+from torchspore.distributed.shard import strategy_file
+from torchspore.distributed.shard.strategies import TensorLayout
+from torchspore.engine.core import device_count
+
+if TYPE_CHECKING:
+    from torchspore.distributed.shard.sharded_capture import Spread
+
+_FILES = "auto_parallel.strategy_ckpt_config"
+_GROUPS = "auto_parallel.group_ckpt_save_file"
+
+
+def keep(spread: Spread) -> None:
+    """Writes the files that the context names: the first process, and each that has names of its own. Raises OSError."""
+    path, groups = str(STORE.get(f"{_FILES}.save_file")), str(STORE.get(_GROUPS))
+    if path and _is_own(spread, path):
+        strategy_file.write(Path(path), _file(spread, bool(STORE.get(f"{_FILES}.only_trainable_params"))))
+        for member in ("save_file", "only_trainable_params"):
+            effects.report(f"{_FILES}.{member}", Outcome.applied(f"strategies of the last graph that was compiled are in {path}"))
+    if groups and _is_own(spread, groups):
+        made = sorted({ranks for ranks in _sharing(spread) if len(ranks) > 1})
+        names = {f"{len(ranks)}-{'-'.join(map(str, ranks))}": ranks for ranks in made}
+        strategy_file.write_groups(Path(groups), names, _same(spread))
+        effects.report(_GROUPS, Outcome.applied(f"groups of the last graph that was compiled are in {groups}"))
+
+
+def _is_own(spread: Spread, path: str) -> bool:
+    """Whether this process writes this file: the first does, and one whose rank stands in the name, as in 'rank_3/strategy.ckpt'."""
+    if spread.kind != device_count.RANKS or device_count.rank() == 0:
+        return True
+    return re.search(rf"(?<!\d){device_count.rank()}(?!\d)", "/".join(Path(path).parts[-2:])) is not None
+
+
+def _file(spread: Spread, only_trained: bool) -> strategy_file.StrategyFile:
+    layouts = {
+        name: strategy_file.stored(TensorLayout(matrix, places), shape)
+        for own, (matrix, places, shape, is_trained) in spread.parameters.items() if is_trained or not only_trained
+        for name in _of_stages(spread, own)
+    }
+    operators = {name: (0, strategy) for name, strategy in spread.told().items()}
+    return strategy_file.StrategyFile(layouts, operators, 1)
+
+
+def _of_stages(spread: Spread, name: str) -> list[str]:
+    """The names of a Parameter in a file: those that `merge_pipeline_strategys` gives, '1-weight', where there are stages."""
+    if spread.stages == 1:
+        return [name]
+    home = spread.homes.get(name)
+    return [f"{stage}-{name}" for stage in (range(spread.stages) if home is None else (home,))]
+
+
+def _sharing(spread: Spread) -> Iterable[tuple[int, ...]]:
+    """For each Parameter the processes that hold the same part of it as this one."""
+    mine = device_count.rank() % spread.count
+    for matrix, places, _, _ in spread.parameters.values():
+        layout = TensorLayout(matrix, places)
+        own = layout.coordinates(mine)
+        yield tuple(rank for rank in range(prod(matrix)) if layout.coordinates(rank) == own)
+
+
+def _same(spread: Spread) -> list[int]:
+    """The processes that hold the same of all Parameters as this one."""
+    found = set(range(spread.count))
+    for ranks in _sharing(spread):
+        found &= set(ranks)
+    return sorted(found)
+
+
+op_strategies: dict[str, str] = {}
+"""The files that `set_op_strategy_config` names, by 'SAVE' and 'LOAD'."""
+
+
+def keep_found(spread: Spread) -> None:
+    """Writes the strategies that a search found where `set_op_strategy_config('SAVE', ..)` wants them. Raises OSError."""
+    path = op_strategies.get("SAVE", "")
+    if path and spread.searched is not None and (spread.kind != device_count.RANKS or device_count.rank() == 0):
+        strategy_file.write(Path(path), _file(spread, False))
+        effects.note("distribution", f"set_op_strategy_config('SAVE'): strategies of the last graph that was searched are in {path}")
+
+
+def found_before() -> dict[str, strategy_file.StoredLayout]:
+    """How Parameters lie, by name, in the file that `set_op_strategy_config('LOAD', ..)` names, else in that of the context.
+
+    Raises ValueError where the file is no strategy file or not there.
+    """
+    path = op_strategies.get("LOAD", "") or file_to_read()
+    if not path:
+        return {}
+    try:
+        read = strategy_file.read(Path(path))
+    except (OSError, ValueError) as error:
+        wrote = f"auto_parallel with the strategies of {path!r}"
+        raise ValueError(message(wrote, "a strategy file that is there") + f"\n\n{error}") from None
+    return {strategy_file.stage_of(name)[1]: layout for name, layout in read.layouts.items() if not layout.rows}
+
+
+def places(layout: strategy_file.StoredLayout, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
+    """The tensor map of a file with one entry for each axis of a Parameter of this shape; None for a Parameter of another.
+
+    A file may write an axis that several axes of the grid cut as several axes.
+    """
+    if layout.nested is not None or len(layout.tensor_map) == len(shape):
+        nested = layout.nested or [() if one == -1 else (one,) for one in layout.tensor_map]
+        found = [-1 if not own else own[0] if len(own) == 1 else own for own in nested]
+        return tuple(found) if len(found) == len(shape) else None
+    entries, found = list(zip(layout.tensor_map, layout.tensor_shape or ())), []
+    for size in shape:
+        own: list[int] = []
+        is_first = True
+        while entries and size % entries[0][1] == 0 and (size > 1 or is_first):
+            place, length = entries.pop(0)
+            size //= length
+            own += [place] if place != -1 else []
+            is_first = False
+        if size != 1:
+            return None
+        found.append(-1 if not own else own[0] if len(own) == 1 else tuple(own))
+    return tuple(found) if not entries else None
+
+
+def file_to_read() -> str:
+    """The strategy file that the context names; '' for none."""
+    return str(STORE.get(f"{_FILES}.load_file"))
+
+
+def loaded(path: str, name: str) -> tuple[Any, ...] | None:
+    """The strategy that a file has for an operator, by the name that such files give it; None where it has none.
+
+    Raises ValueError where the file is no strategy file or not there.
+    """
+    if not path:
+        return None
+    try:
+        stamp = Path(path).stat().st_mtime_ns
+        found = _read(path, stamp).get(name)
+    except (OSError, ValueError) as error:
+        wrote = f"set_auto_parallel_context(strategy_ckpt_config={{'load_file': {path!r}}})"
+        raise ValueError(message(wrote, "a strategy file that is there") + f"\n\n{error}") from None
+    effects.report(f"{_FILES}.load_file", Outcome.applied(f"operators with a strategy take the one that {path} has"))
+    return found
+
+
+@functools.lru_cache(maxsize=4)
+def _read(path: str, _stamp: int) -> dict[str, tuple[Any, ...]]:
+    file = strategy_file.read(Path(path))
+    return {name: tuple(map(tuple, strategy)) for name, (_, strategy) in file.strategies.items() if strategy}

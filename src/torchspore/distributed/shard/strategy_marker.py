@@ -1,0 +1,69 @@
+"""The operator by which a program's strategy stands in a captured graph: its result is its input, and lies as the text says.
+
+So does its gradient, which makes the sum over devices of a weight's gradient where the weight is copied.
+"""
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.core.custom_operators import LIBRARY, define
+from torchspore.engine.core.device_layout import Layout, from_matrix
+from torchspore.engine.core.device_mesh import Mesh
+
+laid = define("laid(Tensor x, str layout) -> Tensor", lambda x, layout: x.clone(), lambda x, layout: torch.empty_like(x))
+"""Its input, which is to lie as the text says."""
+mirror, mirrored = (
+    define(f"{name}(Tensor x, str name) -> Tensor", lambda x, name: x.clone(), lambda x, name: torch.empty_like(x))
+    for name in ("mirror", "mirrored")
+)
+"""A Parameter that is computed with, and its gradient, which `gradients_mean` divides by how many devices hold the same part."""
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.text = inputs[1]
+
+
+for _of, _gradient in ((laid, laid), (mirror, mirrored)):
+    torch.library.register_autograd(
+        _of, lambda ctx, grad, operator=_gradient: (operator(grad, ctx.text), None), setup_context=_keep, lib=LIBRARY,
+    )
+MARKS = frozenset((laid, mirror, mirrored))
+_SAME = frozenset({"_to_copy", "clone", "alias", "detach", "mirror"})
+"""What hands its first input on as it lies."""
+OF_PARTS = "?"
+"""What begins the text of how a part of the batch is to lie: it counts where the whole batch would be cut so."""
+
+
+def text(matrix: tuple[int, ...], places: tuple[Any, ...]) -> str:
+    """A device matrix and a tensor map as the operator takes them: '2,4|1,-1,0+2'."""
+    return ",".join(map(str, matrix)) + "|" + ",".join("+".join(map(str, p)) if isinstance(p, tuple) else str(p) for p in places)
+
+
+@functools.cache
+def parsed(layout: str) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """The device matrix and the tensor map of such a text."""
+    matrix, places = layout.split("|")
+    found = [tuple(map(int, place.split("+"))) for place in places.split(",")] if places else []
+    return tuple(map(int, matrix.split(","))), tuple(place[0] if len(place) == 1 else place for place in found)
+
+
+@functools.cache
+def layout_in(mesh: Mesh, layout: str) -> Layout:
+    """The layout of such a text."""
+    return from_matrix(mesh, *parsed(layout))
+
+
+def first_mark(node: Node) -> str | None:
+    """The layout that the first strategy of the program wants of a value, also behind a cast."""
+    for user in node.users:
+        if user.target is laid:
+            return str(user.args[1])
+        if getattr(user.target, "_opname", "") in _SAME:
+            found = first_mark(user)
+            if found is not None:
+                return found
+    return None

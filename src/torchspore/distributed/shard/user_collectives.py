@@ -1,0 +1,53 @@
+"""Exchanges that the program calls itself, in a graph that is split."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.base.text import message
+from torchspore.distributed.shard.local_graph import Value
+from torchspore.engine.core import node_metadata
+
+_WAITS = "wait_tensor"
+_HINT = (
+    "gradients are whole values here: ops.clip_by_global_norm(gradients, norm) needs no exchange; in a norm of one's own leave out both "
+    "the exchange and the division by the number of devices that hold a copy"
+)
+
+
+def is_one(node: Node) -> bool:
+    """Whether a node of a captured graph is an exchange: none is the pass's own yet."""
+    return getattr(node.target, "namespace", "") == "_c10d_functional" and node.target._opname != _WAITS  # type: ignore[union-attr]
+
+
+def check(node: Node, values: Mapping[Node, Any]) -> None:
+    """Raises ValueError where what is sent was computed of the gradient of a Parameter that is cut.
+
+    There MindSpore has each device compute with its own part, and programs add the parts up; here gradients are whole values outside of
+    the operators that made them, and parts would be counted several times. Flags (an overflow anywhere) may be added up either way.
+    """
+    seen: set[Node] = set()
+    open_ = [node]
+    while open_:
+        reader = open_.pop()
+        for source in reader.all_input_nodes:
+            if source.meta.get(node_metadata.GRADIENT) and not reader.meta.get(node_metadata.GRADIENT) and _is_cut(values.get(source)):
+                name = str(node.target._opname)  # type: ignore[union-attr]
+                raise ValueError(f"{node.meta.get(node_metadata.LINE, '')}: " + message(
+                    f"{name} of what is computed of gradients of Parameters that are cut", "no exchange of the program's own there",
+                    hint=_HINT,
+                ))
+            if source not in seen and not _is_flag(source):
+                seen.add(source)
+                open_.append(source)
+
+
+def _is_flag(node: Node) -> bool:
+    return getattr(node.meta.get("val"), "dtype", None) is torch.bool
+
+
+def _is_cut(value: Any) -> bool:
+    return isinstance(value, Value) and any(value.layout.cuts)

@@ -1,0 +1,56 @@
+"""Which weights are gathered twice: `optimizer_level` 'level3' gathers a weight for the forward pass and again for the backward pass.
+
+So the whole weight takes no memory between. This changes the local graph, before a plan is printed, a simulation or a rank runs it: all
+three have the same exchanges.
+"""
+from __future__ import annotations
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.distributed.shard import collective_nodes as nodes
+from torchspore.distributed.shard.local_graph import LocalGraph, Placed
+from torchspore.distributed.shard.redistribution import GATHER
+from torchspore.engine.core import node_metadata
+from torchspore.graph.fx.aliasing import owners, writes
+from torchspore.graph.passes.regather import views_of
+
+
+def gather_for_backward(local: LocalGraph) -> None:
+    """Gather each weight again before its first use in the backward pass, in the graph and in `placed`."""
+    graph: torch.fx.Graph = local.module.graph
+    order = {node: at for at, node in enumerate(graph.nodes)}
+    maker = {node: placed for placed in local.placed for node in placed.made}
+    root = owners(graph)
+    first_write = {root[item]: order[node] for node in reversed(list(graph.nodes)) for item in writes(node)}
+    for gather in [node for node in order if node.target is nodes.all_gather and node.all_input_nodes[0].op == "placeholder"]:
+        views = views_of(gather)
+        uses = sorted({user for view in views for user in view.users if user not in views}, key=order.__getitem__)
+        backward = [user for user in uses if (placed := maker.get(user)) is not None and node_metadata.is_backward(placed.node.meta)]
+        is_used_before = bool(backward) and uses[0] is not backward[0]
+        limit = min(first_write.get(root[item], len(order)) for item in (gather, gather.all_input_nodes[0]))
+        if is_used_before and order[backward[-1]] < limit:
+            _gather_again(graph, gather, views, backward)
+            _note(maker, gather, backward[0])
+    local.module.recompile()
+
+
+def _gather_again(graph: torch.fx.Graph, gather: Node, views: list[Node], uses: list[Node]) -> None:
+    copies: dict[Node, Node] = {}
+    with graph.inserting_before(uses[0]):
+        for node in views:
+            copies[node] = graph.node_copy(node, lambda n: copies.get(n, n))
+            copies[node].meta = {**node.meta, node_metadata.GRADIENT: True}
+    for user in uses:
+        for view in views:
+            user.replace_input_with(view, copies[view])
+    for copy in reversed([copies[view] for view in views[1:]]):
+        if not copy.users:
+            graph.erase_node(copy)
+
+
+def _note(maker: dict[Node, Placed], gather: Node, user: Node) -> None:
+    """Add the exchange to the operator that causes it."""
+    axes = gather.args[1]
+    steps = [item for item in maker[gather].steps if item[0].kind == GATHER and item[0].axes == axes] if gather in maker else []
+    maker[user].steps += steps[:1]

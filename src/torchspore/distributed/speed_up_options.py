@@ -1,0 +1,71 @@
+"""The switches of `parallel_speed_up_json_path`: all steer the exchanges of a program that runs on several devices.
+
+Those that say which exchanges begin early are read by `graph.passes.communication`, and `distributed.shard.reduce_scatter` reads one.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.context.effects import Outcome
+
+
+def file(path: str) -> Outcome:
+    """The file was read; its switches are options of their own."""
+    return Outcome.applied(f"switches are read from {path}, see each" if path else "no file is read")
+
+
+def early(wanted: Any) -> Outcome | None:
+    """A switch that lets exchanges begin early; what comes of it is said when a graph is compiled."""
+    return _alone()
+
+
+def scatters(wanted: Any) -> Outcome | None:
+    """`enable_allreduce_slice_to_reducescatter`; what comes of it is said when a graph is split."""
+    return _alone()
+
+
+def always(wanted: Any) -> Outcome:
+    """A switch for what is done here with it or without it."""
+    how = "sums of gradients begin as soon as they are there, and a bias is added after a sum, with it or without"
+    return _alone() or Outcome.applied(how)
+
+
+def joins(wanted: Any) -> Outcome:
+    """`enable_task_opt`."""
+    return _alone() or Outcome.no_effect("operators are handed to a device one by one; comm_fusion joins messages")
+
+
+def pipelines(wanted: Any) -> Outcome:
+    """A switch for the pieces of a pipeline."""
+    return _alone() or Outcome.no_effect("the schedule of a pipeline alone says when its exchanges begin")
+
+
+def cuts(wanted: Any) -> Outcome:
+    """A switch that cuts operators in two, so that one half is sent while the other one is computed."""
+    return _alone() or Outcome.no_effect("no operator is cut in two here, so that one half could be sent while the other is computed")
+
+
+def branches(wanted: Any) -> Outcome:
+    """A switch that interleaves branches."""
+    how = "branches run in the program's order; inter_op_parallel_num runs independent operators side by side"
+    return _alone() or Outcome.no_effect(how)
+
+
+def data(wanted: Any) -> Outcome:
+    """`dataset_broadcast_opt_level`."""
+    return _alone() or Outcome.no_effect("each process reads its own data")
+
+
+def balances(wanted: Any) -> Outcome:
+    """`enable_flash_attention_load_balance`."""
+    return _alone() or Outcome.no_effect("no pass gives each device an equal share of causal attention")
+
+
+def _alone() -> Outcome | None:
+    """What there is to say where there is one device; None where there are several, or may be: `init()` may still come."""
+    from torchspore.distributed.comm import environment
+    from torchspore.engine.core import device_count
+
+    if environment.read().size > 1 or device_count.devices()[0] > 1:
+        return None
+    return Outcome.no_effect("it steers exchanges between devices, and a program in one process has none")

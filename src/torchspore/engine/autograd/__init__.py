@@ -1,0 +1,1 @@
+"""Gradients in PyNative mode, on top of torch.autograd."""

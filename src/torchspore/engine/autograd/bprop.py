@@ -1,0 +1,174 @@
+"""Gradients of the user's own: a Cell's `bprop`, and hooks on the gradients that pass a Cell."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import CellType
+from typing import Any
+
+import torch
+
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
+from torchspore.engine.autograd.grad import is_differentiable, is_recording
+from torchspore.engine.autograd.grad_overrides import fitting
+from torchspore.engine.core import tree
+from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.core.tensor import apart, frame, raw, tensors, transform, wrap
+
+_EMPTY = CellType()
+
+
+class _Custom(torch.autograd.Function):
+    """The one generic function with a gradient from outside; classes made on the fly can't be traced."""
+
+    @staticmethod
+    def forward(ctx: Any, call: Callable[..., Any], gradient: Callable[..., Any], state: dict[str, Any], *inputs: torch.Tensor) -> Any:
+        ctx.gradient, ctx.state = gradient, state
+        outputs = call(*inputs)
+        ctx.save_for_backward(*inputs, *outputs)
+        ctx.count = len(inputs)
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        inputs, outputs = ctx.saved_tensors[: ctx.count], ctx.saved_tensors[ctx.count :]
+        given = [torch.zeros_like(o) if g is None else g for g, o in zip(gradients, outputs)]
+        return (None, None, None, *ctx.gradient(inputs, outputs, given))
+
+
+def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any], net: str) -> Callable[..., Any]:
+    """`call` whose gradient is `bprop(*inputs, output, gradient_of_output)`, which gives one gradient for each input.
+
+    A Cell with `internal_params` may give two things: that tuple, and a dict with the gradients of those Parameters.
+    Raises RuntimeError where there are too few or where one can't be summed to the shape of its input. With `check_bprop` raises
+    ValueError for any other shape, TypeError for another dtype, another number of gradients, or what is no Tensor. `net` names the Cell.
+    """
+
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        weights = list(getattr(getattr(bprop, "__self__", None), "internal_params", ()))
+        found = [*tensors(args), *weights]
+        if not is_recording() or not any(raw(t).requires_grad for t in found):
+            return call(*args, **kwargs)
+        structure: dict[str, Any] = {}
+
+        def forward(*inputs: torch.Tensor) -> list[torch.Tensor]:
+            result = call(*_with(args, inputs), **kwargs)
+            structure["result"] = transform(result, lambda t: wrap(raw(t).view_as(raw(t)) if any(raw(t) is i for i in inputs) else raw(t)))
+            return [raw(t) for t in tensors(structure["result"])]
+
+        def backward(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]) -> list[Any]:
+            result = _with(structure["result"], outputs)
+            sens = _with(structure["result"], gradients)
+            got = bprop(*_with(args, inputs), result, sens)
+            got = tree.listed(got)
+            of_weights: dict[Any, Any] = {}
+            if weights and len(got) == 2 and isinstance(got[1], dict):
+                got, of_weights = tree.listed(got[0]), got[1]
+            inputs = inputs[:len(inputs) - len(weights)]
+            if STORE.get("check_bprop"):
+                effects.report("check_bprop", Outcome.applied("gradients of a Cell's own bprop are checked"))
+                _check(got, args, inputs, bprop, net)
+            fitted = fitting(got, args, inputs, "construct", lambda sentence: _wrong(RuntimeError, bprop, net, sentence))
+            return fitted + [raw(of_weights[w]) if w in of_weights else None for w in weights]
+
+        outputs = apart(_Custom, forward, backward, structure, *[raw(t) for t in found])
+        return _with(structure["result"], outputs)
+
+    return computed
+
+
+def _with(structure: Any, values: Sequence[torch.Tensor]) -> Any:
+    """The nested structure with its Tensors replaced, in order, by ones on `values`."""
+    given = iter(values)
+    return transform(structure, lambda _: wrap(next(given)))
+
+
+def _check(got: Sequence[Any], args: tuple[Any, ...], inputs: Sequence[torch.Tensor], bprop: Any, net: str) -> None:
+    """`check_bprop`: one gradient for each argument, of its shape and dtype."""
+    if len(got) != len(args):
+        raise _wrong(TypeError, bprop, net, f"expected {len(args)} gradients, one for each argument of construct, got {len(got)}")
+    given = iter(inputs)
+    for place, (argument, gradient) in enumerate(zip(args, got)):
+        wanted = [next(given) for _ in tensors(argument)]
+        found = list(tensors(gradient))
+        if len(found) != len(wanted):
+            raise _wrong(TypeError, bprop, net, f"gradient {place} is {_kind(gradient)}, expected {_kind(argument)}")
+        for g, t in zip((raw(f) for f in found), wanted):
+            if g.shape != t.shape:
+                raise _wrong(ValueError, bprop, net, f"gradient {place} has the shape {tuple(g.shape)}, expected {tuple(t.shape)}")
+            if g.dtype is not t.dtype:
+                raise _wrong(TypeError, bprop, net, f"gradient {place} has the dtype {FROM_TORCH[g.dtype]}, expected {FROM_TORCH[t.dtype]}")
+
+
+def _kind(value: Any) -> str:
+    count = sum(1 for _ in tensors(value))
+    if isinstance(value, (tuple, list)):
+        return f"a {type(value).__name__} of {count} Tensors"
+    return "a Tensor" if count else f"{value!r:.20} of type {type(value).__name__}"
+
+
+def _wrong(kind: type[Exception], bprop: Callable[..., Any], net: str, sentence: str) -> Exception:
+    code = getattr(bprop, "__code__", None)
+    where = f"\n\nhint: bprop is at {code.co_filename}:{code.co_firstlineno}." if code is not None else ""
+    error = kind(f"For user defined method 'bprop' of net {net!r}: {sentence}.{where}")
+    error.final = True  # type: ignore[attr-defined]  # a graph can't be made of it, nor does PyNative know better
+    return error
+
+
+def watch_gradients(
+    cell: Any, call: Callable[..., Any], after: Sequence[Callable[..., Any]], before: Sequence[Callable[..., Any]],
+) -> Callable[..., Any]:
+    """`call` with hooks on its gradients: `before(cell, grad_output)` first, `after(cell, grad_input, grad_output)` last."""
+
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        around = frame()
+        if not is_recording() or around is None:
+            return call(*args, **kwargs)
+        if any(_can_keep(hook) for hook in (*after, *before)):
+            around.acts_beside("calls a hook that may keep what it sees")
+        passed: dict[str, Any] = {}
+
+        def entering(gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+            for hook in after:
+                got = hook(cell, gradients, passed.get("output", ()))
+                if got is not None:
+                    gradients = got if isinstance(got, tuple) else (got,)
+            return gradients
+
+        def leaving(gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+            for hook in before:
+                got = hook(cell, gradients)
+                if got is not None:
+                    gradients = got if isinstance(got, tuple) else (got,)
+            passed["output"] = gradients
+            return gradients
+
+        result = call(*_through(args, entering), **kwargs)
+        return _through(result, leaving)
+
+    return computed
+
+
+def _can_keep(hook: Callable[..., Any]) -> bool:
+    """Whether a hook knows a list, dict or set to write to: a graph would give it stand-ins, in its trace alone."""
+    code = getattr(hook, "__code__", None)
+    cells = [cell.cell_contents for cell in getattr(hook, "__closure__", None) or () if cell != _EMPTY]
+    names = [hook.__globals__.get(name) for name in code.co_names] if code is not None else []
+    return any(isinstance(value, (list, dict, set)) for value in (*cells, *names))
+
+
+def _through(structure: Any, change: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Any:
+    """The structure, with `change` applied to the gradients of its Tensors on their way back."""
+    found = [t for t in tensors(structure) if is_differentiable(raw(t))]
+    if not any(raw(t).requires_grad for t in found):
+        return structure
+
+    def same(*inputs: torch.Tensor) -> list[torch.Tensor]:
+        return [t.view_as(t) for t in inputs]
+
+    def backward(inputs: Any, outputs: Any, gradients: Sequence[torch.Tensor]) -> list[Any]:
+        return [raw(g) for g in change(tuple(wrap(g) for g in gradients))]
+
+    outputs = dict(zip(map(id, found), apart(_Custom, same, backward, {}, *[raw(t) for t in found])))
+    return transform(structure, lambda t: wrap(outputs[id(t)]) if id(t) in outputs else t)

@@ -1,0 +1,35 @@
+"""`Cell.offload`: what chosen Cells compute leaves the device's memory until the backward pass needs it, also without `memory_offload`."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from torchspore.context import effects
+from torchspore.engine.autograd.grad import is_recording
+from torchspore.engine.core import torch_private
+from torchspore.engine.memory import offload
+from torchspore.engine.memory.saved_tensors import Tape
+
+RULE = "offload"
+"""What a Cell notes beside its rules for recomputing."""
+
+
+def lies_in_offloaded(cells: Iterable[Any]) -> bool:
+    """Whether one of the Cells is offloaded."""
+    return offload.is_asked_by_cell() and any(RULE in (cell.__dict__.get("_recompute_") or ()) for cell in cells)
+
+
+def offloaded(call: Callable[..., Any], ahead: int | None) -> Callable[..., Any]:
+    """`call`, a Cell's, whose kept values move out; `ahead` says how many values before the one that is needed come back.
+
+    While a graph is captured it is the call itself: the graph is changed when it is whole.
+    """
+
+    def moving(*args: Any, **kwargs: Any) -> Any:
+        if not is_recording() or offload.is_capturing() or torch_private.is_transforming():
+            return call(*args, **kwargs)
+        effects.note(offload.NOTES, offload.figures)
+        with Tape(offload.somewhere, ahead=ahead).recording():
+            return call(*args, **kwargs)
+
+    return moving

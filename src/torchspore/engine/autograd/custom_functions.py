@@ -1,0 +1,87 @@
+"""Functions with a forward and a backward pass of the user's own: what `_Function.apply` does."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from torchspore.base.text import message, with_hint
+from torchspore.engine.autograd.grad import is_recording
+from torchspore.engine.autograd.grad_overrides import fitting
+from torchspore.engine.core.tensor import TensorBase, apart, raw, wrap
+
+Tensors = list[torch.Tensor]
+
+
+class _Step(torch.autograd.Function):
+    """One call on torch's tape. `call` gives the outputs, `settings` is the program's context object."""
+
+    @staticmethod
+    def forward(ctx: Any, call: Callable[..., Any], gradient: Callable[..., Any], settings: Any, *inputs: torch.Tensor) -> Any:
+        outputs, fixed = call(inputs)
+        ctx.gradient = gradient
+        ctx.mark_non_differentiable(*fixed)
+        ctx.set_materialize_grads(bool(settings.materialize_grads))
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return (None, None, None, *ctx.gradient(gradients))
+
+
+def apply(context: Any, forward: Callable[..., Any], backward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`forward(*args, **kwargs)`, whose gradient is `backward(*gradients)`, one for each output, which gives one for each of `args`.
+
+    `context` is told by `needs_input_grad` of which arguments gradients are wanted, and says what forward made: `non_differentiable`,
+    `materialize_grads`. Raises RuntimeError for a forward that writes into an argument while a gradient is taken, and in the backward pass
+    for too few gradients, and for one that does not fit its argument's shape.
+    """
+    wanted = is_recording()
+    context.needs_input_grad = tuple(wanted and isinstance(a, TensorBase) and raw(a).requires_grad for a in args)
+    if not any(context.needs_input_grad):
+        with torch.no_grad():
+            return forward(*args, **kwargs)
+    places = [place for place, argument in enumerate(args) if isinstance(argument, TensorBase)]
+    found: dict[str, Any] = {}
+
+    def call(inputs: Sequence[torch.Tensor]) -> tuple[Tensors, Tensors]:
+        given = list(args)
+        for place, t in zip(places, inputs):
+            given[place] = wrap(t)
+        versions = [t._version for t in inputs]
+        result = forward(*given, **kwargs)
+        if context.dirty_tensors or versions != [t._version for t in inputs]:
+            raise RuntimeError(message(
+                f"{type(context).__name__}.forward writes into an argument while a gradient is taken", "a result in memory of its own",
+                hint="write into x.copy() and return that",
+            ))
+        found["result"] = result
+        items = result if isinstance(result, tuple) else (result,)
+        made = {id(item): _own(raw(item), inputs) for item in items if isinstance(item, TensorBase)}
+        fixed = [made[id(t)] for t in context.non_differentiable or () if id(t) in made]
+        return [made[id(item)] for item in items if isinstance(item, TensorBase)], fixed
+
+    def gradient(gradients: Sequence[torch.Tensor | None]) -> list[Any]:
+        each = iter(gradients)
+        result = found["result"]
+        items = result if isinstance(result, tuple) else (result,)
+        given = [next(each) if isinstance(item, TensorBase) else None for item in items]
+        got = backward(*[None if g is None else wrap(g) for g in given])
+        own = [argument if isinstance(argument, TensorBase) else None for argument in args]
+        return fitting(got if isinstance(got, (tuple, list)) else (got,), own, inputs, "forward", wrong)
+
+    def wrong(sentence: str) -> Exception:
+        return RuntimeError(with_hint(f"{type(context).__name__}.backward: {sentence}.", "give None for what needs none"))
+
+    inputs = [raw(args[place]) for place in places]
+    outputs = iter(apart(_Step, call, gradient, context, *inputs))
+    result = found["result"]
+    if not isinstance(result, tuple):
+        return wrap(next(outputs)) if isinstance(result, TensorBase) else result
+    return tuple(wrap(next(outputs)) if isinstance(item, TensorBase) else item for item in result)
+
+
+def _own(t: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The output as a tensor of its own: an input that is given back is a step of the tape too."""
+    return t.view_as(t) if any(t is i for i in inputs) else t

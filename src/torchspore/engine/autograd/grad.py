@@ -1,0 +1,431 @@
+"""Gradients: a frame in which chosen Tensors stand for leaves of torch.autograd.
+
+Parameters never require grad outside of it. Nested transforms keep the outer graph; assignments inside rebind, and are written back
+when the transform ends, so that the gradient uses the value that was read.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import Any
+
+import torch
+
+from torchspore.base.text import message
+from torchspore.engine.autograd.gradient_errors import in_the_users_words
+from torchspore.engine.autograd.in_place_versions import Extent, Versions, base_of, renamed
+from torchspore.engine.core import gradient_hooks, integer_gradients, torch_private, tree
+from torchspore.engine.core.tensor import Composite, Frame, TensorBase, frame, raw, tensors, transform, wrap
+from torchspore.engine.eager import row_gradients as rows_module
+from torchspore.engine.memory import limit, offload
+
+watcher: Any = None
+"""`distributed.parallel.overlap`, once somebody sums gradients over several processes: it sees them while they are computed."""
+
+
+cutter: Any = None
+"""`distributed.parallel.optimizer_shards`, once processes share weights: it replaces a weight whose gradient is split."""
+
+
+mirror: Any = None
+"""`distributed.shard.strategy_calls.mirror`, once graphs are split: what a weight's gradient goes through."""
+
+
+tape_gradients: Callable[..., Any] = torch.autograd.grad
+"""What computes gradients; `graph.control.gradient_presence` puts in its place what knows of branches and loops in a graph."""
+
+
+class GradFrame(Frame):
+    """Hands out leaves for the Tensors that gradients are wanted of."""
+
+    records = True
+
+    def __init__(self) -> None:
+        self._values: dict[int, torch.Tensor] = {}
+        self._kept: list[TensorBase] = []          # keeps the ids in `_values` from being used again
+        self._written: dict[int, TensorBase] = {}
+        self._versions: Versions | None = None     # from the first write on
+        self._attributes: list[tuple[Any, str]] = []
+        self.taken: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
+        """By id of a weight's leaf the indices and the rows that were taken of it as leaves by themselves."""
+        self.cut: dict[int, torch.Tensor] = {}
+        """The leaves of weights whose gradients are cut among processes, by the weights' ids."""
+
+    def stand_for(self, tensor: TensorBase, leaf: torch.Tensor) -> None:
+        """From now on `leaf` is computed with where `tensor` is read."""
+        self._values[id(tensor)] = leaf
+        self._kept.append(tensor)
+
+    def leaf_ids(self) -> set[int]:
+        """Return the ids of the torch tensors that this frame hands out for Tensors."""
+        return {id(value) for value in self._values.values()}
+
+    def resolve(self, tensor: TensorBase) -> torch.Tensor:
+        found = self._values.get(id(tensor))
+        if found is None:
+            found = self._first(tensor)
+        return found if self._versions is None else self._versions.read(found)
+
+    def _first(self, tensor: TensorBase) -> torch.Tensor:
+        """What `tensor`, which has no stand-in yet, was when the frame began."""
+        return self._cut(tensor) if self.cut and id(tensor) in self.cut else super().resolve(tensor)
+
+    def _cut(self, tensor: TensorBase) -> torch.Tensor:
+        """A stand-in that is made when it is first needed: so its gradient is cut as soon as it is there."""
+        found: torch.Tensor = cutter.stand_in(tensor, self.cut[id(tensor)], Frame.resolve(self, tensor))
+        self.stand_for(tensor, found)
+        return found
+
+    def begin_part(self) -> None:
+        """Lets new stand-ins be made for weights whose gradients are cut, so that what was summed so far is cut by itself."""
+        for key in self.cut:
+            if key not in self._written:
+                self._values.pop(key, None)
+
+    def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
+        before = raw(tensor)
+        value = value.expand(before.shape).to(before.dtype)
+        if getattr(tensor, "__parameter__", False):
+            value = assigned(before, value.detach().clone())
+        elif value._base is None and not value.requires_grad:
+            value = value.clone()
+        self._begin_write(tensor).replace(self._memory(tensor), value)
+        self._end_write(tensor)
+
+    def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
+        versions = self._begin_write(tensor)
+        if getattr(tensor, "__parameter__", False):
+            before = raw(tensor)
+            value = before.detach().clone()
+            with torch.no_grad():
+                change(value)
+            versions.replace(self._memory(tensor), assigned(before, value))
+        else:
+            versions.change(self._memory(tensor), change)
+        self._end_write(tensor)
+
+    def _memory(self, tensor: TensorBase) -> torch.Tensor:
+        """The torch tensor that writes into `tensor` go to."""
+        found = self._values.get(id(tensor))
+        return self._first(tensor) if found is None else found
+
+    def _begin_write(self, tensor: TensorBase) -> Versions:
+        self._written[id(tensor)] = tensor
+        self._kept.append(tensor)
+        if self._versions is None:
+            self._versions = Versions()
+        return self._versions
+
+    def _end_write(self, tensor: TensorBase) -> None:
+        """Forgets the memory that may be the same, as a branch or loop of a graph decides."""
+        assert self._versions is not None
+        if self.settles:
+            return
+        around = self.outer
+        while around is not None and not around.is_part:
+            around = around.outer
+        for other, reason in self.aliases(self.origin(base_of(self._memory(tensor)))):
+            if around is not None:
+                raise reason                   # inside of a branch the other memory goes by another name
+            self._versions.forget(other, reason)
+
+    def origin(self, base: torch.Tensor) -> torch.Tensor:
+        return super().origin(base if self._versions is None else self._versions.origin(base))
+
+    def extent(self, t: torch.Tensor) -> Extent:
+        if self.outer is None:
+            return super().extent(t)
+        base = base_of(t)
+        key, start = self.outer.extent(base if self._versions is None else self._versions.origin(base))
+        return key, start + t.storage_offset() - base.storage_offset()
+
+    def forget(self, base: torch.Tensor, reason: BaseException) -> None:
+        if self._versions is None:
+            self._versions = Versions()
+        self._versions.forget(base, reason)
+
+    def known(self, tensor: TensorBase) -> Any:
+        if self._versions is not None and self._versions.has(base_of(self._memory(tensor))):
+            return None
+        return super().known(tensor)
+
+    def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
+        self._values.pop(id(tensor), None)
+        self._written.pop(id(tensor), None)
+        super().rebind(tensor, t)
+
+    def host(self, tensor: TensorBase) -> torch.Tensor:
+        found = self._values.get(id(tensor))
+        if found is None:
+            found = super().host(tensor)
+        return found if self._versions is None else self._versions.read(found)
+
+    def attribute_set(self, owner: Any, name: str, value: Any) -> None:
+        if any(True for _ in tensors(value)):
+            self._attributes.append((owner, name))
+        super().attribute_set(owner, name, value)
+
+    def rows(self, leaf: torch.Tensor, indices: torch.Tensor) -> torch.Tensor | None:
+        """The rows of a weight at `indices` (n,), whose gradient stays apart; None where `leaf` is no weight of this transform."""
+        found = self.taken.get(id(leaf))
+        if found is None:
+            return None
+        rows = leaf.detach().index_select(0, indices.long()).requires_grad_()
+        found.append((indices, rows))
+        return rows
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        with integer_gradients.block(), super().open():
+            yield
+
+    def finish(self, result: Any, nested: bool) -> None:
+        """Writes back what was assigned and, in the outermost transform, cuts what leaves it from the graph."""
+        if self._versions is not None:
+            self._write_back(self._versions, nested)
+        if not nested:
+            cut(result)
+            for owner, name in self._attributes:
+                cut(getattr(owner, name, None))
+
+    def _write_back(self, versions: Versions, nested: bool) -> None:
+        owners = {id(self._values[id(tensor)]): tensor for tensor in self._kept if id(tensor) in self._values}
+        owners.update({id(t): tensor for tensor in self._written.values() if base_of(t := self._memory(tensor)) is t})
+        around = self.outer if self.outer is not None else self
+        around.settles = True
+        try:
+            for base, value in list(versions.written()):
+                owner = owners.get(id(base))
+                Frame.write(self, wrap(base) if owner is None else owner, value if nested else value.detach())
+        finally:
+            around.settles = False
+        for base, reason in versions.unknown():
+            owner = owners.get(id(base))
+            Frame.forget(self, base if owner is None else base_of(Frame.resolve(self, owner)), reason)
+
+
+def assigned(before: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """The new value of a Parameter: nothing flows back into what was assigned, and what is read from now on counts for the Parameter.
+
+    The difference is exactly 0, and has the Parameter's gradient; where the old value is not finite it would be nan, and is left out.
+    """
+    if not before.requires_grad:
+        return value
+    return value + torch.where(torch.isfinite(before.detach()), before - before.detach(), torch.zeros_like(value))
+
+
+def taken_rows(table: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
+    """The rows of `table` at `indices` (n,); where `table` is a weight that this thread's gradient transform is asked for, its gradient
+    will be these rows alone.
+    """
+    around = frame()
+    found = around.rows(table, indices) if isinstance(around, GradFrame) else None
+    return table.index_select(0, indices.long()) if found is None else found
+
+
+def cut(value: Any) -> None:
+    """Detaches every Tensor in `value` from the graph that made it."""
+    for tensor in tensors(value):
+        if tensor._t.requires_grad or integer_gradients.shadow(tensor._t) is not None:
+            tensor._t = tensor._t.detach()
+
+
+def is_recording() -> bool:
+    """Whether this thread is inside a gradient transform."""
+    around = frame()
+    while around is not None:
+        if isinstance(around, GradFrame):
+            return True
+        around = around.outer
+    return False
+
+
+def is_differentiating() -> bool:
+    """Whether operators of this thread are recorded for a gradient: inside a gradient transform that nothing switches off."""
+    return is_recording() and torch.is_grad_enabled()
+
+
+def is_differentiable(t: torch.Tensor) -> bool:
+    """Whether gradients of `t` exist: real and complex floating point."""
+    return t.dtype.is_floating_point or t.dtype.is_complex
+
+
+def recording_gradients() -> AbstractContextManager[Any]:
+    """Return the context in which torch records operators for gradients, also inside `torch.no_grad` and `torch.inference_mode`."""
+    if not torch.is_inference_mode_enabled():
+        return torch.enable_grad()
+    stack = ExitStack()
+    stack.enter_context(torch.inference_mode(False))
+    stack.enter_context(torch.enable_grad())
+    return stack
+
+
+def _leaf(tensor: TensorBase) -> torch.Tensor:
+    t = raw(tensor)
+    if not is_differentiable(t):
+        return integer_gradients.leaf(t) if integer_gradients.is_whole(t) else t
+    return gradient_hooks.follow(tensor, renamed(t) if t.requires_grad else new_leaf(t))
+
+
+def new_leaf(t: torch.Tensor) -> torch.Tensor:
+    """Return a leaf of torch.autograd with the values of `t`; a copy if `t` comes from `torch.inference_mode`."""
+    return (t.clone() if t.is_inference() else t.detach()).requires_grad_()
+
+
+class GradientInside(RuntimeError):
+    """A gradient is taken inside of a transform of torch.func, which would see none of what our tape holds, and answer zeros."""
+
+
+def check_is_seen() -> None:
+    """Raises GradientInside inside of torch.func's transforms."""
+    if torch_private.is_transforming():
+        raise GradientInside(message(
+            "a gradient inside of this transform", "a function that takes none", hint="take gradients of gradients with mindspore.grad",
+        ))
+
+
+def differentiate(
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    keywords: dict[str, Any],
+    positions: Sequence[int],
+    weights: Sequence[TensorBase],
+    sens: Any = None,
+    has_aux: bool = False,
+) -> tuple[Any, list[Any], list[Any]]:
+    """Calls `function(*arguments, **keywords)` and gives (its result, gradients by position, gradients by weight).
+
+    A position whose argument is no Tensor is left out (None). An input that the result does not depend on gets zeros. A result of several
+    values, or one that is not scalar, is summed, or weighted by `sens`. With `has_aux` only the first value of the result is
+    differentiated.
+    """
+    check_is_seen()
+    nested, own = is_recording(), GradFrame()
+    arguments = list(arguments)
+    with recording_gradients():
+        if cutter is not None and not nested:
+            own.cut = {id(w): leaf for w in weights if (leaf := cutter.leaf_of(w)) is not None}
+        leaves = {id(w): own.cut[id(w)] if id(w) in own.cut else _leaf(w) for w in weights}
+        for weight in weights:
+            if id(weight) not in own.cut:
+                leaf = leaves[id(weight)]
+                own.stand_for(weight, leaf if mirror is None else mirror(weight, leaf))
+        if not nested:
+            own.taken = {id(leaf): [] for leaf in leaves.values() if leaf.ndim}
+        inputs: list[Any] = []
+        for position in positions:
+            arguments[position], found = enter_inputs(arguments[position], own, leaves)
+            inputs.append(found)
+        ahead = None if watcher is None or nested else watcher.of(weights)
+        if ahead is not None:
+            ahead.begin([leaves[id(w)] for w in weights])
+        wanted = [leaf for found in inputs for leaf in tensors_of(found)] + list(leaves.values())
+        with own.open(), nullcontext() if nested else offload.saving():
+            if any(integer_gradients.shadow(leaf) is not None for leaf in wanted):
+                integer_gradients.begin()
+            if own.cut and cutter.may_branch():
+                for weight in weights:                    # in a branch or loop of a graph it would be made for that alone
+                    raw(weight)
+            result = own.callee(function)(*arguments, **keywords)
+            differentiated = result[0] if has_aux else result
+            by_position, by_weight = follow(differentiated, inputs, [leaves[id(w)] for w in weights], own.taken, sens, nested)
+        with torch.set_grad_enabled(nested):
+            own.finish(result, nested)
+    if ahead is not None:
+        ahead.end([g._t if isinstance(g, TensorBase) else None for g in by_weight])
+    return result, by_position, by_weight
+
+
+def follow(
+    result: Any, inputs: list[Any], leaves: list[torch.Tensor], taken: dict[int, list[Any]], sens: Any, nested: bool,
+) -> tuple[list[Any], list[Any]]:
+    """(Gradients by position, gradients by weight) of what was computed inside a frame: by its `inputs` and the weights' `leaves`."""
+    wanted = [leaf for found in inputs for leaf in tensors_of(found)] + leaves
+    rows = [row for leaf in leaves for _, row in taken.get(id(leaf), ())]
+    gradients = iter(_gradients(result, [*wanted, *rows], sens, nested))
+    return [_regroup(found, gradients) for found in inputs], _by_weight(leaves, taken, gradients)
+
+
+def _by_weight(leaves: list[torch.Tensor], taken: dict[int, list[Any]], gradients: Iterator[torch.Tensor | None]) -> list[Any]:
+    """The gradients of weights: of those whose rows alone were used the rows, of the others all."""
+    whole = [next(gradients) for _ in leaves]
+    found: list[Any] = []
+    for leaf, gradient in zip(leaves, whole):
+        indices = [at.reshape(-1) for at, _ in taken.get(id(leaf), ())]
+        if not indices:
+            found.append(wrap(torch.zeros_like(leaf) if gradient is None else gradient))
+            continue
+        values = [torch.zeros_like(rows) if (g := next(gradients)) is None else g for _, rows in taken[id(leaf)]]
+        at, value = (indices[0], values[0]) if len(indices) == 1 else (torch.cat(indices), torch.cat(values))
+        if gradient is None:
+            found.append(rows_module.made(at, value, tuple(leaf.shape)))
+        else:
+            found.append(wrap(gradient.index_add(0, at.long(), value)))
+    return found
+
+
+def begin_part() -> None:
+    """Is called before each part of a batch, whose gradients are added up."""
+    around = frame()
+    while around is not None:
+        if isinstance(around, GradFrame) and around.cut:
+            around.begin_part()
+            return
+        around = around.outer
+
+
+def enter_inputs(argument: Any, own: GradFrame, taken: dict[int, torch.Tensor]) -> tuple[Any, Any]:
+    """The argument to call with and its leaves; a Tensor that stands in two places gets a second body, so that each has its own."""
+    leaves: list[torch.Tensor] = []
+
+    def enter(tensor: TensorBase) -> TensorBase:
+        leaf = _leaf(tensor)
+        leaves.append(leaf)
+        if id(tensor) in taken:
+            return wrap(leaf)
+        taken[id(tensor)] = leaf
+        own.stand_for(tensor, leaf)
+        return tensor
+
+    entered = transform(argument, enter)
+    if isinstance(argument, TensorBase):
+        return entered, leaves[0]
+    return entered, tuple(leaves) if isinstance(argument, (list, tuple)) and leaves else (leaves or None)
+
+
+def tensors_of(found: Any) -> list[torch.Tensor]:
+    """The torch tensors that `enter_inputs` found for one argument."""
+    return [] if found is None else [found] if isinstance(found, torch.Tensor) else list(found)
+
+
+def _regroup(found: Any, gradients: Any) -> Any:
+    if found is None:
+        return None
+    own = [wrap(torch.zeros_like(leaf) if (g := next(gradients)) is None else g) for leaf in tensors_of(found)]
+    return own[0] if isinstance(found, torch.Tensor) else tuple(own)
+
+
+def _parts(sens: Any) -> tuple[Any, ...]:
+    """The Tensors that a sparse gradient is made of, or what was given itself."""
+    return sens.parts() if isinstance(sens, Composite) else (sens,)
+
+
+def _gradients(result: Any, wanted: list[torch.Tensor], sens: Any, nested: bool) -> list[torch.Tensor | None]:
+    """The gradient of each wanted value; None for one that the result does not depend on."""
+    outputs = [integer_gradients.recorded(raw(tensor)) for tensor in tensors(result)]
+    if sens is None:
+        seeds: list[torch.Tensor] = [torch.ones_like(o) for o in outputs]
+    else:
+        given = [raw(s) if isinstance(s, TensorBase) else torch.as_tensor(s) for one in tree.listed(sens) for s in _parts(one)]
+        seeds = [s.to(o.dtype).expand(o.shape) if s.shape != o.shape else s.to(o.dtype) for s, o in zip(given, outputs)]
+    pairs = [(o, s) for o, s in zip(outputs, seeds) if o.requires_grad]
+    sources = [integer_gradients.recorded(t) for t in wanted]
+    at = [t for t in sources if t.requires_grad]
+    if not pairs or not at:
+        return [None for _ in wanted]
+    with limit.around_backward(), in_the_users_words():
+        got = tape_gradients(
+            [o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested, allow_unused=True,
+        )
+    found = iter(got)
+    return [integer_gradients.as_given(t, next(found)) if s.requires_grad else None for t, s in zip(wanted, sources)]

@@ -1,0 +1,38 @@
+"""Gradients that a program computes itself, in a Cell's `bprop` or a function's `backward`: one for each argument, of its shape."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from torchspore.engine.autograd.grad import is_differentiable
+from torchspore.engine.core.tensor import raw, tensors
+
+
+def fitting(
+    got: Sequence[Any], args: Sequence[Any], inputs: Sequence[torch.Tensor], of: str, error: Callable[[str], Exception],
+) -> list[torch.Tensor | None]:
+    """One gradient, or None, for each of `inputs`, the Tensors in `args`, which are the arguments of `of`.
+
+    Torch sums a larger one to the shape of its input. `error` makes of a sentence what is raised where there are too few, or where one
+    can't be summed so.
+    """
+    if len(got) < len(args):
+        raise error(f"expected {len(args)} gradients, one for each argument of {of}, got {len(got)}")
+    flat: list[Any] = []
+    for argument, gradient in zip(args, got):
+        own = list(tensors(argument))
+        given = list(tensors(gradient)) if own else []
+        flat += [raw(g) for g in given] + [None] * (len(own) - len(given))
+    for place, (t, g) in enumerate(zip(inputs, flat)):
+        if g is not None and not _sums_to(g.shape, t.shape):
+            raise error(f"gradient {place} has the shape {tuple(g.shape)}, expected {tuple(t.shape)} or what sums to it")
+    return [g if g is not None and is_differentiable(t) else None for g, t in zip(flat, inputs)]
+
+
+def _sums_to(shape: torch.Size, wanted: torch.Size) -> bool:
+    """Whether a gradient of `shape` can be summed over the axes along which an input of the shape `wanted` was broadcast."""
+    if len(shape) < len(wanted):
+        return False
+    return all(w in (1, s) for s, w in zip(reversed(shape), reversed(wanted)))

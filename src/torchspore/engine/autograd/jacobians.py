@@ -1,0 +1,81 @@
+"""Jacobians and products with them by gradients alone: for functions that take gradients, which torch.func does not see through."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from torchspore.engine.autograd import grad
+from torchspore.engine.autograd.grad import GradFrame, check_is_seen, enter_inputs, is_recording, recording_gradients, tensors_of
+from torchspore.engine.core.tensor import raw, tensors
+
+T = torch.Tensor
+Compute = Callable[[list[T], list[T], bool], Any]
+"""What is made of the outputs and the leaves of a call; the flag says whether an outer transform follows it."""
+
+
+def product(function: Callable[..., Any], arguments: Sequence[Any], tangents: Sequence[T], has_aux: bool = False) -> tuple[Any, list[T]]:
+    """The result of a call, and for each Tensor in it the product of its Jacobian with `tangents`, one for each Tensor in the arguments.
+
+    The product with the transpose is linear in what it is taken with, so that its gradient by that is the product with the Jacobian.
+    """
+    def pushed(outputs: list[T], leaves: list[T], nested: bool) -> list[T]:
+        found = [torch.zeros_like(o) for o in outputs]
+        at = [place for place, o in enumerate(outputs) if o.requires_grad]
+        moving = [(leaf, tangent.to(leaf.dtype)) for leaf, tangent in zip(leaves, tangents) if leaf.requires_grad]
+        if not at or not moving:
+            return found
+        seeds = [torch.zeros_like(outputs[place]).requires_grad_() for place in at]
+        pulled = torch.autograd.grad([outputs[place] for place in at], [leaf for leaf, _ in moving], seeds, create_graph=True,
+                                     allow_unused=True)
+        total = [(g * tangent).sum() for g, (_, tangent) in zip(pulled, moving) if g is not None and g.requires_grad]
+        if total:
+            for place, g in zip(at, torch.autograd.grad(sum(total[1:], total[0]), seeds, create_graph=nested, allow_unused=True)):
+                found[place] = found[place] if g is None else g
+        return found
+
+    return _called(function, arguments, range(len(arguments)), has_aux, pushed)
+
+
+def rows(
+    function: Callable[..., Any], arguments: Sequence[Any], positions: Sequence[int], has_aux: bool = False,
+) -> tuple[Any, list[list[T]]]:
+    """The result of a call, and for each Tensor in it its Jacobian by each of the Tensors at `positions`."""
+    def by_rows(outputs: list[T], leaves: list[T], nested: bool) -> list[list[T]]:
+        return [_rows(output, leaves, nested) for output in outputs]
+
+    return _called(function, arguments, positions, has_aux, by_rows)
+
+
+def _rows(output: T, leaves: list[T], nested: bool) -> list[T]:
+    each: list[list[T]] = []
+    for place in range(output.numel()):
+        seed = torch.zeros_like(output)
+        seed.view(-1)[place] = 1
+        at = [leaf for leaf in leaves if leaf.requires_grad]
+        got = iter(grad.tape_gradients([output], at, [seed], retain_graph=True, create_graph=nested, allow_unused=True)
+                   if output.requires_grad and at else [None for _ in at])
+        found = [next(got) if leaf.requires_grad else None for leaf in leaves]
+        each.append([torch.zeros_like(leaf) if g is None else g for g, leaf in zip(found, leaves)])
+    return [
+        torch.stack(column).reshape(*output.shape, *leaf.shape) if column else leaf.new_zeros((*output.shape, *leaf.shape))
+        for leaf, column in zip(leaves, [list(parts) for parts in zip(*each)] or [[] for _ in leaves])
+    ]
+
+
+def _called(function: Callable[..., Any], arguments: Sequence[Any], positions: Sequence[int], has_aux: bool, compute: Compute) -> Any:
+    """(The result of the call, what `compute` makes of it); the call runs once."""
+    check_is_seen()
+    nested, own = is_recording(), GradFrame()
+    given, taken, leaves = list(arguments), dict[int, T](), list[T]()
+    with recording_gradients():
+        for position in positions:
+            given[position], found = enter_inputs(given[position], own, taken)
+            leaves += tensors_of(found)
+        with own.open():
+            result = own.callee(function)(*given)
+            computed = compute([raw(t) for t in tensors(result[0] if has_aux else result)], leaves, nested)
+        with torch.set_grad_enabled(nested):
+            own.finish(result, nested)
+    return result, computed

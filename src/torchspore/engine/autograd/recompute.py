@@ -1,0 +1,304 @@
+"""Recomputation: what a region computes is not kept for the backward pass, but computed again when that needs it.
+
+While the region runs, torch.autograd keeps a number in place of each value; the backward pass asks for the values by their numbers, and
+the first question runs the region again, on the inputs and Parameters that it had, with the random numbers that it drew. What the second
+run writes stays inside it. In a captured graph the second run is operators like any other, behind a `later` that no pass looks through,
+so that they stand just before the backward operators that need them and are not taken for the first ones.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+
+from torchspore.context import effects
+from torchspore.engine.autograd.grad import is_recording
+from torchspore.engine.core import generators, integer_gradients
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.tensor import Frame, TensorBase, raw, tensors, transform, wrap
+from torchspore.engine.core.thread_state import in_pynative
+from torchspore.engine.core.torch_private import disable_proxy_modes_tracing, proxy_of, track_tensor_tree, without_modes
+from torchspore.engine.memory import saved_tensors
+
+_MISSING = object()
+_SMALL = 65536
+"""Elements of a Parameter without gradient that is copied when a region reads it."""
+Contexts = Callable[[], tuple[Any, Any]]
+
+
+def recomputed(call: Callable[..., Any], name: str, contexts: Contexts | None = None) -> Callable[..., Any]:
+    """`call`, whose values are computed again for a gradient. `contexts` gives two contexts, for the first and for the second run.
+
+    Raises RuntimeError in the backward pass where the second run computes something else; `name` says whose call it is.
+    """
+
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        if not is_recording():
+            return call(*args, **kwargs)
+        return _Region(call, args, kwargs, name, contexts).first()
+
+    return computed
+
+
+# ---- operators of captured graphs, which PyNative calls too
+
+
+def later(*values: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The values themselves. In a graph what comes from it is computed after the backward pass has begun."""
+    return values
+
+
+def random_state(device: str) -> torch.Tensor:
+    """The state of the device's random numbers, as bytes."""
+    return generators.current_state(device)
+
+
+def swap_state(state: torch.Tensor, device: str) -> torch.Tensor:
+    """Makes `state` the state of the device's random numbers; gives what it was."""
+    before = random_state(device)
+    generators.go_on_from(state, device)
+    return before
+
+
+# ---- a region
+
+
+class _Stop(BaseException):
+    """Ends a second run as soon as it has computed all that was kept."""
+
+
+class _Region:
+    """One call of a region: what it began with, and the values of its second run while the backward pass asks for them."""
+
+    def __init__(
+        self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str, contexts: Contexts | None,
+    ) -> None:
+        self._call, self._args, self._kwargs, self._name = call, args, kwargs, name
+        self._contexts = contexts() if contexts is not None else (nullcontext(), nullcontext())
+        self._inputs = [(t, raw(t)) for t in tensors((args, kwargs))]
+        self._device = self._inputs[0][1].device.type if self._inputs else "cpu"
+        self._frame = engine.frame()
+        self._kept = 0
+        self._lent: list[tuple[TensorBase, Any, bool, saved_tensors.Tape]] = []
+        self._values: dict[int, torch.Tensor] = {}
+
+    def first(self) -> Any:
+        """Runs the region and keeps numbers for values."""
+        self._state = self._ask(random_state, self._device)
+        self._followed = integer_gradients.is_following()
+        self._seen = First()
+        with self._contexts[0], self._seen.open(), saved_tensors_hooks(self._keep, self._give):
+            result = self._run()
+        tape = saved_tensors.current()
+        if tape is not None:
+            self._lend(tape)
+        return result
+
+    def _run(self) -> Any:
+        """The call. Outside of a capture no part of it becomes a graph: a first and a second run as one would keep other values."""
+        if _tracer(self._frame) is None:
+            return in_pynative(self._call, self._args, self._kwargs)
+        return self._call(*self._args, **self._kwargs)
+
+    def _lend(self, tape: saved_tensors.Tape) -> None:
+        """Leaves the inputs to the tape around, which moves them out of memory; what stands for them in the second run is empty."""
+        given = {id(tensor): t for tensor, t in self._inputs}
+        stand_ins: dict[int, TensorBase] = {}
+
+        def stand_in(tensor: TensorBase) -> TensorBase:
+            if id(tensor) not in stand_ins:
+                # One more of its kind: the call may ask for its shape.
+                stand_ins[id(tensor)] = wrap(given[id(tensor)].new_empty(0))
+            return stand_ins[id(tensor)]
+
+        if any(type(tensor).__dict__.get("__parameter__") for tensor, _ in self._inputs):
+            return
+        self._args, self._kwargs = transform(self._args, stand_in), transform(self._kwargs, stand_in)
+        self._lent = [(stand_ins[key], tape.keep(t), t.requires_grad, tape) for key, t in given.items() if key in stand_ins]
+        self._inputs = []
+
+    def _keep(self, _: torch.Tensor) -> int:
+        self._kept += 1
+        return self._kept - 1
+
+    def _give(self, number: int) -> torch.Tensor:
+        if number not in self._values:
+            self._again()
+        return self._values.pop(number)
+
+    def _again(self) -> None:
+        """Runs the region a second time, for its values."""
+        before = self._ask(swap_state, self._state, self._device)
+        try:
+            with torch.enable_grad(), self._contexts[1], self._seen.attributes_as_before(), self._frame_again(), integer_gradients.anew(
+                self._followed,
+            ), saved_tensors_hooks(self._collect, self._refuse):
+                self._values = {}
+                self._run()
+        except _Stop:
+            pass
+        finally:
+            self._ask(swap_state, before, self._device)
+        if len(self._values) < self._kept:
+            raise RuntimeError(
+                f"recompute: {self._name} computed {len(self._values)} values for the backward pass when it ran again, {self._kept} before."
+                "\n\nhint: what it computes may depend on its inputs and Parameters only."
+            )
+        effects.note("recomputation", f"{self._name}: {self._kept} values of each call are computed again in the backward pass, not kept")
+
+    def _collect(self, t: torch.Tensor) -> int:
+        number = len(self._values)
+        self._values[number] = t.detach()
+        if number == self._kept - 1:
+            raise _Stop
+        return number
+
+    def _refuse(self, _: int) -> torch.Tensor:
+        raise RuntimeError(f"recompute: {self._name} takes a gradient of its own while it runs again.")
+
+    @contextmanager
+    def _frame_again(self) -> Iterator[None]:
+        """Opens a frame in which the inputs and Parameters are what they were; what was around the first run is around it."""
+        back = [(tensor, tape.give(value).detach().requires_grad_(wanted)) for tensor, value, wanted, tape in self._lent]
+        empty = [(tensor, tensor._t) for tensor, _ in back]
+        for tensor, t in back:
+            tensor._t = t
+        held = [*self._inputs, *back, *self._seen.parameters()]
+        later_ones = self._ask(later, *[t for _, t in held], *self._seen.draws)
+        again = Again(later_ones[len(held):])
+        for (tensor, t), value in zip(held, later_ones):
+            again.stand_for(tensor, (
+                value.detach().requires_grad_(t.requires_grad) if _has_gradient(t)
+                else value if integer_gradients.shadow(t) is None else integer_gradients.leaf(value)
+            ))
+        around, engine._local.frame = engine._local.frame, self._frame
+        try:
+            with again.open():
+                yield
+        finally:
+            engine._local.frame = around
+            for tensor, t in empty:
+                tensor._t = t
+
+    def _ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return asked(self._frame, self._device, function, *arguments)
+
+
+def asked(around: Frame | None, device: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls one of the functions above; while a graph is captured by a frame `around`, as an operator of it."""
+    tracer = _tracer(around)
+    if tracer is None:
+        return function(*arguments)
+    with without_modes():
+        size = random_state(device).numel()
+    with disable_proxy_modes_tracing(), torch.no_grad():
+        made: Any = tuple(t.view_as(t) for t in arguments) if function is later else torch.empty(size, dtype=torch.uint8)
+    given = [proxy_of(a, tracer) if isinstance(a, torch.Tensor) else a for a in arguments]
+    track_tensor_tree(made, tracer.create_proxy("call_function", function, tuple(given), {}), constant=None, tracer=tracer)
+    return made
+
+
+def _has_gradient(t: torch.Tensor) -> bool:
+    return t.is_floating_point() or t.is_complex()
+
+
+def _tracer(frame: Frame | None) -> Any:
+    """The tracer of the capture around a frame."""
+    while frame is not None:
+        found = getattr(frame, "tracer", None)
+        if found is not None:
+            return found
+        frame = frame.outer
+    return None
+
+
+class First(Frame):
+    """Remembers, in a region's first run, the Parameters that it read and the attributes that it was about to write."""
+
+    def __init__(self) -> None:
+        self._read: dict[int, tuple[TensorBase, torch.Tensor, torch.Tensor | None, int]] = {}
+        self._attributes: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        self.draws: list[torch.Tensor] = []
+        """The states of operators' own generators before each draw."""
+
+    def draw(self, draw: Callable[[], Any], again: Callable[[torch.Tensor], Any]) -> Any:
+        """Keeps the state for the second run."""
+        values, state = super().draw(draw, again)
+        self.draws.append(state)
+        return values, state
+
+    def resolve(self, tensor: TensorBase) -> torch.Tensor:
+        t = super().resolve(tensor)
+        if type(tensor).__dict__.get("__parameter__") and id(tensor) not in self._read:
+            # An operator may write into what needs no gradient, as batch norm does into its running values.
+            copy = t.clone() if not t.requires_grad and t.numel() <= _SMALL else None
+            self._read[id(tensor)] = (tensor, t, copy, t._version)
+        return t
+
+    def parameters(self) -> Iterator[tuple[TensorBase, torch.Tensor]]:
+        """The Parameters that were read, with what they were then; a large one that was written into, as it is now, in a copy."""
+        for tensor, t, copy, version in self._read.values():
+            # Batch norm's writes are not counted as versions, so that a copy is always the one to take.
+            yield tensor, copy if copy is not None else t if t._version == version else t.clone()
+
+    def attribute_set(self, owner: Any, name: str, value: Any) -> None:
+        self._attributes.setdefault((id(owner), name), (owner, name, owner.__dict__.get(name, _MISSING)))
+        super().attribute_set(owner, name, value)
+
+    @contextmanager
+    def attributes_as_before(self) -> Iterator[None]:
+        """Gives the attributes what they had before the first run, and in the end what they have now."""
+        now = [(owner, name, owner.__dict__.get(name, _MISSING)) for owner, name, _ in self._attributes.values()]
+        _assign(list(self._attributes.values()))
+        try:
+            yield
+        finally:
+            _assign(now)
+
+
+def _assign(values: Sequence[tuple[Any, str, Any]]) -> None:
+    for owner, name, value in values:
+        if value is _MISSING:
+            owner.__dict__.pop(name, None)
+        else:
+            owner.__dict__[name] = value
+
+
+class Again(Frame):
+    """Hands out, in a region's second run, what it began with; what the run writes is seen by itself only."""
+
+    def __init__(self, draws: Sequence[torch.Tensor] = ()) -> None:
+        self._values: dict[int, torch.Tensor] = {}
+        self._kept: list[TensorBase] = []
+        self._draws = iter(draws)
+
+    def draw(self, draw: Callable[[], Any], again: Callable[[torch.Tensor], Any]) -> Any:
+        """The values of the first run. Raises RuntimeError where that drew less."""
+        state = next(self._draws, None)
+        if state is None:
+            raise RuntimeError("recompute: a region draws more random numbers when it runs again than before.")
+        return again(state), state
+
+    def stand_for(self, tensor: TensorBase, t: torch.Tensor) -> None:
+        """From now on `t` is what `tensor` holds."""
+        self._values[id(tensor)] = t
+        self._kept.append(tensor)
+
+    def resolve(self, tensor: TensorBase) -> torch.Tensor:
+        found = self._values.get(id(tensor))
+        return found if found is not None else super().resolve(tensor)
+
+    def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
+        before = self.resolve(tensor)
+        self.stand_for(tensor, value.expand(before.shape).to(before.dtype))
+
+    def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
+        value = self.resolve(tensor).clone()
+        change(value)
+        self.stand_for(tensor, value)
+
+    def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
+        self.stand_for(tensor, t)

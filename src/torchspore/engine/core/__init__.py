@@ -1,0 +1,1 @@
+"""Tensors, dtypes, devices and process state: the modules that every other part of the engine builds on."""

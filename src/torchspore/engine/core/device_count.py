@@ -1,0 +1,75 @@
+"""For how many devices graphs are split, and what stands for them: processes, this process for all of them, or nothing but a plan."""
+from __future__ import annotations
+
+import os
+
+from torchspore.base.text import message
+from torchspore.context.store import DEFAULT, STORE
+from torchspore.errors import StrategyRefused
+
+RANKS, SIMULATED, PLANNED = "ranks", "simulated", "planned"
+SIMULATE, PLAN = "TORCHSPORE_SIMULATE", "TORCHSPORE_PLAN"
+
+
+def simulated() -> int:
+    """How many ranks this process stands for, with real numbers: `torchspore run --simulate N`; 0 where it stands for itself."""
+    return _number(SIMULATE)
+
+
+def planned() -> int:
+    """For how many devices graphs are compiled and not run: `torchspore plan`, MS_SIMULATION_LEVEL with RANK_SIZE; 0 where they run."""
+    if os.environ.get(PLAN):
+        return _number(PLAN)
+    level = os.environ.get("MS_SIMULATION_LEVEL", "")
+    return _number("RANK_SIZE") if level in ("0", "1", "2", "3") else 0
+
+
+def _number(name: str) -> int:
+    text = os.environ.get(name, "")
+    if not text:
+        return 0
+    if not text.isdigit() or not 1 <= int(text) <= 4096:
+        raise ValueError(message(f"{name}={text!r}", "a number of devices from 1 to 4096"))
+    return int(text)
+
+
+def devices() -> tuple[int, str]:
+    """How many devices there are, and what stands for them."""
+    from torchspore.distributed.comm import groups
+
+    if groups.is_started() and groups.size() > 1:
+        return groups.size(), RANKS
+    if simulated():
+        return simulated(), SIMULATED
+    return planned() or int(STORE.get("auto_parallel.device_num")), PLANNED
+
+
+def check() -> None:
+    """Raises StrategyRefused where `device_num` or `global_rank` was set to something that the processes, or devices, are not."""
+    count, kind = devices()
+    given = {name: int(STORE.get("auto_parallel." + name)) for name in ("device_num", "global_rank")
+             if STORE.source("auto_parallel." + name)[0] != DEFAULT}
+    wanted = {"device_num": (count, "the number of processes"), "global_rank": (rank(), "the rank of this process")}
+    for name, value in given.items():
+        if kind == RANKS and value != wanted[name][0]:
+            found, what = wanted[name]
+            raise StrategyRefused(message(f"set_auto_parallel_context({name}={value})", f"{found}, {what}", hint=f"leave {name} out"))
+    if given.get("global_rank", 0) >= count:
+        wrote = f"set_auto_parallel_context(global_rank={given['global_rank']}) for {count} devices"
+        raise StrategyRefused(message(wrote, f"a number below {count}"))
+
+
+def stages() -> int:
+    """Into how many stages of a pipeline the context divides the devices. Raises StrategyRefused where they can't be."""
+    count, found = devices()[0], int(STORE.get("auto_parallel.pipeline_stages"))
+    if count % found:
+        wrote = f"set_auto_parallel_context(pipeline_stages={found}) for {count} devices"
+        raise StrategyRefused(message(wrote, f"a number that divides {count}"))
+    return found
+
+
+def rank() -> int:
+    """The number of this process; where it stands for all of them, or for a plan, what the context says."""
+    from torchspore.distributed.comm import groups
+
+    return groups.rank() if groups.is_started() else int(STORE.get("auto_parallel.global_rank"))

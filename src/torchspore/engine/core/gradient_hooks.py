@@ -1,0 +1,79 @@
+"""Functions that see the gradient of a Tensor, and may give another in its place."""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from torchspore.engine.core import change_counters
+from torchspore.engine.core.tensor import Frame, TensorBase, frame, raw, wrap
+
+KEPT = "_gradient_hooks"
+_numbers = itertools.count()
+_has_kept = False
+
+
+def register(tensor: TensorBase, hook: Callable[[Any], Any]) -> Callable[[], None]:
+    """Has `hook` called with the gradient of `tensor`; gives what takes it away again.
+
+    Inside of a gradient transform the hook belongs to what was computed there; else it stays with the Tensor for all transforms to come.
+    """
+    global _has_kept
+    t = raw(tensor)
+    around = _loses(tensor, t)
+    if around is not None:
+        around.acts_beside("registers a hook on a gradient")
+    within = frame()
+    if within is not None and t.requires_grad:
+        within.own_gradient()
+        return t.register_hook(_on_torch(hook)).remove
+    kept, number = tensor.__dict__.setdefault(KEPT, {}), next(_numbers)
+    kept[number] = hook
+    _has_kept = True
+    change_counters.calls_changed()
+
+    def remove() -> None:
+        kept.pop(number, None)
+        change_counters.calls_changed()
+
+    return remove
+
+
+def _loses(tensor: TensorBase, t: torch.Tensor) -> Frame | None:
+    """The capture whose graph would not know of the hook, because the gradient is taken outside, or the Tensor is from there; or None."""
+    around = frame()
+    while around is not None and not around.traces:
+        if t.requires_grad and around.records:
+            return None
+        around = around.outer
+    return around if t.requires_grad or t is not tensor._t else None
+
+
+def kept(tensor: TensorBase) -> list[Callable[[Any], Any]]:
+    """The hooks that stay with a Tensor, in the order in which they are called."""
+    return list(tensor.__dict__.get(KEPT, {}).values())
+
+
+def follow(tensor: TensorBase, leaf: torch.Tensor) -> torch.Tensor:
+    """The leaf that stands for `tensor` in a transform, whose gradient the Tensor's hooks see."""
+    if _has_kept and leaf.requires_grad:
+        for hook in kept(tensor):
+            leaf.register_hook(_on_torch(hook))
+    return leaf
+
+
+def _on_torch(hook: Callable[[Any], Any]) -> Callable[[torch.Tensor], torch.Tensor | None]:
+    def called(gradient: torch.Tensor) -> torch.Tensor | None:
+        given = hook(wrap(gradient))
+        if given is None:
+            return None
+        if not isinstance(given, TensorBase):
+            raise RuntimeError(f"register_hook: expected the hook to give a Tensor or None, got {type(given).__name__}.")
+        if raw(given).shape != gradient.shape:
+            shapes = f"{tuple(gradient.shape)}, got {tuple(raw(given).shape)}"
+            raise RuntimeError(f"register_hook: expected the hook to give a gradient of the shape {shapes}.")
+        return raw(given).to(gradient.dtype)
+
+    return called

@@ -1,0 +1,178 @@
+"""ops.Print: on the screen, or in the file that `print_file_path` names; in graphs as an operator that stays where the program put it.
+
+What is printed is a list of pieces: texts, numbers and Tensors. Graphs show Tensors in another form than PyNative mode, one line for each,
+also for those in lists and tuples. While a graph runs that may still fail, its prints wait: PyNative would run the call again.
+"""
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchspore.base.frames import user_line
+from torchspore.context.effects import Outcome
+from torchspore.engine.core import creation, tree
+from torchspore.engine.core.custom_operators import define
+from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.core.print_file import MOST, PrintFile
+from torchspore.engine.core.tensor import TensorBase, raw, tensors
+from torchspore.engine.core.tensor_text import plain, shown
+from torchspore.engine.core.torch_private import no_transforms, outside_of_transforms
+
+Piece = tuple[str, Any]
+"""("text", a text), ("number", a Python number) or ("tensor", a torch tensor)."""
+_waiting = threading.local()
+_file: PrintFile | None = None
+
+
+def select(path: str, most: int = MOST) -> Outcome:
+    """Makes `print_file_path` act; one call may write less than `most` bytes."""
+    global _file
+    if _file is not None:
+        _file.close()
+    _file = PrintFile(path, most) if path else None
+    return Outcome.applied(f"ops.Print writes to {path}, and nothing to the screen" if path else "ops.Print writes to the screen")
+
+
+# ---- what the program calls
+
+def print_values(values: Sequence[Any], captured: bool) -> None:
+    """Prints the arguments of one call; `captured` says that a graph is being made, which will print them each time it runs."""
+    if captured:
+        given: list[torch.Tensor] = []
+        layout = [_entry(value, given) for value in values]
+        OPERATOR(given, json.dumps([user_line(), layout]))
+        return
+    with no_transforms():
+        if _file is not None and _file.is_ready(line := user_line()):
+            _file.write([piece for value in values for piece in _pieces(value)], line)
+        else:
+            for value in values:
+                sys.stdout.write(_text(value) + "\n")
+            sys.stdout.flush()
+
+
+def _pieces(value: Any) -> list[Piece]:
+    """What a value is made of, the Tensors by their values of now."""
+    given: list[torch.Tensor] = []
+    pieces: list[Piece] = []
+    _fill(_entry(value, given), given, pieces)
+    return pieces
+
+
+def _text(value: Any) -> str:
+    """A value as PyNative mode prints it."""
+    if not isinstance(value, TensorBase):
+        return str(value)
+    t = outside_of_transforms(raw(value)).detach()
+    text, held = shown(creation.array_of(t), str(FROM_TORCH[t.dtype])), getattr(t, "holding", "")
+    return f"{text[:-1]}, {held})" if held else text
+
+
+# ---- in graphs
+
+def _entry(value: Any, given: list[torch.Tensor]) -> Any:
+    """One argument for the layout of a graph's print: ["tensor", place], ["text" or "number", value], or a list of them."""
+    if isinstance(value, TensorBase):
+        given.append(outside_of_transforms(raw(value).detach()))
+        return ["tensor", len(given) - 1]
+    if isinstance(value, (list, tuple, dict)) and any(True for _ in tensors(value)):
+        return ["each", *[_entry(item, given) for item in (value.values() if isinstance(value, dict) else tree.listed(value))]]
+    if isinstance(value, (bool, int, float)):
+        return ["number", value]
+    return ["text", str(tuple(value) if isinstance(value, list) else value)]
+
+
+def _in_graph(values: list[torch.Tensor], layout: str) -> None:
+    """Print `values`. `layout` (JSON) has the program's line, and the arguments with the positions of `values`. No pass moves a print."""
+    pieces: list[Piece] = []
+    line, entries = json.loads(layout)
+    for entry in entries:
+        _fill(entry, values, pieces)
+    if _file is not None and _file.is_ready(line):
+        pieces = [(kind, _copied(value) if kind == "tensor" else value) for kind, value in pieces] if _is_waiting() else pieces
+        _deliver(lambda: _file.write(pieces, line) if _file is not None else None)
+    else:
+        say("".join(_as_graphs_print(kind, value) + "\n" for kind, value in pieces))
+
+
+OPERATOR = define("print(Tensor[] values, str layout) -> ()", _in_graph, lambda values, layout: None)
+OPERATORS: set[Any] = {OPERATOR}
+"""What tells something while a graph runs: it acts, keeps its place, and fails for no values."""
+
+
+def _fill(entry: list[Any], values: Sequence[torch.Tensor], pieces: list[Piece]) -> None:
+    kind, *rest = entry
+    if kind == "each":
+        for item in rest:
+            _fill(item, values, pieces)
+    else:
+        pieces.append((kind, values[rest[0]] if kind == "tensor" else rest[0]))
+
+
+def _copied(t: torch.Tensor) -> torch.Tensor:
+    return t.detach().clone()
+
+
+def _as_graphs_print(kind: str, value: Any) -> str:
+    if kind == "text":
+        return str(value)
+    if kind == "number":
+        return plain(np.asarray(value), commas=False)
+    values = creation.array_of(value)
+    return shown(values, str(FROM_TORCH[value.dtype]), commas=False) if values.ndim else plain(values, commas=False)
+
+
+def prints(module: torch.fx.GraphModule) -> bool:
+    """Whether a graph, or a branch or loop in it, prints."""
+    for node in module.graph.nodes:
+        if node.op == "call_function" and (node.target in OPERATORS or any(
+            prints(item) for item in node.args if isinstance(item, torch.fx.GraphModule)
+        )):
+            return True
+    return False
+
+
+# ---- prints that wait
+
+def say(text: str) -> None:
+    """Writes a text to the screen; where the graph may still fail, when it has not."""
+    def write() -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    _deliver(write)
+
+
+def _is_waiting() -> bool:
+    return getattr(_waiting, "held", None) is not None
+
+
+def _deliver(print_: Callable[[], None]) -> None:
+    held = getattr(_waiting, "held", None)
+    if held is None:
+        print_()
+    else:
+        held.append(print_)
+
+
+def hold() -> None:
+    """From now on what graphs of this thread print waits."""
+    _waiting.held = []
+
+
+def release() -> None:
+    """Prints what has waited; nothing waits any more."""
+    held, _waiting.held = getattr(_waiting, "held", None), None
+    for print_ in held or ():
+        print_()
+
+
+def drop() -> None:
+    """Forgets what has waited: PyNative will print it."""
+    _waiting.held = None

@@ -1,0 +1,60 @@
+"""How a value lies of which each process holds a part."""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from torchspore.engine.core.device_layout import Layout, Shape, from_matrix
+from torchspore.engine.core.device_mesh import Mesh
+from torchspore.engine.core.sharded_value import Parted
+from torchspore.engine.core.tensor import TensorBase
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a Tensor lies of which this process holds a part, or nothing: a device matrix, a tensor map, the shape of the whole."""
+
+    matrix: tuple[int, ...]
+    places: tuple[Any, ...]
+    shape: Shape
+    stage: int | None = None
+    """The stage of a pipeline whose devices hold it; None where there are no stages, or all hold it."""
+
+    @property
+    def first(self) -> int:
+        """The rank of the first device that the matrix stands for."""
+        return (self.stage or 0) * math.prod(self.matrix)
+
+    def place(self, rank: int) -> int | None:
+        """The number of a process among those that hold it; None where it holds nothing."""
+        if self.stage is None:
+            return rank % math.prod(self.matrix)
+        return rank - self.first if 0 <= rank - self.first < math.prod(self.matrix) else None
+
+    def layout(self, mesh: Mesh) -> Layout:
+        """The same in a grid."""
+        return from_matrix(mesh, self.matrix, self.places)
+
+
+def cut_of(tensor: Any) -> Cut | None:
+    """How a Tensor is cut; None where this process holds all of it."""
+    found = tensor.__dict__.get("_cut") if isinstance(tensor, TensorBase) else None
+    if found is None and isinstance(tensor, TensorBase) and isinstance(tensor._t, Parted):
+        return tensor._t.cut                           # computed of a result of a split graph
+    return found if isinstance(found, Cut) else None
+
+
+def note_cut(tensor: TensorBase, mesh: Mesh, layout: Layout, shape: Shape, stage: int | None = None) -> None:
+    """Says how a Tensor lies from now on."""
+    if layout.is_whole and stage is None:
+        tensor.__dict__.pop("_cut", None)
+    else:
+        tensor.__dict__["_cut"] = Cut(*written(mesh, layout), shape, stage)
+
+
+def written(mesh: Mesh, layout: Layout) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """A layout as a device matrix and a tensor map."""
+    last = len(mesh.sizes) - 1
+    places = tuple(-1 if not axes else last - axes[0] if len(axes) == 1 else tuple(last - axis for axis in axes) for axes in layout.cuts)
+    return mesh.sizes, places

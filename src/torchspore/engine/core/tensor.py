@@ -1,0 +1,321 @@
+"""The base of Tensor: one slot that holds a torch tensor, the way into it and out of it, and the walk over nested structures.
+
+`raw` is the only way to the torch tensor of a value. Outside of everything it is the slot itself. While a thread computes gradients
+or captures a graph, a *frame* stands between: it may hand out a stand-in, so that live Parameters are never changed for others.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from torchspore.engine.autograd.in_place_versions import Extent, base_of
+from torchspore.engine.core import allocator, change_counters, tree
+
+active = 0
+"""How many frames are open in all threads, and what else wants to see every operator: one plain integer on the hot path, the
+thread-local only when it is not zero."""
+
+_lock = threading.Lock()
+
+
+class _Local(threading.local):
+    frame: Frame | None = None
+
+
+_local = _Local()
+
+
+class TensorBase:
+    """Holds one torch tensor. The front end's `Tensor` adds the methods."""
+
+    __slots__ = ("__dict__", "__weakref__", "_t")
+    _t: torch.Tensor
+
+
+class Composite:
+    """A value made of several Tensors, such as a sparse gradient; the walks below go into it."""
+
+    def parts(self) -> tuple[Any, ...]:
+        """The Tensors that it is made of."""
+        raise NotImplementedError
+
+    def rebuilt(self, parts: tuple[Any, ...]) -> Composite:
+        """The same kind of value of other Tensors."""
+        raise NotImplementedError
+
+    def fixed(self) -> Any:
+        """What a graph that takes it depends on beside its Tensors; hashable."""
+        raise NotImplementedError
+
+
+class Frame:
+    """What stands between a thread's Tensors and their torch tensors for a while; frames nest."""
+
+    outer: Frame | None = None
+    traces = False
+    """Whether what runs inside is captured."""
+    records = False
+    """Whether a gradient is taken of what runs inside."""
+    rules: Any = None
+    """By which operators inside compute in another dtype (`engine.core.precision`); those around it, but where a frame has `own_rules`."""
+    own_rules = False
+    is_part = False
+    """Whether it captures a branch or loop."""
+    settles = False
+    """Whether a frame inside it hands on the values that it ended with: all of them are known, whatever may be the same memory."""
+    forwards: Any = None
+    """The calls of Cells inside it whose gradients may be asked for later (`graph.forward_cache.Calls`), where it keeps them."""
+
+    def acts_beside(self, what: str) -> None:
+        """Is told that what runs inside acts beside computing, which ends a capture."""
+        if self.outer is not None:
+            self.outer.acts_beside(what)
+
+    def own_gradient(self) -> None:
+        """Is told that something inside has a gradient of its own, which is not that of what it computes: `bprop`, a hook."""
+        if self.outer is not None:
+            self.outer.own_gradient()
+
+    def resolve(self, tensor: TensorBase) -> torch.Tensor:
+        """The torch tensor to compute with for `tensor`."""
+        return self.outer.resolve(tensor) if self.outer is not None else tensor._t
+
+    def measured(self, tensor: TensorBase) -> torch.Tensor:
+        """The torch tensor whose lengths count for `tensor`: they are numbers, but for axes that a graph leaves open."""
+        return self.outer.measured(tensor) if self.outer is not None else tensor._t
+
+    def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
+        """Gives `tensor` the values of `value`, which has its shape and dtype."""
+        if self.outer is not None:
+            self.outer.write(tensor, value)
+        else:
+            with torch.no_grad():
+                tensor._t.copy_(value)
+
+    def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
+        """Lets `change` write into the values of `tensor` in place."""
+        if self.outer is not None:
+            self.outer.modify(tensor, change)
+        else:
+            change(tensor._t)
+
+    def origin(self, base: torch.Tensor) -> torch.Tensor:
+        """The memory that `base`, a torch tensor that is no view, is a version of."""
+        return self.outer.origin(base) if self.outer is not None else base
+
+    def extent(self, t: torch.Tensor) -> Extent:
+        """Return the memory that `t` shows, as `origin` names it, and where `t` begins in it, in elements.
+
+        A view that is an input of a part of a graph shows the memory around that part, and begins there where the outer tensor does.
+        """
+        base = base_of(t)
+        return self.origin(base), t.storage_offset() - base.storage_offset()
+
+    def aliases(self, base: torch.Tensor) -> list[tuple[torch.Tensor, BaseException]]:
+        """The memory that may be the same as that of `base`, as a Tensor decides when a graph runs, and what to raise where it is read."""
+        return self.outer.aliases(base) if self.outer is not None else []
+
+    def forget(self, base: torch.Tensor, reason: BaseException) -> None:
+        """Says that what is in the memory of `base` is not known any more; who reads it meets `reason`."""
+        if self.outer is not None:
+            self.outer.forget(base, reason)
+
+    def literal(self, data: Any, make: Callable[[Any], torch.Tensor]) -> torch.Tensor:
+        """The torch tensor for `data` that the program wrote down or computed outside of operators."""
+        return self.outer.literal(data, make) if self.outer is not None else make(data)
+
+    def host(self, tensor: TensorBase) -> torch.Tensor:
+        """The values of `tensor`, to be read by Python."""
+        return self.outer.host(tensor) if self.outer is not None else self.resolve(tensor)
+
+    def known(self, tensor: TensorBase) -> Any:
+        """The number in a Tensor of one element that the program wrote down in the call, as in `Tensor(16)`; None for any other."""
+        return self.outer.known(tensor) if self.outer is not None else None
+
+    def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
+        """Gives `tensor` another torch tensor."""
+        if self.outer is not None:
+            self.outer.rebind(tensor, t)
+        else:
+            tensor._t = t.detach()
+
+    def callee(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """What to call for a function of the program's that an operator or transform calls."""
+        return self.outer.callee(function) if self.outer is not None else function
+
+    def draw(self, draw: Callable[[], Any], again: Callable[[torch.Tensor], Any]) -> Any:
+        """Random values and the state that they were drawn from: `draw()`. Where a region runs again, `again(state)` of its first run."""
+        return self.outer.draw(draw, again) if self.outer is not None else draw()
+
+    def keep_alive(self, stream: Any) -> None:
+        """Keep a stream of random numbers alive as long as the graph that is recorded: a graph names its streams by their numbers."""
+        if self.outer is not None:
+            self.outer.keep_alive(stream)
+
+    def follows_integers(self) -> None:
+        """Is told before a gradient goes on through a cast to integers, which a part of a graph can't tell those around it."""
+        if self.outer is not None:
+            self.outer.follows_integers()
+
+    def born(self, cell: Any) -> None:
+        """Is told of each Cell that is made inside this frame, before it has an attribute."""
+        if self.outer is not None:
+            self.outer.born(cell)
+
+    def attribute_set(self, owner: Any, name: str, value: Any) -> None:
+        """Is told of each attribute that a Cell is given inside this frame, before it is written."""
+        if self.outer is not None:
+            self.outer.attribute_set(owner, name, value)
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Makes this the thread's innermost frame."""
+        global active
+        self.outer = _local.frame
+        if not self.own_rules:
+            self.rules = None if self.outer is None else self.outer.rules
+        with _lock:
+            active += 1
+        _local.frame = self
+        try:
+            yield
+        finally:
+            _local.frame = self.outer
+            with _lock:
+                active -= 1
+
+
+def follow_operators(wanted: bool) -> None:
+    """Makes every operator take its long path, which tells `engine.eager.pynative.after` of its result, or no longer."""
+    global active
+    with _lock:
+        active += 1 if wanted else -1
+
+
+def frame() -> Frame | None:
+    """The innermost frame of this thread."""
+    return _local.frame if active else None
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """Runs its block as if no frame were open in this thread."""
+    around, _local.frame = _local.frame, None
+    try:
+        yield
+    finally:
+        _local.frame = around
+
+
+def apart(kind: Any, *arguments: Any) -> Any:
+    """`kind.apply(*arguments)`, of a torch.autograd.Function whose gradient is not that of what it computes."""
+    if active and _local.frame is not None:
+        _local.frame.own_gradient()
+    return kind.apply(*arguments)
+
+
+def raw(tensor: TensorBase) -> torch.Tensor:
+    """The torch tensor to compute with: the real one, or what this thread's frame hands out for it."""
+    if active:
+        around = _local.frame
+        if around is not None:
+            return around.resolve(tensor)
+    return tensor._t
+
+
+def measured(tensor: TensorBase) -> torch.Tensor:
+    """The torch tensor to read lengths from."""
+    if active:
+        around = _local.frame
+        if around is not None:
+            return around.measured(tensor)
+    return tensor._t
+
+
+_new = object.__new__
+_class: type[TensorBase] = TensorBase
+
+def register(cls: type[TensorBase]) -> None:
+    """Says which class `wrap` makes; called once by the front end."""
+    global _class
+    _class = cls
+
+
+def wrap(t: torch.Tensor) -> Any:
+    """A Tensor of the front end around `t`."""
+    out = _new(_class)
+    out._t = t
+    return out
+
+
+def write(tensor: TensorBase, value: torch.Tensor) -> None:
+    """Writes `value` into `tensor` in place: at once, or by way of this thread's frame."""
+    around = frame()
+    if around is not None:
+        around.write(tensor, value)
+    else:
+        with torch.no_grad():
+            tensor._t.copy_(value)
+
+
+def modify(tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
+    """Lets `change` write in place into the torch tensor of `tensor`, or into what this thread's frame hands out for it."""
+    around = frame()
+    if around is not None:
+        around.modify(tensor, change)
+    else:
+        change(tensor._t)
+
+
+def rebind(tensor: TensorBase, t: torch.Tensor) -> None:
+    """Gives `tensor` another torch tensor, of any shape and dtype."""
+    around = frame()
+    if around is not None:
+        around.rebind(tensor, t)
+    else:
+        if allocator.is_on:
+            allocator.follow(tensor._t, t)
+        tensor._t = t
+    change_counters.rebinds += 1
+
+
+def unwrap(value: Any) -> Any:
+    """`value` with every Tensor in it, also inside lists, tuples and dicts, replaced by its torch tensor."""
+    if isinstance(value, TensorBase):
+        return raw(value)
+    return transform(value, raw) if isinstance(value, (list, tuple, dict)) else value
+
+
+def wrap_all(value: Any) -> Any:
+    """`value` with every torch tensor in it, also inside lists, tuples and dicts, replaced by a Tensor; lists become tuples."""
+    if isinstance(value, torch.Tensor):
+        return wrap(value)
+    if isinstance(value, (list, tuple)):
+        return tuple(wrap_all(item) for item in value)
+    return {key: wrap_all(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def transform(value: Any, function: Callable[[Any], Any]) -> Any:
+    """`value` with `function` applied to every Tensor in it; the structure (lists, tuples, dicts, of whatever class) stays."""
+    if isinstance(value, TensorBase):
+        return function(value)
+
+    def one(leaf: Any) -> Any:
+        if isinstance(leaf, TensorBase):
+            return function(leaf)
+        return leaf.rebuilt(tuple(map(function, leaf.parts()))) if isinstance(leaf, Composite) else leaf
+
+    return tree.mapped(value, one)
+
+
+def tensors(value: Any) -> Iterator[Any]:
+    """Every Tensor in a nested structure, in order."""
+    for leaf in tree.leaves(value):
+        if isinstance(leaf, TensorBase):
+            yield leaf
+        elif isinstance(leaf, Composite):
+            yield from leaf.parts()

@@ -1,0 +1,1 @@
+"""Streams, GPU libraries and Ascend options: code that acts on one kind of device."""

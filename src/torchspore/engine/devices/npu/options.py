@@ -1,0 +1,71 @@
+"""`ascend_config` as calls of torch_npu. Each effect says on another device why there is nothing for it to do.
+
+Names and signatures: torch_npu 2.13, `torch_npu/npu/npu_config.py` and `utils.py`; tests/unit/npu holds them against a record.
+"""
+from __future__ import annotations
+
+import os
+
+from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
+from torchspore.engine.core import device
+from torchspore.engine.core.precision import follow_mode
+
+_PRECISIONS = ("allow_fp32_to_fp16", "must_keep_origin_dtype")
+"""What ACL_PRECISION_MODE takes; the other policies are graph passes of ours."""
+_WATCHDOG = "TORCH_HCCL_ASYNC_ERROR_HANDLING"
+
+
+def is_ascend() -> bool:
+    """Whether operators run on an Ascend device."""
+    return bool(STORE.get("device_target") == "Ascend")
+
+
+def elsewhere(what: str) -> Outcome:
+    """The outcome on another device: `what` it would steer is not here."""
+    return Outcome.no_effect(f"{what}, and operators run on the {STORE.get('device_target')}")
+
+
+def precision(wanted: str) -> Outcome | None:
+    """Make `precision_mode` act on operators outside of graphs. Return None if operators and graphs report the outcome when they run."""
+    if not is_ascend() or wanted not in _PRECISIONS:
+        return follow_mode(wanted if wanted != "must_keep_origin_dtype" else "")
+    device.npu().set_option({"ACL_PRECISION_MODE": wanted})
+    return Outcome.applied(f"the device's operators compute as {wanted} says")
+
+
+def jit_compile(wanted: str) -> Outcome | None:
+    """Makes `jit_compile` act: '1' has the device's operators compiled, '0' takes ready-made ones; None elsewhere, where graphs read it."""
+    if not is_ascend() or not wanted:
+        return None
+    device.npu().set_compile_mode(jit_compile=wanted == "1")
+    return Outcome.applied("operators are compiled for their lengths" if wanted == "1" else "ready-made operators run, nothing is compiled")
+
+
+def matmul_hf32(wanted: str) -> Outcome:
+    """Makes `matmul_allow_hf32` act."""
+    if not is_ascend():
+        return elsewhere("HF32 is a format of Ascend's matrix unit")
+    device.npu().matmul.allow_hf32 = wanted == "1"
+    return Outcome.applied("products of float32 may use HF32" if wanted == "1" else "products of float32 keep all their bits")
+
+
+def conv_hf32(wanted: str) -> Outcome:
+    """Makes `conv_allow_hf32` act; HF32 is what the device uses where nothing is set."""
+    if not is_ascend():
+        return elsewhere("HF32 is a format of Ascend's matrix unit")
+    device.npu().conv.allow_hf32 = wanted != "0"
+    return Outcome.applied("convolutions of float32 may use HF32" if wanted != "0" else "convolutions of float32 keep all their bits")
+
+
+def of_graph_engine(wanted: str) -> Outcome | None:
+    """An option of CANN's graph engine, which graphs of level O2 read on Ascend (graph_engine.py); None there."""
+    return None if is_ascend() else elsewhere("it steers CANN's graph engine")
+
+
+def hccl_watchdog(wanted: bool) -> Outcome:
+    """Makes `hccl_watchdog` act on process groups that are made from now on."""
+    if not is_ascend():
+        return elsewhere("HCCL carries the collectives of Ascend devices")
+    os.environ[_WATCHDOG] = "1" if wanted else "0"
+    return Outcome.applied("a collective that fails ends the program" if wanted else "nobody watches the collectives")

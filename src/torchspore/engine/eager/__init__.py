@@ -1,0 +1,1 @@
+"""PyNative execution: synchronization, determinism, optimizer formulas and CPU kernels written here."""

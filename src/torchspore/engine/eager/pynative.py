@@ -1,0 +1,143 @@
+"""What PyNative mode does around operators beside computing: waits, marks the device as used, brings Tensors that lie elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.base.frames import user_line
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.options import OPTIONS
+from torchspore.context.store import STORE
+from torchspore.engine.core import device, memory_owners, tree
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.tensor import TensorBase, tensors
+from torchspore.errors import DeviceFailed
+
+wait_for_each = False
+notes_lines = False
+awaits_first = False
+"""Whether the first operator of the program is still to come."""
+_graph_options: set[str] = set()
+"""Options that only graphs read and that strict mode watches."""
+
+
+def synchronize(wanted: bool) -> Outcome:
+    """Makes `pynative_synchronize` act: each operator is waited for, so that an error appears at the line that caused it."""
+    if not device.has_queue():
+        _wait(False)
+        return Outcome.no_effect("operators on the CPU run in the caller's thread")
+    _wait(wanted)
+    return Outcome.applied("each operator is waited for" if wanted else "operators run ahead of Python")
+
+
+def wait() -> None:
+    """Waits until the device has done what it was given; on the CPU nothing is left to do."""
+    if device.has_queue():
+        device.wait()
+
+
+def _wait(wanted: bool) -> None:
+    global wait_for_each
+    if wanted != wait_for_each:
+        wait_for_each = wanted
+        engine.follow_operators(wanted)
+
+
+def takes_gradients() -> bool:
+    """Whether gradients flow through what this thread computes."""
+    return torch.is_grad_enabled()
+
+
+def take_gradients(wanted: bool) -> None:
+    """Says whether gradients flow through what this thread computes from now on."""
+    torch.set_grad_enabled(wanted)
+
+
+def after(out: Any) -> None:
+    """Is called with an operator's result (torch tensors) while `engine.active` is not zero."""
+    if device.awaits_use:
+        for t in tree.listed(out):
+            device.used(t)
+    if awaits_first:
+        _begin()
+    if notes_lines:
+        if out.__class__ is torch.Tensor:
+            memory_owners.note(out)
+        else:
+            for t in tree.listed(out):
+                memory_owners.note(t)
+    if wait_for_each:
+        _finish()
+    if _graph_options and not STORE.graph_mode and engine.frame() is None:
+        _miss_graph()
+
+
+def await_first() -> None:
+    """Makes the first operator report itself: what limits memory can't change any more from there on."""
+    global awaits_first
+    awaits_first = True
+    engine.follow_operators(True)
+
+
+def note_lines(wanted: bool) -> None:
+    """Makes each operator's result known by the user's line, for errors that name who holds memory; or no longer."""
+    global notes_lines
+    if wanted != notes_lines:
+        notes_lines = wanted
+        engine.follow_operators(wanted)
+
+
+def _begin() -> None:
+    global awaits_first
+    awaits_first = False
+    engine.follow_operators(False)
+    effects.operator_ran(user_line() or "<unknown>")
+
+
+def _finish() -> None:
+    """Waits for the operator that was just given to the device. Raises DeviceFailed with what the device says of it."""
+    try:
+        device.wait()
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError as error:
+        said = str(error).strip().partition("\n")[0]
+        raise DeviceFailed(f"the device says {said!r}.\n\nhint: look at the values, indices above all: kernels check them late") from None
+
+
+def expect_graph(key: str) -> None:
+    """Makes the first operator that runs in PYNATIVE_MODE, where the option `key` has no effect, an error of strict mode."""
+    if not _graph_options:
+        engine.follow_operators(True)
+    _graph_options.add(key)
+
+
+def _miss_graph() -> None:
+    found = [key for key in sorted(_graph_options) if STORE.get(key) != OPTIONS[key].default]
+    _graph_options.clear()
+    engine.follow_operators(False)
+    for key in found:
+        effects.report(key, effects.NO_GRAPH)
+
+
+def bring(arguments: Any) -> bool:
+    """Where an operator failed: moves every Tensor among `arguments` that lies elsewhere to the current device; says whether there was one.
+
+    A Tensor that was made before the device was chosen lies on the host; it moves when it is first needed, in the error path.
+    """
+    moved, wanted = False, device.current()
+    try:
+        for tensor in tensors(arguments):
+            if isinstance(tensor, TensorBase) and not _lies_on(tensor._t, wanted):
+                engine.rebind(tensor, tensor._t.to(wanted))
+                moved = True
+    except RecursionError:                 # lists in lists without end hold nothing to move
+        return False
+    return moved
+
+
+def _lies_on(t: torch.Tensor, wanted: torch.device) -> bool:
+    return t.device.type == wanted.type and (wanted.index is None or t.device.index == wanted.index)

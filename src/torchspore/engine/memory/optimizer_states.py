@@ -1,0 +1,212 @@
+"""`offload_param`: where the state of optimizers lies between two steps.
+
+On the CPU state becomes the memory of a nameless file: the program reads and writes it as before, and after each step its pages leave
+the process, for the kernel to keep or to drop. The disk space is taken beforehand, so that no later write can fail. On an accelerator
+state lies in the host's memory, and comes to the device for its own part of the step.
+"""
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import functools
+import mmap
+import os
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from torchspore.base.text import in_bytes
+from torchspore.context import effects
+from torchspore.engine.core import change_counters, process, torch_private
+from torchspore.engine.core import device as devices
+from torchspore.engine.core.tensor import TensorBase, frame
+from torchspore.engine.memory import offload, unlinked_file
+from torchspore.engine.memory.backing_stores import whole
+from torchspore.engine.memory.saved_tensors import SMALL, can_move
+
+_PART = 32 << 20
+"""Bytes of state that are at hand at a time."""
+_DONTNEED = 4
+"""Linux's MADV_DONTNEED."""
+_OVER = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x10
+"""With Linux's MAP_FIXED: new memory in the place of what lies there."""
+_mapped = 0
+"""Bytes of state in files."""
+
+
+@functools.cache
+def _library() -> Any:
+    library = ctypes.CDLL(None, use_errno=True)
+    library.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    library.mmap.restype = ctypes.c_void_p
+    return library
+
+
+def parted(optimizer: Any, group: Any) -> Iterator[Any]:
+    """An optimizer's group in parts of little state, where state lies elsewhere; else as it is."""
+    if not _acts():
+        yield group
+        return
+    places, size = list[int](), 0
+    for place in group.places:
+        own = sum(p._t.nbytes for p in of(optimizer, [place]))
+        if places and size + own > _PART:
+            yield dataclasses.replace(group, places=places)
+            places, size = [], 0
+        places.append(place)
+        size += own
+    yield dataclasses.replace(group, places=places)
+
+
+@contextmanager
+def at_hand(optimizer: Any, places: Sequence[int]) -> Iterator[None]:
+    """A block for the step of some Parameters, whose state is at hand in it and away after it."""
+    if not _acts():
+        yield
+        return
+    own = [p for p in of(optimizer, places) if p._t.nbytes >= SMALL]
+    device = devices.current()
+    if device.type == "cpu":
+        try:
+            yield
+        finally:
+            for p in own:
+                put_away(p._t)
+        return
+    to_disk = offload.wishes().parameters == "disk"
+    with on_device(own, device, offload.wishes().pinned and not to_disk):
+        yield
+    for p in own if to_disk else []:
+        put_away(p._t)
+
+
+@contextmanager
+def on_device(own: Sequence[TensorBase], device: torch.device, pinned: bool) -> Iterator[None]:
+    """A block in which these lie on the device; after it they lie in the host's memory, in the same place each time."""
+    away = []
+    for p in own:
+        there = p._t if p._t.device.type == "cpu" and device.type != "cpu" else torch.empty_like(p._t, device="cpu", pin_memory=pinned)
+        p._t = p._t.to(device, non_blocking=pinned, copy=device.type == "cpu")
+        away.append(there)
+    change_counters.rebinds += 1
+    try:
+        yield
+    finally:
+        for p, there in zip(own, away):
+            p._t = there.copy_(p._t)
+        change_counters.rebinds += 1
+        effects.note(offload.NOTES, "the state of optimizers lies in the host's memory between steps")
+
+
+def put_away(t: torch.Tensor) -> None:
+    """Lets the pages of a tensor go that lies in a file; what does not yet is put into one. Raises OffloadFailed where that is full."""
+    memory = t.untyped_storage()
+    place = _files.get(memory._cdata)
+    if place is None or place() is None:
+        if t.device.type != "cpu" or not can_move(t) or torch_private.storage_users(memory) > 1 or t.requires_grad:
+            return
+        if not _into_file(t):
+            return
+        memory = t.untyped_storage()
+    _library().madvise(memory.data_ptr(), memory.nbytes(), _DONTNEED)
+
+
+_files: dict[int, Any] = {}
+"""By their addresses the memories that lie in files."""
+
+
+class _Mapped:
+    """Says as long as it lives that a memory is one of ours, and where that lies."""
+
+    def __init__(self, address: int, size: int) -> None:
+        self.address, self.size = address, size
+
+
+def _into_file(t: torch.Tensor) -> bool:
+    """Gives the tensor the memory of a new file, with its values; whether there is room for it."""
+    global _mapped
+    wanted, size = offload.wishes(), t.untyped_storage().nbytes()
+    if wanted.disk_size is not None and _mapped + size > wanted.disk_size:
+        effects.note(offload.NOTES, "some optimizer state stays in memory: offload_disk_size leaves no room for it")
+        return False
+    file = unlinked_file.NamelessFile(wanted.path)
+    file.reserve(0, size)
+    found = torch.from_file(file.path, shared=True, size=size, dtype=torch.uint8)
+    shape = (t.storage_offset(), t.shape, t.stride())
+    with torch.no_grad():
+        found.copy_(whole(t.untyped_storage()))
+        memory = found.untyped_storage()
+        t.set_(memory, *shape)
+    mark = _Mapped(memory.data_ptr(), size)
+    _files[memory._cdata] = weakref.ref(mark)
+    weakref.finalize(t, _gone, memory._cdata, mark)
+    _mapped += size
+    effects.note(offload.NOTES, _told)
+    return True
+
+
+def _gone(key: int, mark: _Mapped) -> None:
+    global _mapped
+    if _files.pop(key, None) is not None:
+        _mapped -= mark.size
+
+
+_forking = threading.local()
+"""In the thread that forks: the pipe by which the child says that its state is its own."""
+
+
+def _before_fork() -> None:
+    _forking.pipe = os.pipe() if _files and not process.forks_worker else None
+
+
+def _in_parent() -> None:
+    """Waits for the child's copy: what this process writes from now on is not the child's."""
+    if _forking.pipe is not None:
+        reading, writing = _forking.pipe
+        os.close(writing)
+        os.read(reading, 1)                                          # ends as well where there is no child
+        os.close(reading)
+
+
+def _in_child() -> None:
+    """Mapped files are shared with the parent, and a fork's memory is not to be: state becomes memory of the child's own."""
+    global _mapped
+    if _forking.pipe is None:
+        return
+    for mark in [found for found in (reference() for reference in _files.values()) if found is not None]:
+        held = ctypes.string_at(mark.address, mark.size)
+        if _library().mmap(mark.address, mark.size, mmap.PROT_READ | mmap.PROT_WRITE, _OVER, -1, 0) != mark.address:
+            os.abort()                                               # rather than two processes that write into one state
+        ctypes.memmove(mark.address, held, mark.size)
+    _files.clear()
+    _mapped = 0
+    for end in _forking.pipe:
+        os.close(end)
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)
+
+
+def _told() -> str:
+    return f"{in_bytes(_mapped)} of optimizer state lie in files without names, and leave memory between steps" if _mapped else ""
+
+
+def _acts() -> bool:
+    """Whether state is to lie elsewhere, and is here to be moved."""
+    return offload.moves_state() and frame() is None
+
+
+def of(optimizer: Any, places: Sequence[int]) -> list[Any]:
+    """The Parameters of state that belong to the Parameters at these places."""
+    count = len(optimizer.parameters)
+    tuples = [
+        value for value in vars(optimizer).values()
+        if isinstance(value, tuple) and len(value) == count and value and all(isinstance(p, TensorBase) for p in value)
+    ]
+    weights = {id(p) for p in optimizer.parameters}
+    return list({id(p): p for own in tuples for p in (own[i] for i in places) if id(p) not in weights}.values())

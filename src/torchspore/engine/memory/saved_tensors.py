@@ -1,0 +1,240 @@
+"""What the backward pass needs lies elsewhere until it is needed: hooks on the values that torch.autograd saves.
+
+Of each memory that is saved there is one *holding*, however many values show it. It moves out as soon as nobody else has it: Parameters,
+and what the program still computes with, stay. The backward pass asks for values in about the reverse order, so that the ones before are
+fetched while it computes. A value that was written into since it was saved is refused in torch's words, as without hooks.
+"""
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+
+from torchspore.engine.core import torch_private
+from torchspore.engine.memory.backing_stores import Memory, Piece, Place
+
+SMALL = 1 << 16
+"""Bytes from which on it pays to move memory."""
+_LOOKS = 8
+"""How many holdings are looked at when a value is saved, whether they are idle now."""
+_NEAR = 12
+"""A holding that is asked for again among so many values stays when it has come back."""
+_AHEAD = 24
+"""Among so many values before the one that is asked for, the next ones to fetch are looked for."""
+
+
+class Holding:
+    """Memory that values were saved of."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory: Memory | None = memory
+        self.piece: Piece | None = None
+        self.waiting: set[int] = set()
+        """The numbers of the values that the backward pass has not asked for yet."""
+        self._weak: int | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody else has the memory."""
+        return self.memory is not None and torch_private.storage_users(self.memory) == 0
+
+    def move(self, place: Place) -> bool:
+        """Moves the memory out, if there is room."""
+        with self._lock:
+            if self.memory is None:
+                return True
+            if self.piece is None:
+                self.piece = place.move(self.memory)
+            if self.piece is not None:
+                self.memory = None
+            return self.piece is not None
+
+    def fetch(self) -> bool:
+        """Begins to bring it back; whether there was something to fetch."""
+        if self.memory is not None or self.piece is None or self._again() is not None:
+            return False
+        self.piece.fetch()
+        return True
+
+    def now(self, number: int) -> Memory:
+        """The memory, for the value with this number."""
+        with self._lock:
+            self.waiting.discard(number)
+            found = self.memory if self.memory is not None else self._again()
+            if found is None:
+                assert self.piece is not None
+                found = self.piece.get()
+                self._forget()
+                self._weak = torch_private.weak_storage(found)
+            # Somebody needs it again soon: nobody wants two copies, or a second way to the disk.
+            if self.piece is not None:
+                self.memory = found if any(number - other < _NEAR for other in self.waiting) else None
+            return found
+
+    def _again(self) -> Memory | None:
+        return None if self._weak is None else torch_private.storage_again(self._weak)
+
+    def _forget(self) -> None:
+        if self._weak is not None:
+            torch_private.forget_storage(self._weak)
+            self._weak = None
+
+    def __del__(self) -> None:
+        self._forget()
+
+
+class Value:
+    """One saved value: how it shows its holding's memory, and the count of writes into it."""
+
+    __slots__ = ("__weakref__", "_alias", "_shape", "_version", "holding", "number")
+
+    def __init__(self, t: torch.Tensor, alias: torch.Tensor, holding: Holding, number: int) -> None:
+        self._shape = (t.storage_offset(), t.shape, t.stride())
+        self._alias, self._version, self.holding, self.number = alias, t._version, holding, number
+
+    def now(self) -> torch.Tensor:
+        """The value. Raises RuntimeError where it was written into."""
+        _check(self._alias, self._version, self._shape[1])
+        memory = self.holding.now(self.number)
+        empty = torch.empty(0, dtype=self._alias.dtype, device=self._alias.device)
+        return empty.set_(memory, *self._shape)
+
+
+class Kept:
+    """One saved value that stays."""
+
+    __slots__ = ("_t", "_version", "number")
+
+    def __init__(self, t: torch.Tensor) -> None:
+        self._t, self._version = t.detach(), t._version
+
+    def now(self) -> torch.Tensor:
+        _check(self._t, self._version, self._t.shape)
+        return self._t
+
+
+def _check(t: torch.Tensor, version: int, shape: Any) -> None:
+    if t._version != version:
+        raise RuntimeError(
+            "one of the variables needed for gradient computation has been modified by an inplace operation: "
+            f"[{t.type()} {list(shape)}] is at version {t._version}; expected version {version} instead."
+        )
+
+
+class _Local(threading.local):
+    tape: Tape | None = None
+
+
+_local = _Local()
+
+
+def current() -> Tape | None:
+    """The tape that records in this thread."""
+    return _local.tape
+
+
+class Tape:
+    """The values that one gradient transform saves.
+
+    `place_of` gives the place for a device, None where values stay; `ahead_of` the place from which values come back before they are
+    asked for, None while there is no room for them, and `ahead` how many of them. With `waits`, values that stay now move later, as soon as
+    `place_of` gives a place.
+    """
+
+    def __init__(
+        self, place_of: Callable[[torch.device], Place | None], ahead_of: Callable[[torch.device], Place | None] | None = None,
+        waits: bool = False, ahead: int | None = None,
+    ) -> None:
+        self._place_of, self._ahead_of, self._waits = place_of, ahead_of or place_of, waits
+        self._ahead = _AHEAD if ahead is None else ahead + 1
+        self._holdings: weakref.WeakValueDictionary[int, Holding] = weakref.WeakValueDictionary()
+        self._values: list[weakref.ref[Value]] = []
+        self._looked_at: deque[weakref.ref[Holding]] = deque()
+        self._lock = threading.RLock()
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """A block whose saved values are this tape's."""
+        around, _local.tape = _local.tape, self
+        try:
+            with saved_tensors_hooks(self.keep, self.give):
+                yield
+        finally:
+            _local.tape = around
+
+    def keep(self, t: torch.Tensor) -> Any:
+        """What stands for a value until `give` is asked for it."""
+        if not can_move(t):
+            return Kept(t) if type(t) is torch.Tensor and not torch_private.is_wrapped(t) else t.detach()
+        place = self._place_of(t.device)
+        if (place is None and not self._waits) or (t.requires_grad and (t if t._base is None else t._base).is_leaf):
+            return Kept(t)                                          # a weight, or an input: the program has it
+        memory = t.untyped_storage()
+        with self._lock:
+            holding = self._holding_of(memory)
+            alias = t.detach()
+            alias.data = t.new_empty(0)
+            value = Value(t, alias, holding, len(self._values))
+            holding.waiting.add(value.number)
+            self._values.append(weakref.ref(value))
+            if place is not None:
+                self._move_idle(place)
+        return value
+
+    def _holding_of(self, memory: Memory) -> Holding:
+        found = self._holdings.get(memory._cdata)
+        if found is None or found.memory is None:
+            found = self._holdings[memory._cdata] = Holding(memory)
+            self._looked_at.append(weakref.ref(found))
+        return found
+
+    def _move_idle(self, place: Place) -> None:
+        for _ in range(min(_LOOKS, len(self._looked_at))):
+            reference = self._looked_at.popleft()
+            holding = reference()
+            if holding is None or holding.memory is None:
+                continue
+            if not holding.is_idle:
+                self._looked_at.append(reference)
+                continue
+            key = holding.memory._cdata
+            if holding.move(place):
+                self._holdings.pop(key, None)                     # its address may be another one's memory soon
+
+    def give(self, value: Any) -> torch.Tensor:
+        """The value again."""
+        if isinstance(value, torch.Tensor):
+            return value
+        if isinstance(value, Kept):
+            return value.now()
+        found = value.now()
+        self._fetch_before(value.number, found.device)
+        return found
+
+    def _fetch_before(self, number: int, device: torch.device) -> None:
+        place = self._ahead_of(device)
+        for at in range(number - 1, max(-1, number - self._ahead), -1):
+            if place is None or not place.can_fetch():
+                return
+            value = self._values[at]()
+            if value is not None and value.number in value.holding.waiting:
+                value.holding.fetch()
+
+
+def can_move(t: torch.Tensor) -> bool:
+    """Whether it is an ordinary tensor with memory of its own that is worth it."""
+    is_plain = type(t) is torch.Tensor and t.layout is torch.strided and not t.is_quantized
+    if not is_plain or t.is_conj() or t.is_neg() or torch_private.is_wrapped(t):
+        return False
+    if t.device.type == "meta":
+        return False
+    memory = t.untyped_storage()
+    # Memory that NumPy made, or that processes share, is not torch's to free.
+    return memory.nbytes() >= SMALL and memory.resizable() and not (t.device.type == "cpu" and memory.is_shared())

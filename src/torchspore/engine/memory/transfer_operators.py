@@ -1,0 +1,58 @@
+"""What a captured graph calls to move values out and to bring them back (`graph.passes.memory.offload` puts the calls in)."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.engine.core import torch_private
+from torchspore.engine.memory import offload
+from torchspore.engine.memory.backing_stores import Memory, Piece
+from torchspore.engine.memory.saved_tensors import can_move
+
+Shape = tuple[torch.dtype, Any, torch.Size, tuple[int, ...]]
+
+
+class Moved:
+    """Values that show one memory, which lies elsewhere; or, where it could not move, in here."""
+
+    def __init__(self, values: tuple[torch.Tensor, ...], memory: Memory, piece: Piece | None) -> None:
+        self._shapes: list[Shape] = [(t.dtype, t.storage_offset(), t.shape, t.stride()) for t in values]
+        self._device, self._piece, self._memory = values[0].device, piece, memory if piece is None else None
+
+    def fetch(self) -> None:
+        if self._piece is not None:
+            self._piece.fetch()
+
+    def values(self) -> list[torch.Tensor]:
+        memory = self._piece.get() if self._piece is not None else self._memory
+        assert memory is not None
+        return [
+            torch.empty(0, dtype=dtype, device=self._device).set_(memory, *shape)
+            for dtype, *shape in self._shapes
+        ]
+
+
+def moved_out(*values: torch.Tensor) -> Moved | tuple[torch.Tensor, ...]:
+    """Moves out the memory that the values show; nobody else may show it. What can't move is given back as it is."""
+    first = values[0]
+    if not can_move(first):
+        return values
+    memory = first.untyped_storage()
+    is_one = all(t.untyped_storage()._cdata == memory._cdata for t in values)
+    # A view keeps what it is a view of.
+    shown = {id(t) for t in (*values, *(t._base for t in values)) if t is not None}
+    alone = is_one and torch_private.storage_users(memory) <= len(shown)
+    place = offload.somewhere(first.device) if alone else None
+    return Moved(values, memory, place.move(memory)) if place is not None else values
+
+
+def fetched(moved: Any) -> None:
+    """Begins to bring them back."""
+    if isinstance(moved, Moved):
+        moved.fetch()
+
+
+def brought_back(moved: Any) -> Any:
+    """The values."""
+    return moved.values() if isinstance(moved, Moved) else moved

@@ -1,0 +1,1 @@
+"""The random numbers that MindSpore's CPU kernels draw, bit for bit."""

@@ -1,0 +1,118 @@
+"""Graphs that are tuned later: kept as files, and worked off by `torchspore tune`."""
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from torchspore.base.files import read_plain
+from torchspore.base.frames import user_line
+from torchspore.graph.autotune import tuning_file
+from torchspore.graph.backend import measurement
+from torchspore.graph.fx import serialize
+from torchspore.graph.fx.sample_inputs import filled
+from torchspore.graph.settings import Flags, Settings, Tuning
+
+Module = torch.fx.GraphModule
+
+
+def keep(key: str, module: Module, inputs: measurement.Inputs, settings: Settings, held: frozenset[int], tuning: Tuning) -> Path | None:
+    """Puts a graph into the tuning file and its own file beside it; gives the tuning file, None where that can't be done (said once)."""
+    try:
+        graph = serialize.write(module)
+    except serialize.Unwritable as reason:
+        tuning_file.say(f"tuning: the graph at {user_line()} can't be kept ({reason}); it runs untuned.")
+        return None
+    where = tuning_file.path()
+    beside = f"graphs/{key}.json"
+    entry = {
+        "net": user_line() or "", "status": "to do", "job": tuning.job, "searches": list(tuning.searches), "graph": beside,
+        "settings": dataclasses.asdict(settings), "held": sorted(held), "ranges": [_range(t) for t in inputs()],
+    }
+    try:
+        (where.parent / "graphs").mkdir(parents=True, exist_ok=True)
+        tuning_file.write(where.parent / beside, graph)
+    except OSError as error:
+        tuning_file.say(f"tuning: {where.parent} can't be written ({error.strerror or error}); the program goes on untuned.")
+        return None
+    return tuning_file.keep(key, entry, where)
+
+
+def _range(t: torch.Tensor) -> list[int] | None:
+    """The least and greatest whole number, so that made-up ones stay inside the tables that they look into."""
+    if t.is_floating_point() or t.is_complex() or not t.numel():
+        return None
+    return [int(t.min()), int(t.max())]
+
+
+@dataclasses.dataclass
+class Waiting:
+    """A graph that waits, with all that its search needs."""
+
+    key: str
+    entry: dict[str, Any]
+    module: Module
+    settings: Settings
+    held: frozenset[int]
+    tuning: Tuning
+
+    def inputs(self) -> list[torch.Tensor]:
+        """Made-up inputs of the shapes and ranges that the program had."""
+        found = []
+        generator = torch.Generator().manual_seed(0)
+        placeholders = [node for node in self.module.graph.nodes if node.op == "placeholder"]
+        for node, span in zip(placeholders, self.entry["ranges"], strict=True):
+            def fill(t: torch.Tensor, span: Any = span) -> None:
+                if span is None:
+                    t.copy_(torch.rand(t.shape, generator=generator) * 0.1 + 0.01)
+                else:
+                    t.copy_(torch.randint(span[0], span[1] + 1, tuple(t.shape), generator=generator))
+
+            found.append(filled(node.meta["val"], fill))
+        return found
+
+
+def waiting(where: Path, graphs: dict[str, dict[str, Any]]) -> Iterator[Waiting | str]:
+    """The graphs of a tuning file that are to do; a text for each that can't be read."""
+    for key, entry in graphs.items():
+        if entry.get("status") != "to do":
+            continue
+        try:
+            if entry["graph"] != f"graphs/{key}.json" or not key.isalnum():
+                raise ValueError("its graph lies in another folder")
+            module = serialize.read(json.loads(read_plain(where.parent / entry["graph"])))
+            settings = _settings(entry["settings"])
+            tuning = Tuning(tuple(entry["searches"]), True, entry["job"])
+            if entry["job"] not in ("1", "2") or not {*tuning.searches} <= {"RL", "GA"} or not isinstance(entry["net"], str):
+                raise ValueError("no such search")
+            yield Waiting(key, entry, module, settings, frozenset(entry["held"]), tuning)
+        except (OSError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # a RecursionError is one
+            yield f"{entry.get('net') or key[:12]}: its graph can't be read ({error!r:.100})"
+
+
+def _settings(told: dict[str, Any]) -> Settings:
+    told = dict(told)
+    flags = told.pop("kernels", None)
+    if told.pop("tuning", None) is not None or (flags and flags.get("blocking")):
+        raise ValueError("settings that no program keeps")
+    return Settings(**_plain(Settings, told), kernels=None if flags is None else Flags(**_plain(Flags, flags)))
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "str": (str,), "bool": (bool,), "int": (int,), "int | None": (int, type(None)), "bool | None": (bool, type(None)), "Names": (tuple,),
+    "tuple[tuple[str, Any], ...]": (tuple,),
+}
+
+
+def _plain(of: type, told: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a dataclass out of JSON. Raises ValueError where one is of another type: settings reach compilers."""
+    kinds = {one.name: _KINDS.get(str(one.type), ()) for one in dataclasses.fields(of)}
+    found = {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
+    for name, value in found.items():
+        if type(value) not in kinds.get(name, ()) or (isinstance(value, tuple) and not all(isinstance(item, str) for item in value)):
+            raise ValueError(f"{name!r:.40} {value!r:.40} is no setting")
+    return found

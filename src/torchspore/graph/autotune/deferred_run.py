@@ -1,0 +1,53 @@
+"""Works off a tuning file: searches for each graph that waits, and writes what was found."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from torchspore.base.files import read_plain
+from torchspore.graph.autotune import deferred, tuning_file
+from torchspore.graph.autotune.tuner import Module, entry_of, search
+from torchspore.graph.backend import measurement
+from torchspore.graph.backend.eager_codegen import Code
+from torchspore.graph.fx.fingerprint import machine
+from torchspore.graph.settings import Settings
+
+Untuned = Callable[[Module, measurement.Inputs, Settings, frozenset[int]], Code]
+"""What compiles a prepared graph without tuning: `pipeline.untuned`."""
+
+
+def work_off(where: Path, untuned: Untuned) -> Iterator[str]:
+    """A line for each graph of the file as it is done; `untuned` compiles one as it is without tuning. Raises file.Unusable."""
+    graphs = tuning_file.read(where)
+    done = [entry for entry in graphs.values() if entry.get("status") == "tuned"]
+    if done:
+        yield f"{len(done)} of {len(graphs)} graphs were tuned before"
+    for item in deferred.waiting(where, graphs):
+        if isinstance(item, str):
+            yield item
+            continue
+        try:
+            found = search(
+                item.module, item.inputs, item.settings, item.held, item.tuning,
+                functools.partial(untuned, item.module, item.inputs, item.settings, item.held),
+            )
+        except Exception as error:  # a file may hold any graph; the next one is none the worse
+            yield f"{item.entry['net'] or item.key[:12]}: its graph can't be run ({error!r:.100})"
+            continue
+        tuning_file.keep(item.key, {**entry_of(found, item.tuning, item.entry["net"]), "machine": machine()}, where)
+        yield f"{item.entry['net'] or item.key[:12]}: {found.base * 1e3:.3f} ms, {found}"
+
+
+def threads_of(where: Path) -> int | None:
+    """How many threads the program had that made the file; None where the file does not say."""
+    import json
+
+    try:
+        told = json.loads(read_plain(where))["machine"].split()
+        return int(told[-2]) if told[-1] == "threads" else None
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+        return None
+
+
+__all__ = ["threads_of", "work_off"]

@@ -1,0 +1,176 @@
+"""Tunes a graph: takes what a run before has found, searches now, or leaves the graph for `torchspore tune`."""
+from __future__ import annotations
+
+import dataclasses
+import json
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from torchspore.base.frames import user_line
+from torchspore.engine.core import graph_log
+from torchspore.graph.autotune import deferred, outcomes, tuning_file
+from torchspore.graph.autotune.candidates import Single, Whole
+from torchspore.graph.autotune.searches import Plan, Trials, search_by_bandit, search_by_genes
+from torchspore.graph.backend import autotune_cache, measurement
+from torchspore.graph.backend.eager_codegen import Code
+from torchspore.graph.backend.variant_race import Race
+from torchspore.graph.fx.fingerprint import fingerprint
+from torchspore.graph.settings import Settings, Tuning, budget
+
+Module = torch.fx.GraphModule
+SEARCHES: dict[str, Callable[[Trials], None]] = {"RL": search_by_bandit, "GA": search_by_genes}
+WORTH = 1.03
+"""A tuned form is kept where it is at least so many times faster, in the median of ROUNDS."""
+ROUNDS = 9
+SLOW = 0.05
+"""Seconds: of a graph that takes more, a third of the rounds is enough."""
+LEAST = 30e-6
+"""Seconds: a graph that takes less is a handful of calls, and is not searched for."""
+
+
+@dataclass
+class Found:
+    """What a search came to: the plan, None where nothing was better, and how many times faster (median, least, greatest)."""
+
+    plan: Plan | None
+    gain: tuple[float, float, float]
+    tried: int
+    seconds: float
+    base: float = 0.0
+
+    def __str__(self) -> str:
+        ways = f"{self.tried} ways tried in {self.seconds:.1f} s"
+        if self.plan is None:
+            return f"{ways}, nothing better found"
+        return f"{ways}, {self.gain[0]:.2f} times faster ({self.gain[1]:.2f} .. {self.gain[2]:.2f}): {shown(self.plan)}"
+
+
+def compile(module: Module, inputs: measurement.Inputs, settings: Settings, held: frozenset[int], plain: Callable[[], Code]) -> Code:
+    """The code of a graph under the switches of tuning; `plain` makes the untuned one."""
+    tuning = settings.tuning
+    assert tuning is not None
+    if settings.deterministic or settings.infer_boost:
+        outcomes.idle("deterministic is ON, and what is chosen by time may give other bits" if settings.deterministic
+                  else "infer_boost compiles its own form")
+        return plain()
+    untuned = dataclasses.replace(settings, tuning=None)
+    key = fingerprint(module, untuned, f"tuning {tuning.job}")
+    known = _known(key)
+    if known is not None:
+        code = plain() if known["plan"] is None else built(module, inputs, untuned, held, known["job"], known["plan"])
+        if code is not None:
+            outcomes.used(known)
+            return code
+    if not tuning.is_online:
+        outcomes.left(deferred.keep(key, module, inputs, untuned, held, tuning))
+        return plain()
+    found = search(module, inputs, untuned, held, tuning, plain)
+    entry = entry_of(found, tuning, user_line() or "")
+    autotune_cache.keep(key, json.dumps(entry))
+    where = "the compile cache" if autotune_cache.store is not None else tuning_file.keep(key, entry)
+    graph_log.event("tuning", str(found))
+    outcomes.searched(found, str(where) if where else "nowhere")
+    code = plain() if found.plan is None else built(module, inputs, untuned, held, tuning.job, found.plan)
+    return code or plain()
+
+
+def _known(key: str) -> dict[str, Any] | None:
+    """What a search before has found, in this process, in the compile cache or in the tuning file."""
+    text = autotune_cache.find(key)
+    try:
+        entry = json.loads(text) if text is not None else tuning_file.find(key)
+        return entry if entry is not None and entry.get("status") == "tuned" and {"plan", "job"} <= set(entry) else None
+    except (ValueError, AttributeError, TypeError):
+        return None
+
+
+def entry_of(found: Found, tuning: Tuning, net: str) -> dict[str, Any]:
+    """What is kept of a search."""
+    return {
+        "net": net, "status": "tuned", "job": tuning.job, "plan": found.plan, "gain": list(found.gain), "tried": found.tried,
+        "seconds": round(found.seconds, 2),
+    }
+
+
+def built(module: Module, inputs: measurement.Inputs, settings: Settings, held: frozenset[int], job: str, plan: Plan) -> Code | None:
+    """The code of a plan; None where it can't be had, or was made for something else."""
+    try:
+        return (Whole(module, inputs, settings, held) if job == "1" else Single(module, inputs, settings)).code(plan)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        tuning_file.say(f"tuning: a plan that was kept means nothing here ({error!r:.80}); the graph runs untuned.")
+        return None
+
+
+def search(
+    module: Module, inputs: measurement.Inputs, settings: Settings, held: frozenset[int], tuning: Tuning, plain: Callable[[], Code],
+) -> Found:
+    """Searches, then measures what was found beside the untuned form; nothing live is written, no random state is disturbed."""
+    started = time.monotonic()
+    race = Race(inputs)
+    untuned = plain()
+    race.enter("untuned", lambda: untuned)
+    base = measured(race, untuned)
+    if base < LEAST:
+        return Found(None, (1.0, 1.0, 1.0), 0, time.monotonic() - started, base)
+    searches = [SEARCHES[name] for name in tuning.searches]
+    if tuning.job == "1":
+        whole = Whole(module, inputs, settings, held)
+        trials = Trials(whole.genes(), lambda plan: _entered(race, whole.code, trials.clean(plan)), budget())
+        for one in searches:
+            one(trials)
+        ranked = [plan for plan in trials.ranked() if trials.told(plan) != trials.told(trials.base) or settings.level != "O0"]
+        tried, plan = len(trials.seconds), trials.clean(ranked[0]) if ranked else None
+    else:
+        with measurement.undisturbed():
+            single = Single(module, inputs, settings)
+            plan, tried = single.search(searches, budget())
+    if not plan:
+        return Found(None, (1.0, 1.0, 1.0), tried, time.monotonic() - started, base)
+    best = built(module, inputs, settings, held, tuning.job, plan)
+    gain = _gain(race, untuned, best, base) if best is not None else (1.0, 1.0, 1.0)
+    return Found(plan if gain[0] >= WORTH else None, gain, tried, time.monotonic() - started, base)
+
+
+def _entered(race: Race, make: Callable[[Plan], Code | None], plan: Plan) -> float | None:
+    """The seconds of a plan; None where it can't be made or its numbers are others."""
+    with measurement.undisturbed():
+        code = make(plan)
+    if code is None:
+        return None
+    race.enter(shown(plan), lambda: code)
+    entered = race.codes.pop(shown(plan), None)
+    took = None if entered is None else measured(race, entered)
+    graph_log.event("tuning", f"{shown(plan)}: {'left out' if took is None else f'{took * 1e3:.3f} ms'}")
+    return took
+
+
+def measured(race: Race, code: Code) -> float:
+    """The least seconds of a run on copies of the inputs."""
+    with measurement.undisturbed():
+        return measurement.seconds({"one": code}, race.inputs())["one"]
+
+
+def _gain(race: Race, before: Code, after: Code, took: float) -> tuple[float, float, float]:
+    """How many times faster: the median, the least and the greatest of rounds in which both run in turns; 1 where numbers are others."""
+    race.enter("tuned", lambda: after)
+    if "tuned" not in race.codes:
+        return 1.0, 1.0, 1.0
+    ratios = []
+    with measurement.undisturbed():
+        inputs = race.inputs()
+        for _ in range(ROUNDS if took < SLOW else ROUNDS // 3):
+            seconds = measurement.seconds({"before": before, "after": after}, inputs)
+            ratios.append(seconds["before"] / seconds["after"])
+    return statistics.median(ratios), min(ratios), max(ratios)
+
+
+def shown(plan: Plan) -> str:
+    """A plan in words; of one for single operators, how many kinds it changes."""
+    if plan and all(isinstance(value, dict) for value in plan.values()):
+        return f"{len(plan)} kinds of operators changed"
+    return ", ".join(f"{name} {value}" for name, value in plan.items())

@@ -1,0 +1,110 @@
+"""The tuning file: what searches found, and graphs that wait for one. A file of another machine or version is named and passed over.
+
+`<folder>/tuning.json`, the folder being what TORCHSPORE_TUNING names or else `rank_N/tuning`, is one JSON object: "format" 1, "machine"
+(torch, processor, threads), "graphs" by fingerprint with "net" (the user's line), "status" ("tuned" or "to do"), "job", "plan" (null
+where nothing better was found), "gain" (median, least, greatest), "tried", "seconds", and for those to do "searches", "graph" (a file
+beside it), "settings", "held" and "ranges" (least and greatest whole number of each input, null for others).
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from torchspore.base import json_text, once
+from torchspore.base.files import read_plain, write_whole
+from torchspore.base.frames import user_line
+from torchspore.context import effects
+from torchspore.engine.core import graph_log, process
+from torchspore.graph.fx.fingerprint import machine
+
+PLACE = "TORCHSPORE_TUNING"
+SECTION = "tuning"
+FORMAT = 1
+Entry = dict[str, Any]
+
+
+class Unusable(Exception):
+    """The file is none of ours; the text says why."""
+
+
+def say(text: str) -> None:
+    """Tells the user on stderr, in the log and in `explain`, once."""
+    if once.first_time(("tuning", text)):
+        graph_log.event("tuning", text)
+        effects.note(SECTION, text)
+        print(f"torchspore: {text}", file=sys.stderr)
+
+
+def folder() -> Path:
+    """Where tuning files lie for this process."""
+    named = os.environ.get(PLACE)
+    if named:
+        return Path(named).absolute()
+    return Path(process.folder(), "tuning").absolute()
+
+
+def path() -> Path:
+    """The file of this machine: `tuning.json`, or where that is another machine's, one with a number of its own beside it."""
+    root = folder()
+    first = root if root.suffix == ".json" else root / "tuning.json"
+    try:
+        read(first)
+    except Unusable as reason:
+        say(f"tuning: {first} {reason}; it is passed over.")
+        return first.with_name(f"{first.stem}-{hashlib.sha256(machine().encode()).hexdigest()[:8]}.json")
+    return first
+
+
+def read(where: Path, of: str | None = None) -> dict[str, Entry]:
+    """The graphs in a file, none where there is no file. Raises Unusable; `of` is the machine that it must be of, this one otherwise."""
+    try:
+        held = json_text.parse(read_plain(where))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        raise Unusable(f"can't be read ({error})") from None
+    if not isinstance(held, dict) or held.get("format") != FORMAT or not isinstance(held.get("graphs"), dict):
+        raise Unusable("is no tuning file of this version of torchspore")
+    ours = machine() if of is None else of
+    if held.get("machine") != ours:
+        raise Unusable(f"was made on another machine or with another torch ({held.get('machine')}; here {ours})")
+    return {key: entry for key, entry in held["graphs"].items() if isinstance(entry, dict)}
+
+
+def find(key: str) -> Entry | None:
+    """What the file holds for a graph. A file that was named and holds other graphs only is told of."""
+    where = path()
+    try:
+        graphs = read(where)
+    except Unusable as reason:
+        say(f"tuning: {where} {reason}; it is passed over.")
+        return None
+    if key not in graphs and graphs and os.environ.get(PLACE):
+        say(f"tuning: {where} holds nothing for the graph at {user_line()}; it was made for another net, or other shapes.")
+    return graphs.get(key)
+
+
+def keep(key: str, entry: Entry, where: Path | None = None) -> Path | None:
+    """Puts a graph's entry in, whole or not at all; gives the file, None where it can't be written, which is said once."""
+    where = where or path()
+    try:
+        where.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            graphs = read(where)
+        except Unusable:
+            graphs = {}
+        graphs[key] = entry
+        write(where, {"format": FORMAT, "machine": machine(), "graphs": graphs})
+    except OSError as error:
+        say(f"tuning: {where} can't be written ({error.strerror or error}); the program goes on, and a later run searches again.")
+        return None
+    return where
+
+
+def write(where: Path, content: Any) -> None:
+    """Writes JSON, whole or not at all."""
+    write_whole(where, json.dumps(content, indent=1))

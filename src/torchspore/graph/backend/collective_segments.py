@@ -1,0 +1,124 @@
+"""Levels O1 and O2 of a graph that exchanges values with other processes: generated kernels between the exchanges.
+
+A rule chooses them by shapes alone: what is timed may come out otherwise on another rank, and values that all ranks have alike would drift
+apart by their last bits. What the kernels give is compared with O0's numbers as everywhere, in a run whose exchanges are answered here.
+"""
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.core import graph_log
+from torchspore.graph.backend import fusion, measurement
+from torchspore.graph.backend.variant_race import Race
+from torchspore.graph.fx.exchanges import is_exchange
+from torchspore.graph.fx.modules import copied, inner_of
+from torchspore.graph.passes.layout import restrided
+
+Module = torch.fx.GraphModule
+
+
+def with_kernels(
+    module: Module, held: measurement.Inputs, lines: Callable[[Module], Any], may_fuse: Callable[[Node], bool],
+) -> Module | None:
+    """The graph with the kernels that the rule chooses; None where there are none, or they can't be compared.
+
+    `held` are the inputs, `lines` makes code of a graph, `may_fuse` says which operators may become parts of a kernel.
+    """
+    alone = answered(module)
+
+    def inputs() -> list[torch.Tensor]:
+        return [t if type(t) is torch.Tensor else _nothing(t) for t in held()]
+
+    if alone is None:
+        graph_log.event("level", "no kernels are generated: the graph has an exchange that can't be answered within this process")
+        return None
+    try:
+        with measurement.undisturbed():
+            restrided(alone, [measurement.copy(t) for t in inputs()])
+    except (RuntimeError, IndexError, ValueError) as error:
+        raise measurement.Unrunnable(str(error).partition("\n")[0]) from None
+    for node, twin in zip(module.graph.nodes, alone.graph.nodes):
+        node.meta = dict(twin.meta)
+    found = fusion.by_rule(module, may_fuse)
+    fused = None if found is None else answered(found)
+    if fused is None:
+        return None
+    race, name = Race(inputs), "kernels chosen by a rule"
+    race.enter("O0", functools.partial(lines, alone))
+    race.enter(name, functools.partial(lines, fused))
+    if name not in race.codes:
+        return None
+    graph_log.event("level", name)
+    return found
+
+
+def answered(module: Module) -> Module | None:
+    """A copy whose exchanges are answered in this process, as if the others had sent the same; None where one can't be."""
+    made = copied(module)
+    for node in made.graph.nodes:
+        if is_exchange(node):
+            answer = _ANSWERS.get(str(node.target))
+            if answer is None:
+                return None
+            node.target = answer
+        elif getattr(node.target, "__name__", "") == _CHECK:         # what it looks at may hang on what the others send
+            node.target = _unchecked
+    made.recompile()
+    return None if any(is_exchange(node) for inner in inner_of(made) for node in inner.graph.nodes) else made
+
+
+def _nothing(t: torch.Tensor) -> torch.Tensor:
+    """Stands for an input that lies in another stage of a pipeline, which this process computes nothing with."""
+    return torch.zeros((), dtype=t.dtype, device=t.device).expand(t.shape)
+
+
+_CHECK = "check"
+"""The name of what runs in the place of an assert."""
+
+
+def _unchecked(*_: Any) -> None:
+    return None
+
+
+def _alike(x: torch.Tensor, *_: Any) -> torch.Tensor:
+    return x.clone(memory_format=torch.contiguous_format)
+
+
+def _gathered(x: torch.Tensor, count: int, _: str) -> torch.Tensor:
+    return torch.cat([x] * count)
+
+
+def _scattered(x: torch.Tensor, _: str, count: int, __: str) -> torch.Tensor:
+    return x[: x.shape[0] // count].clone()
+
+
+def _dealt(x: torch.Tensor, received: list[int], sent: list[int], _: str) -> torch.Tensor:
+    return torch.cat([x[:length].clone() if length <= len(x) else x.new_ones((length, *x.shape[1:])) for length in received])
+
+
+def _waited(x: torch.Tensor) -> torch.Tensor:
+    return x
+
+
+def _taken(shape: list[int], dtype: torch.dtype, device: torch.device, *_: Any) -> torch.Tensor:
+    """What another stage of a pipeline sends: numbers from -1 to 1, or zeros, which no operator refuses as indexes."""
+    if not dtype.is_floating_point:
+        return torch.zeros(shape, dtype=dtype, device=device)
+    return torch.arange(math.prod(shape), dtype=torch.float64, device=device).sin().to(dtype).reshape(shape)
+
+
+_NAMED: dict[str, Callable[..., Any]] = {
+    "all_reduce": _alike, "broadcast": _alike, "all_gather_into_tensor": _gathered, "reduce_scatter_tensor": _scattered,
+    "all_to_all_single": _dealt, "wait_tensor": _waited,
+}
+_ANSWERS = {
+    **{f"_c10d_functional.{name}.default": answer for name, answer in _NAMED.items()},
+    "torchspore.pass_on.default": _alike, "torchspore.take_over.default": _taken,
+}
+"""What answers each exchange, by its name: with values of the right shape, whatever the others have."""

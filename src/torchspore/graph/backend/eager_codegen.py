@@ -1,0 +1,159 @@
+"""Level O0: the captured graph as straight-line calls of ATen's kernels, in one Python function.
+
+Where torch has a Python function for an ATen operator, that is called: the same kernel, 0.3 us faster than through the operator object."""
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.core import allocator, current_operator, node_metadata, torch_private
+from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.eager import determinism, recurrent
+from torchspore.graph.fx import exchanges
+from torchspore.graph.fx.aliasing import writes
+from torchspore.graph.passes.in_place import overwrite
+from torchspore.graph.report import peak_memory, stages
+
+_aten = torch.ops.aten
+
+DIRECT: dict[Any, Callable[..., Any]] = {
+    _aten.mm.default: torch.mm, _aten.bmm.default: torch.bmm, _aten.addmm.default: torch.addmm, _aten.relu.default: torch.relu,
+    _aten.relu_.default: torch.relu_, _aten.t.default: torch.t, _aten.view.default: torch.Tensor.view,
+    _aten._unsafe_view.default: torch.Tensor.view,
+    _aten.permute.default: torch.permute, _aten.transpose.int: torch.transpose, _aten.unsqueeze.default: torch.unsqueeze,
+    _aten.expand.default: torch.Tensor.expand, _aten.sum.dim_IntList: torch.sum, _aten.add.Tensor: torch.add,
+    _aten.add_.Tensor: torch.Tensor.add_,
+    _aten.sub.Tensor: torch.sub, _aten.mul.Tensor: torch.mul, _aten.div.Tensor: torch.div, _aten.convolution.default: torch.convolution,
+    _aten._softmax.default: torch_private.softmax, _aten._log_softmax.default: torch_private.log_softmax, _aten.tanh.default: torch.tanh,
+    _aten.sigmoid.default: torch.sigmoid, _aten.copy_.default: torch.Tensor.copy_, _aten.clone.default: torch.clone,
+    _aten.native_layer_norm.default: torch.native_layer_norm, _aten.gelu.default: torch_private.gelu, _aten.rsqrt.default: torch.rsqrt,
+    _aten.exp.default: torch.exp, _aten.log.default: torch.log, _aten.sqrt.default: torch.sqrt, _aten.neg.default: torch.neg,
+    **recurrent.KEEPING,
+}
+"""Operators whose Python function takes the same arguments in the same order."""
+
+
+def function(target: Any) -> Callable[..., Any]:
+    """What to call for a node's target."""
+    found = DIRECT.get(target)
+    if found is not None:
+        return found
+    if is_operator(target) and target.namespace == "_c10d_functional":
+        return exchanges.twin(target) or torch_private.kernel_of(target)
+    return torch_private.kernel_of(target)
+
+
+Code = Callable[..., list[Any]]
+
+
+def compile(module: torch.fx.GraphModule, inner: bool = False) -> Code:
+    """A function (inputs) -> outputs that runs the nodes of the graph one after the other and frees each value after its last use.
+
+    With `inner` it is called by the code of a graph around it, where no gradients are recorded already.
+    """
+    text, bound = source(module, inner)
+    exec(builtins.compile(text, current_operator.GRAPH, "exec"), bound)
+    run = peak_memory.in_phases(bound["run"]) if "phase" in bound else bound["run"]
+    return run if inner else stages.shown(run, module)
+
+
+def source(module: torch.fx.GraphModule, inner: bool = False) -> tuple[str, dict[str, Any]]:
+    """The Python text of the function, and the operators and constants that it names."""
+    nodes = list(module.graph.nodes)
+    names = {node: f"v{i}" for i, node in enumerate(nodes)}
+    bound: dict[str, Any] = {"__name__": __name__, "no_grad": torch.no_grad}
+    last = _last_uses(nodes)
+    lines, of_lines = [], [None, None, None]      # counted from 1, after two lines of the head
+    phase = None
+    for node in nodes:
+        own = lines_of(module, node, names, bound, last.get(node, []))
+        if peak_memory.wanted and node.op == "call_function" and (now := peak_memory.phase_of(node.meta)) != phase:
+            phase = now
+            bound["phase"] = allocator.phase
+            own.insert(0, f"phase({phase})")
+        lines += own
+        of_lines += [node] * len(own)
+    if current_operator.followers or any(node.meta.get(node_metadata.LINE) for node in nodes):
+        bound["places"] = current_operator.places_of(of_lines)
+    arguments = [names[node] for node in nodes if node.op == "placeholder"]
+    head = f"def run({', '.join(arguments)}):\n    {'if True' if inner else 'with no_grad()'}:\n        "
+    return head + "\n        ".join(lines) + "\n", bound
+
+
+def lines_of(module: torch.fx.GraphModule, node: Node, names: dict[Node, str], bound: dict[str, Any], gone: list[Node]) -> list[str]:
+    """The lines for one node: what it computes, and what is freed after it."""
+    if node.op == "placeholder":
+        return []
+    if node.op == "output":
+        return [f"return {_text(node.args[0], names, bound)}"]
+    if node.op == "get_attr":
+        bound[names[node] + "_"] = _attribute(module, str(node.target))
+        line = f"{names[node]} = {names[node]}_"
+    elif node.op == "call_function":
+        line = f"{names[node]} = {_call(node, names, bound)}"
+    else:
+        raise NotImplementedError(f"node {node.op} in a captured graph")
+    lines = [line]
+    uncounted = [names[item] for item in writes(node)] if _is_uncounted(node) else []
+    if uncounted:
+        bound["written"] = torch_private.written
+        lines.append(f"written([{', '.join(uncounted)}])")
+    return [*lines, f"{' = '.join(names[other] for other in gone)} = None"] if gone else lines
+
+
+def _is_uncounted(node: Node) -> bool:
+    """Whether the operator writes and torch does not count it in the tensors' `_version`, which packed weights go by."""
+    name = getattr(node.target, "_opname", "")
+    return name.startswith("_fused_") or name == "native_batch_norm"
+
+
+def _last_uses(nodes: list[Node]) -> dict[Node, list[Node]]:
+    """For each node the values that nobody needs after it; inputs are the caller's."""
+    seen: set[Node] = set()
+    found: dict[Node, list[Node]] = {}
+    for node in reversed(nodes):
+        own = [] if node.users or node.op != "call_function" else [node]
+        for other in node.all_input_nodes:
+            if other not in seen:
+                seen.add(other)
+                if other.op != "placeholder":
+                    own.append(other)
+        if own:
+            found[node] = own
+    return found
+
+
+def _call(node: Node, names: dict[Node, str], bound: dict[str, Any]) -> str:
+    target = node.target
+    if getattr(target, "__name__", "") == "getitem" and not is_operator(target):
+        return f"{names[node.args[0]]}[{node.args[1]}]"  # type: ignore[index]
+    shown = target.name() if is_operator(target) else f"{getattr(target, '__name__', 'call')}_{id(target)}"
+    name = "f_" + "".join(c if c.isalnum() else "_" for c in shown)
+    bound[name] = determinism.in_graph(target, function(target))
+    given = [_text(a, names, bound) for a in node.args] + [f"{k}={_text(v, names, bound)}" for k, v in node.kwargs.items()]
+    return f"{name}({', '.join(given)})"
+
+
+def _text(value: Any, names: dict[Node, str], bound: dict[str, Any]) -> str:
+    """Python's text for an argument; objects without one are bound to a name."""
+    if isinstance(value, Node):
+        return names[value]
+    if isinstance(value, (list, tuple)):
+        items = ", ".join(_text(item, names, bound) for item in value)
+        return f"[{items}]" if isinstance(value, list) else f"({items},)" if value else "()"
+    if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and value == value and abs(value) != float("inf")):
+        return repr(value)
+    name = f"c{len(bound)}"
+    bound[name] = compile(overwrite(value), True) if isinstance(value, torch.fx.GraphModule) else value
+    return name
+
+
+def _attribute(module: torch.nn.Module, target: str) -> Any:
+    found: Any = module
+    for part in target.split("."):
+        found = getattr(found, part)
+    return found

@@ -1,0 +1,226 @@
+"""Clusters of pointwise operators and reductions as compiled kernels, each where it is faster than the operators one by one."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.core import graph_log, tree
+from torchspore.engine.core.torch_private import is_operator, without_modes
+from torchspore.engine.random import operator_streams
+from torchspore.graph.backend import autotune_cache, eager_codegen, inductor, measurement
+from torchspore.graph.fx.aliasing import is_view
+from torchspore.graph.fx.fingerprint import of_text, signature
+from torchspore.graph.fx.modules import change_inner, copied
+from torchspore.graph.fx.sample_inputs import filled
+from torchspore.graph.passes.clusters import Cluster, clusters, put_in, taken_out
+from torchspore.graph.report import progress
+
+WORTH = 0.9
+"""A compiled kernel is taken where it needs at most this share of the time of the operators."""
+SHORTEST = 15e-6
+"""Seconds: clusters that take less are left as they are; compiling a kernel takes seconds."""
+LOOPS = 10
+"""How often the body of a loop is taken to run when its share of the time is guessed."""
+SHARE = 0.01
+"""Clusters that are alike and take a smaller share of the graph's time, all together, are left as they are."""
+CALL, SPEED, CERTAIN = 3e-6, 10e9, 0.7
+"""Where nothing is timed: seconds of a call, bytes that it moves a second, the share of the operators' time that a kernel may take."""
+
+POINTWISE = """
+    add sub mul div rsub neg abs relu sigmoid tanh exp exp2 expm1 log log1p log2 sqrt rsqrt reciprocal square sin cos erf pow sign
+    floor ceil round trunc clamp clamp_min clamp_max minimum maximum where eq ne lt le gt ge logical_and logical_or logical_not
+    bitwise_and bitwise_or bitwise_not gelu gelu_backward threshold_backward sigmoid_backward tanh_backward silu silu_backward
+    leaky_relu leaky_relu_backward elu elu_backward hardtanh hardtanh_backward hardswish hardswish_backward hardsigmoid softplus
+    softplus_backward mish masked_fill lerp addcmul addcdiv fmod remainder isnan isinf _to_copy clone ones_like zeros_like
+    full_like full zeros ones fill
+""".split()
+REDUCTIONS = """
+    sum mean amax amin var var_mean native_layer_norm native_layer_norm_backward _softmax _softmax_backward_data _log_softmax
+    _log_softmax_backward_data native_batch_norm native_batch_norm_backward native_group_norm native_group_norm_backward
+    max_pool2d_with_indices avg_pool2d avg_pool2d_backward
+""".split()
+MOVES = ["cat", "stack", "constant_pad_nd"]
+_HEAVY = {*POINTWISE, *REDUCTIONS, *MOVES}
+_TURNS = measurement.Turns(least=5, most=30, longest=0.05)
+_FREE = {"ones_like", "zeros_like", "full_like", "full", "zeros", "ones"}
+
+_kernels: dict[str, inductor.Kernel] = {}
+"""For each cluster by its fingerprint the kernel that won: layers that are alike are compiled once."""
+
+
+def is_fusable(node: Node) -> bool:
+    """Whether a generated kernel can compute the node with the same numbers."""
+    target = node.target
+    if not is_operator(target) or target.namespace != "aten" or target._opname.endswith("_"):
+        return False
+    if target._schema.is_mutable or not _has_tensors(node):
+        return False
+    return is_view(node) or target._opname in _HEAVY
+
+
+def _has_tensors(node: Node) -> bool:
+    value = node.meta.get("val")
+    values = tree.listed(value)
+    return all(v is None or (isinstance(v, torch.Tensor) and v.layout is torch.strided and _is_fixed(v))
+               for v in values)
+
+
+def in_one(module: torch.fx.GraphModule) -> torch.fx.GraphModule | None:
+    """The graph with all that neither writes nor draws random numbers as one C++ launch, or few; None where that can't be had."""
+    kept: list[tuple[Cluster, inductor.Kernel]] = []
+    for cluster in clusters(module, _is_pure):
+        if _is_work(cluster, _is_any):
+            kernel = inductor.one_launch(taken_out(cluster))
+            if kernel is None:
+                return None
+            kept.append((cluster, kernel))
+    return put_in(module, kept) if kept else None
+
+
+def _is_pure(node: Node) -> bool:
+    target = node.target
+    return (
+        is_operator(target) and target.namespace == "aten" and not target._schema.is_mutable and _has_tensors(node)
+        and torch.Tag.nondeterministic_seeded not in target.tags
+    )
+
+
+def _is_any(name: str) -> bool:
+    return name not in _FREE
+
+
+@dataclass
+class Like:
+    """Clusters that are alike: one of them as a graph, its inputs, and the seconds that its operators take one by one."""
+
+    part: torch.fx.GraphModule
+    clusters: list[Cluster]
+    inputs: list[torch.Tensor] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def _is_fixed(v: torch.Tensor) -> bool:
+    return all(isinstance(n, int) and n > 0 for n in v.shape)
+
+
+def fused(
+    module: torch.fx.GraphModule, level: str, total: float, may_fuse: Callable[[Node], bool] = is_fusable,
+) -> torch.fx.GraphModule | None:
+    """The graph with the kernels that won, compiled now; None where none does. `total`: seconds that the graph takes without, or 0 where
+    this form was chosen before, so that only clusters count for which a kernel was chosen too.
+
+    The strides in `meta` must be the ones that occur. `may_fuse` is where somebody forbids more than `is_fusable` does.
+    """
+    module = copied(module)
+    inside = change_inner(module, lambda inner: fused(inner, level, total / LOOPS, may_fuse))
+    kept: list[tuple[Cluster, inductor.Kernel]] = []
+    alike = _alike(module, may_fuse)
+    for position, (text, like) in enumerate(alike.items(), 1):
+        if not inductor.is_there():
+            return None
+        progress.note(f"measures and compiles kernel {position} of {len(alike)}.")
+        kernel = _known(of_text("cluster", level + text), like, level, total)
+        if kernel is not None:
+            kept += [(cluster, kernel) for cluster in like.clusters]
+    return put_in(module, kept) if kept else module if inside else None
+
+
+def by_rule(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool] = is_fusable) -> torch.fx.GraphModule | None:
+    """The graph with kernels where shapes alone say that they pay, whatever a clock would say; None where that is nowhere.
+
+    The strides in `meta` must be the ones that occur.
+    """
+    module = copied(module)
+    total = sum(_guess(node) for node in module.graph.nodes)
+    kept: list[tuple[Cluster, inductor.Kernel]] = []
+    alike = _alike(module, may_fuse)
+    for position, (text, like) in enumerate(alike.items(), 1):
+        if not inductor.is_there():
+            return None
+        progress.note(f"compiles kernel {position} of {len(alike)}.")
+        cluster = like.clusters[0]
+        apart, ends = sum(map(_guess, cluster.nodes)), dict.fromkeys((*cluster.inputs, *cluster.outputs))
+        if apart < SHORTEST or apart * len(like.clusters) < SHARE * total or CALL + sum(map(_moved, ends)) / SPEED > CERTAIN * apart:
+            continue
+        key = of_text("cluster", "O1" + text)        # at O2 Inductor would time variants of a kernel
+        kernel = _kernels.get(key) or inductor.kernel(like.part, "O1")
+        if kernel is not None:
+            _kernels[key] = kernel
+            kept += [(found, kernel) for found in like.clusters]
+    return put_in(module, kept) if kept else None
+
+
+def _guess(node: Node) -> float:
+    """About how many seconds an operator takes that is bound by memory; 0 for what is none."""
+    if node.op != "call_function" or not is_operator(node.target) or is_view(node) or node.target._opname in _FREE:
+        return 0.0
+    return CALL + (_moved(node) + sum(map(_moved, node.all_input_nodes))) / SPEED
+
+
+def _moved(node: Node) -> int:
+    return sum(t.numel() * t.element_size() for t in tree.listed(node.meta.get("val")) if isinstance(t, torch.Tensor))
+
+
+def _alike(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool]) -> dict[str, Like]:
+    """The clusters with work in them, those that are alike together."""
+    found: dict[str, Like] = {}
+    for cluster in clusters(module, may_fuse):
+        if _is_work(cluster):
+            part = taken_out(cluster)
+            found.setdefault(signature(part), Like(part, [])).clusters.append(cluster)
+    return found
+
+
+def _is_generated(name: str) -> bool:
+    return name in _HEAVY and name not in _FREE
+
+
+def _is_work(cluster: Cluster, counts: Callable[[str], bool] = _is_generated) -> bool:
+    names = [node.target._opname for node in cluster.nodes if is_operator(node.target) and not is_view(node)]
+    return bool(cluster.outputs) and any(map(counts, names))
+
+
+def _known(key: str, like: Like, level: str, total: float) -> inductor.Kernel | None:
+    """The kernel for clusters of this kind, where it is known or found out now to be the faster way."""
+    if key in _kernels:
+        return _kernels[key]
+    known = autotune_cache.find(key)
+    if known == "operators" or (known is None and not total):
+        return None
+    found = inductor.kernel(like.part, level) if known == "kernel" else _measured(like, key, level, total)
+    if found is not None:
+        _kernels[key] = found
+    return found
+
+
+def _measured(like: Like, key: str, level: str, total: float) -> inductor.Kernel | None:
+    with without_modes(), torch.no_grad(), operator_streams.kept_apart():
+        like.inputs = [_values(node.meta["val"]) for node in like.part.graph.nodes if node.op == "placeholder"]
+        like.seconds = measurement.seconds({"operators": eager_codegen.compile(like.part)}, like.inputs, _TURNS)["operators"]
+        if like.seconds < SHORTEST or like.seconds * len(like.clusters) < SHARE * total:
+            return None                       # not kept: in another graph it may be worth while
+        found = _winner(like, level)
+    like.inputs = []
+    if inductor.is_there():
+        autotune_cache.keep(key, "operators" if found is None else "kernel")
+    return found
+
+
+def _winner(like: Like, level: str) -> inductor.Kernel | None:
+    """The compiled kernel where it is faster than the operators."""
+    plain, kernel = eager_codegen.compile(like.part), inductor.kernel(like.part, level)
+    if kernel is None:
+        return None
+    took = measurement.seconds({"operators": plain, "kernel": kernel}, like.inputs, _TURNS)
+    before, after = min(like.seconds, took["operators"]), took["kernel"]
+    graph_log.event("level", f"{len(like.clusters)} clusters of {len(like.part.graph.nodes)}: {before * 1e6:.0f} us, "
+                       f"as one kernel {after * 1e6:.0f} us")
+    return kernel if after < WORTH * before else None
+
+
+def _values(fake: torch.Tensor) -> torch.Tensor:
+    """Some values of the same shape, strides and dtype; small positive numbers, so that no operator meets what it is slow with."""
+    return filled(fake, lambda t: t.fill_(1) if not t.is_floating_point() else t.copy_(torch.rand(t.shape, dtype=torch.float32) + 0.1))

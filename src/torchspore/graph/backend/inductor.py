@@ -1,0 +1,114 @@
+"""Kernels that torch's Inductor writes for a cluster of operators, compiled by the machine's C++ compiler."""
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+
+from torchspore.base.during import during
+from torchspore.base.frames import user_line
+from torchspore.context import effects
+from torchspore.engine.core import graph_log, torch_private
+from torchspore.graph.backend import kernel_store
+from torchspore.graph.fx.fingerprint import of_text, signature
+
+Kernel = Callable[..., list[Any]]
+Compiler = Callable[..., Any]
+"""What `private.inductor` is: gives a kernel, with its `source` and its `libraries`, for a graph, its inputs and Inductor's settings."""
+
+_LEVELS = "jit_level O1 and O2 write kernels of their own"
+_NONE: Mapping[str, Any] = {}
+
+_broken: str | None = None
+"""Why Inductor can't compile here; said once."""
+
+
+_compiler: ContextVar[Compiler | None] = ContextVar("compiler", default=None)
+
+
+def compiled_by(compiler: Compiler) -> AbstractContextManager[None]:
+    """Lets `compiler` write the kernels of this thread, in the place of torch's Inductor."""
+    return during(_compiler, compiler)
+
+
+def is_there() -> bool:
+    """Whether kernels can be compiled, as far as is known."""
+    return _broken is None
+
+
+def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _NONE, asked: str = _LEVELS) -> Kernel | None:
+    """One compiled function for the graph, which has no writes in it; None where the compiler is missing or failed, which is said once, and
+    where Inductor has no way to write this one, which `explain` tells.
+
+    `more` are settings of Inductor's, `asked` says what wants the kernel.
+
+    An interrupt passes through; Inductor writes its files aside and renames them, so that nothing half made is found later.
+    """
+    global _broken
+    if _broken is not None:
+        return None
+    started, key = time.perf_counter(), of_text("compiled", f"{level} {sorted(more.items())} {signature(module)}")
+    held = kernel_store.find(key)
+    if held is not None:
+        graph_log.event("load", f"a kernel for {_shown(module)} in {time.perf_counter() - started:.3f} s")
+        return held
+    try:
+        inputs = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
+        compiled = (_compiler.get() or torch_private.inductor)(module, inputs, {**_options(level), **more})
+    except torch_private.NoCompiler as error:
+        _broken = f"no C++ compiler is found ({_first_line(error)})"
+    except Exception as error:                # whatever goes wrong, the program runs without it
+        if not torch_private.is_of_compiler(error):
+            effects.note("compiler", f"no kernel is generated for {_shown(module)}: {_first_line(error)}")
+            graph_log.event("compile", f"no kernel for {_shown(module)}: {_first_line(error)}")
+            return None
+        _broken = f"the C++ compiler failed ({_first_line(error)})"
+    else:
+        kernel_store.keep(key, compiled.source, compiled.libraries)
+        graph_log.event("compile", f"a kernel for {_shown(module)} in {time.perf_counter() - started:.1f} s")
+        return compiled
+    _say(asked)
+    return None
+
+
+def one_launch(module: torch.fx.GraphModule) -> Kernel | None:
+    """One C++ function for a graph with no writes in it, calls of other kernels included; None where Inductor can't write it."""
+    if _broken is not None:
+        return None
+    started = time.perf_counter()
+    inputs = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
+    try:
+        found: Kernel = (_compiler.get() or torch_private.inductor)(module, inputs, _options("O1"), True)
+    except Exception as error:                # not every kernel can be called from its C++: other forms are there
+        graph_log.event("level", f"one launch is left out: {_first_line(error)}")
+        return None
+    graph_log.event("compile", f"one launch for {_shown(module)} in {time.perf_counter() - started:.1f} s")
+    return found
+
+
+def _say(asked: str) -> None:
+    text = f"{asked}, and {_broken}; graphs run without them."
+    print(f"torchspore: {user_line()}: {text}", file=sys.stderr)
+    effects.note("compiler", text)
+
+
+def _options(level: str) -> dict[str, Any]:
+    """Inductor's settings: the same random numbers as PyNative's, and at O2 whatever tuning it has."""
+    found: dict[str, Any] = {"fallback_random": True, "compile_threads": 1}
+    if level == "O2":
+        found |= {"max_autotune": True, "coordinate_descent_tuning": True}
+    return found
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:120]
+
+
+def _shown(module: torch.fx.GraphModule) -> str:
+    names = [str(node.target).split(".")[1] for node in module.graph.nodes if node.op == "call_function" and "." in str(node.target)]
+    return " ".join(names[:6]) + (f" .. ({len(names)} operators)" if len(names) > 6 else "")

@@ -1,0 +1,102 @@
+"""Graphs for inference alone: batch norms folded into convolutions, weights in oneDNN's order, activations computed on the way out.
+
+What hangs on weights alone is computed again only when a weight has changed."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from torchspore.engine.core import change_counters
+from torchspore.engine.core.torch_private import is_operator
+from torchspore.graph import passes
+from torchspore.graph.backend import eager_codegen, matrix_products
+from torchspore.graph.backend.eager_codegen import Code
+from torchspore.graph.fx.aliasing import root, writes
+from torchspore.graph.fx.modules import copied
+from torchspore.graph.passes.folding import Hoisted, fold_norms, hoist, steady
+from torchspore.graph.passes.in_place import overwrite
+from torchspore.graph.passes.layout import channels_last, has_images
+from torchspore.graph.passes.onednn import fuse_activations, onednn_linears, pack
+from torchspore.graph.report import stages
+
+_version = operator.attrgetter("_version")
+
+
+def with_kept_values(hoisted: Hoisted, first: Code, rest: Code) -> Code:
+    """Runs `first` on the weights where one of them is another tensor or was written to since, then `rest`.
+
+    torch counts the writes into a tensor's memory (`_version`); whoever writes past torch (a NumPy view of it) is not seen.
+    """
+    take = operator.itemgetter(*hoisted.taken) if len(hoisted.taken) > 1 else lambda inputs: (inputs[hoisted.taken[0]],)
+    kept: list[Any] = [(), [], [], 0, []]           # the weights, their versions, the values, the count, copies of vectors
+
+    def run(*inputs: torch.Tensor) -> list[Any]:
+        weights: Any = take(inputs)
+        before, versions, values, count, vectors = kept
+        now = list(map(_version, weights))
+        if now != versions or not all(map(operator.is_, weights, before)) or (
+            count != change_counters.batch_norms and not all(map(torch.equal, vectors, _vectors(weights)))
+        ):
+            values = first(*weights)
+            kept[:3] = [weights, now, values]
+            kept[4] = [t.clone() for t in _vectors(weights)]
+        kept[3] = change_counters.batch_norms
+        return rest(*inputs, *values)
+
+    return run
+
+
+def _vectors(weights: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """The running statistics of batch norms are among these."""
+    return [t for t in weights if t.dim() == 1]
+
+
+Module = torch.fx.GraphModule
+
+
+def hoisted(module: Module, places: frozenset[int], wanted: matrix_products.Wanted, layout: bool) -> Hoisted | None:
+    """The boosted graphs; None where no value hangs on weights alone. `places` says which inputs the program holds."""
+    changed = fold_norms(onednn_linears(copied(module), wanted))
+    if has_images(changed) and layout:
+        changed = channels_last(changed)
+    if is_on_cpu(module):
+        changed = pack(changed, steady(changed, places), layout)
+    return hoist(passes.drop_dead(fuse_activations(changed)), places)
+
+
+def counts(module: Module, found: Hoisted) -> tuple[int, int, int]:
+    """How many batch norms the graph had, how many of them are folded, and how many weights are packed."""
+    norms, left = _count(module, "native_batch_norm"), _count(found.rest, "native_batch_norm") + _count(found.first, "native_batch_norm")
+    return norms, norms - left, _count(found.first, "_reorder_linear_weight") + _count(found.first, "_reorder_convolution_weight")
+
+
+def _count(module: Module, name: str) -> int:
+    return sum(is_operator(node.target) and node.target._opname == name for node in module.graph.nodes)
+
+
+def code(found: Hoisted) -> Code:
+    """Runs the first graph when weights have changed, the rest at each call."""
+    rest = overwrite(copied(found.rest))
+    return stages.shown(with_kept_values(found, eager_codegen.compile(found.first, True), eager_codegen.compile(rest)), rest)
+
+
+def is_on_cpu(module: Module) -> bool:
+    """Whether oneDNN can compute the graph."""
+    return all(
+        node.meta["val"].device.type == "cpu" for node in module.graph.nodes
+        if node.op == "placeholder" and isinstance(node.meta.get("val"), torch.Tensor)
+    )
+
+
+def trains(module: Module, places: frozenset[int]) -> str | None:
+    """What the graph does that is no inference: it computes gradients, or writes into one of the inputs at `places`."""
+    inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+    for node in module.graph.nodes:
+        if is_operator(node.target) and "backward" in node.target._opname:
+            return "computes gradients"
+        if any(root(item) in inputs and inputs.index(root(item)) in places for item in writes(node)):
+            return "writes into Parameters or other Tensors of the Cell"
+    return None

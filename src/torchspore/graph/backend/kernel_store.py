@@ -1,0 +1,94 @@
+"""Compiled kernels that a later process loads without Inductor, whose import and code generation take seconds.
+
+Inductor writes a Python function that allocates results and calls C++ kernels, each a shared library that needs nothing of Inductor's
+once it is built. Where that function names nothing else, its text and the libraries' paths are kept beside the choices (choices.py),
+with the libraries' digests, so that a damaged one is compiled again and not loaded.
+"""
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from torchspore.engine.core import torch_private
+from torchspore.graph.backend import autotune_cache
+
+_GIVEN: dict[str, Any] = {"torch": torch, **torch_private.KERNEL_CALLS}
+"""What the text of a kernel may name besides its libraries."""
+
+
+def find(key: str) -> Callable[..., list[Any]] | None:
+    """The kernel that was kept under this key; None where there is none, or a library of it is gone or another one."""
+    told = autotune_cache.find(key)
+    if told is None:
+        return None
+    try:
+        entry = json.loads(told)
+        names = {name: _loaded(_folder() / path, digest) for name, (path, digest) in entry["libraries"].items()}
+        return _function(entry["text"], names)
+    except (ValueError, KeyError, TypeError, OSError, ImportError, SyntaxError):
+        return None
+
+
+def keep(key: str, source: str, libraries: dict[str, str]) -> None:
+    """Keeps a kernel, if there is a store for the next process: the text that Inductor wrote, and the path of each library by its name."""
+    if autotune_cache.store is None:
+        return
+    text = _call_in(source, libraries)
+    if text is not None:
+        try:
+            told = {name: (os.path.relpath(path, _folder()), _digest(Path(path))) for name, path in libraries.items()}
+        except OSError:
+            return
+        autotune_cache.keep(key, json.dumps({"text": text, "libraries": told}))
+
+
+def _folder() -> Path:
+    return Path(os.environ.get("TORCHINDUCTOR_CACHE_DIR", "."))
+
+
+def _call_in(source: str, libraries: dict[str, str]) -> str | None:
+    """The function `call` in what Inductor wrote; None where it names what can't be had without Inductor."""
+    found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef) and node.name == "call"]
+    if len(found) != 1 or not libraries:
+        return None
+    words = [node for node in ast.walk(found[0]) if isinstance(node, ast.Name)]
+    own = {word.id for word in words if isinstance(word.ctx, ast.Store)} | {"self", "args"}
+    if {word.id for word in words} - own - set(_GIVEN) - set(libraries):
+        return None
+    return ast.unparse(found[0])
+
+
+def _function(text: str, names: dict[str, Any]) -> Callable[..., list[Any]]:
+    bound = {**_GIVEN, **names}
+    exec(compile(text, "<kernel>", "exec"), bound)
+    call = bound["call"]
+
+    def run(*tensors: torch.Tensor) -> list[Any]:
+        return call(None, list(tensors))
+
+    return run
+
+
+def _loaded(path: Path, digest: str) -> Any:
+    """The function of a library. Raises OSError where it is gone or not the one that was kept."""
+    if _digest(path) != digest:
+        raise OSError(f"{path} is not what was kept")
+    torch_private.prepare_kernels()
+    spec = importlib.util.spec_from_file_location(f"torchspore_{digest}.kernel", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(str(path))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.kernel
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

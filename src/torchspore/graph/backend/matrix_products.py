@@ -1,0 +1,51 @@
+"""Which matrix products oneDNN computes faster than torch's BLAS on this machine: each shape is measured once in a process."""
+from __future__ import annotations
+
+import torch
+
+from torchspore.engine.core import torch_private
+from torchspore.graph.backend import autotune_cache, measurement
+from torchspore.graph.fx.fingerprint import of_text
+from torchspore.graph.fx.sample_inputs import filled
+from torchspore.graph.passes.onednn import LINEAR, Wanted
+
+__all__ = ["LINEAR", "Wanted", "is_large", "prefers_onednn"]
+
+WORTH = 0.92
+"""oneDNN is taken where it needs at most this share of the time: less is noise."""
+_TURNS = measurement.Turns(least=6, most=20, longest=0.02)
+"""A wrong choice costs every step to come."""
+SMALL = 2**15
+"""Products of fewer multiplications are calls and no work: they stay as they are."""
+
+
+def prefers_onednn(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
+    """Whether oneDNN is the faster one for operands of these shapes and strides; measures if it is not known yet."""
+    if not is_large(left, right, added):
+        return False
+    key = of_text("product", f"{tuple(left.shape)} {left.stride()} {tuple(right.shape)} {right.stride()} {added is None}")
+    known = autotune_cache.find(key)
+    if known is None:
+        known = "oneDNN" if _measured(left, right, added) else "BLAS"
+        autotune_cache.keep(key, known)
+    return known == "oneDNN"
+
+
+def is_large(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
+    """The rule where nothing may be measured, because a choice by time could give other bits in another run."""
+    return left.shape[0] * left.shape[1] * right.shape[1] >= SMALL
+
+
+def _measured(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
+    with torch_private.without_modes(), torch.no_grad():
+        x, y = (filled(t, lambda memory: memory.fill_(0.5), torch.float32) for t in (left, right))
+        b = None if added is None else torch.ones(added.shape)
+        turned = y.t()
+        if b is None:
+            ways = {"BLAS": lambda: torch.mm(x, y), "oneDNN": lambda: torch_private.onednn_linear(x, turned, None, "none", [], "")}
+        else:
+            ways = {"BLAS": lambda: torch.addmm(b, x, y), "oneDNN": lambda: torch_private.onednn_linear(x, turned, b, "none", [], "")}
+        for way in ways.values():
+            way()
+        took = measurement.seconds(ways, [], _TURNS)
+        return took["oneDNN"] < WORTH * took["BLAS"]

@@ -1,0 +1,105 @@
+"""Forms of one graph race on copies of its inputs; one that gives other numbers than the first does not count."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torchspore.engine.core import graph_log
+from torchspore.graph.backend import measurement
+from torchspore.graph.backend.eager_codegen import Code
+from torchspore.graph.report import progress
+
+WORTH = 0.98
+"""A later form is taken where it needs at most this share of the time of an earlier, simpler one."""
+NEAR = 2e-3
+"""How far the results of a form may be off, as a share of the greatest value of each."""
+NEAR_STATE, FAR_STATE, FEW = 0.05, 2.5, 0.1
+"""The same for what the graph writes into, where a tenth of the tensors (three at least) may be off by up to FAR_STATE: a relu that tips
+over at a sum rounded otherwise takes a whole gradient with it, and Adam makes a full step of a gradient that is nothing but rounding
+(the bias of attention's keys). Deep nets have more of these: there as many tensors may be off as the first form's own are, TIMES so
+many, when its inputs are rounded otherwise."""
+TIMES = 1.5
+
+Tensors = list[measurement.Tensor]
+
+
+class Race:
+    """Forms that were entered, with the least seconds of a run of each; nothing live is written, no random state is disturbed."""
+
+    def __init__(self, inputs: measurement.Inputs) -> None:
+        self.codes: dict[str, Code] = {}
+        self.seconds: dict[str, float] = {}
+        with measurement.undisturbed():
+            self._inputs = [measurement.copy(t) for t in inputs()]
+        self._expected: tuple[Tensors, Tensors] | None = None
+        self._touchy: int | None = None
+
+    def enter(self, name: str, make: Callable[[], Code]) -> None:
+        """Makes a form and runs it; it stays if its numbers are those of the first, which stays in any case.
+
+        Raises measure.Unrunnable where the first fails.
+        """
+        progress.note(f"measures the form {name!r} of the graph.")
+        with measurement.undisturbed():
+            code = make()
+            try:
+                found = self._run(code)
+            except (RuntimeError, AssertionError, IndexError, ValueError) as error:    # Inductor asserts strides
+                if self._expected is None:
+                    raise measurement.Unrunnable(str(error).partition("\n")[0]) from None
+                graph_log.event("level", f"{name} is left out: {str(error).splitlines()[0]:.120}")
+                return
+            if self._expected is None:
+                self._expected = found
+            off, far, farthest = self._compared(found)
+            count = len(found[1])
+            is_near = off <= NEAR and farthest <= FAR_STATE
+            if not is_near or (far > max(3, FEW * count) and far > TIMES * self._rounding()):
+                graph_log.event("level", f"{name} is left out: its results are off by {off:.1e}, {far} of {count} written tensors too")
+                return
+            self.codes[name] = code
+
+    def _compared(self, found: tuple[Tensors, Tensors]) -> tuple[float, int, float]:
+        """How far the results are off; how many of the tensors that are written into are far off, and how far the farthest is."""
+        assert self._expected is not None
+        off = measurement.differs(self._expected[0], found[0])
+        written = [measurement.differs([one], [other]) for one, other in zip(self._expected[1], found[1])]
+        return off, sum(not each <= NEAR_STATE for each in written), max(written, default=0.0)
+
+    def _rounding(self) -> int:
+        """How many of the tensors that are written into are far off when the first form gets its inputs rounded otherwise."""
+        if self._touchy is None:
+            own = [measurement.rounded_otherwise(t) for t in self._inputs]
+            with measurement.same_seed():
+                found = next(iter(self.codes.values()))(*own), own
+            self._touchy = self._compared(found)[1]
+            graph_log.event("level", f"{self._touchy} of {len(own)} written tensors are off when the inputs of O0 are rounded otherwise")
+        return self._touchy
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {took * 1e3:.3f} ms" for name, took in self.seconds.items())
+
+    def inputs(self) -> Tensors:
+        """Copies of the inputs."""
+        return [measurement.copy(t) for t in self._inputs]
+
+    def _run(self, code: Code) -> tuple[Tensors, Tensors]:
+        own = self.inputs()
+        with measurement.same_seed():
+            return code(*own), own
+
+    def best(self) -> str:
+        """The name of the fastest form; those that came since the last time run in turns with the one that was fastest then."""
+        new = [name for name in self.codes if name not in self.seconds]
+        if new:
+            running = {name: self.codes[name] for name in (*([self._fastest()] if self.seconds else []), *new)}
+            with measurement.undisturbed():
+                for name, took in measurement.seconds(running, self.inputs()).items():
+                    self.seconds[name] = min(took, self.seconds.get(name, took))
+        return self._fastest()
+
+    def _fastest(self) -> str:
+        best = next(iter(self.codes))
+        for name, took in self.seconds.items():
+            if took < WORTH * self.seconds[best]:
+                best = name
+        return best

@@ -1,0 +1,212 @@
+"""Levels O1 and O2: forms of the graph with faster kernels, measured once on copies of the real inputs; never slower than O0."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.core import graph_log
+from torchspore.engine.devices.npu import graph_engine
+from torchspore.graph import passes
+from torchspore.graph.backend import (
+    autotune_cache,
+    collective_segments,
+    cuda_graphs,
+    eager_codegen,
+    fusion,
+    inference,
+    kernel_operators,
+    matrix_products,
+    measurement,
+)
+from torchspore.graph.backend.eager_codegen import Code
+from torchspore.graph.backend.variant_race import Race
+from torchspore.graph.fx.exchanges import exchanges
+from torchspore.graph.fx.fingerprint import fingerprint, of_text, signature
+from torchspore.graph.fx.modules import change_inner, copied
+from torchspore.graph.passes.layout import channels_last, has_images, layouts, restrided, with_layouts
+from torchspore.graph.passes.onednn import fuse_activations, onednn_linears
+from torchspore.graph.report import outcomes, stages
+from torchspore.graph.settings import Settings
+
+Module = torch.fx.GraphModule
+PLAIN, PRODUCTS, LAYOUT, FUSED, PREPARED = "O0", "oneDNN products", "channels last", "fused kernels, ", "weights prepared"
+LAUNCH, RECORDED, ENGINE = "one launch", "recorded, ", "graph engine"
+
+
+def compile(module: Module, inputs: measurement.Inputs, settings: Settings, held: frozenset[int] = frozenset()) -> Code:
+    """The fastest form that gives O0's numbers; what was fastest for an equal graph before is taken without a look."""
+    if exchanges(module) and not settings.deterministic:
+        outcomes.level(f"{settings.level}: the graph exchanges values with other processes, a rule chooses kernels and nothing is measured")
+        return _between_exchanges(module, inputs, settings)
+    if settings.deterministic:
+        # What is chosen by time could be another kernel in the next run and give other bits: here a rule decides.
+        outcomes.level(f"{settings.level}: deterministic is ON, a rule chooses kernels and nothing is measured")
+        return _by_rule(module)
+    forms = Forms(module, inputs, settings, held)
+    outcomes.level(f"{settings.level}: the fastest of several forms of each graph is kept")
+    outcomes.layout(settings, has_images(module))
+    key = fingerprint(module, settings)
+    known = autotune_cache.find(key)
+    if known is not None:
+        code = forms.code(known)
+        if code is not None:
+            graph_log.event("level", f"{known}, as measured before")
+            return code
+    best, code = _raced(forms, inputs)
+    autotune_cache.keep(key, best)
+    return code
+
+
+def _by_rule(module: Module) -> Code:
+    return _lines(_ruled(module))
+
+
+def _ruled(module: Module) -> Module:
+    return passes.pool_channels_last(copied(with_onednn(module, matrix_products.is_large) or module))
+
+
+def _between_exchanges(module: Module, inputs: measurement.Inputs, settings: Settings) -> Code:
+    base = _ruled(module)
+    found = None if settings.generates is False else collective_segments.with_kernels(base, inputs, _lines, may_fuse(settings))
+    return _lines(base if found is None else found)
+
+
+def _raced(forms: Forms, inputs: measurement.Inputs) -> tuple[str, Code]:
+    race = Race(inputs)
+    for name in forms.simple():
+        race.enter(name, functools.partial(_lines, forms.modules[name]))
+    _enter(race, PREPARED, forms.prepared())
+    best = race.best()
+    if best != PREPARED:
+        _enter(race, FUSED + best, forms.with_kernels(best, race.seconds[best]))
+    elif forms.is_thorough:
+        _enter(race, FUSED + PREPARED, forms.prepared(race.seconds[best]))
+    if forms.is_thorough:
+        _enter(race, LAUNCH, forms.in_one())
+        _enter(race, ENGINE, forms.by_graph_engine())
+        _enter(race, RECORDED + race.best(), forms.recorded(race.codes[race.best()]))
+    best = race.best()
+    graph_log.event("level", f"kept {best} of {race}")
+    return best, race.codes[best]
+
+
+def _enter(race: Race, name: str, code: Code | None) -> None:
+    if code is not None:
+        race.enter(name, lambda: code)
+
+
+class Forms:
+    """The ways in which one graph can be run, made when they are asked for."""
+
+    def __init__(self, module: Module, inputs: measurement.Inputs, settings: Settings, held: frozenset[int]) -> None:
+        self._module, self._inputs, self._settings, self._held = module, inputs, settings, held
+        self.modules = {PLAIN: passes.pool_channels_last(copied(module))}
+
+    def simple(self) -> list[str]:
+        """Makes the forms that need no compiler; gives their names."""
+        module = self._module
+        tuned = with_onednn(module, matrix_products.prefers_onednn)
+        if tuned is not None:
+            self.modules[PRODUCTS] = passes.pool_channels_last(copied(tuned))
+        if self._settings.layout and has_images(module):
+            self.modules[LAYOUT] = channels_last(copied(tuned or module))
+        return list(self.modules)
+
+    def with_kernels(self, base: str, seconds: float) -> Code | None:
+        """A simple form with compiled clusters; `seconds` is what it takes without."""
+        if self._settings.generates is False:
+            return None
+        restride(self.modules[base], self._inputs)
+        found = fusion.fused(self.modules[base], self._settings.level, seconds, may_fuse(self._settings))
+        return None if found is None else _lines(found)
+
+    @property
+    def is_thorough(self) -> bool:
+        """Whether the longer search is wanted."""
+        return self._settings.level == "O2"
+
+    def prepared(self, seconds: float | None = None) -> Code | None:
+        """For inference: values that hang on weights alone are computed once. Given `seconds`, what that takes, with compiled clusters."""
+        if inference.trains(self._module, self._held) is not None or (seconds is not None and self._settings.generates is False):
+            return None
+        found = inference.hoisted(self._module, self._held, matrix_products.prefers_onednn, self._settings.layout)
+        if found is None:
+            return None
+        if seconds is None:
+            return inference.code(found)
+        with measurement.undisturbed():
+            own = [measurement.copy(t) for t in self._inputs()]
+            given = eager_codegen.compile(found.first)(*[own[place] for place in found.taken])
+            restrided(found.rest, [*own, *given])
+        rest = fusion.fused(found.rest, self._settings.level, seconds, may_fuse(self._settings))
+        return None if rest is None else inference.code(dataclasses.replace(found, rest=rest))
+
+    def in_one(self) -> Code | None:
+        """All in one C++ launch, where Inductor can write that."""
+        if self._settings.generates is False:
+            return None
+        module = copied(self._module)
+        restride(module, self._inputs)
+        found = fusion.in_one(module)
+        return None if found is None else _lines(found)
+
+    def recorded(self, code: Code) -> Code | None:
+        """On a GPU a form as one launch."""
+        return stages.shown(cuda_graphs.recorded(code, self._held), stages.graph_of(code)) if cuda_graphs.is_fit(self._module) else None
+
+    def by_graph_engine(self) -> Code | None:
+        """On Ascend all as one piece, compiled by CANN's graph engine."""
+        if not graph_engine.is_fit(self._module):
+            return None
+        with measurement.undisturbed():
+            return graph_engine.compiled(copied(self._module), [measurement.copy(t) for t in self._inputs()])
+
+    def code(self, name: str) -> Code | None:
+        """The form of this name; None where it can't be made here."""
+        if name.startswith(RECORDED):
+            found = self.code(name.removeprefix(RECORDED))
+            return None if found is None else self.recorded(found)
+        if name == LAUNCH:
+            return self.in_one()
+        if name == ENGINE:
+            return self.by_graph_engine()
+        if name == PREPARED:
+            return self.prepared()
+        if name == FUSED + PREPARED:
+            return self.prepared(0.0)
+        base = name.removeprefix(FUSED)
+        if base not in self.simple():
+            return None
+        return _lines(self.modules[base]) if base == name else self.with_kernels(base, 0.0)
+
+
+def may_fuse(settings: Settings) -> Callable[[Node], bool]:
+    """Which operators may become parts of a kernel: the flags of graph kernels may forbid some."""
+    return fusion.is_fusable if settings.kernels is None else functools.partial(kernel_operators.is_wanted, settings.kernels)
+
+
+def restride(module: Module, inputs: measurement.Inputs) -> None:
+    """Works out the strides of all values by a run, or takes what a run of an equal graph told."""
+    key = of_text("strides", signature(module))
+    known = autotune_cache.find(key)
+    if known is None or not with_layouts(module, known):
+        with measurement.undisturbed():
+            restrided(module, [measurement.copy(t) for t in inputs()])
+        autotune_cache.keep(key, layouts(module))
+
+
+def with_onednn(module: Module, wanted: matrix_products.Wanted) -> Module | None:
+    """The graph with products by oneDNN; None where there is nothing to change."""
+    changed = onednn_linears(copied(module), wanted)
+    inside = change_inner(changed, lambda inner: with_onednn(inner, wanted))
+    if not inside and not any(node.target is matrix_products.LINEAR for node in changed.graph.nodes):
+        return None
+    return fuse_activations(changed)
+
+
+def _lines(module: Module) -> Code:
+    return eager_codegen.compile(passes.overwrite(copied(module)))

@@ -1,0 +1,65 @@
+"""What is known of a function's statements: which can be captured, and which must run in Python."""
+from __future__ import annotations
+
+import ast
+from types import CodeType
+
+from torchspore.graph.breaks.shared_locals import mentions, shared
+from torchspore.graph.control import syntax
+from torchspore.graph.control.source import Definition
+
+Place = tuple[int, int]
+"""Line and column of a statement, which tell it from the others of its function."""
+
+_OPAQUE = (
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Delete, ast.Raise,
+    ast.Pass, ast.Break, ast.Continue,
+)
+
+
+class Plan:
+    """The statements of one function: unknown, good (may stand in one graph with its neighbours), alone, or a graph break."""
+
+    def __init__(self, code: CodeType, definition: Definition) -> None:
+        self.code, self.definition = code, definition
+        self.good: set[Place] = set()
+        self.alone: set[Place] = set()
+        self.breaks: dict[Place, str] = {}
+        self.version = 0
+        self._declared = syntax.declared(ast.iter_child_nodes(definition), ast.Global) | syntax.declared(
+            ast.iter_child_nodes(definition), ast.Nonlocal)
+        self._shared = shared(definition, code)
+
+    def is_break(self, statement: ast.stmt) -> bool:
+        """Whether a statement runs in Python, with its blocks, if it has some, in parts again."""
+        if place(statement) in self.breaks or not can_be_captured(statement) or mentions(statement, self._shared):
+            return True
+        return bool(syntax.stored([statement]) & self._declared)
+
+    def joins(self, statement: ast.stmt) -> bool:
+        """Whether a statement may stand in one graph with its neighbours."""
+        return place(statement) in self.good and place(statement) not in self.alone
+
+    def held(self, statements: tuple[Place, ...]) -> None:
+        """Is told that these statements became a graph."""
+        if not self.good.issuperset(statements):
+            self.good.update(statements)
+            self.version += 1
+
+    def refused(self, statements: tuple[Place, ...], reason: str) -> None:
+        """Is told that these statements can't be one graph: several are tried alone, a single one becomes a graph break."""
+        if len(statements) == 1:
+            self.breaks[statements[0]] = reason
+        else:
+            self.alone.update(statements)
+        self.version += 1
+
+
+def place(statement: ast.stmt) -> Place:
+    """Where a statement stands."""
+    return statement.lineno, statement.col_offset
+
+
+def can_be_captured(statement: ast.stmt) -> bool:
+    """Whether a statement could be part of a graph by its form: it does not leave its block, but by a return at its very end."""
+    return not isinstance(statement, _OPAQUE) and (isinstance(statement, ast.Return) or not syntax.leaves(statement))

@@ -1,0 +1,221 @@
+"""The folder of the compile cache: where it is, how files get into it whole, what it may hold, and what happens when it can't be used."""
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import hashlib
+import hmac
+import os
+import platform
+import shlex
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from torchspore.base import once, trust
+from torchspore.base.files import read_plain, write_whole
+from torchspore.context import effects
+from torchspore.engine.core import graph_log
+from torchspore.engine.core.front_end import FRONT
+
+LIMIT = "TORCHSPORE_CACHE_LIMIT"
+OWN = Path(__file__).parents[2]
+"""Where torchspore's own files are."""
+_UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+_DEFAULT = 4 << 30
+
+
+def say(text: str, key: str | None = None) -> None:
+    """Tells the user in the log; with a `key` only the first time that it comes."""
+    if key is not None and not once.first_time(("compile cache", key)):
+        return
+    graph_log.event("cache", text)
+    effects.note("compile cache", text)
+    if FRONT.warn is not None:
+        FRONT.warn(text)
+
+
+class Folder:
+    """`<path>/rank_N/graph_cache`. What can't be read or written is told once, and the program goes on without."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.usable = True
+        self._swept = 0.0
+        self._most: int | None = None
+
+    def prepare(self) -> bool:
+        """Makes the folder, this user's alone, and tries to write into it; whether that went well."""
+        try:
+            trust.key()
+            trust.make(self.root)
+            trust.check_way(self.root)
+            parts = [self.root / part for part in ("graphs", "choices", "kernels")]
+            for own in (self.root, *parts, *[part / surroundings() for part in parts]):
+                trust.make(own)
+                trust.check(own)
+            probe = self.root / "graphs" / ".probe"
+            self._put(probe, b"")
+            probe.unlink(missing_ok=True)                # another process may try the same folder at this moment
+        except OSError as error:
+            self._fail(error)
+        return self.usable
+
+    def kernels(self) -> Path:
+        """Inductor's own directory."""
+        return self.root / "kernels" / surroundings()
+
+    def path(self, part: str, key: str) -> Path:
+        """Where the entry of a key lies."""
+        return self.root / part / surroundings() / key
+
+    def read(self, part: str, key: str) -> bytes | None:
+        """The contents of an entry, None where there is none or it is damaged: then it is told and dropped."""
+        path = self.path(part, key)
+        try:
+            held = read_plain(path)
+            with contextlib.suppress(OSError):
+                os.utime(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._fail(error)
+            return None
+        digest, separator, contents = held.partition(b"\n")
+        if separator and hmac.compare_digest(digest, self._digest(part, key, contents)):
+            return contents
+        self.drop(part, key, "was kept by another user, or is damaged")
+        return None
+
+    @staticmethod
+    def _digest(part: str, key: str, contents: bytes) -> bytes:
+        return trust.digest(f"{part} {surroundings()} {key}", contents)
+
+    def drop(self, part: str, key: str, why: str) -> None:
+        """Takes out an entry that can't be used, and says so once for the folder."""
+        say(f"compile cache: {self.path(part, key)} {why}; it is compiled again.", key=f"damaged {self.root}")
+        with contextlib.suppress(OSError):
+            self.path(part, key).unlink()
+
+    def write(self, part: str, key: str, contents: bytes) -> None:
+        """Puts an entry in, whole or not at all."""
+        if not self.usable:
+            return
+        try:
+            self._put(self.path(part, key), self._digest(part, key, contents) + b"\n" + contents)
+        except OSError as error:
+            self._fail(error)
+
+    def put(self, name: str, text: str) -> None:
+        """Writes a file of the folder itself."""
+        try:
+            self._put(self.root / name, text.encode())
+        except OSError as error:
+            self._fail(error)
+
+    def _put(self, path: Path, contents: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, contents)
+
+    def _fail(self, error: OSError) -> None:
+        self.usable = False
+        hint = "free some space" if error.errno == errno.ENOSPC else "set compile_cache_path to a folder that can be written"
+        hint = getattr(error, "hint", hint)
+        say(
+            f"compile cache: {self.root} can't be used ({error.strerror or error}); graphs are compiled without it.\n\nhint: {hint}.",
+            key=f"unusable {self.root}",
+        )
+
+    @contextlib.contextmanager
+    def locked(self, wait: bool = True) -> Iterator[bool]:
+        """Holds the folder's lock, which processes share; gives whether it was got."""
+        try:
+            import fcntl
+        except ImportError:                       # Windows: files are still replaced whole
+            yield True
+            return
+        handle = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT, 0o600)          # both ways: one way alone would wait at a FIFO
+        with os.fdopen(handle, "rb", buffering=0) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+
+    def sweep(self) -> None:
+        """Takes out what was used longest ago until the folder is within its limit; at most every few seconds for one limit, by one
+        process at a time."""
+        most = limit()
+        if not self.usable or (most == self._most and time.monotonic() - self._swept < 2):
+            return
+        self._swept, self._most = time.monotonic(), most
+        try:
+            with self.locked(wait=False) as got:
+                if got:
+                    self._shrink(most)
+        except OSError as error:
+            self._fail(error)
+
+    def _shrink(self, most: int) -> None:
+        found = []
+        for folder, _, names in os.walk(self.root):
+            for name in names:
+                path = Path(folder, name)
+                with contextlib.suppress(OSError):
+                    status = path.stat()
+                    found.append((max(status.st_atime, status.st_mtime), status.st_size, path))
+        total = sum(size for _, size, _ in found)
+        gone = 0
+        for _, size, path in sorted(found):
+            if total <= most:
+                break
+            if path.name in (".lock", "compile_dependency.hash"):
+                continue
+            with contextlib.suppress(OSError):
+                path.unlink()
+                total, gone = total - size, gone + 1
+        if gone:
+            graph_log.event("cache", f"{gone} files used longest ago are taken out of {self.root}: the limit is {most} bytes")
+
+
+def limit() -> int:
+    """The most bytes that the folder may hold: TORCHSPORE_CACHE_LIMIT, as in `500MB`; 4GB without it."""
+    written = os.environ.get(LIMIT, "").strip().upper()
+    number = written.rstrip("BKMGT ")
+    try:
+        return int(float(number) * _UNITS[written[len(number):].strip()]) if written else _DEFAULT
+    except (ValueError, KeyError):
+        say(f"{LIMIT}={written}: expected a size such as 500MB; 4GB is taken.", key=LIMIT)
+        return _DEFAULT
+
+
+@functools.cache
+def surroundings() -> str:
+    """A short name for all that compiled code hangs on beside the graph: versions, the compiler and its flags, Inductor's settings."""
+    return named(torch.__version__, OWN)
+
+
+def named(version: str, own: Path) -> str:
+    """The name for a version of torch, and for torchspore's files in `own`."""
+    compiler = os.environ.get("CXX", "g++")
+    try:
+        said = subprocess.run([*shlex.split(compiler), "--version"], capture_output=True, text=True, timeout=20).stdout
+    except (OSError, subprocess.SubprocessError, ValueError):
+        said = ""
+    flags = sorted(
+        f"{name}={value}" for name, value in os.environ.items()
+        if name in ("CXXFLAGS", "CPPFLAGS", "LDFLAGS") or (name.startswith("TORCHINDUCTOR_") and name != "TORCHINDUCTOR_CACHE_DIR")
+    )
+    told = [_files(own), version, platform.python_version(), platform.machine(), compiler, said, *flags]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+
+
+def _files(root: Path) -> str:
+    """Size and time of each file: a version under work changes without another number."""
+    found = sorted(root.rglob("*.py"))
+    return " ".join(f"{path.relative_to(root)}:{(status := path.stat()).st_size}:{status.st_mtime_ns}" for path in found)

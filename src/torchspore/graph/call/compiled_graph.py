@@ -1,0 +1,255 @@
+"""A captured graph that can be run again: inputs gathered, code called, result put together, state checked."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.core import change_counters, tree
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.number import Number
+from torchspore.engine.core.sharded_value import Parted, own_part
+from torchspore.engine.core.tensor import Composite, TensorBase, wrap
+from torchspore.engine.eager import pynative
+from torchspore.graph import cache, passes, pipeline
+from torchspore.graph.backend.eager_codegen import Code
+from torchspore.graph.call.random_streams import with_own_numbers
+from torchspore.graph.call.rollback import Undo, undo_for
+from torchspore.graph.capture.capture import Captured, In, Out
+from torchspore.graph.capture.identity import Identities, form_of
+from torchspore.graph.capture.state import MISSING, Read, current, hold
+from torchspore.graph.fx.aliasing import written_inputs
+from torchspore.graph.fx.exchanges import exchanges
+from torchspore.graph.fx.modules import nested_nodes
+from torchspore.graph.refusal import Refusal
+from torchspore.graph.report import stages
+from torchspore.graph.settings import Settings
+
+REFUSALS = (IndexError, RuntimeError, ValueError, TypeError, ZeroDivisionError)
+"""What kernels raise for what they are given: PyNative runs the call again and says it better."""
+
+
+class Graph:
+    """One captured call: `matches` says whether the state that it read is still the same, `run` runs it."""
+
+    def __init__(self, captured: Captured, flat: list[TensorBase], seconds: float, settings: Settings) -> None:
+        started = time.perf_counter()
+        self.module = passes.run(passes.CLEAN, captured.module, keep=stages.keep_pass)
+        stages.keep("optimize", self.module)
+        stages.keep("validate", self.module)
+        _check_generators(self.module)
+        self._result, self._written = captured.result, captured.written
+        self._streams = captured.streams                 # a primitive that the call creates has no other owner
+        self.split: Any = None
+        """How it is split over devices (`distributed.shard.execution.Split`)."""
+        if captured.spread is not None:
+            from torchspore.distributed.shard import execution
+
+            self.split = execution.Split(self.module, captured.spread, captured.lifted)
+            self.module = self.split.module
+        self._has_parts = self.split is not None or any(isinstance(getattr(item, "_t", None), Parted) for item in captured.lifted)
+        self._is_simple = isinstance(captured.result, Out) and not captured.result.is_number
+        reads = list(captured.watch.reads.values())
+        # A change of what an attribute names is counted (`version`); a change inside a list, a dict or an object is not.
+        self._attributes = [read for read in reads if read.is_attribute]
+        # A Tensor given to an attribute is counted too, and so is another torch tensor in a Tensor (`counters.rebinds`).
+        self._variables = [
+            read for read in reads
+            if not read.is_attribute or id(read.holder) in captured.watch.uncounted
+            or not (read.is_constant or read.name in ("_cells", "_params") or isinstance(read.value, TensorBase))
+        ]
+        # Most only need a look whether they are the same object; the others compare what is in it.
+        self._names = [(read.holder.get, read.name, read.value, read) for read in self._variables if read.is_constant]
+        self._contents = [read for read in self._variables if not read.is_constant]
+        self._identities = Identities(captured.watch, flat, captured.lifted)
+        self._twice, self._held = self._identities.in_attributes, self._identities.in_containers
+        self._is_given = frozenset(place for place, _ in (*self._twice, *self._held))
+        self._rereads = any(isinstance(read.value, TensorBase) for read in self._variables)
+        self._sources = [self._source(item, flat, captured.watch.homes) for item in captured.lifted]
+        self.inputs: list[Any] = captured.lifted
+        self._seen: tuple[int, int] | None = None
+        self._inputs: list[Any] = []
+        self._known: frozenset[int] = frozenset()
+        """The ids of the Tensors of the program's state, as they are now."""
+        self.settings = settings if captured.fits is None else dataclasses.replace(settings, level="O0")  # open lengths are not compiled
+        self._fits = captured.fits
+        with cache.open(self.module, captured.watch.codes, settings, self._labels()) as self.module:
+            # Before a pass lets weights be written early: what it computes again has not failed the first time.
+            self._writes, self._exchanges = written_inputs(self.module), exchanges(self.module)
+            nodes, nested = list(self.module.graph.nodes), nested_nodes(self.module)
+            self._undo = undo_for(nodes, nested, self.settings, self._writes)
+            self.code = with_own_numbers(self._compiled(flat), nodes, nested)
+        # The arguments of this call are the program's own, who may want to be rid of them.
+        self.inputs = [None if isinstance(source, int) else item for source, item in zip(self._sources, self.inputs)]
+        self.operators = sum(node.op == "call_function" for node in self.module.graph.nodes)
+        self.seconds = seconds + time.perf_counter() - started
+        self.runs = 0
+
+    def _labels(self) -> list[str]:
+        """What tells inputs of one shape from each other: the place among the arguments, the Parameter's name, the attribute's."""
+        return [
+            str(source) if isinstance(source, int) else str(getattr(item, "name", "") or getattr(source, "name", ""))
+            for source, item in zip(self._sources, self.inputs)
+        ]
+
+    def _compiled(self, flat: list[TensorBase]) -> Code:
+        if self.split is not None and self.split.code is not None:
+            code: Code = self.split.code
+            return code
+        held = frozenset(p for p, s in enumerate(self._sources) if isinstance(s, (Read, TensorBase)))
+        return pipeline.compile(self.module, functools.partial(self._examples, flat), self.settings, self._exchanges, held)
+
+    def _examples(self, flat: list[TensorBase]) -> list[torch.Tensor]:
+        """The real tensors of the inputs as they are now."""
+        found = [flat[s] if isinstance(s, int) else s for s in current(self._sources)]
+        given = [item._t if isinstance(item, TensorBase) else item() for item in found]
+        return [own_part(t) for t in given] if self._has_parts else given
+
+    @staticmethod
+    def _source(item: Any, flat: list[TensorBase], homes: dict[int, Read]) -> Any:
+        """Where an input comes from: the place of an argument, what was read, the Tensor itself, or a function."""
+        for place, argument in enumerate(flat):
+            if argument is item:
+                return place
+        return homes.get(id(item), item) if isinstance(item, TensorBase) else item
+
+    def matches(self, version: int, flat: list[TensorBase]) -> bool:
+        """Whether all that the trace read is as it was; `version` counts changes of Cells, `flat` are the Tensors of the call."""
+        for get, name, value, read in self._names:
+            if get(name, MISSING) is not value and not read.holds():
+                return False
+        if self._contents and not hold(self._contents):
+            return False
+        for place, read in self._twice:
+            if read.now() is not flat[place]:
+                return False
+        for place, item in self._held:
+            if item is not flat[place]:
+                return False
+        now = (version, change_counters.rebinds)
+        if now == self._seen and not self._rereads:
+            known = self._known
+            for item in flat:
+                if id(item) in known and self._meets(flat):
+                    return False
+            return self._fits is None or self._fits(self._examples(flat))
+        if now != self._seen and not hold(self._attributes):
+            return False
+        inputs, identities = current(self._sources), self._identities
+        if not identities.are_held() or not identities.fit(inputs):
+            return False
+        self._inputs, self._seen = inputs, now
+        met = (*inputs, *current(identities.tensors))
+        self._known = identities.ids_in_containers.union([id(item) for item in met if isinstance(item, TensorBase)])
+        return not self._meets(flat) and (self._fits is None or self._fits(self._examples(flat)))
+
+    def _meets(self, flat: list[TensorBase]) -> bool:
+        """Whether an argument is a Tensor that the trace read elsewhere, and was another one then: they count as two in the graph."""
+        return any(id(item) in self._known and place not in self._is_given for place, item in enumerate(flat))
+
+    @property
+    def has_open_lengths(self) -> bool:
+        """Whether it serves several lengths of an axis."""
+        return self._fits is not None
+
+    def changed(self) -> list[Read]:
+        """What the trace read and is no longer as it was."""
+        return [read for read in self._attributes if not read.holds()]
+
+    def reads(self) -> list[Read]:
+        """The attributes and variables that must be as the trace read them."""
+        return [*self._attributes, *(read for read in self._variables if not read.is_attribute)]
+
+    def changed_inputs(self) -> list[tuple[str, tuple[Any, ...], tuple[Any, ...]]]:
+        """(Name, (shape, dtype) in the trace, (shape, dtype) now) of each Tensor of the program's state that has become another one."""
+        sources, labels = current(self._sources), self._labels()
+        return [
+            (label, (before[0], before[2]), (item._t.shape, item._t.dtype))
+            for label, item, before in zip(labels, sources, self._identities.forms)
+            if isinstance(item, TensorBase) and before is not None and form_of(item) != before
+        ]
+
+    def rebound(self) -> list[Read]:
+        """The names that must name the very Tensor that the trace met, and name another one."""
+        return [read for read in self._identities.pinned if read.now() is not read.value]
+
+    def run(self, flat: list[TensorBase]) -> Any:
+        """Runs the graph for these arguments."""
+        self.runs += 1
+        inputs = [flat[i] if i.__class__ is int else i for i in self._inputs]
+        given = [i._t if isinstance(i, TensorBase) else i() for i in inputs]
+        if self._has_parts:
+            given = [own_part(t) for t in given]
+        outs = self.code(*given) if self._undo is None else self._undoing(self._undo, given)
+        if engine.active:
+            pynative.after(outs)
+        return self._result_of(outs, inputs)
+
+    def can_run_again(self, error: BaseException) -> bool:
+        """Whether a run that ended with `error` left everything, here and elsewhere, as it was. A lack of memory may end it anywhere."""
+        if self._exchanges:          # the other ranks do not run again
+            return False
+        return not self._writes or not ("alloc" in str(error) or "out of memory" in str(error))
+
+    def _undoing(self, undo: Undo, given: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Runs the code; what it did is undone where it fails."""
+        aside = undo.begin(given)
+        try:
+            outs = self.code(*given)
+        except BaseException as error:
+            undo.back(aside, isinstance(error, REFUSALS) and self.can_run_again(error))
+            raise
+        undo.end()
+        return outs
+
+    def _result_of(self, outs: list[torch.Tensor], inputs: list[Any]) -> Any:
+        """Puts the result together and writes what the trace wrote to attributes."""
+        if self._is_simple and not self._written and self.split is None:
+            return wrap(outs[self._result.index])
+        made: dict[int, Any] = {} if self.split is None else self.split.wrapped(outs)
+        for owner, name, value in self._written:
+            owner.__dict__[name] = _filled(value, outs, inputs, made)
+            change_counters.rebinds += 1
+        return _filled(self._result, outs, inputs, made)
+
+    def nodes(self) -> list[Node]:
+        """The nodes of the graph and of its branches and loops."""
+        return list(nested_nodes(self.module))
+
+    @property
+    def whole(self) -> torch.fx.GraphModule:
+        """The graph of one device."""
+        found: torch.fx.GraphModule = self.module if self.split is None else self.split.local.whole
+        return found
+
+    def __str__(self) -> str:
+        from torchspore.graph.fx.text import text
+
+        return text(self.module)
+
+
+def _filled(value: Any, outs: list[torch.Tensor], inputs: list[Any], made: dict[int, Any]) -> Any:
+    """The nested result with Tensors in the places of outputs and inputs."""
+    def one(leaf: Any) -> Any:
+        if isinstance(leaf, Out):
+            if leaf.is_number:
+                return outs[leaf.index].item()
+            if leaf.index not in made:
+                made[leaf.index] = wrap(outs[leaf.index])
+            return made[leaf.index]
+        if isinstance(leaf, In):
+            found = inputs[leaf.index]
+            return found._t.item() if isinstance(found, Number) else found
+        return leaf.rebuilt(tuple(map(one, leaf.parts()))) if isinstance(leaf, Composite) else leaf
+
+    return tree.mapped(value, one)
+
+
+def _check_generators(module: torch.fx.GraphModule) -> None:
+    for node in module.graph.nodes:
+        if any(isinstance(value, torch.Generator) for value in (*node.args, *node.kwargs.values())):
+            raise Refusal("draws random numbers with a seed of their own")

@@ -1,0 +1,136 @@
+"""The key of a call: what must be equal for a captured graph to be used again."""
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchspore.engine.core.number import MUTABLE
+from torchspore.engine.core.tensor import Composite, TensorBase
+from torchspore.graph.capture.dynamic_shapes import Axes
+from torchspore.graph.capture.ownership import is_known_by_itself
+from torchspore.graph.capture.snapshot import Node, Object, Unwatchable, Walk, is_settled
+from torchspore.graph.refusal import Kind, Refusal
+
+_NO_AXES: dict[int, Axes] = {}
+_PLAIN = (int, float, complex, str, bytes, bool, type(None))
+
+
+def signature(value: Any, flat: list[TensorBase], numbers: list[Any], axes: dict[int, Axes] = _NO_AXES) -> Any:
+    """What counts of an argument: of a Tensor shape, strides, dtype, device and which alias which, of all else its value.
+
+    Of a plain object its identity: the graph watches those of its attributes that what ran names. Appends the Tensors in it to `flat`,
+    and the ints and floats, of which only the type counts here, to `numbers`. `axes` says by id of a Tensor which of its lengths do not
+    count. Raises Refusal for a mutable object that can't be compared.
+    """
+    kind = type(value)
+    if isinstance(value, TensorBase):
+        return _of_tensor(value, flat, axes)
+    if kind is int or kind is float or kind in MUTABLE:
+        numbers.append(value)
+        return (kind, "-0") if value == 0 and kind is float and math.copysign(1.0, value) < 0 else kind
+    if kind in _PLAIN:
+        return (kind, value)
+    if kind is tuple or kind is list:
+        return (kind, *[signature(item, flat, numbers, axes) for item in value])
+    if kind is dict or kind is OrderedDict:
+        return (kind, *[(_of_key(key), signature(item, flat, numbers, axes)) for key, item in value.items()])
+    if isinstance(value, tuple):
+        if getattr(value, "__dict__", None):
+            raise Refusal(f"is given an argument of type {kind.__name__}, which has attributes")
+        return (kind, *[signature(item, flat, numbers, axes) for item in value])
+    if isinstance(value, Composite):
+        return (kind, value.fixed(), *[signature(part, flat, numbers, axes) for part in value.parts()])
+    if isinstance(value, (np.ndarray, list, dict, set)):
+        raise Refusal(f"is given an argument of type {kind.__name__}", kind=Kind.ARGUMENT)
+    if is_settled(value) or is_known_by_itself(value):
+        return (kind, value)
+    if getattr(kind, "__dataclass_params__", None) is not None and kind.__dataclass_params__.frozen:
+        fixed: list[Any] = []                                      # numbers in it are no inputs of a graph
+        held = [(field.name, getattr(value, field.name, None)) for field in dataclasses.fields(value)]
+        return (kind, *[(name, signature(item, flat, fixed, axes)) for name, item in held], tuple(fixed))
+    return Argument(value)
+
+
+class Argument:
+    """An object among the arguments: equal to itself or, where its class knows another equality, to one of that class that holds the same.
+
+    What the class itself calls equal is not asked: it is the program's, may leave out what counts, and may count how often it is asked.
+    """
+
+    __slots__ = ("_hash", "_is_itself", "_node", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self._node: Node | None = None
+        kind: Any = type(value)
+        self._is_itself = kind.__eq__ is object.__eq__
+        if kind.__hash__ is None:
+            raise Refusal(f"is given an argument of type {kind.__name__}", kind=Kind.ARGUMENT)
+        self._hash = id(value) if self._is_itself else hash(kind)
+
+    def keep(self) -> None:
+        """Takes a snapshot, before this becomes part of a key that is kept. Raises Refusal."""
+        try:
+            self._node = Walk({}).take(self.value)
+        except (Unwatchable, RecursionError) as reason:
+            raise Refusal(f"is given an argument of type {type(self.value).__name__}, which {reason}", kind=Kind.ARGUMENT) from None
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Argument):
+            return False
+        if self._node is None:
+            return other._node is not None and other == self
+        if self._is_itself or not isinstance(self._node, Object):
+            return self._node.holds(other.value)
+        return type(other.value) is type(self.value) and self._node.is_like(other.value)
+
+
+def _of_key(key: Any) -> Any:
+    """The key of a dict with its type: 1 and True are one key, but not one value."""
+    if type(key) is str:
+        return key
+    return (tuple, *map(_of_key, key)) if type(key) is tuple else (type(key), key)
+
+
+def keep(form: Any) -> None:
+    """Makes the objects in a signature ready to be kept. Raises Refusal."""
+    if isinstance(form, tuple):
+        for item in form:
+            keep(item)
+    elif isinstance(form, Argument):
+        form.keep()
+
+
+def _of_tensor(tensor: TensorBase, flat: list[TensorBase], axes: dict[int, Axes]) -> Any:
+    for place, other in enumerate(flat):
+        if other is tensor:
+            flat.append(tensor)
+            return place
+    flat.append(tensor)
+    t = tensor._t
+    if type(tensor).__dict__.get("__parameter__"):
+        return (tensor, t.shape, t.stride(), t.dtype, t.device)
+    if axes and id(tensor) in axes:
+        open_ = axes[id(tensor)]
+        return (tuple(None if axis in open_ else size for axis, size in enumerate(t.shape)), t.dtype, t.device)
+    held = tensor.__dict__
+    if t.__class__ is torch.Tensor and "_cut" not in held:
+        return (t.shape, t.stride(), t.dtype, t.device, *_carried(held)) if held else (t.shape, t.stride(), t.dtype, t.device)
+    return (t.shape, t.stride(), t.dtype, t.device, tensor.__dict__.get("_cut") or getattr(t, "cut", None))      # parts of processes
+
+
+def _carried(held: dict[str, Any]) -> list[Any]:
+    """What a program attached to a Tensor. Raises Refusal for what does not stay as it is."""
+    found = [(name, type(value), value) for name, value in held.items() if name[0] != "_" and name != "init"]
+    for name, kind, _ in found:
+        if kind not in _PLAIN:
+            raise Refusal(f"is given a Tensor with an attribute {name!r} of type {kind.__name__}", kind=Kind.ARGUMENT)
+    return found

@@ -1,0 +1,115 @@
+"""The graph for a call: looked up, captured now if need be, and run."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torchspore.context.store import STORE
+from torchspore.engine.autograd.grad import GradFrame
+from torchspore.engine.core import allocator, change_counters, graph_log, thread_state
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.number import Number
+from torchspore.engine.core.tensor import TensorBase, transform
+from torchspore.engine.memory import limit
+from torchspore.graph.call import compilation, kernel_errors
+from torchspore.graph.call.compiled_graph import REFUSALS, Graph
+from torchspore.graph.call.graph_table import Entry, look_up, table_of
+from torchspore.graph.capture import dynamic_shapes
+from torchspore.graph.capture.scalar_inputs import placed
+from torchspore.graph.refusal import Refusal
+from torchspore.graph.report import first_run
+
+TRIED = 3
+"""After so many refusals of one key the program's state is not asked any more whether it has changed."""
+
+
+def find(
+    owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
+) -> Graph | Refusal:
+    """The graph for a call, captured now if need be, or why there is none. Appends the Tensors among the arguments to `flat`."""
+    found = look_up(owner, function, args, kwargs, flat)
+    if isinstance(found, Refusal):
+        compilation.refused(owner, found)
+        return found
+    if found.lifted:
+        args, kwargs = placed((args, kwargs), found.lifted, flat)
+    for graph in found.graphs:
+        if graph.matches(change_counters.cells, flat):
+            return graph
+    if found.refusal is not None and (found.refused_at == change_counters.cells or found.refusals >= TRIED):
+        return found.refusal
+    made = compilation.capture(owner, found, function, args, kwargs, flat)
+    allocator.tidy()
+    if isinstance(made, Refusal) and found.is_open and not made.as_pynative and not table_of(owner).keeps_changing():
+        made = _of_this_length(owner, made, function, args, kwargs)
+    if isinstance(made, Refusal):
+        if found.lifted:
+            table_of(owner).numbers.fix(found.form)
+            flat.clear()
+            plain_args, plain_kwargs = _plain(args, kwargs)
+            return find(owner, function, plain_args, plain_kwargs, flat)
+        found.refusal, found.refused_at, found.refusals = made, change_counters.cells, found.refusals + 1
+        own = table_of(owner)
+        is_lax = found.settings.syntax == "LAX" and not found.settings.is_split
+        if found.refusals >= TRIED and is_lax and not found.is_deep and not own.recent:
+            own.refused_in = (change_counters.generation, STORE.snapshot())
+        made.needs_room = found.is_deep
+        compilation.refused(owner, made)
+    return made
+
+
+def _plain(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The arguments with Python numbers in the places of lifted ones."""
+    return transform((args, kwargs), lambda t: t._t.item() if isinstance(t, Number) else t)
+
+
+def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs the graph.
+
+    What a kernel refuses (an index beyond a table) is raised again by PyNative, which knows the operator and the line; it begins with the
+    state that the call found. Where that could not be kept the graph's own error is raised, and what it has written stays written once.
+    """
+    try:
+        if graph.runs:
+            return graph.run(flat)
+        with first_run.waiting(graph.nodes, graph.operators):
+            return graph.run(flat)
+    except REFUSALS as error:
+        if graph.settings.is_split or not graph.can_run_again(error):
+            raise limit.error(error) or kernel_errors.said(error, graph.whole) from None
+        return thread_state.in_pynative(function, args, kwargs)
+
+
+def compile(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Captures the graph for these arguments and runs nothing."""
+    flat: list[TensorBase] = []
+    found = look_up(owner, function, args, kwargs, flat)
+    if isinstance(found, Entry) and not any(graph.matches(change_counters.cells, flat) for graph in found.graphs):
+        made = compilation.capture(owner, found, function, args, kwargs, flat)
+        if isinstance(made, Refusal):
+            compilation.refused(owner, made)
+            if found.settings.syntax != "LAX":
+                raise compilation.compile_error(owner, found.settings, made, function, args, kwargs)
+
+
+def _of_this_length(
+    owner: Any, refusal: Refusal, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+) -> Graph | Refusal:
+    """The graph for the lengths of now alone, where none can be made for all lengths."""
+    graph_log.event("again", f"{refusal.line}: {compilation.name_of(owner)} {refusal.reason}: one graph for each length")
+    dynamic_shapes.close(owner)
+    table_of(owner).lengths.close()
+    flat: list[TensorBase] = []
+    found = find(owner, function, args, kwargs, flat)
+    if isinstance(found, Graph):
+        found.matches(change_counters.cells, flat)
+    return found
+
+
+def can_record() -> bool:
+    """Whether a graph may be a step of what is around this call: it has a gradient of first order and none of a higher one."""
+    around, transforms = engine.frame(), 0
+    while around is not None:
+        transforms += isinstance(around, GradFrame)
+        around = around.outer
+    return transforms < 2

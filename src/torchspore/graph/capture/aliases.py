@@ -1,0 +1,32 @@
+"""Memory that may be the same, as a branch or loop on a Tensor decides: after a write into the one the other is not known."""
+from __future__ import annotations
+
+import torch
+
+from torchspore.graph.refusal import Refusal
+
+
+class Aliases:
+    """Pairs of memory of one capture; each with where in the program they came about."""
+
+    def __init__(self) -> None:
+        self._pairs: dict[int, tuple[torch.Tensor, dict[int, tuple[torch.Tensor, str | None]]]] = {}
+
+    def add(self, one: torch.Tensor, other: torch.Tensor, line: str | None) -> bool:
+        """Says that both may be the same memory; gives whether that is new."""
+        if one is other or id(other) in self._of(one):
+            return False
+        self._of(one)[id(other)] = (other, line)
+        self._of(other)[id(one)] = (one, line)
+        return True
+
+    def of(self, base: torch.Tensor) -> list[tuple[torch.Tensor, BaseException]]:
+        """The memory that may be the same as `base`, and what to raise where it is read after a write into `base`."""
+        entry = self._pairs.get(id(base))
+        if entry is None:
+            return []
+        reason = "writes in place into a Tensor that may be another one, as a Tensor decides, and reads the other"
+        return [(other, Refusal(reason, line)) for other, line in entry[1].values()]
+
+    def _of(self, base: torch.Tensor) -> dict[int, tuple[torch.Tensor, str | None]]:
+        return self._pairs.setdefault(id(base), (base, {}))[1]

@@ -1,0 +1,1 @@
+"""State that a trace reads without a name in the program: options, class facts, process-wide settings."""

@@ -1,0 +1,111 @@
+"""What is kept for the whole program and a trace reads unnamed: NumPy's options, decimal's context, levels of loggers, the environment."""
+from __future__ import annotations
+
+import decimal
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from torchspore.graph.capture.state import View
+
+
+class Setting(View):
+    """A state that one call of `text` shows."""
+
+    def text(self) -> str:
+        """All that counts of it; the same object while it is the same."""
+        raise NotImplementedError
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.text()
+
+    def __getitem__(self, name: str) -> Any:
+        return self.text()
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """What the trace changed is not put back here: it is put back by whoever set it (`with np.errstate(...)`), or stays as set."""
+
+    def __delitem__(self, name: str) -> None:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("",))
+
+
+class NumpyOptions(Setting):
+    """How NumPy takes divisions by zero and their like, and how it writes arrays."""
+
+    def __init__(self) -> None:
+        umath, options = (sys.modules.get(f"numpy._core.{name}") for name in ("umath", "printoptions"))
+        variables = getattr(umath, "_extobj_contextvar", None), getattr(options, "format_options", None)
+        self._errors, self._formats = variables if all(variables) else (None, None)
+        self._seen: tuple[Any, Any] | None = None
+        self._text = ""
+
+    def text(self) -> str:
+        if self._errors is not None and self._formats is not None:           # NumPy 2 makes a new object of each change
+            now = (self._errors.get(), self._formats.get())
+            if self._seen is not None and now[0] is self._seen[0] and now[1] is self._seen[1]:
+                return self._text
+            self._seen = now
+        text = f"{np.geterr()} {np.geterrcall()} {np.get_printoptions()}"
+        if text != self._text:
+            self._text = text
+        return self._text
+
+
+class DecimalContext(Setting):
+    """With how many digits decimal computes, and how it rounds."""
+
+    _text = ""
+
+    def text(self) -> str:
+        now = decimal.getcontext()
+        traps = [signal.__name__ for signal, is_set in now.traps.items() if is_set]
+        text = f"{now.prec} {now.rounding} {now.Emin} {now.Emax} {now.capitals} {now.clamp} {traps}"
+        if text != self._text:
+            self._text = text
+        return self._text
+
+
+class Levels(View):
+    """Which messages a logger lets through."""
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self._logger = logger
+
+    def __getitem__(self, name: str) -> Any:
+        return self._logger.isEnabledFor(int(name)) if name else self._logger.getEffectiveLevel()
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        raise NotImplementedError
+
+    def __delitem__(self, name: str) -> None:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+
+_NUMPY, _DECIMAL = NumpyOptions(), DecimalContext()
+SETTINGS: dict[int, Setting] = {id(np): _NUMPY, id(decimal): _DECIMAL, id(decimal.Decimal): _DECIMAL}
+"""By the id of what a program names, the setting that its results may hang on."""
+
+LEVELS: dict[CodeType, str] = {
+    logging.Logger.isEnabledFor.__code__: "level", logging.Logger.getEffectiveLevel.__code__: "",
+}
+"""The functions that ask a logger what it lets through, and the argument that says which level is meant."""
+LOGGING = logging.__file__
+
+ENVIRONMENT: dict[CodeType, str] = {
+    getattr(type(os.environ), name).__code__: what for name, what in (
+        ("__getitem__", "reads"), ("__iter__", "reads all"), ("__len__", "reads all"), ("copy", "reads all"), ("__setitem__", "changes"),
+        ("__delitem__", "changes"),
+    ) if hasattr(getattr(type(os.environ), name, None), "__code__")
+}
+"""What the methods of `os.environ` do."""

@@ -1,0 +1,35 @@
+"""Who calls: the program, or torch and torchspore for themselves."""
+from __future__ import annotations
+
+from types import CodeType, FrameType
+
+from torchspore.base.frames import is_users
+
+
+def is_programs(code: CodeType, frame: FrameType) -> bool:
+    """Whether a function is the program's; a dataclass's methods have no file, and there are some of ours."""
+    name = code.co_filename
+    return is_users(name) and (name != "<string>" or not str(frame.f_globals.get("__name__")).startswith("torchspore"))
+
+
+_BETWEEN = ("/torchspore/graph/control/runtime_helpers.py", "/torchspore/mindspore/gate.py")
+"""Files of ours that only pass on what the program calls."""
+
+
+def is_ours(frame: FrameType | None) -> bool:
+    """Whether torch, torchspore or an import does it, not the user's program nor a library that it calls.
+
+    What a log handler does is done by who logs: torch logs while it traces, and pytest has handlers of its own.
+    """
+    found: bool | None = None
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if "/logging/" in name:
+            found = None
+        elif found is None and not name.endswith(_BETWEEN):
+            if is_users(name):
+                found = False
+            elif "importlib" in name or "/torch/" in name or "/torchspore/" in name:
+                found = True
+        frame = frame.f_back
+    return found is not False

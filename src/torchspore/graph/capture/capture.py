@@ -1,0 +1,447 @@
+"""Capture: runs a call once with fake stand-ins and keeps the operators as a graph; nothing real is touched.
+
+A real Tensor that an operator meets becomes an input of the graph when it is first met. Stand-ins belong to the thread that captures,
+so that a live Parameter is never changed and another thread may run the same Cell meanwhile.
+"""
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchspore.base import beside
+from torchspore.distributed.parallel.sharded_weights import Sliced
+from torchspore.engine.autograd.in_place_versions import base_of
+from torchspore.engine.core import tree
+from torchspore.engine.core.number import Number, is_large
+from torchspore.engine.core.sharded_value import Parted
+from torchspore.engine.core.tensor import Frame, TensorBase, frame, tensors, transform
+from torchspore.engine.core.torch_private import (
+    FakeTensor,
+    current_trace,
+    disable_proxy_modes_tracing,
+    lazy_graphs,
+    load_for_symbols,
+    make_fx,
+    no_transforms,
+    outside_of_transforms,
+    sizes_as_symbols,
+    track_tensor_tree,
+    without_log_of_refusals,
+    without_modes,
+)
+from torchspore.graph.capture import constant_arrays, dynamic_shapes, scalar_inputs, torch_draws
+from torchspore.graph.capture.ambiguous_tensors import is_undecided, may_be_number
+from torchspore.graph.capture.dynamic_shapes import Axes
+from torchspore.graph.capture.iterators import holds_iterator, settled
+from torchspore.graph.capture.return_values import Results
+from torchspore.graph.capture.state import Randomness
+from torchspore.graph.capture.trace_guard import Watch
+from torchspore.graph.capture.trace_guard_hooks import watching
+from torchspore.graph.fx import control_flow
+from torchspore.graph.refusal import Kind, Refusal
+from torchspore.graph.report import provenance, stages
+
+_one_at_a_time = threading.RLock()        # make_fx keeps its tracer in a module variable
+
+
+@dataclass
+class Captured:
+    """The outcome of a capture: the graph, where its inputs come from, what becomes of its outputs, and the state it depends on."""
+
+    module: torch.fx.GraphModule
+    lifted: list[Any]                      # a Tensor, or a function that gives a torch tensor, for each input
+    result: Any                            # the result with Out and In in the places of Tensors
+    written: list[tuple[Any, str, Any]]    # (owner, attribute, value with Out and In in it) to be written after each run
+    watch: Watch
+    fits: dynamic_shapes.Fits | None = None
+    spread: Any = None                     # how it is split over devices (`distributed.shard.sharded_capture.Spread`)
+    streams: tuple[Any, ...] = ()          # the streams of random numbers that its operators name by number
+
+
+@dataclass(frozen=True)
+class Out:
+    """Stands for the output number `index` of the graph."""
+
+    index: int
+    is_number: bool = False                # it is given as a Python number
+
+
+@dataclass(frozen=True)
+class In:
+    """Stands for the Tensor that is the graph's input number `index`."""
+
+    index: int
+
+
+class Capture(Frame):
+    """The frame of a capture."""
+
+    traces = True
+
+    def acts_beside(self, what: str) -> None:
+        raise self.watch.refuse(what, Kind.OTHER)
+
+    def __init__(self) -> None:
+        self.lifted: list[Any] = []
+        self.watch = Watch()
+        self.axes: dict[int, Axes] = {}             # by id of a Tensor, the axes whose lengths are symbols
+        self.numbers: dict[Any, Any] = {}           # attributes whose Python numbers are inputs of the graph
+        self.is_piece = False                       # some statements of a call that runs in parts
+        self.spread: Any = None                     # what knows of other devices, where the graph is to be split over them
+        self._places: dict[int, int] = {}           # id(Tensor) -> its place in `lifted`, which keeps it alive
+        self._fakes: list[torch.Tensor] = []
+        self._written_down: dict[int, tuple[torch.Tensor, int, Any]] = {}
+        """By the id of its stand-in, which is kept, the version and the number of each Tensor that the program made of one."""
+        self._unknown: dict[int, tuple[torch.Tensor, BaseException]] = {}
+        """Memory whose values are not known any more, and why."""
+        self._last: Any = None
+        self._streams: dict[int, Any] = {}
+
+    # ---- what operators meet
+
+    def resolve(self, tensor: TensorBase) -> torch.Tensor:
+        t = tensor._t
+        if self._is_mine(t):
+            if self._unknown:
+                self._check_is_known(t)
+            return t
+        if isinstance(t, Sliced):
+            return self._gathered(t)
+        place = self._places.get(id(tensor))
+        if place is None:
+            place = self._places[id(tensor)] = self._lift(tensor, t)
+        return self._fakes[place]
+
+    def _check_is_known(self, t: torch.Tensor) -> None:
+        base = base_of(t)
+        if id(base) in self._unknown:
+            raise self._unknown[id(base)][1]
+
+    def _gathered(self, weight: Sliced) -> torch.Tensor:
+        """All rows of a weight that processes share; gathered anew at each look, because the own ones may have been written to."""
+        from torchspore.distributed.comm import collectives
+
+        return collectives.all_gather(self.resolve(weight.own), weight.share.group)
+
+    def measured(self, tensor: TensorBase) -> torch.Tensor:
+        return self.resolve(tensor) if self.spread is not None or id(tensor) in self.axes else tensor._t
+
+    def _is_mine(self, t: torch.Tensor) -> bool:
+        if isinstance(t, FakeTensor):
+            return t.fake_mode is self.mode
+        inside = outside_of_transforms(t)                  # what `vmap` and others of torch.func's hand out
+        return inside is not t and self._is_mine(inside)
+
+    def _lift(self, source: Any, t: torch.Tensor) -> int:
+        """Makes a new input of the graph; gives its place."""
+        if isinstance(t, FakeTensor):          # an example of its values is nowhere
+            raise Refusal("uses a Tensor of another trace")
+        with no_transforms():
+            fake = self._stand_in(source, t)
+            self._track(fake)
+        self.lifted.append(source)
+        self._fakes.append(fake)
+        return len(self.lifted) - 1
+
+    def _stand_in(self, source: Any, t: torch.Tensor) -> torch.Tensor:
+        """The fake for a new input."""
+        axes = self.axes.get(id(source))
+        if self.spread is None and isinstance(t, Parted):
+            raise t.refused("a graph of one device")
+        with disable_proxy_modes_tracing(), torch.no_grad():
+            if self.spread is not None and ((shape := self.spread.whole_shape(source, t)) != t.shape or self.spread.is_elsewhere(source)):
+                with self.mode:
+                    return torch.empty(shape, dtype=t.dtype, device=t.device)
+            if axes is not None:
+                return self.mode.from_tensor(t, symbolic_context=sizes_as_symbols(t, axes))
+            return self.mode.from_tensor(t, static_shapes=True)
+
+    def _track(self, fake: torch.Tensor) -> None:
+        """Makes `fake` the next input of the graph."""
+        graph = self.tracer.graph
+        with graph.inserting_after(self._last) if self._last is not None else graph.inserting_before(next(iter(graph.nodes), None)):
+            node = self._last = graph.placeholder(f"in{len(self.lifted)}")
+        track_tensor_tree(fake, torch.fx.Proxy(node, self.tracer), constant=None, tracer=self.tracer)
+
+    def _end(self) -> None:
+        """What the trace takes beside the call, while the program's state is as the call leaves it."""
+
+    def _more_outputs(self) -> list[torch.Tensor]:
+        """What the graph gives after the program's outputs."""
+        return []
+
+    def literal(self, data: Any, make: Callable[[Any], torch.Tensor]) -> torch.Tensor:
+        if isinstance(data, np.ndarray):
+            found = self.watch.arrays.get(id(data))
+            if found is None:
+                if not constant_arrays.is_constant():
+                    raise Refusal("makes a Tensor of a NumPy array that is computed in the call", kind=Kind.MAKES_TENSOR)
+                with without_modes():
+                    values = make(data)
+                return self._lifted_values(lambda: values)
+            return self._lifted_values(lambda: make(found()))
+        if isinstance(data, (list, tuple)) and _has_array(data):
+            raise Refusal("makes a Tensor of NumPy arrays that are computed in the call", kind=Kind.MAKES_TENSOR)
+        with without_modes():
+            t = make(data)
+            number = _number_in(data, t) if type(data) in (bool, int, float) and t.numel() == 1 else None
+        made = self._lifted_values(lambda: t)
+        if number is not None:
+            self._written_down[id(made)] = (made, made._version, number)
+        return made
+
+    def _lifted_values(self, source: Callable[[], torch.Tensor]) -> torch.Tensor:
+        """New values as an input; cloned in the graph, because the program may write into them."""
+        with without_modes():
+            t = source()
+        place = self._lift(source, t)
+        return self._fakes[place].clone()
+
+    # ---- what the program does
+
+    def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
+        with torch.no_grad():
+            if isinstance(tensor._t, Sliced):
+                self.resolve(tensor._t.own).copy_(tensor._t.share.of(value))
+                return
+            self.resolve(tensor).copy_(value)
+
+    def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
+        if isinstance(tensor._t, Sliced):
+            raise Refusal("writes in place into a weight that processes share", kind=Kind.OTHER)
+        change(self.resolve(tensor))
+
+    def aliases(self, base: torch.Tensor) -> list[tuple[torch.Tensor, BaseException]]:
+        return self.watch.aliases.of(base)
+
+    def forget(self, base: torch.Tensor, reason: BaseException) -> None:
+        if any(base is fake for fake in self._fakes):
+            raise reason                           # it outlives the call
+        self._unknown[id(base)] = base, reason
+
+    def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
+        if not self._is_mine(tensor._t):
+            raise Refusal("gives a Parameter another shape or dtype", kind=Kind.TWO_KINDS)
+        tensor._t = t
+
+    def host(self, tensor: TensorBase) -> torch.Tensor:
+        refusal = _needs_values("reads the values of a Tensor on the host", Kind.READS_VALUES)
+        refusal.needs_number = type(tensor) is Number
+        raise refusal
+
+    def known(self, tensor: TensorBase) -> Any:
+        found, version, number = self._written_down.get(id(tensor._t), (None, 0, None))
+        return number if found is not None and found._version == version else None
+
+    def keep_alive(self, stream: Any) -> None:
+        self._streams[stream.number] = stream
+        super().keep_alive(stream)             # a part of a graph lives as long as the graph
+
+    def born(self, cell: Any) -> None:
+        self.watch.born[id(cell)] = cell
+
+    def attribute_set(self, owner: Any, name: str, value: Any) -> None:
+        if any(map(is_undecided, tensors(value))):
+            raise Refusal(f"stores a Parameter in the attribute {name!r} of {type(owner).__name__}, as a Tensor decides",
+                          kind=Kind.WRITES_ATTRIBUTE)
+        self.watch.wrote(owner, name)
+
+    # ---- the capture itself
+
+    def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
+        """Traces `function(*args, **kwargs)`. Raises Refusal for what a graph can't hold; all state is as before in either case."""
+        if self.axes:
+            load_for_symbols()                     # sets a variable of the environment: once all is watched it would be the program's doing
+        self.watch.learn(function)
+        self.watch.has_numbers = bool(self.numbers) or any(isinstance(item, Number) for item in tensors((args, kwargs)))
+        self.watch.given((args, kwargs))
+        given = set() if self.is_piece else self.watch.contents.ids()
+        self._has_containers = any(isinstance(item, (list, tuple, dict)) for item in (*args, *kwargs.values()))
+        function = self.callee(function)
+
+        def body() -> list[torch.Tensor]:
+            self.tracer, self.mode = current_trace()
+            torch_draws.refuse_in(self.tracer, self.watch)
+            provenance.attach(self.tracer, self.spread is not None)
+            stages.began(self)
+            with self.open(), watching(self.watch):
+                self._lift_numbers()
+                self.result = self._settled(function(*args, **kwargs), self.is_piece)
+                self._end()
+            self._settle(given)
+            return [*self._outputs, *self._more_outputs()]
+
+        with _one_at_a_time, beside.alone():
+            self.watch.randomness = Randomness()          # of now, when nobody else draws
+            try:
+                with without_modes(), without_log_of_refusals(), lazy_graphs(True):
+                    module = make_fx(
+                        body, tracing_mode="symbolic" if self.axes else "fake", _allow_non_fake_inputs=False,
+                        _disable_torch_fn_metadata_mode=not self.axes,         # a fifth of the time; lengths that are open need it
+                    )()
+                stages.traced(module, self.lifted, function, args, kwargs)
+                if self.watch.converter is not None:
+                    module = self.watch.converter.lowered(module)
+                stages.keep("control_flow", module)
+            except BaseException as error:
+                self.watch.restore()
+                self.watch.changed_state()
+                ended = self.watch.refusal or self._lost(error) or _as_refusal(error)
+                raise (ended if self.watch.converter is None else self.watch.converter.explained(ended, self.watch)) from None
+            finally:
+                control_flow.RECORDS.clear()
+        self.watch.narrow()
+        open_ = [place for place, item in enumerate(self.lifted) if id(item) in self.axes]
+        fits = dynamic_shapes.Fits(self.mode.shape_env, self._fakes, open_) if open_ else None
+        return Captured(module, self.lifted, self.result, self.written, self.watch, fits, self.spread, tuple(self._streams.values()))
+
+    @staticmethod
+    def _settled(result: Any, is_piece: bool) -> Any:
+        """The result with tuples and lists in the places of iterators; between the parts of a call they stay what they are, in Python."""
+        found = result if is_piece else settled(result)
+        if holds_iterator(found):
+            raise Refusal("gives an iterator")
+        return found
+
+    def _lift_numbers(self) -> None:
+        """Makes stand-ins for the attributes that are to be inputs."""
+        for key, (holder, name) in self.numbers.items():
+            value = holder.get(name)
+            if type(value) in (int, float) and not is_large(value):
+                stand_in = Number(self._lifted_values(scalar_inputs.source(holder, name)))
+                self.watch.stand_for(key, holder, name, value, stand_in)
+
+    def callee(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return function if self.watch.converter is None else self.watch.converter.converted(function, self.watch)
+
+    def _lost(self, error: BaseException) -> Refusal | None:
+        """Why a local name has no value, where that ended the capture and a branch or loop on a Tensor is to blame."""
+        return self.watch.lost.get(unbound_name(error)) if isinstance(error, NameError) else None
+
+    def _settle(self, given: set[int]) -> None:
+        """Puts all state back and turns the Tensors of the result into places of inputs and outputs."""
+        changed = self.watch.restore()
+        reason, kind = self.watch.changed_state()
+        if self.watch.refusal is not None:
+            raise self.watch.refusal
+        if reason is not None:
+            refusal = Refusal(reason, self._first_line(), kind)
+            refusal.is_allowed = kind is Kind.CHANGES_CONTAINER and self.watch.is_own_change
+            raise refusal
+        if self._has_containers and self.watch.roads.compares:
+            refusal = Refusal("compares by identity, and is given a list, tuple or dict, which a graph knows by what is in it",
+                              self._first_line())
+            refusal.is_allowed = True
+            raise refusal
+        self.watch.note_unmoved()
+        self._outputs: list[torch.Tensor] = []
+        self._known: dict[int, Out] = {}
+        self.written = []
+        for owner, name, value in changed:
+            if not any(True for _ in tensors(value)):
+                line = self.watch.lines.get((id(owner.__dict__), name)) or self._first_line()
+                refusal = Refusal(f"writes the attribute {name!r} of {type(owner).__name__}", line, Kind.WRITES_ATTRIBUTE)
+                refusal.numbers = tuple(
+                    (owner.__dict__, name) for owner, name, value in changed
+                    if type(value) in (int, float) and type(owner.__dict__.get(name)) is type(value)
+                )
+                raise refusal
+            self.written.append((owner, name, transform(value, self._placed)))
+        Results(self.watch, given, self._first_line).check(self.result)
+        self.result = transform(self.result, self._placed)
+        if dynamic_shapes.holds_symbols([value for _, _, value in self.written]):
+            raise Refusal("gives a length that is open", kind=Kind.TWO_KINDS)
+
+    def _placed(self, tensor: TensorBase) -> Out | In:
+        if not self._is_mine(tensor._t):
+            self.resolve(tensor)
+            return In(self._places[id(tensor)])
+        if self._unknown:
+            self._check_is_known(tensor._t)
+        found = self._known.get(id(tensor))
+        if found is None and may_be_number(tensor) and not isinstance(tensor, Number):
+            raise Refusal("gives what is a Tensor or a Python number, as a Tensor decides", self._first_line(), Kind.TWO_KINDS)
+        if found is None:
+            found = self._known[id(tensor)] = Out(len(self._outputs), isinstance(tensor, Number))
+            self._outputs.append(tensor._t)
+        return found
+
+    def _first_line(self) -> str:
+        code = next((code for code in self.watch.codes if code.co_filename != "<string>"), None)
+        return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else "<unknown>"
+
+
+def current() -> Capture | None:
+    """The capture that this thread is in, the innermost one."""
+    around = frame()
+    while around is not None and not isinstance(around, Capture):
+        around = around.outer
+    return around
+
+
+def converted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What to call for a function of ours (`converts`) whose branches a Tensor decides: converted, in a capture that converts."""
+    capture = current()
+    return function if capture is None else capture.callee(function)
+
+
+def unbound_name(error: NameError) -> str:
+    """The name that has no value."""
+    found = re.search(r"'(\w+)'", str(error))
+    return error.name or (found.group(1) if found else "")
+
+
+def _needs_values(reason: str, kind: Kind, line: str | None = None) -> Refusal:
+    refusal = Refusal(reason, line, kind)
+    refusal.needs_values = True
+    return refusal
+
+
+def _has_array(data: Any) -> bool:
+    return any(isinstance(leaf, np.ndarray) for leaf in tree.leaves(data))
+
+
+def _number_in(data: bool | int | float, t: torch.Tensor) -> Any:
+    """The number in `t`, which was made of `data`; where a device holds `t`, the host computes it, and does not wait for the device."""
+    if t.device.type == "cpu" or (type(data) is int and not -(2**63) <= data < 2**63):
+        return t.item()
+    return torch.tensor(data, dtype=torch.float64 if type(data) is float else None).to(t.dtype).item()
+
+
+def _as_refusal(error: BaseException) -> BaseException:
+    """What ends the capture: a Refusal for everything but a stop from outside."""
+    if isinstance(error, (Refusal, KeyboardInterrupt, SystemExit, GeneratorExit)) or getattr(error, "final", False):
+        return error
+    from torchspore.base.frames import is_users
+
+    lines, step = [], error.__traceback__
+    while step is not None:
+        if is_users(step.tb_frame.f_code.co_filename):
+            lines.append(f"{step.tb_frame.f_code.co_filename}:{step.tb_lineno}")
+        step = step.tb_next
+    line = lines[-1] if lines else None
+    if type(error).__name__ in ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"):
+        return _needs_values("needs the values of a Tensor to go on", Kind.NEEDS_VALUES, line or "<unknown>")
+    refusal = Refusal(f"raises {type(error).__name__}{_of_ours(error)}", line or "<unknown>", Kind.RAISES)
+    refusal.needs_room = isinstance(error, RecursionError)
+    refusal.stack += lines if refusal.stack else []
+    return refusal
+
+
+def _of_ours(error: BaseException) -> str:
+    """Where torchspore's own capture raised an error that is a slip of it and not of the program; empty for all others."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    file = step.tb_frame.f_code.co_filename if step is not None else ""
+    own = file.rpartition("/torchspore/graph/")[2]
+    is_slip = isinstance(error, (AttributeError, KeyError, AssertionError)) and not own.startswith("control/runtime_helpers")
+    if step is None or own == file or not is_slip:
+        return ""
+    return f" in torchspore's own graph/{own}:{step.tb_lineno} ({error})"

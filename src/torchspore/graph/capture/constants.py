@@ -1,0 +1,34 @@
+"""Functions under `constexpr`: worked out while a graph is captured."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core import tree
+from torchspore.engine.core.tensor import TensorBase, tensors, transform, wrap
+from torchspore.engine.core.torch_private import without_modes
+from torchspore.graph.capture.capture import current
+
+
+def constant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What `function`, whose arguments are known, gives: computed now and not by the graph, of which it is an input from then on."""
+    around, capture = engine.frame(), current()
+    if around is None or capture is None or any(True for _ in tensors((args, kwargs))):
+        return function(*args, **kwargs)
+    engine._local.frame = None
+    try:
+        with without_modes():
+            found = function(*args, **kwargs)
+    finally:
+        engine._local.frame = around
+    for array in (leaf for leaf in tree.leaves(found) if isinstance(leaf, np.ndarray)):
+        capture.watch.arrays.setdefault(id(array), lambda array=array: array)  # type: ignore[misc]
+    return transform(found, lambda tensor: tensor if _is_programs(tensor) else wrap(around.literal(tensor._t, lambda t: t)))
+
+
+def _is_programs(tensor: TensorBase) -> bool:
+    """Whether a Tensor is a Parameter, which is itself wherever it is met."""
+    return bool(type(tensor).__dict__.get("__parameter__"))

@@ -1,0 +1,53 @@
+"""Where names may stand, and what asks for names that are computed."""
+from __future__ import annotations
+
+import copy
+import dataclasses
+import dis
+import inspect
+import json
+import operator
+import pickle
+import pprint
+from collections.abc import Container, MutableMapping
+from typing import Any
+
+from torchspore.graph.capture.state import ClassNames
+
+
+class Space:
+    """Where names may stand: `holder` for what is read of it; `nearer` are the classes in which Python looks first.
+
+    That a name of `absent` does not stand there counts too. `is_settled` says that what stands there is no way to anything else.
+    """
+
+    def __init__(
+        self, holder: MutableMapping[str, Any], nearer: list[ClassNames] | None = None, held: Any = None, absent: Container[str] = (),
+        is_settled: bool = False,
+    ) -> None:
+        self.holder, self.nearer, self.absent, self.is_settled = holder, nearer or [], absent, is_settled
+        self.held: Any = holder if held is None else held
+
+
+BY_NAME = frozenset(("vars", "dir", "__dict__", "__getattribute__", "__getstate__", "eval", "exec", "locals", "format_map"))
+"""What asks an object for attributes whose names are computed, or for all, and does not tell for which."""
+TELL = {"getattr": getattr, "hasattr": hasattr}
+"""What tells for which attribute it asks, while a trace runs in which a function names it."""
+BY_VALUE: dict[int, Any] = {id(thing): thing for thing in (
+    getattr, hasattr, vars, dir, eval, exec, operator.attrgetter, operator.methodcaller, copy.copy, copy.deepcopy, pickle.dump,
+    pickle.dumps, dataclasses.asdict, dataclasses.astuple, dataclasses.replace, dataclasses.fields, json.dump, json.dumps, pprint.pprint,
+    pprint.pformat, inspect.getmembers, inspect.getattr_static, object.__getattribute__,
+)}
+"""The same as things that may have another name in the program, and libraries' functions that do it; by their ids, as some have no hash."""
+BY_MODULE = frozenset(("modules", "import_module", "__import__", "getmodule"))
+"""What finds a module by a name that may stand in a variable."""
+MATCHES = dis.opmap.get("MATCH_CLASS", -1)
+ASKED_BY = {
+    "trainable_params": "requires_grad", "untrainable_params": "requires_grad", "parameters_dict": "name", "check_names": "name",
+    "parameters_broadcast_dict": "name",
+}
+"""Methods of Cells that ask their Parameters for an attribute."""
+GUARDED = ("print", "input", "open", *TELL)
+"""Built-in functions that are others while a trace runs, which they end, or which they tell of what they ask."""
+AT_BIRTH = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__repr__", "__str__"}
+PYTHONS = {"__dict__", "__weakref__", "__doc__", "__module__", "__slots__", "__name__", "__qualname__", "__file__", "__builtins__"}

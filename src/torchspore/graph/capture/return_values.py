@@ -1,0 +1,57 @@
+"""What a call gives back: a graph makes Tensors, numbers, lists and dicts anew in each run; everything else must have been there before."""
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from torchspore.engine.core.tensor import Composite, TensorBase
+from torchspore.graph.capture.value_kinds import attributes, is_constant
+from torchspore.graph.refusal import Kind, Refusal
+
+_SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+class Results:
+    """A look at what a trace gives back, before its Tensors become outputs."""
+
+    def __init__(self, watch: Any, given: set[int], line: Callable[[], str]) -> None:
+        """`given` are the ids of the arguments and of what is in them; `line` says where the call is."""
+        self._line, self._given, self._born = line, given, watch.born
+        self._state = watch.contents.ids()
+        self._read = {id(read.value) for read in watch.reads.values()}
+
+    def check(self, value: Any) -> None:
+        """Raises Refusal for what another run of the graph would have to make anew, or must not copy."""
+        if isinstance(value, (list, dict)) and id(value) in self._state:
+            is_given = id(value) in self._given
+            whose = "that it was given" if is_given else "that is part of the program's state"
+            refusal = Refusal(f"gives back a {type(value).__name__} {whose}", self._line())
+            refusal.is_allowed = is_given
+            raise refusal
+        if isinstance(value, (list, tuple, dict)):
+            items = list(value.values()) if isinstance(value, dict) else list(value)
+            for item in items:
+                self.check(item)
+            if type(value) not in (list, tuple, dict):
+                self._check_attributes(value, {id(item) for item in items})
+        elif not self._lasts(value):
+            raise Refusal(f"gives back an object of {type(value).__name__} that is made in the call", self._line())
+
+    def _check_attributes(self, value: Any, items: set[int]) -> None:
+        """Attributes of a list or dict of the program's own class are not made anew; those that are items too follow them."""
+        for item in (attributes(value) or {}).values():
+            if id(item) not in items and (isinstance(item, (TensorBase, Composite)) or not self._lasts(item)):
+                raise Refusal(f"gives back a {type(value).__name__} with attributes that are made in the call", self._line())
+
+    def _lasts(self, value: Any) -> bool:
+        """Whether one run may give what another one gave, or the graph makes it anew."""
+        if isinstance(value, (TensorBase, Composite)) or id(value) in self._state or id(value) in self._read:
+            return True
+        if isinstance(value, _SYMBOLS):
+            raise Refusal("gives a length that is open", kind=Kind.TWO_KINDS)
+        if isinstance(value, types.FunctionType) and value.__closure__ is not None:
+            return False
+        return is_constant(value) and id(value) not in self._born

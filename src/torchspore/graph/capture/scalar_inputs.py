@@ -1,0 +1,210 @@
+"""Python numbers that change (a loss scale, a step counter, an epoch in an attribute) become inputs of the graph that computes with them.
+
+A number is tried as an input where its value is not written at the call, or code that runs assigns its attribute, and at its second value.
+A trace that needs the value (a shape, a branch) drops the trial and runs again with the value. After three values a number counts as
+changing, and branches on it may become part of the graph; where the graph still needs the value, each value has a graph of its own.
+"""
+from __future__ import annotations
+
+import dis
+import functools
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, MutableMapping
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any
+
+from torchspore.base.frames import user_frame_object
+from torchspore.engine.core.number import MUTABLE, Number, is_large, number
+from torchspore.engine.core.tree import like
+from torchspore.graph.capture.state import Read
+
+VALUES = 3
+"""So many different values make a number one that changes, for which branches are part of the graph."""
+
+Holder = MutableMapping[str, Any]
+Key = tuple[int, str]
+
+
+@dataclass
+class _Arguments:
+    """The numbers among the arguments of calls of one form."""
+
+    last: tuple[Any, ...]
+    values: list[set[Any]] = field(default_factory=list)
+    fixed: set[int] = field(default_factory=set)
+    lifted: frozenset[int] = frozenset()
+    tried: frozenset[int] = frozenset()
+    """Those that are inputs as long as no trace needs their values."""
+    now: frozenset[int] = frozenset()
+    """Those of `lifted` and `tried` that a graph can compute with in the call of now."""
+
+
+class Numbers:
+    """What changes, of one Cell or function. `tries`: whether numbers become inputs before they had three values."""
+
+    def __init__(self, tries: bool = True) -> None:
+        self._tries = tries
+        self._arguments: dict[Any, _Arguments] = {}
+        self._values: dict[Key, set[Any]] = {}
+        self._fixed: dict[Key, Holder] = {}
+        self.attributes: dict[Key, tuple[Holder, str]] = {}
+        self.tried: dict[Key, tuple[Holder, str]] = {}
+        """Attributes that are inputs as long as no trace needs their values."""
+        self._needed_attributes: dict[Key, Holder] = {}
+        self._needed: set[tuple[Any, int]] = set()
+        """The numbers among arguments, by function and place, whose values a trace needed."""
+
+    def lifted(self, form: Any, given: tuple[Any, ...]) -> frozenset[int]:
+        """Which of the numbers `given`, in calls of this form, are inputs of the graph."""
+        known = self._arguments.get(form)
+        if known is None:
+            marked = frozenset(place for place, value in enumerate(given) if type(value) in MUTABLE)
+            literals = literals_of_call() if len(marked) < len(given) else frozenset()
+            tried = frozenset(
+                place for place, value in enumerate(given)
+                if self._tries and place not in marked and (form[0], place) not in self._needed and (type(value), value) not in literals
+            )
+            known = self._arguments[form] = _Arguments(given, [{value} for value in given], lifted=marked, tried=tried)
+        elif known.last == given:
+            return known.now
+        known.last = given
+        for place, value in enumerate(given):
+            if place not in known.fixed and place not in known.lifted:
+                known.values[place].add(value)
+                if len(known.values[place]) >= VALUES:
+                    known.lifted |= {place}
+                    known.tried -= {place}
+                elif self._tries and len(known.values[place]) > 1 and (form[0], place) not in self._needed:
+                    known.tried |= {place}
+        known.now = _small(known.lifted | known.tried, given)
+        return known.now
+
+    def is_trial(self, form: Any) -> bool:
+        """Whether a number is an input of calls of this form only as long as no trace needs its value."""
+        known = self._arguments.get(form)
+        return known is not None and not known.tried.isdisjoint(known.now)
+
+    def fix(self, form: Any) -> None:
+        """Is told that a trace needs the values of the numbers that are lifted in calls of this form."""
+        known = self._arguments[form]
+        if known.tried:
+            self._needed.update((form[0], place) for place in known.tried)
+            known.tried, known.now = frozenset(), _small(known.lifted, known.last)
+            return
+        self._needed.update((form[0], place) for place in known.lifted)
+        known.fixed |= known.lifted
+        known.lifted = known.now = frozenset()
+
+    def see(self, reads: Iterable[Read]) -> None:
+        """Is told which reads are no longer as they were when a graph was captured."""
+        for read in reads:
+            now = read.now()
+            if read.is_attribute and type(now) in (int, float) and type(now) is type(read.value):
+                key = (id(read.holder), read.name)
+                values = self._values.setdefault(key, set())
+                values.update((read.value, now))
+                if len(values) >= VALUES and not is_large(now):
+                    self.tried.pop(key, None)
+                    self.lift([(read.holder, read.name)])
+                else:
+                    self.try_attributes([(read.holder, read.name)])
+
+    def inputs(self) -> dict[Key, tuple[Holder, str]]:
+        """The attributes that are inputs of the next trace."""
+        return {**self.attributes, **self.tried}
+
+    def try_attributes(self, attributes: Iterable[tuple[Holder, str]]) -> None:
+        """Makes these attributes inputs as long as no trace needs their values."""
+        for holder, name in attributes if self._tries else ():
+            key = (id(holder), name)
+            if not any(key in known for known in (self._needed_attributes, self._fixed, self.attributes)):
+                self.tried[key] = (holder, name)
+
+    def drop_trial(self) -> bool:
+        """Is told that a trace ended; says whether attributes were tried as inputs, which the next trace reads as they are."""
+        self._needed_attributes.update({key: holder for key, (holder, _) in self.tried.items()})
+        was_trial = bool(self.tried)
+        self.tried.clear()
+        return was_trial
+
+    def lift(self, attributes: Iterable[tuple[Holder, str]]) -> bool:
+        """Makes these attributes inputs; says whether one was none before."""
+        wanted = {(id(holder), name): (holder, name) for holder, name in attributes if (id(holder), name) not in self._fixed}
+        new = wanted.keys() - self.attributes.keys()
+        self.attributes.update(wanted)
+        return bool(new)
+
+    def fix_attributes(self) -> None:
+        """Is told that a trace needs the values of the attributes that are lifted."""
+        self._fixed.update({key: holder for key, (holder, _) in self.attributes.items()})
+        self.attributes.clear()
+
+
+def literals_of_call() -> frozenset[tuple[type, Any]]:
+    """The numbers that the user's line which calls now has as constants, with their types."""
+    frame = user_frame_object()
+    if frame is None:
+        return frozenset()
+    return _literals_at(frame.f_code, frame.f_lineno)
+
+
+@functools.lru_cache(maxsize=1024)
+def _literals_at(code: CodeType, line: int) -> frozenset[tuple[type, Any]]:
+    numbers: set[tuple[type, Any]] = set()
+    current_line = code.co_firstlineno
+    starts = {offset: number for offset, number in dis.findlinestarts(code) if number is not None}
+    for step in dis.get_instructions(code):
+        current_line = starts.get(step.offset, current_line)
+        if current_line == line and step.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):
+            constants = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+            numbers.update((type(value), value) for value in constants if type(value) in (int, float))
+    return frozenset(numbers)
+
+
+def _small(lifted: frozenset[int], given: tuple[Any, ...]) -> frozenset[int]:
+    """Less the ints that are too large for 64 bits."""
+    if not any(is_large(given[place]) for place in lifted):
+        return lifted
+    return frozenset(place for place in lifted if not is_large(given[place]))
+
+
+class OfType:
+    """A snapshot that every number of one type is like, but for ints that are too large to be computed with in 64 bits."""
+
+    def __init__(self, kind: type) -> None:
+        self._kind = kind
+
+    def holds(self, now: Any) -> bool:
+        """Whether `now` is such a number."""
+        return type(now) is self._kind and not is_large(now)
+
+
+def source(holder: Holder, name: str) -> Callable[[], Any]:
+    """What gives the torch tensor of an attribute's number of now."""
+    return lambda: number(holder[name])._t
+
+
+def placed(value: Any, lifted: frozenset[int], made: list[Any]) -> Any:
+    """The arguments with a Number in the place of each lifted number; appends the Numbers to `made`. In the order of `key.signature`."""
+    count = -1
+
+    def walk(item: Any) -> Any:
+        nonlocal count
+        kind = type(item)
+        if kind is int or kind is float or kind in MUTABLE:
+            count += 1
+            if count not in lifted:
+                return item
+            made.append(number(item))
+            return made[-1]
+        if kind is list or isinstance(item, tuple):
+            return like(item, [walk(part) for part in item])
+        if kind is dict or kind is OrderedDict:
+            return like(item, [walk(part) for part in item.values()])
+        return item
+
+    return walk(value)
+
+
+__all__ = ["Number", "Numbers", "OfType", "placed", "source"]

@@ -1,0 +1,272 @@
+"""What a trace reads of Python's state, so that a graph is used only while that state is the same, and that a trace leaves no mark on it.
+
+Read are: attributes of Cells, and of the functions that ran the globals, free variables and defaults, and what they name of modules,
+classes and functions. Each is kept with a snapshot of its value.
+"""
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from torchspore.engine.core import random_state as seeds
+from torchspore.engine.core.tensor import TensorBase
+from torchspore.graph.capture.snapshot import MISSING, Node, Object, Unwatchable, Walk, constant, is_constant
+from torchspore.graph.capture.snapshot_nodes import Attributes
+
+__all__ = [
+    "MISSING", "Attached", "Bases", "Cells", "ClassNames", "Contents", "Function", "Named", "Randomness", "Read", "Unwatchable", "View",
+    "hold", "is_constant", "tensors_in",
+]
+
+
+@dataclass
+class Read:
+    """One thing read: `holder[name]` had `value`."""
+
+    holder: MutableMapping[str, Any]
+    name: str
+    value: Any
+    snapshot: Any                          # says of what is there now whether it is as it was
+    is_attribute: bool
+    is_constant: bool = False              # then only another object can make a difference
+
+    def __post_init__(self) -> None:
+        self.is_constant = (is_constant(self.value) or self.value is MISSING) and not isinstance(self.value, TensorBase)
+
+    def now(self) -> Any:
+        """What is there now."""
+        return self.holder.get(self.name, MISSING)
+
+    def holds(self) -> bool:
+        """Whether it is as it was; a Tensor may be another one, its own check follows."""
+        now = self.holder.get(self.name, MISSING)
+        if now is self.value and self.is_constant:
+            return True
+        if isinstance(self.value, TensorBase):
+            return isinstance(now, TensorBase)
+        return bool(self.snapshot.holds(now))
+
+
+def current(sources: Iterable[Any]) -> list[Any]:
+    """The sources, with what is there now in the places of those that were read."""
+    return [source.now() if isinstance(source, Read) else source for source in sources]
+
+
+def hold(reads: Iterable[Read]) -> bool:
+    """Whether all of them are as they were."""
+    return all(read.holds() for read in reads)
+
+
+class View(MutableMapping[str, Any]):
+    """Names that Python keeps elsewhere than in a dict."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class Cells(View):
+    """The free variables of a function as a mapping."""
+
+    def __init__(self, names: tuple[str, ...], closure: tuple[Any, ...]) -> None:
+        self._cells = dict(zip(names, closure))
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self._cells[name].cell_contents
+        except ValueError:
+            raise KeyError(name) from None
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._cells[name].cell_contents = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._cells[name].cell_contents
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cells)
+
+
+class ClassNames(View):
+    """What stands in the body of a class."""
+
+    def __init__(self, cls: type) -> None:
+        self._class = cls
+        self.get: Any = vars(cls).get
+
+    def __getitem__(self, name: str) -> Any:
+        return vars(self._class)[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        type.__setattr__(self._class, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        type.__delattr__(self._class, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(vars(self._class))
+
+
+class Attached(View):
+    """What a program reads of a Tensor by name beside its data: what it attached itself, and of a Parameter its name and flags."""
+
+    _KEPT = {"name": "_name", "requires_grad": "_requires_grad"}
+
+    def __init__(self, tensor: TensorBase) -> None:
+        self._held = tensor.__dict__
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return default if name[0] == "_" else self._held.get(self._KEPT.get(name, name), default)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._held[self._KEPT.get(name, name)]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._held[self._KEPT.get(name, name)] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._held[self._KEPT.get(name, name)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._held)
+
+
+class Named(View):
+    """Attributes of a class, a function or an object that Python keeps under names of its own, those of `NAMES`."""
+
+    NAMES: frozenset[str]
+
+    def __init__(self, item: Any) -> None:
+        self._item = item
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return getattr(self._item, name, default)
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self._item, name)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self._item, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        delattr(self._item, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.NAMES)
+
+
+class Bases(Named):
+    """The bases of a class."""
+
+    NAMES = frozenset(("__bases__",))
+
+
+class Function(View):
+    """The code and the defaults of a function."""
+
+    NAMES = ("__code__", "__defaults__", "__kwdefaults__")
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return getattr(self._function, name)
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self._function, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        setattr(self._function, name, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.NAMES)
+
+
+class Randomness:
+    """Python's and NumPy's random state at one moment, and that of initializers."""
+
+    def __init__(self) -> None:
+        self._python, self._numpy = random.getstate(), np.random.get_state(legacy=False)
+        self._derivations, self._derived = seeds.derivations, seeds.state()
+
+    def was_used(self) -> bool:
+        """Whether one of them has moved on since."""
+        if seeds.derivations != self._derivations:
+            return True
+        now: Any = np.random.get_state(legacy=False)
+        then: Any = self._numpy
+        moved = now["state"]["pos"] != then["state"]["pos"] or not np.array_equal(now["state"]["key"], then["state"]["key"])
+        return random.getstate() != self._python or moved or now["gauss"] != then["gauss"]
+
+    def restore(self) -> None:
+        """Puts them back."""
+        seeds.restore(self._derived)
+        random.setstate(self._python)
+        np.random.set_state(self._numpy)
+
+
+def tensors_in(value: Any) -> Iterator[TensorBase]:
+    """The Tensors in a tuple, and in tuples in it, which have no snapshot of their own where nothing in them can change."""
+    for item in value if isinstance(value, tuple) else ():
+        if isinstance(item, TensorBase):
+            yield item
+        else:
+            yield from tensors_in(item)
+
+
+class Contents:
+    """Snapshots of mutable things that a trace could change in place, to see it and to undo it."""
+
+    def __init__(self, counts_by_name: Callable[[Any], bool] = lambda value: False) -> None:
+        self._kept: dict[int, Node] = {}
+        self._of_state: set[int] = set()
+        self._counts_by_name, self._objects = counts_by_name, list[Object]()
+        self.unwatched: list[tuple[str, str]] = []
+        """Attributes of plain objects that can't be watched, and why: a trace that names one ends."""
+
+    def take(self, value: Any, is_given: bool = False) -> tuple[Node, list[Any]]:
+        """A snapshot of `value`, and the modules, functions and classes met in it; its parts are remembered. Raises Unwatchable.
+
+        `is_given` says that it is an argument, and so no part of the program's state.
+        """
+        walk = Walk(self._kept, self._counts_by_name)
+        node = walk.take(value)
+        if not is_given:
+            self._of_state.update(walk.seen())
+        self._objects += walk.objects
+        self.unwatched += walk.unwatched
+        return node, walk.met                  # a RecursionError asks for a larger stack: calls may nest deep here, as well as values
+
+    def narrow(self, names: frozenset[str]) -> None:
+        """From now on only these attributes of plain objects count: a trace that is over has asked for no others."""
+        for found in self._objects:
+            found.narrow(names)
+
+    def keep(self, attributes: dict[str, Any]) -> None:
+        """Remembers the attributes of a Cell as they are."""
+        self._kept.setdefault(id(attributes), Attributes(attributes, constant))
+
+    def tensors(self) -> set[int]:
+        """The ids of the Tensors inside of the program's state: these are the same ones while the contents hold."""
+        held = (self._kept[key] for key in self._of_state if key in self._kept)
+        return {id(item) for node in held for item in tensors_in(tuple(node.inside()))}
+
+    def ids(self) -> set[int]:
+        """The ids of all that was met."""
+        return set(self._kept)
+
+    def restore(self) -> list[Any]:
+        """Undoes what was changed in place; gives all that was."""
+        return [node.value for node in self._kept.values() if node.restore()]

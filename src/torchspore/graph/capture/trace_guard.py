@@ -1,0 +1,441 @@
+"""Watches a trace while it runs: which state it reads, and what it does that a graph can't hold (print, files, clocks)."""
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from torchspore.base.frames import is_users, user_line
+from torchspore.engine.core.front_end import FRONT
+from torchspore.engine.core.tensor import TensorBase
+from torchspore.errors import CallsTooDeep
+from torchspore.graph.capture import depth
+from torchspore.graph.capture.aliases import Aliases
+from torchspore.graph.capture.ambient_state import introspection, queries
+from torchspore.graph.capture.ambient_state.process_state import ENVIRONMENT, LEVELS, LOGGING, Levels
+from torchspore.graph.capture.callers import is_ours, is_programs
+from torchspore.graph.capture.code_names import computes_globals
+from torchspore.graph.capture.ownership import PAST, is_known_by_itself, is_known_by_names
+from torchspore.graph.capture.reachable_state import Roads
+from torchspore.graph.capture.scalar_inputs import OfType
+from torchspore.graph.capture.side_effects import ASKS, CLOCKS, TALK, WARNS, is_stream
+from torchspore.graph.capture.snapshot import constant
+from torchspore.graph.capture.snapshot_nodes import CELLS_OWN
+from torchspore.graph.capture.state import MISSING, Contents, Randomness, Read, Unwatchable
+from torchspore.graph.refusal import Kind, Refusal
+
+
+class Converter(Protocol):
+    """What makes branches and loops on Tensors part of a graph; handed to the captures that need it."""
+
+    def converted(self, function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
+        """What to call for `function`; `watch` learns of its free variables."""
+
+    def lowered(self, module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+        """The captured graph with direct calls in the place of branches and loops."""
+
+    def explained(self, error: BaseException, watch: Watch) -> BaseException:
+        """`error`; where source could not be converted, with the reason for that."""
+
+
+class Watch:
+    """The record of one trace."""
+
+    def __init__(self) -> None:
+        self.reads: dict[tuple[int, str], Read] = {}
+        self.written: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        self.born: dict[int, Any] = {}
+        """Cells made by the trace itself, by id: what they hold is no state of the program."""
+        self.codes: dict[CodeType, None] = {}
+        self.arrays: dict[int, Callable[[], Any]] = {}
+        self.homes: dict[int, Read] = {}
+        self.roads = Roads(self.read, self.read_settled)
+        self.numbers: dict[tuple[int, str], Any] = {}
+        self.lines: dict[tuple[int, str], str | None] = {}
+        """Where each attribute was first written."""
+        self._unmoved: list[tuple[Any, str, Any]] = []
+        self.contents, self.randomness = Contents(is_known_by_names), Randomness()
+        self.listen: Callable[[], None] | None = None
+        """Lets `getattr` and `hasattr` tell for which names they ask, from then on."""
+        self.refusal: BaseException | None = None
+        self.says = False
+        """Whether prints of what is known while compiling become part of the graph."""
+        self.converter: Converter | None = None
+        """What converts the source of what runs, so that Tensors may decide branches and loops; None where it runs as it stands."""
+        self.has_numbers = False
+        """Whether Python numbers are inputs of the graph."""
+        self._names: dict[int, queries.Answers] = {}
+        self._levels: dict[int, Levels] = {}
+        self._classes: dict[int, introspection.ClassOf] = {}
+        self.uncounted: set[int] = set()
+        """The attributes of Cells, by id of their dict, whose class may write them without a count."""
+        self.lost: dict[str, Refusal] = {}
+        """The local names that a branch or loop on a Tensor leaves without a value, and why."""
+        self.aliases = Aliases()
+        """Which memory may be the same, as branches and loops on Tensors decide."""
+        self._owners: dict[int, tuple[torch.Tensor, TensorBase]] = {}
+        self.is_own_change = False
+        """Whether what the trace changed in place were objects whose class says that they change themselves."""
+        self._depth, self._deepest = 0, depth.limit()
+        queries.learn()
+        self._counted: dict[CodeType, bool] = {}
+
+    # ---- reads and writes
+
+    def owner(self, base: torch.Tensor, tensor: TensorBase) -> TensorBase:
+        """The Tensor that stands for the memory `base` in all parts of the graph: the first that was named, as `tensor` is now."""
+        return self._owners.setdefault(id(base), (base, tensor))[1]
+
+    def stand_for(self, key: tuple[int, str], holder: Any, name: str, value: Any, stand_in: Any) -> None:
+        """From now on `stand_in` is read where the attribute holds a Python number; of that only the type counts."""
+        self.numbers[key] = stand_in
+        self.reads[key] = Read(holder, name, value, OfType(type(value)), True)
+
+    def stand_in(self, owner: Any, name: str) -> Any:
+        """What is read in the place of an attribute's Python number; None where the number itself is, or was written."""
+        key = (id(owner.__dict__), name)
+        return None if key in self.written else self.numbers.get(key)
+
+    def read(self, holder: Any, name: str, value: Any, is_attribute: bool) -> None:
+        """Keeps that `holder[name]` was read, the first time, unless the trace itself wrote it before."""
+        key = (id(holder), name)
+        if key in self.reads or (key in self.written and value is not self.written[key][2]):
+            return
+        snapshot = constant(MISSING) if value is MISSING else self.taken(value, name)
+        found = self.reads[key] = Read(holder, name, value, snapshot, is_attribute)
+        self.place(value, found)
+
+    def read_settled(self, holder: Any, name: str, value: Any) -> None:
+        """Keeps that `holder[name]` was read, where only another object can make a difference."""
+        if (id(holder), name) not in self.reads:
+            found = self.reads[id(holder), name] = Read(holder, name, value, constant(value), False)
+            found.is_constant = True
+
+    def taken(self, value: Any, name: str, is_given: bool = False) -> Any:
+        """A snapshot of what the program reads; what is on the way in it is looked at when a name asks for it.
+
+        Of Tensors that are arguments, which are others in the next call, the key of a call knows what they carry.
+        """
+        try:
+            snapshot, met = self.contents.take(value, is_given)
+        except Unwatchable as reason:
+            raise self.refuse(f"reads {name!r}, which {reason}") from None
+        for item in met:
+            if isinstance(item, FRONT.cell):
+                self.note_class(item)
+            elif not (is_given and isinstance(item, TensorBase)) or type(item).__dict__.get("__parameter__"):
+                self.roads.meet(item)
+        self._check_unwatched()
+        return snapshot
+
+    def given(self, arguments: Any) -> None:
+        """Keeps what the objects among the arguments are, that a key knows by identity."""
+        self.taken(arguments, "arguments", True)
+        for value in arguments.values() if isinstance(arguments, dict) else arguments:
+            if type(value) in (tuple, list, dict):
+                self.given(value)
+            elif is_known_by_itself(value):
+                self.read({"argument": value}, "argument", value, False)
+
+    def _check_unwatched(self) -> None:
+        """Ends a trace that may read what can't be watched, before it does."""
+        for name, reason in self.contents.unwatched:
+            if self.roads.names(name):
+                raise self.refuse(f"reads {name!r}, which {reason}")
+
+    def told(self, name: str) -> None:
+        """Is told that the program asks something for an attribute of this name."""
+        self.roads.told(name)
+        self._check_unwatched()
+
+    def narrow(self) -> None:
+        """Is told that the trace is over: of plain objects those attributes count whose names stand in what ran."""
+        names = self.roads.named()
+        if names is not None:
+            self.contents.narrow(names)
+
+    def note_class(self, owner: Any) -> None:
+        """Keeps of which class a Cell is: another one may be given to its `__class__`, which counts as a change of the Cell."""
+        if id(owner) not in self._classes:
+            held = self._classes[id(owner)] = introspection.ClassOf(owner)
+            self.roads.meet(type(owner))
+            if id(owner) not in self.born:
+                self.read(held, "__class__", type(owner), True)
+
+    def note_construct(self, owner: Any) -> None:
+        """Keeps which `construct` a Cell has: its own, or that of its class."""
+        own = object.__getattribute__(owner, "__dict__")
+        self.note_class(owner)
+        if id(owner) not in self.born:
+            self.read(own, "construct", own.get("construct", MISSING), True)
+
+    def read_all(self, owner: Any) -> None:
+        """Keeps that the program looked at all attributes of a Cell at once."""
+        own = object.__getattribute__(owner, "__dict__")
+        if id(owner) in self.born:
+            return
+        if any(holder == id(own) for holder, _ in self.numbers):
+            self.refusal = refusal = Refusal("looks at all attributes of a Cell, of which a number is an input of the graph")
+            refusal.needs_values = True
+            raise refusal
+        self.contents.keep(own)
+        self.uncounted.add(id(own))
+        names = self._names.setdefault(id(own), queries.Answers(lambda: tuple(name for name in own if name not in CELLS_OWN)))
+        self.read(names, "", names.get(""), False)
+        for name in names.get(""):
+            self.read(own, name, own[name], True)
+
+    def place(self, value: Any, read: Read) -> None:
+        """Remembers where a Tensor or an array was found, so that it can be found there again."""
+        if isinstance(value, TensorBase):
+            self.homes.setdefault(id(value), read)
+        elif isinstance(value, np.ndarray):
+            self.arrays.setdefault(id(value), read.now)
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                if isinstance(item, np.ndarray):
+                    self.arrays.setdefault(id(item), lambda item=item: item)  # type: ignore[misc]
+
+    def wrote(self, owner: Any, name: str) -> None:
+        """Keeps what an attribute of a Cell was before the trace wrote it the first time."""
+        holder = owner.__dict__
+        key = (id(holder), name)
+        if key not in self.written and id(owner) not in self.born:
+            self.written[key] = (owner, name, holder.get(name, MISSING))
+            self.lines[key] = user_line()
+            for kept in ("_cells", "_params"):
+                if kept in holder:
+                    self.contents.take(holder[kept])
+                    # What a name stands for decides what setting it does: a Parameter of that name is written into.
+                    self.read(holder[kept], name, holder[kept].get(name, MISSING), True)
+
+    def now_written(self) -> list[Any]:
+        """What stands in the attributes that the trace wrote."""
+        return [owner.__dict__.get(name, MISSING) for owner, name, _ in self.written.values() if id(owner) not in self.born]
+
+    def restore(self) -> list[tuple[Any, str, Any]]:
+        """Undoes all that the trace wrote; gives (owner, name, value written) for each attribute that is no longer what it was."""
+        changed = []
+        for key, (owner, name, before) in self.written.items():
+            if id(owner) in self.born:  # given an attribute before Cell.__init__ ran
+                continue
+            now = owner.__dict__.get(name, MISSING)
+            if isinstance(now, TensorBase) and now is before:
+                if key not in self.reads or self.homes.get(id(now)) is not self.reads[key]:
+                    changed.append((owner, name, now))     # it comes from elsewhere, where another one may stand tomorrow
+                continue
+            if now is before or (now is not MISSING and before is not MISSING and not isinstance(now, TensorBase) and _equal(before, now)):
+                self._unmoved.append((owner.__dict__, name, before))
+                continue
+            changed.append((owner, name, now))
+            if before is MISSING:
+                owner.__dict__.pop(name, None)
+            else:
+                owner.__dict__[name] = before
+        return changed
+
+    def note_unmoved(self) -> None:
+        """What the trace wrote and what had been there are one: that holds while it is there before a call too."""
+        for holder, name, before in self._unmoved:
+            key = (id(holder), name)
+            if key not in self.reads and not any(name in holder.get(kept, ()) for kept in ("_cells", "_params")):
+                snapshot = constant(MISSING) if before is MISSING else self.taken(before, name)
+                self.reads[key] = Read(holder, name, before, snapshot, True)
+
+    def changed_state(self) -> tuple[str | None, Kind]:
+        """Undoes changes of lists, dicts, globals and random states; says what it was and of what kind, or None."""
+        reason, kind = self.roads.undo_new(), Kind.OTHER
+        # Backwards: what was met by a second road after the trace had written it is known there by what was written.
+        for read in reversed(self.reads.values()):
+            key = (id(read.holder), read.name)
+            if key not in self.written and read.now() is not read.value and not read.is_attribute:
+                if isinstance(read.holder, introspection.Registrations):  # torch's imports register during a trace; nothing undoes that
+                    read.value, read.snapshot = read.now(), constant(read.now())
+                    continue
+                if isinstance(read.holder, queries.Answers):
+                    reason = "changes what it has asked for"       # what the answer comes of is put back below
+                    continue
+                reason, kind = f"assigns the variable {read.name!r}", Kind.ASSIGNS_VARIABLE
+                if read.value is MISSING:
+                    read.holder.pop(read.name, None)
+                else:
+                    read.holder[read.name] = read.value
+        changed = self.contents.restore()
+        if changed:
+            self.is_own_change = _change_themselves(changed)
+            reason, kind = "changes a list, a dict or an object in place", Kind.CHANGES_CONTAINER
+        if self.randomness.was_used():
+            self.randomness.restore()
+            reason, kind = "draws random numbers from Python or NumPy", Kind.DRAWS
+        return reason, kind
+
+    # ---- the hook
+
+    def hook(self, frame: FrameType, event: str, argument: Any) -> None:
+        """`sys.setprofile`'s function."""
+        if event == "call":
+            code = frame.f_code
+            if self._counts(code, frame):
+                self._depth += 1
+                if self._depth > self._deepest:
+                    self.refusal = _too_deep(self._deepest)
+                    raise self.refusal
+            if code not in self.codes and is_programs(code, frame) and not self._is_torchs(frame.f_back):
+                if "object" in code.co_names and not PAST.isdisjoint(code.co_names):
+                    raise self.refuse(f"reads or writes attributes past their object in {code.co_name}")
+                if self.roads.fills(code):
+                    raise self.refuse(f"calls {code.co_name}, whose result is kept by a cache")
+                self.codes[code] = None
+                self._check_type(frame, code)
+                self.roads.enter(frame, code)
+                if self.roads.listens and self.listen is not None:
+                    self.listen()
+                self._check_unwatched()
+            elif code in ENVIRONMENT and not is_ours(frame.f_back):
+                self._environment(code, frame)
+            elif code in queries.KNOWN and not is_ours(frame.f_back):
+                self._ask(code, frame)
+            elif code in ASKS and not is_ours(frame.f_back):
+                raise self.refuse(ASKS[code])
+            elif code in LEVELS and not is_ours(frame.f_back):
+                self._log(frame, LEVELS[code])
+        elif event == "return":
+            self._depth -= self._counted.get(frame.f_code, False)
+        elif event == "c_call" and (argument in CLOCKS or argument in TALK or argument in WARNS or is_stream(argument)):
+            if is_ours(frame):
+                return
+            if argument in WARNS:
+                self._warn()
+                return
+            other = CLOCKS.get(argument, "writes to a file or the screen")
+            raise self.refuse(*TALK.get(argument, (other, Kind.OTHER)))
+        elif event == "c_call":
+            self._look_around(argument, frame)
+
+    def _look_around(self, argument: Any, frame: FrameType) -> None:
+        """Is told of a function written in C that may look at the subclasses of a class or at all variables of a module."""
+        if argument is globals:
+            if computes_globals(frame.f_code) and not is_ours(frame):
+                raise self.refuse("calls globals(), and no text says for which of them")
+            return
+        found = introspection.subclasses(argument)
+        if found is not None and not is_ours(frame):
+            self.read(found, "", found.get(""), False)
+
+    def _environment(self, code: CodeType, frame: FrameType) -> None:
+        """Is told of a look into `os.environ`, or of a change."""
+        what = ENVIRONMENT[code]
+        if what == "changes":
+            raise self.refuse("changes the environment of the process")
+        held = vars(os.environ)["_data"]
+        if what == "reads all":
+            self.read(vars(os.environ), "_data", held, False)
+            return
+        name = frame.f_locals.get("key")
+        key: Any = os.environ.encodekey(name) if isinstance(name, str) else None
+        self.read(held, key, held.get(key, MISSING), False)
+
+    def _ask(self, code: CodeType, frame: FrameType) -> None:
+        """Is told of a look at an option or at the seed, or of a change."""
+        found, name = queries.KNOWN[code], next(iter(frame.f_locals.values()), "")
+        if found is None:
+            raise self.refuse(f"calls {code.co_name}")
+        if isinstance(name, str):
+            self.read(found, name, found.get(name, MISSING), False)
+
+    def _warn(self) -> None:
+        """Is told that the program warns: what is told once is told by the trace, what is told each time ends it."""
+        if any(action in ("always", "all", "error") for action, *_ in warnings.filters):
+            refusal = self.refuse("warns, which is told in each call or is an error")
+            refusal.is_allowed = True
+            raise refusal
+        self.read(vars(warnings), "filters", warnings.filters, False)
+
+    def _log(self, frame: FrameType, name: str) -> None:
+        """Is told that a logger is asked which messages it lets through: by the program, or because of a message."""
+        logger, level = frame.f_locals["self"], frame.f_locals.get(name, "")
+        caller = frame.f_back
+        is_message = caller is not None and caller.f_code.co_filename == LOGGING
+        if is_message and (not name or logger.isEnabledFor(level)):
+            if name:
+                raise self.refuse("logs a message")
+            return                                                      # `isEnabledFor` asks, which was heard of
+        levels = self._levels.setdefault(id(logger), Levels(logger))
+        self.read_settled(levels, str(level), levels.get(str(level), MISSING))
+
+    def refuse(self, what: str, kind: Kind = Kind.OTHER) -> Refusal:
+        """Keeps why the trace ends, in case that the program catches it."""
+        self.refusal = refusal = Refusal(what, kind=kind)
+        return refusal
+
+    def _counts(self, code: CodeType, frame: FrameType) -> bool:
+        """Whether a call of this code is one level of `max_call_depth`: a Cell's construct or a function of the user's."""
+        found = self._counted.get(code)
+        if found is None:
+            name = code.co_name
+            users = is_users(code.co_filename) and (name[0] != "<" or name == "<lambda>")
+            if users and code.co_filename == "<string>":  # `python -c`; or a dataclass's methods, which Python makes of text
+                users = frame.f_globals.get("__name__") == "__main__"
+            found = self._counted[code] = name == "construct" or (users and not self._is_torchs(frame.f_back))
+        return found
+
+    def _check_type(self, frame: FrameType, code: CodeType) -> None:
+        """Ends a trace that asks for the type of what may stand for a number; converted source sees the type that it stands for."""
+        if self.has_numbers and self.converter is None and "type" in code.co_names and "type" not in frame.f_globals:
+            self.refusal = refusal = Refusal("asks for the type of a number that is an input of the graph")
+            refusal.needs_values = True
+            raise refusal
+
+    def _is_torchs(self, frame: FrameType | None) -> bool:
+        """Whether torch calls, for itself: what it uses there is no state of the program."""
+        while frame is not None:
+            name = frame.f_code.co_filename
+            if frame.f_code in self.codes or "/torchspore/" in name:
+                return False
+            if "/torch/" in name or "importlib" in name:
+                return True
+            frame = frame.f_back
+        return False
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Runs its block, which is the program's, watched again inside a quiet one."""
+        sys.setprofile(self.hook)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+
+    def learn(self, function: Any) -> None:
+        """Remembers a function by its code, so that its free variables are found when it runs; also those that it holds itself."""
+        self.roads.meet(function)
+
+
+def _change_themselves(changed: list[Any]) -> bool:
+    """Whether all of `changed` are objects of a class with `_changes_itself_`, or their attributes."""
+    owners = [value for value in changed if getattr(type(value), "_changes_itself_", False)]
+    kept = {id(value) for value in owners} | {id(value.__dict__) for value in owners}
+    return all(id(value) in kept for value in changed)
+
+
+def _equal(before: Any, now: Any) -> bool:
+    """Whether what was written is what had been there."""
+    try:
+        return Contents().take(before)[0].holds(now)
+    except Unwatchable:
+        return False
+
+
+def _too_deep(limit: int) -> CallsTooDeep:
+    line = user_line()
+    return CallsTooDeep(
+        f"{line + ': ' if line else ''}max_call_depth={limit}: calls of Cells and functions nest deeper than that."
+        f"\n\nhint: write set_context(max_call_depth={2 * limit}) if they should, or end the recursion."
+    )

@@ -1,0 +1,154 @@
+"""Puts a watch in place while a trace runs: at attributes of Cells, at calls, and at what talks to the world."""
+from __future__ import annotations
+
+import builtins
+import functools
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torchspore.base.frames import is_users
+from torchspore.engine.core.front_end import FRONT
+from torchspore.engine.core.torch_private import around_operators
+from torchspore.graph.capture.callers import is_ours
+from torchspore.graph.capture.namespaces import TELL
+from torchspore.graph.capture.ownership import writes_past
+from torchspore.graph.capture.profile_hook import suspended, unwatched
+from torchspore.graph.capture.side_effects import TALK
+from torchspore.graph.capture.state import MISSING
+from torchspore.graph.capture.trace_guard import Watch
+from torchspore.graph.refusal import Kind
+
+_recorder: Watch | None = None
+_thread = 0
+
+
+@contextmanager
+def watching(watch: Watch) -> Iterator[None]:
+    """Watches this thread; one trace at a time in the process."""
+    global _recorder, _thread
+    resume, around = suspended(), (_recorder, _thread)
+    _recorder, _thread = watch, threading.get_ident()
+    if FRONT.cell is not None:
+        FRONT.cell.__getattribute__ = _noting
+    for function in TALK:
+        setattr(builtins, function.__name__, _guarded(function))
+    watch.listen = _listen
+    sys.setprofile(watch.hook)
+    try:
+        with around_operators(unwatched):
+            yield
+    finally:
+        sys.setprofile(None)
+        _recorder, _thread = around
+        if _recorder is None:                      # else a trace in which this one was made goes on
+            for function in (*TALK, *TELL.values()):
+                setattr(builtins, function.__name__, function)
+            if FRONT.cell is not None:
+                del FRONT.cell.__getattribute__
+        resume()
+
+
+def ends_trace(what: str, kind: Kind) -> None:
+    """Ends this thread's trace where one runs: the operator that calls this acts beside computing, so that it must run each time."""
+    watch = _recorder
+    if watch is not None and is_tracing():
+        raise watch.refuse(what, kind)
+
+
+def is_tracing() -> bool:
+    """Whether this thread makes a graph."""
+    return _recorder is not None and threading.get_ident() == _thread
+
+
+def _guarded(function: Any) -> Callable[..., Any]:
+    """`print`, `input` or `open` while a thread traces.
+
+    Python takes a profile hook out once it has raised; what runs in a `finally` after that would talk.
+    """
+
+    @functools.wraps(function)
+    def talk(*args: Any, **kwargs: Any) -> Any:
+        watch = _recorder
+        if watch is None or threading.get_ident() != _thread or is_ours(sys._getframe(1)):
+            return function(*args, **kwargs)
+        raise watch.refuse(*TALK[function])
+
+    return talk
+
+
+def _listen() -> None:
+    for name, function in TELL.items():
+        if getattr(builtins, name) is function:
+            setattr(builtins, name, _telling(function))
+
+
+def _telling(function: Any) -> Callable[..., Any]:
+    """`getattr` or `hasattr` while a thread traces. A Cell tells itself of what it is asked for."""
+
+    @functools.wraps(function)
+    def ask(*arguments: Any) -> Any:
+        watch = _recorder
+        if (
+            watch is not None and threading.get_ident() == _thread and len(arguments) > 1 and isinstance(arguments[1], str)
+            and not isinstance(arguments[0], FRONT.cell) and is_users(sys._getframe(1).f_code.co_filename)
+        ):
+            watch.told(arguments[1])
+        return function(*arguments)
+
+    return ask
+
+
+def _noting(self: Any, name: str) -> Any:
+    """A Cell's attribute access while a thread traces."""
+    watch = _recorder
+    if watch is None or threading.get_ident() != _thread:
+        return object.__getattribute__(self, name)
+    if name[:2] == "__":
+        if name == "__dict__" and is_users(sys._getframe(1).f_code.co_filename):
+            watch.read_all(self)
+        return object.__getattribute__(self, name)
+    if name == "construct" and watch.converter is not None:
+        watch.note_construct(self)
+        return watch.converter.converted(object.__getattribute__(self, name), watch)
+    watch.note_class(self)
+    watch.roads.ask(type(self), name)
+    if id(self) in watch.born:                      # what it holds is no state of the program, its class is
+        return object.__getattribute__(self, name)
+    own = object.__getattribute__(self, "__dict__")
+    kind: Any = type(self)
+    if writes_past(kind):
+        watch.uncounted.add(id(own))
+    if name in own:
+        key = (id(own), name)
+        if key in watch.numbers and key not in watch.written:
+            return watch.numbers[key]
+        if name == "_hooks_":
+            watch.taken(own[name], name)
+        elif name != "_graphs_":
+            watch.read(own, name, own[name], True)
+        return object.__getattribute__(self, name)
+    for kept in ("_params", "_cells"):
+        held = own.get(kept)
+        if held is not None and name in held:
+            watch.read(held, name, held[name], True)
+            break
+    else:
+        found = _of_class(kind, name)
+        if isinstance(found, functools.cached_property):
+            watch.wrote(self, name)                 # which Python does, past `setattr`
+        elif isinstance(found, types.MemberDescriptorType):
+            raise watch.refuse(f"reads {name!r}, a slot of a Cell")
+        if name == "construct" or not hasattr(FRONT.cell, name):
+            for held in (own, own.get("_params"), own.get("_cells")):       # a part of that name may come later
+                if held is not None:
+                    watch.read(held, name, MISSING, True)
+    return object.__getattribute__(self, name)
+
+
+def _of_class(cls: type, name: str) -> Any:
+    """What stands for a name in the bodies of a class and its bases."""
+    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)

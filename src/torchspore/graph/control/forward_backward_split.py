@@ -1,0 +1,123 @@
+"""Cuts the graph of a part in two: the forward part, which gives what the gradient needs beside its results, and the gradient."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.core import node_metadata, printing
+from torchspore.engine.core.torch_private import is_operator
+from torchspore.graph import passes
+from torchspore.graph.control.assemble import SubGraph
+from torchspore.graph.fx.inputs import copied_input, new_input
+from torchspore.graph.passes.cleanup import acts, drop_dead
+from torchspore.graph.refusal import Refusal
+
+
+def copied(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """A copy, lowered."""
+    from torchspore.graph.control.lowering import lower
+
+    graph = torch.fx.Graph()
+    graph.output(graph.graph_copy(module.graph, {}))
+    return lower(SubGraph(module, graph))
+
+
+def _results(module: torch.fx.GraphModule) -> list[Node]:
+    return list(next(node for node in reversed(module.graph.nodes) if node.op == "output").args[0])
+
+
+def only(module: torch.fx.GraphModule, outputs: list[int], again: bool = False, prints: bool = True) -> torch.fx.GraphModule:
+    """The graph with just these outputs, of the forward part.
+
+    With `again` they are gradients, and it computes once more what was computed before, which random numbers forbid. Without `prints` it
+    prints nothing, as all that it does was done before.
+    """
+    made = without_prints(copied(module), again)
+    if not prints:
+        without_prints(made, not again)
+    results = _results(made)
+    end = next(node for node in reversed(made.graph.nodes) if node.op == "output")
+    end.args = ([results[i] for i in outputs],)
+    if not again:
+        for node in reversed(list(made.graph.nodes)):
+            if node_metadata.BACKWARD in node.meta and node.op != "output":
+                made.graph.erase_node(node)        # also what writes in place, which nobody reads here
+    drop_dead(made)
+    if again and any(_draws(node) for node in made.graph.nodes):
+        raise Refusal("draws random numbers where a gradient of second order computes them again")
+    return _finished(made)
+
+
+def without_prints(module: torch.fx.GraphModule, forward: bool) -> torch.fx.GraphModule:
+    """Without the prints of the forward part, where that has run before, or of the gradient, where that does not run."""
+    for node in list(module.graph.nodes):
+        if node.target in printing.OPERATORS and (node_metadata.BACKWARD not in node.meta) is forward:
+            module.graph.erase_node(node)
+    return module
+
+
+def split(
+    module: torch.fx.GraphModule, outputs: list[int], gradients: list[int], ran: bool = False,
+) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:
+    """(inputs -> outputs and what is kept, kept and incoming gradients -> gradients); the first one has `ran` before and prints nothing."""
+    made = copied(module)
+    return halves(without_prints(made, True) if ran else made, outputs, gradients)
+
+
+def halves(whole: torch.fx.GraphModule, outputs: list[int], gradients: list[int]) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:
+    """The same of a graph that is lowered already."""
+    results = _results(whole)
+    nodes = [node for node in whole.graph.nodes if node.op != "output"]
+    forward = [node for node in nodes if node_metadata.BACKWARD not in node.meta]
+    back, kept = _backward(whole, nodes, [results[i] for i in gradients])
+    graph = torch.fx.Graph()
+    env: dict[Node, Node] = {}
+    for node in forward:
+        env[node] = graph.node_copy(node, lambda n: env[n])
+    graph.output([env[n] for n in [*(results[i] for i in outputs), *kept]])
+    return _finished(drop_dead(SubGraph(whole, graph))), back
+
+
+def _backward(whole: torch.fx.GraphModule, nodes: list[Node], gradients: list[Node]) -> tuple[torch.fx.GraphModule, list[Node]]:
+    """The graph of the gradients, and the values of the forward part that it takes first."""
+    needed = _needed(nodes, gradients)
+    kept = [
+        node for node in nodes
+        if node_metadata.BACKWARD not in node.meta and node.op != "get_attr"
+        and (node in gradients or any(user in needed for user in node.users))
+    ]
+    graph = torch.fx.Graph()
+    env: dict[Node, Node] = {}
+    for i, node in enumerate(kept):
+        env[node] = new_input(graph, f"kept{i}")
+        env[node].meta.update(node.meta)
+    for node in nodes:
+        if node_metadata.BACKWARD in node.meta and node.op == "placeholder":
+            env[node] = copied_input(graph, node)
+    for node in nodes:
+        if node.op == "get_attr" or (node in needed and node.op != "placeholder"):
+            env[node] = graph.node_copy(node, lambda n: env[n])
+    graph.output([env[n] for n in gradients])
+    return _finished(drop_dead(SubGraph(whole, graph))), kept
+
+
+def _needed(nodes: list[Node], gradients: list[Node]) -> set[Node]:
+    """The nodes of the gradient's part that it takes to compute `gradients`."""
+    needed: set[Node] = set()
+    for node in reversed(nodes):
+        if node_metadata.BACKWARD not in node.meta:
+            continue
+        if node in gradients or any(user in needed for user in node.users) or (node.op == "call_function" and acts(node)):
+            needed.add(node)
+    return needed
+
+
+def _finished(module: Any) -> torch.fx.GraphModule:
+    return passes.run(passes.CLEAN, module, keep=None)
+
+
+def _draws(node: Node) -> bool:
+    return is_operator(node.target) and torch.Tag.nondeterministic_seeded in node.target.tags
+

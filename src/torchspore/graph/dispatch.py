@@ -1,0 +1,104 @@
+"""The way into graph mode: a call of a Cell, a `@jit` function or a gradient transform becomes a graph, graphs with breaks, or PyNative."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torchspore.base import tracebacks
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
+from torchspore.engine.autograd.grad import GradFrame
+from torchspore.engine.core import change_counters, thread_state
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.tensor import TensorBase
+from torchspore.graph import breaks
+from torchspore.graph.call import compilation
+from torchspore.graph.call.compiled_graph import Graph
+from torchspore.graph.call.graph_table import table_of
+from torchspore.graph.call.lookup import compile, find, run
+from torchspore.graph.capture import depth
+from torchspore.graph.capture.iterators import settled
+from torchspore.graph.refusal import Kind, Refusal
+from torchspore.graph.settings import settings_of
+
+__all__ = ["call", "compile", "enter", "graphs", "is_recorded", "transforms_of"]
+
+_COMPILED = Outcome.applied("calls in GRAPH_MODE compile, run nothing and give None")
+
+
+def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs `function(*args, **kwargs)` as a captured graph, captured now if need be; as PyNative where a graph can't hold it."""
+    if thread_state.local.in_pynative:
+        return function(*args, **kwargs)
+    own = table_of(owner)
+    if not own:
+        STORE.look_again()
+    if STORE.get("precompile_only"):
+        effects.report("precompile_only", _COMPILED)
+        return compile(owner, function, args, kwargs)
+    refused_in = own.refused_in
+    if refused_in is not None and refused_in == (change_counters.generation, STORE.snapshot()):
+        return settled(breaks.run(owner, function, args, kwargs))
+    flat: list[TensorBase] = []
+    found = find(owner, function, args, kwargs, flat)
+    if isinstance(found, Graph):
+        return run(found, flat, function, args, kwargs)
+    if found.as_pynative:
+        return thread_state.in_pynative(function, args, kwargs)
+    settings = settings_of(owner, function)
+    if settings.is_split:
+        if found.kind is Kind.RAISES:
+            thread_state.in_pynative(function, args, kwargs)
+        raise _unsplit(found)
+    syntax = settings.syntax
+    if syntax != "LAX" and not found.is_allowed:
+        _refuse(owner, found, function, args, kwargs)
+    if found.needs_room:
+        return depth.with_room(lambda: settled(breaks.run(owner, function, args, kwargs)))
+    return settled(breaks.run(owner, function, args, kwargs))
+
+
+def _unsplit(refusal: Refusal) -> Exception:
+    from torchspore.distributed.shard import sharded_capture
+
+    return sharded_capture.refused(refusal)
+
+
+def _refuse(
+    owner: Any, refusal: Refusal, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+) -> None:
+    """Raises the compile error for what was refused; where the program itself raises, its own error."""
+    if refusal.kind is Kind.RAISES:
+        thread_state.in_pynative(function, args, kwargs)
+    raise compilation.compile_error(owner, settings_of(owner, function), refusal, function, args, kwargs)
+
+
+def enter(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs a call that may lie inside other calls: as a graph at the top or in a call that runs in parts, else within what is around."""
+    if thread_state.local.in_pynative or not (engine.frame() is None or is_recorded()):
+        return function(*args, **kwargs)
+    if thread_state.local.breaks and (thread_state.local.breaks > breaks.DEEPEST or table_of(owner).is_small):
+        return thread_state.in_pynative(function, args, kwargs)
+    try:
+        return call(owner, function, args, kwargs)
+    except Exception as error:
+        tracebacks.shorten(error)
+        raise
+
+
+def transforms_of(function: Any) -> dict[Any, Callable[..., Any]]:
+    """The gradient functions that were made of a function or Cell, by what they were made with."""
+    return table_of(function).transforms
+
+
+def is_recorded() -> bool:
+    """Whether PyNative takes a gradient of first order around this call, and nothing else is around it."""
+    around = engine.frame()
+    return isinstance(around, GradFrame) and around.outer is None
+
+
+def graphs(owner: Any) -> list[Graph]:
+    """All graphs captured of a Cell or function; `str` shows one."""
+    own = getattr(owner, "__dict__", {}).get("_graphs_", {})
+    return [graph for entry in own.values() for graph in entry.graphs]

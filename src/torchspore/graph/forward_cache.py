@@ -1,0 +1,424 @@
+"""Forward passes that are kept, so that the gradient which is asked for next does not compute them a second time.
+
+`loss = net(x); grads = GradOperation(get_by_list=True)(net, weights)(x)` is how MindSpore 1.x writes a training step, and MindSpore runs
+`net` once for it: in PyNative where `set_grad()` has said that gradients of `net` are wanted, inside a graph always. So batch norm moves
+its averages once, and dropout draws once. A call of such a Cell is recorded like the inside of a gradient transform; the first gradient
+of this very Cell takes the record, if the inputs are the same ones and nothing has changed since. In doubt the pass runs again.
+"""
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import torch
+
+from torchspore.context.store import STORE
+from torchspore.engine.autograd.grad import GradFrame, differentiate, follow, is_differentiable, new_leaf, recording_gradients
+from torchspore.engine.autograd.recorded_forward import Beginning
+from torchspore.engine.core import change_counters, gradient_hooks, random_state, thread_state
+from torchspore.engine.core.dtypes import Type
+from torchspore.engine.core.integer_gradients import is_whole
+from torchspore.engine.core.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
+from torchspore.engine.memory import offload
+from torchspore.graph.refusal import Refusal
+
+KEPT = "_forward_"
+"""The attribute of a Cell in which its last recorded calls wait for a gradient; copies of the Cell leave it out."""
+
+MOST = 2
+"""So many calls of one Cell wait at most: each holds all that its backward pass needs."""
+
+_COVERED = "_covered_"
+"""The attribute of a Cell that counts the gradients which its records held; -1 once one did not."""
+_SURE = 3
+"""After so many a Cell's calls are no longer kept from their beginning on, which costs a hundredth of a small step."""
+
+CHANGED_AT = "_changed_at_"
+"""The attribute of a Cell that says at which of all changes of Cells it was changed last."""
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), Type)
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+class _Local(threading.local):
+    in_step = False                # inside of a Cell of `set_grad()` that takes gradients itself
+
+
+_local = _Local()
+
+
+class Forward(GradFrame):
+    """One recorded call of a Cell: the frame while it runs, and afterwards what a gradient needs of it."""
+
+    def __init__(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        super().__init__()
+        self.args, self.kwargs = args, kwargs
+        self._given: list[TensorBase] = list(tensors((args, kwargs)))
+        self._home = cell.__dict__
+        self._leaves: dict[int, torch.Tensor] = {}
+        self._read: dict[int, TensorBase] = {}
+        self._is_over = False
+        self._beginning = _beginning(self._given) if self._home.get(_COVERED, 0) < _SURE else None
+        self._thread = threading.get_ident()
+
+    # ---- while it runs
+
+    def _first(self, tensor: TensorBase) -> torch.Tensor:
+        t = tensor._t if self.outer is None else self.outer.resolve(tensor)
+        if t.requires_grad or self._is_over:
+            return t
+        # What needs no gradient may come from outside: it is looked at again before the record is used.
+        self._read[id(tensor)] = tensor
+        if getattr(tensor, "__parameter__", False) and tensor.requires_grad and is_differentiable(t):  # type: ignore[attr-defined]
+            return self._leaf(tensor, new_leaf(t))
+        return t
+
+    def _leaf(self, tensor: TensorBase, leaf: torch.Tensor) -> torch.Tensor:
+        self._leaves[id(tensor)] = gradient_hooks.follow(tensor, leaf)
+        self.stand_for(tensor, leaf)
+        if leaf.requires_grad and leaf.ndim:
+            self.taken[id(leaf)] = []
+        return leaf
+
+    def run(self, call: Callable[..., Any]) -> Any:
+        """Calls and records."""
+        with recording_gradients():
+            for tensor in self._given:
+                if id(tensor) not in self._leaves:
+                    t = raw(tensor)
+                    self._leaf(tensor, new_leaf(t) if is_differentiable(t) else t)
+            self.inputs = list(self._leaves)
+            try:
+                with self._beginning.open() if self._beginning is not None else nullcontext(), self.open(), offload.saving():
+                    result = self.callee(call)(*self.args, **self.kwargs)
+                    self.result = transform(result, lambda t: wrap(raw(t)))
+            except BaseException:
+                with torch.no_grad():
+                    self.finish((), False)
+                raise
+        with torch.no_grad():
+            self.finish(result, False)
+        self._remember()
+        return result
+
+    # ---- whether it may be used
+
+    def _remember(self) -> None:
+        """Keeps what must be the same when the record is used."""
+        self._is_over = True
+        self._counts = _counts()
+        self._changes = change_counters.cells
+        self._states = [(t, now := raw(t), now._version) for t in (*self._given, *self._read.values(), *tensors(self.result))]
+        is_real = frame() is None
+        # NumPy may write into a Tensor whose memory it shares, which no version counts.
+        self._copies = [(t, t._t.clone()) for t in self._given if is_real and t._t.device.type == "cpu"]
+
+    def holds(self) -> bool:
+        """Whether no Tensor that the call read or wrote has been written to since."""
+        return self._counts == _counts() and all(raw(t) is now and now._version == version for t, now, version in self._states)
+
+    def goes_beside(self, later: Forward) -> None:
+        """Is told of a later call of the Cell: that it writes what this one wrote too (averages, counts) changes nothing recorded."""
+        both = self._written.keys() & later._written.keys()
+        self._states = [(t, now := raw(t), now._version) if id(t) in both else (t, *state) for t, *state in self._states]
+
+    def serves(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether a call of `cell` with these arguments would compute what is recorded, and change what it changed."""
+        return (
+            self._thread == threading.get_ident()
+            and _is_same(self.args, args)
+            and _is_same(self.kwargs, kwargs)
+            and self.holds()
+            and all(_have_equal_bits(t._t, copy) for t, copy in self._copies)
+            and not self._has_changed(cell)
+        )
+
+    def _has_changed(self, cell: Any) -> bool:
+        """Whether an attribute of the Cell, or of one inside it, was set since."""
+        return self._changes != change_counters.cells and any(
+            inner.__dict__.get(CHANGED_AT, -1) > self._changes for _, inner in cell.cells_and_names()
+        )
+
+    def covers(self, positions: Sequence[int], weights: Sequence[TensorBase]) -> bool:
+        """Whether the gradients by these inputs and weights can be had from the record."""
+        given = [id(t) for t in self._given]
+        if positions and len(set(given)) < len(given):     # one Tensor in two places has a gradient for each
+            return False
+        if any(is_whole(raw(t)) for position in positions for t in tensors(self.args[position])):
+            return False                                   # gradients by integers are not recorded unless they are asked for
+        return all(id(w) not in given and (id(w) in self._leaves or id(w) not in self._read) for w in weights)
+
+    # ---- its use
+
+    def gradients(
+        self, positions: Sequence[int], weights: Sequence[TensorBase], sens: Any, has_aux: bool,
+    ) -> tuple[Any, list[Any], list[Any]] | None:
+        """(The result, gradients by position, gradients by weight), as `differentiate` gives them.
+
+        None where the backward pass needs a value that the forward pass has assigned to since it read it.
+        """
+        inputs = [self._of_argument(self.args[position]) for position in positions]
+        with recording_gradients():
+            leaves = [self._leaves[id(w)] if id(w) in self._leaves else new_leaf(raw(w)) for w in weights]
+            try:
+                with self.open():
+                    found = follow(self.result[0] if has_aux else self.result, inputs, leaves, self.taken, sens, False)
+            except RuntimeError as error:
+                if "modified by an inplace operation" in str(error):
+                    return None
+                raise
+        return (transform(self.result, lambda t: wrap(t._t.detach())), *found)
+
+    def was_enough(self) -> None:
+        """Counts a gradient that the record held."""
+        count = self._home.get(_COVERED, 0)
+        if 0 <= count < _SURE:
+            self._home[_COVERED] = count + 1
+
+    def again(self) -> AbstractContextManager[None]:
+        """Where a pass that is not covered may run once more, as if it had not run yet."""
+        self._home[_COVERED] = -1
+        return self._beginning.again() if self._beginning is not None else nullcontext()
+
+    def _of_argument(self, argument: Any) -> Any:
+        leaves = tuple(self._leaves[id(t)] for t in tensors(argument))
+        return leaves[0] if isinstance(argument, TensorBase) else leaves or None
+
+    def takes_gradients(self) -> None:
+        """Is told that the Cell takes a gradient itself: it is a training step, whose own gradient nobody asks for."""
+        self._home["_is_step_"] = True
+
+
+def gradients(
+    function: Any, call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], positions: Sequence[int],
+    weights: Sequence[TensorBase], sens: Any = None, has_aux: bool = False,
+) -> tuple[Any, list[Any], list[Any]]:
+    """What `differentiate(call, ...)` gives: from the forward pass of `function` that was just run, where there is one that serves."""
+    around = frame()
+    if isinstance(around, Forward):
+        around.takes_gradients()
+    kept = _kept(around, function, tuple(args), kwargs)
+    if kept is not None:
+        if not kept.covers(positions, weights):
+            with kept.again():
+                return differentiate(call, args, kwargs, positions, weights, sens, has_aux)
+        kept.was_enough()
+        found = kept.gradients(positions, weights, sens, has_aux)
+        if found is not None:
+            return found
+    return differentiate(call, args, kwargs, positions, weights, sens, has_aux)
+
+
+def _beginning(given: list[TensorBase]) -> Beginning | None:
+    """What keeps how a call began whose record may not do: it is given integers, or one Tensor twice (see `Forward.covers`)."""
+    may_run_again = len(set(map(id, given))) < len(given) or any(is_whole(raw(t)) for t in given)
+    return Beginning(raw(given[0]).device.type) if may_run_again else None
+
+
+def _taken(calls: list[Forward], function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forward | None:
+    """The last of these calls that serves, which then waits no longer."""
+    found = next((one for one in reversed(calls) if one.serves(function, args, kwargs)), None)
+    if found is not None:
+        calls.remove(found)
+    return found
+
+
+def _recorded(calls: list[Forward], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], call: Callable[..., Any]) -> Any:
+    """Runs a call and lets it wait beside earlier ones that nothing else has made void."""
+    made = Forward(cell, args, kwargs)
+    calls[:] = [one for one in calls[1 - MOST:] if one.holds()]
+    result = made.run(call)
+    for one in calls:
+        one.goes_beside(made)
+    calls.append(made)
+    return result
+
+
+def is_kept(function: Any) -> bool:
+    """Whether a recorded call of `function` waits for its gradient, outside of everything."""
+    return KEPT in getattr(function, "__dict__", ())
+
+
+def _kept(around: Frame | None, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forward | None:
+    """The recorded call of a Cell that serves, which is then no longer kept."""
+    if around is None:
+        own = getattr(function, "__dict__", {})
+        waiting = own.get(KEPT, [])
+        found = _taken(waiting, function, args, kwargs)
+        waiting[:] = [one for one in waiting if one.holds()]
+        if not waiting:
+            own.pop(KEPT, None)
+        return found
+    calls = around.forwards
+    return calls.asked(function, args, kwargs) if calls is not None else None
+
+
+def recorder(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Callable[..., Any]], Any] | None:
+    """What runs a call of `cell`, where it is recorded; None for nearly all."""
+    around = frame()
+    if around is not None:
+        return around.forwards.met(cell, args, kwargs) if around.forwards is not None else None
+    own = cell.__dict__
+    waiting = own.pop(KEPT, [])
+    if not own["requires_grad"] or _local.in_step or (thread_state.is_graph_mode() and not thread_state.local.breaks):
+        return None
+    if "_is_step_" in own or _has_transform(own):
+        return lambda call: _step(call, args, kwargs)
+
+    def run(call: Callable[..., Any]) -> Any:
+        result = _recorded(waiting, cell, args, kwargs, call)
+        own[KEPT] = waiting
+        return result
+
+    return run
+
+
+class Learned:
+    """Of which Cells calls are recorded, by what earlier captures have seen. A Cell that is gone is forgotten: another may have its id."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[Callable[[], Any], bool]] = {}
+
+    def of(self, cell: Any) -> bool:
+        """Whether calls of `cell` are recorded; `set_grad()` says so of one that nothing was learned of."""
+        known = self._found.get(id(cell))
+        return known[1] if known is not None and known[0]() is cell else cell.__dict__["requires_grad"]
+
+    def note(self, cell: Any, is_wanted: bool) -> None:
+        """Keeps what was seen."""
+        self._found[id(cell)] = weakref.ref(cell), is_wanted
+
+
+class Calls:
+    """The calls of Cells that one capture has met, and which of them it records.
+
+    Nothing tells at a call whether its gradient is asked for later. So a capture starts from what earlier ones have learned (`wanted`),
+    else from `set_grad()`; where that was wrong, it is done once more.
+    """
+
+    def __init__(self, wanted: Learned, may_learn: bool, is_piece: bool) -> None:
+        """`is_piece` says that the rest of the call runs outside of this capture, where the gradient may be asked for."""
+        self._wanted, self._may_learn, self._is_piece = wanted, may_learn, is_piece
+        self._plain: dict[int, tuple[Any, Any]] = {}
+        self._recorded: dict[int, list[Forward]] = {}
+        self._idle: dict[int, Any] = {}
+        self.in_parts: list[tuple[Any, Any]] = []
+        """What was called with what on one way of a branch, or in a loop, that a Tensor decides."""
+
+    def met(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Callable[..., Any]], Any] | None:
+        """What runs a call of `cell` that is recorded; None where it is not."""
+        if not self._wanted.of(cell):
+            self._plain[id(cell)] = (args, kwargs)
+            return None
+        self._idle[id(cell)] = cell
+
+        return lambda call: _recorded(self._recorded.setdefault(id(cell), []), cell, args, kwargs, call)
+
+    def asked(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forward | None:
+        """The recorded call of `cell` that serves. Raises a Refusal where there is one with these arguments that was not recorded."""
+        found = _taken(self._recorded.get(id(cell), []), cell, args, kwargs)
+        if found is None:
+            self.refuse_outside(cell)
+            self.refuse_shared(cell, args, kwargs)
+        self._idle.pop(id(cell), None)
+        if found is None and self._may_learn and _is_same(self._plain.get(id(cell)), (args, kwargs)):
+            self._wanted.note(cell, True)
+            refusal = Refusal("asks for the gradient of a call that was not recorded")
+            refusal.is_unrecorded = True
+            raise refusal
+        return found
+
+    def refuse_outside(self, cell: Any) -> None:
+        """Raises a Refusal where the gradient may use a call that was made before this part of a call: now, or when the graph runs."""
+        if cell_is_trained(cell) and self._is_piece:
+            raise Refusal("asks for the gradient of a call outside of the graph")
+
+    def refuse_shared(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raises a Refusal where a gradient would use a call and a Tensor decides whether either is made: PyNative knows."""
+        waiting = [(cell, (one.args, one.kwargs)) for one in self._recorded.get(id(cell), [])]
+        if cell_is_trained(cell) and any(one is cell and _is_same(given, (args, kwargs)) for one, given in (*waiting, *self.in_parts)):
+            raise Refusal("asks for the gradient of a call, where a Tensor decides whether they are made")
+
+    def refuse_a_piece(self) -> None:
+        """Raises a Refusal where the rest of the call runs outside of this graph."""
+        if self._is_piece:
+            raise Refusal("calls a Cell that is set_grad(), whose gradient may be asked for outside of the graph")
+
+    def learned(self) -> bool:
+        """Whether calls were recorded of Cells whose gradient was never asked for; they will not be again."""
+        if self._idle:
+            self.refuse_a_piece()
+        for cell in self._idle.values():
+            self._wanted.note(cell, False)
+        return bool(self._idle) and self._may_learn
+
+
+class PartCalls:
+    """The same for a branch or loop that a Tensor decides: its calls are noted, and none of them is recorded."""
+
+    def __init__(self, around: Calls | PartCalls) -> None:
+        self._around: Calls = around._around if isinstance(around, PartCalls) else around
+
+    def met(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Notes a call whose gradient may be asked for. Raises a Refusal where that may happen outside of the graph."""
+        if cell_is_trained(cell):
+            self._around.in_parts.append((cell, (args, kwargs)))
+            self._around.refuse_a_piece()
+
+    def asked(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raises a Refusal where PyNative would use a forward pass that was made before."""
+        self._around.refuse_outside(cell)
+        self._around.refuse_shared(cell, args, kwargs)
+
+
+def cell_is_trained(cell: Any) -> bool:
+    """Whether `set_grad()` has said that gradients of `cell` are wanted."""
+    return bool(getattr(cell, "__dict__", {}).get("requires_grad"))
+
+
+def _has_transform(own: dict[str, Any]) -> bool:
+    """Whether a Cell holds what takes gradients: then it is a training step."""
+    return any(getattr(type(value), "takes_gradients", False) for value in own.values())
+
+
+def _step(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A training step of which gradients are said to be wanted. MindSpore takes those alone, and shares no forward pass inside it."""
+    with _inside_step():
+        return call(*args, **kwargs)
+
+
+@contextmanager
+def _inside_step() -> Iterator[None]:
+    before, _local.in_step = _local.in_step, True
+    try:
+        yield
+    finally:
+        _local.in_step = before
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two calls get the same arguments: the very same Tensors, and equal plain values."""
+    if isinstance(one, TensorBase):
+        return one is other
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
+    return isinstance(one, _PLAIN) and bool(one == other)
+
+
+def _have_equal_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.is_complex():
+        one, other = torch.view_as_real(one), torch.view_as_real(other)
+    kind = _BITS[one.dtype.itemsize]
+    return torch.equal(one.view(kind), other.view(kind))
+
+
+def _counts() -> tuple[Any, ...]:
+    """What makes every record void: another seed, other options, a hook that was added."""
+    return random_state.seedings, STORE.snapshot(), change_counters.generation

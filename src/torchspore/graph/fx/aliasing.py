@@ -1,0 +1,155 @@
+"""Which values share memory, which operators write into it, and which memory may hold other values later on.
+
+All of it is read off the operators' schemas; what a schema does not tell stands here once."""
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.autograd.recompute import later
+from torchspore.engine.core import tree
+from torchspore.engine.core.torch_private import is_operator
+from torchspore.graph.fx.modules import graphs_in
+
+_BATCH_NORM = torch.ops.aten.native_batch_norm.default
+
+
+def writes(node: Node) -> list[Node]:
+    """The values that an operator writes into; batch norm in training writes its running statistics, though its schema does not say so."""
+    if node.op != "call_function" or not is_operator(node.target):
+        return []
+    if node.target is _BATCH_NORM:
+        return [item for item in node.args[3:5] if isinstance(item, Node)] if node.args[5] else []
+    found: list[Node] = []
+    if node.target._schema.is_mutable:
+        for argument, value in zip(node.target._schema.arguments, node.args):
+            if argument.alias_info is not None and argument.alias_info.is_write and not _only_reads(node, argument.name):
+                found += [item for item in tree.listed(value) if isinstance(item, Node)]
+        found += [value for key, value in node.kwargs.items() if isinstance(value, Node) and _is_written(node.target, key)]
+    return found
+
+
+def written_inputs(module: torch.fx.GraphModule) -> dict[int, list[Node]]:
+    """For each input that is written into, by itself or through a view, the operators that do it."""
+    inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+    base: dict[Node, Node] = {node: node for node in inputs}
+    place = {node: index for index, node in enumerate(inputs)}
+    found: dict[int, list[Node]] = {}
+    for node in module.graph.nodes:
+        if node.op != "call_function":
+            continue
+        if is_operator(node.target):
+            for target in writes(node):
+                if target in base:
+                    found.setdefault(place[base[target]], []).append(node)
+            first = node.args[0] if node.args else None
+            if isinstance(first, Node) and first in base and any(r.alias_info is not None for r in node.target._schema.returns):
+                base[node] = base[first]
+        elif graphs_in(node):
+            for given in node.all_input_nodes:                     # a branch or loop writes into what it is given
+                if given in base and any(writes(inner) for graph in graphs_in(node) for inner in graph.graph.nodes):
+                    found.setdefault(place[base[given]], []).append(node)
+        elif node.target is operator.getitem and node.args[0] in base:
+            base[node] = base[node.args[0]]
+    return found
+
+
+def _only_reads(node: Node, name: str) -> bool:
+    """Whether a fused optimizer reads these gradients, though its schema says that it writes them: it does where it scales them."""
+    return name == "grads" and node.target._opname.startswith("_fused_") and node.kwargs.get("grad_scale") is None  # type: ignore[union-attr]
+
+
+def _is_written(target: Any, name: str) -> bool:
+    return any(a.name == name and a.alias_info is not None and a.alias_info.is_write for a in target._schema.arguments)
+
+
+_aten = torch.ops.aten
+_VIEWS = {_aten.view.default, _aten._unsafe_view.default, _aten.permute.default, _aten.transpose.int, _aten.t.default, _aten.expand.default,
+          _aten.unsqueeze.default, _aten.squeeze.dim, _aten.slice.Tensor, _aten.select.int, _aten.split.Tensor, _aten.reshape.default}
+
+
+_UNSAID = frozenset({"_unsafe_view", "_reshape_alias", "wait_tensor"})
+"""Operators whose result shows their input though their schema does not say so."""
+
+
+def is_view(node: Node) -> bool:
+    """Whether it is a view that costs nothing; `shown` knows all others too."""
+    return node.target in _VIEWS
+
+
+def root(node: Node) -> Node:
+    """The node whose memory a value shows: itself, or what it is a view of or was written into."""
+    source = shown(node)
+    while source is not None:
+        node, source = source, shown(source)
+    return node
+
+
+def owners(graph: torch.fx.Graph) -> dict[Node, Node]:
+    """`root` of all values of a graph."""
+    found: dict[Node, Node] = {}
+    for node in graph.nodes:
+        source = shown(node)
+        found[node] = node if source is None else found[source]
+    return found
+
+
+def shown(node: Node) -> Node | None:
+    """The value whose memory the result of a node shows; None where it has memory of its own."""
+    if node.op != "call_function":
+        return None
+    if node.target is operator.getitem:
+        return _item(node)
+    if not is_operator(node.target):
+        return None
+    if node.target._opname in _UNSAID:
+        return _first(node.args)
+    schema = node.target._schema
+    sets = [set(info.before_set) for returned in schema.returns if (info := returned.alias_info) is not None]
+    for place, argument in enumerate(schema.arguments):
+        info = argument.alias_info
+        # `Tensor(a -> *)` is how a schema says that the items of a list show the argument.
+        if info is not None and ("*" in info.after_set or any(info.before_set & own for own in sets)):
+            value = node.args[place] if place < len(node.args) else node.kwargs.get(argument.name)
+            return value if isinstance(value, Node) else None
+    return None
+
+
+def _item(node: Node) -> Node | None:
+    """What one of several results shows."""
+    source, place = node.args
+    assert isinstance(source, Node)
+    if source.target is later:
+        value = source.args[place]  # type: ignore[index]
+        return value if isinstance(value, Node) else None
+    return shown(source)
+
+
+def _first(args: Any) -> Node | None:
+    return args[0] if args and isinstance(args[0], Node) else None
+
+
+def changing(module: torch.fx.GraphModule) -> set[Node]:
+    """The nodes whose memory is written, or handed to what may write into it without saying so."""
+    found: set[Node] = set()
+    for node in module.graph.nodes:
+        found.update(root(item) for item in writes(node))
+        if node.op == "call_function" and not is_operator(node.target) and node.target is not operator.getitem:
+            found.update(root(item) for item in node.all_input_nodes)
+    return found
+
+
+def leaves(node: Node) -> bool:
+    """Whether the value, or a view of it, is a result of the graph: the program may write into that later."""
+    waiting, seen = [node], {node}
+    while waiting:
+        for user in waiting.pop().users:
+            if user.op == "output":
+                return True
+            if user not in seen and root(user) is not user:
+                seen.add(user)
+                waiting.append(user)
+    return False

@@ -1,0 +1,75 @@
+"""Which functions a graph that comes out of a file may name. A file is data: what it names computes with tensors and does nothing else."""
+from __future__ import annotations
+
+import importlib
+import operator
+import re
+from typing import Any
+
+import torch
+
+from torchspore.engine.core import torch_private
+
+_ANY = re.compile(
+    r"(?!_?(test|foobar|print|assert_scalar|from_file|pin_memory)|.*_unsafe$|set_?$|set_data|record_stream|resize.*|save|warn)\w+"
+)
+"""Of ATen: no files, no text, no memory but the operands' own, nothing that trusts numbers that nobody has checked."""
+_OPERATORS = {
+    "aten": _ANY, "prims": re.compile(r"(?!_|resize|device_put)\w+"),
+    "mkldnn": re.compile(
+        r"_(convolution|linear|convolution_transpose)_pointwise_?|_reorder_(convolution|convolution_transpose|linear)_weight"
+    ),
+}
+"""The namespaces whose operators may be named, and which of them by their names."""
+_ARGUMENTS = {"Tensor", "int", "SymInt", "float", "number", "bool", "str", "Generator", "Device"}
+"""What an operator that may be named takes, alone, in lists or left out: no storage, no stream, no object."""
+_EXECUTION = "torchspore.graph.control.execution"
+_FUNCTIONS = {
+    _EXECUTION: ("branch", "branch_keeping", "branch_back", "loop", "loop_keeping", "loop_back", "loop_back_again", "check", "say", "fail"),
+}
+"""Our own functions that stand in graphs."""
+
+
+def name(target: Any) -> str | None:
+    """The name of a function that a graph in a file may have; None where it may not."""
+    if target is operator.getitem:
+        return "getitem"
+    if torch_private.is_operator(target):
+        told = f"operator {target.namespace}.{target._opname}.{target._overloadname}"
+        return told if _is_allowed(target) else None
+    module, called = getattr(target, "__module__", None), getattr(target, "__name__", None)
+    if called in _FUNCTIONS.get(str(module), ()) and getattr(importlib.import_module(str(module)), str(called)) is target:
+        return f"function {module}:{called}"
+    return None
+
+
+def function(told: str) -> Any:
+    """The function that has this name. Raises ValueError for one that no graph in a file may have."""
+    if told == "getitem":
+        return operator.getitem
+    kind, _, path = told.partition(" ")
+    if kind == "operator":
+        found = _operator(path)
+        if found is not None:
+            return found
+    module, _, called = path.partition(":")
+    if kind == "function" and called in _FUNCTIONS.get(module, ()):
+        return getattr(importlib.import_module(module), called)
+    raise ValueError(f"{told!r:.80} is no operator that a graph in a file may name")
+
+
+def _operator(path: str) -> Any:
+    namespace, _, rest = path.partition(".")
+    base, _, overload = rest.partition(".")
+    if namespace not in _OPERATORS or not torch_private.has_operator(namespace, base, "" if overload == "default" else overload):
+        return None
+    found = getattr(getattr(getattr(torch.ops, namespace), base), overload)
+    return found if torch_private.is_operator(found) and _is_allowed(found) else None
+
+
+def _is_allowed(target: Any) -> bool:
+    names = _OPERATORS.get(target.namespace)
+    if names is None or not names.fullmatch(target._opname):
+        return False
+    kinds = (re.sub(r"(List|Optional)\[|\]", "", str(argument.type)) for argument in target._schema.arguments)
+    return all(kind in _ARGUMENTS for kind in kinds)

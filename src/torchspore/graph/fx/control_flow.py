@@ -1,0 +1,140 @@
+"""How branches and loops stand in a trace: one operator of ours over numbered records, which is rewritten when the trace has ended.
+
+The operator never runs: it gives the shapes of results while a graph is traced, and autograd its gradients, which are such calls again.
+"""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from torchspore.engine.autograd.grad import is_differentiable
+from torchspore.graph.refusal import Refusal
+
+RECORDS: dict[int, Record] = {}
+"""What the traces of now hold; emptied when the outermost has ended."""
+
+_numbers = itertools.count()    # never used twice: torch remembers the shapes that an operator gave for its arguments
+
+
+Flag = torch.Tensor | bool
+Gradients = tuple[list[torch.Tensor | None], list[Flag]]
+
+
+@dataclass(eq=False)
+class Record:
+    """What one call of the operator stands for; `metas` are stand-ins of its results."""
+
+    metas: list[torch.Tensor]
+
+    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
+        """(The gradients of the inputs, their flags), computed by a further record. Raises Refusal where there are none.
+
+        A flag says whether a gradient is there on the way that is taken (`control.presence`).
+        """
+        raise Refusal("takes a gradient of a higher order through a loop or branch than graphs hold")
+
+    def graphs(self) -> list[torch.fx.GraphModule]:
+        """The graphs that may run."""
+        return []
+
+    @property
+    def acts(self) -> bool:
+        """Whether it does something besides giving values, whatever its graphs do."""
+        return False
+
+
+@torch.library.custom_op("torchspore::control", mutates_args=())
+def control(inputs: list[torch.Tensor], number: int) -> list[torch.Tensor]:
+    """Stands for the record `number`."""
+    raise RuntimeError("a branch or loop was run before it was rewritten")
+
+
+@control.register_fake
+def _(inputs: list[torch.Tensor], number: int) -> list[torch.Tensor]:
+    return [torch.empty_strided(m.shape, m.stride(), dtype=m.dtype, device=_device(inputs, m)) for m in RECORDS[number].metas]
+
+
+def _device(inputs: list[torch.Tensor], meta: torch.Tensor) -> torch.device:
+    found = getattr(meta, "at", None)
+    return found if found is not None else inputs[-1].device
+
+
+def _setup(ctx: Any, inputs: Any, output: Any) -> None:
+    given, ctx.number = inputs
+    ctx.save_for_backward(*given)
+    record = RECORDS[ctx.number]
+    ctx.mark_non_differentiable(*[t for t in output if not is_differentiable(t)])
+    ctx.record = record
+
+
+def _backward(ctx: Any, gradients: list[torch.Tensor | None]) -> Any:
+    inputs = ctx.saved_tensors
+    incoming: list[Flag] = ctx.presence.flags_of(ctx) if hasattr(ctx, "presence") else [g is not None for g in gradients]
+    incoming += [False] * (len(gradients) - len(incoming))
+    filled, flags = [], []
+    for g, m, flag in zip(gradients, ctx.record.metas, incoming):
+        if is_differentiable(m):
+            filled.append(torch.zeros(m.shape, dtype=m.dtype, device=_device(list(inputs), m)) if g is None else g)
+            flags.append(False if g is None else flag)
+    found, ctx.flags = ctx.record.gradient(inputs, filled, flags)
+    return found, None
+
+
+control.register_autograd(_backward, setup_context=_setup)
+
+
+def emit(record: Record, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Puts a call of `record` into the trace of now; gives its results."""
+    number = next(_numbers)
+    RECORDS[number] = record
+    return list(control(list(inputs), number))
+
+
+def flag_like() -> torch.Tensor:
+    """A stand-in of a flag."""
+    made = torch.empty((), dtype=torch.bool, device="meta")
+    made.at = torch.device("cpu")  # type: ignore[attr-defined]
+    return made
+
+
+def as_tensor(flag: Flag) -> torch.Tensor:
+    """A flag as a Tensor of the graph."""
+    return flag if isinstance(flag, torch.Tensor) else torch.full((), flag, dtype=torch.bool)
+
+
+def stand_in(t: torch.Tensor, contiguous: bool = False) -> torch.Tensor:
+    """A tensor without memory that says shape, strides, dtype and device of `t`."""
+    made = torch.empty(t.shape, dtype=t.dtype, device="meta") if contiguous else torch.empty_strided(
+        t.shape, t.stride(), dtype=t.dtype, device="meta",
+    )
+    made.at = getattr(t, "at", t.device)  # type: ignore[attr-defined]
+    return made
+
+
+OPERATOR = torch.ops.torchspore.control.default
+
+
+@dataclass(eq=False)
+class Say(Record):
+    """A print of what is known while compiling; it has no inputs."""
+
+    text: str
+
+    @property
+    def acts(self) -> bool:
+        return True
+
+
+@dataclass(eq=False)
+class Check(Record):
+    """An assert; the only input is its test."""
+
+    text: str
+
+    @property
+    def acts(self) -> bool:
+        return True

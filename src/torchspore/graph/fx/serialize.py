@@ -1,0 +1,179 @@
+"""A captured graph as JSON and back: operators by name, arguments, shapes, constants as bytes.
+
+What is read may come from anybody: it names functions of a list (allowed.py), and all that becomes part of generated text is looked at.
+"""
+from __future__ import annotations
+
+import base64
+import functools
+import keyword
+import operator
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.core import node_metadata
+from torchspore.engine.core.torch_private import FakeTensorMode
+from torchspore.graph.fx import allowed_functions
+
+
+class Unwritable(Exception):
+    """The graph holds something that has no text."""
+
+
+def write(module: torch.fx.GraphModule) -> dict[str, Any]:
+    """The graph as what JSON can hold. Raises Unwritable."""
+    return {"nodes": [_node(module, node) for node in module.graph.nodes]}
+
+
+def read(written: Any) -> torch.fx.GraphModule:
+    """The graph again. Raises ValueError for what was not written here."""
+    try:
+        return _read(written)
+    except (KeyError, TypeError, AttributeError, IndexError, RuntimeError, OverflowError, AssertionError) as error:
+        raise ValueError(f"it is no graph ({type(error).__name__}: {error!s:.80})") from None
+
+
+_OUTPUTS, _INPUTS, _CALLS, _CONSTANTS = "output", "placeholder", "call_function", "get_attr"
+
+
+def _read(written: dict[str, Any]) -> torch.fx.GraphModule:
+    graph, root = torch.fx.Graph(), torch.nn.Module()
+    nodes: dict[str, Node] = {}
+    mode = FakeTensorMode()
+    for place, entry in enumerate(written["nodes"]):
+        arguments = tuple(_value_of(item, nodes) for item in entry["args"])
+        keywords = {_word(key): _value_of(item, nodes) for key, item in entry["kwargs"].items()}
+        kind, target = entry["op"], entry["target"]
+        if kind == _CALLS:
+            target = allowed_functions.function(target)
+            if target is operator.getitem and not (len(arguments) == 2 and isinstance(arguments[0], Node) and type(arguments[1]) is int):
+                raise ValueError("getitem takes a value and a place")
+        elif kind == _CONSTANTS:
+            target = f"constant{place}"
+            setattr(root, target, _constant(entry["constant"]))
+        elif kind not in (_INPUTS, _OUTPUTS) or (kind == _INPUTS and arguments):
+            raise ValueError(f"{kind!r:.40} is no node of a captured graph")
+        target = _word(target) if kind == _INPUTS else target
+        if kind == _INPUTS and any(target == node.target for node in graph.nodes if node.op == _INPUTS):
+            raise ValueError(f"two of its inputs have the name {target!r:.40}")
+        node = nodes[entry["name"]] = graph.create_node(kind, target, arguments, keywords, _word(entry["name"]))
+        if "val" in entry:
+            node.meta["val"] = _fake(entry["val"], mode)
+        if entry.get("optimizer"):
+            node.meta[node_metadata.OPTIMIZER] = True
+    if [node.op for node in graph.nodes].count(_OUTPUTS) != 1 or next(iter(reversed(graph.nodes))).op != _OUTPUTS:
+        raise ValueError("a graph ends with its one output")
+    return torch.fx.GraphModule(root, graph)
+
+
+def _word(told: Any) -> str:
+    """A name that may stand in generated text."""
+    if not isinstance(told, str) or not told.isidentifier() or keyword.iskeyword(told) or told.startswith("__"):
+        raise ValueError(f"{told!r:.60} is no name")
+    return told
+
+
+def _node(module: torch.fx.GraphModule, node: Node) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "op": node.op, "name": node.name, "target": _name(node) if node.op == "call_function" else str(node.target),
+        "args": [_text(item) for item in node.args], "kwargs": {key: _text(item) for key, item in node.kwargs.items()},
+    }
+    if node.op == "get_attr":
+        entry["constant"] = _bytes(functools.reduce(getattr, str(node.target).split("."), module))
+    if "val" in node.meta:
+        entry["val"] = _meta(node.meta["val"])
+    if node.meta.get(node_metadata.OPTIMIZER):
+        entry["optimizer"] = True
+    return entry
+
+
+def _name(node: Node) -> str:
+    name = allowed_functions.name(node.target)
+    if name is None:
+        raise Unwritable(f"{node.target!r:.60} has no name")
+    return name
+
+
+_NAMED = (torch.dtype, torch.layout, torch.memory_format)
+
+
+def _text(value: Any) -> Any:
+    """An argument as JSON: what is no plain value is a list that begins with its kind."""
+    if isinstance(value, Node):
+        return ["node", value.name]
+    if value is None or isinstance(value, (bool, str)) or type(value) in (int, float):
+        return value
+    if isinstance(value, (list, tuple)):
+        return ["tuple" if isinstance(value, tuple) else "list", *[_text(item) for item in value]]
+    if isinstance(value, _NAMED):
+        return ["torch", str(value).removeprefix("torch.")]
+    if isinstance(value, torch.device):
+        return ["device", str(value)]
+    if isinstance(value, slice):
+        return ["slice", *[_text(item) for item in (value.start, value.stop, value.step)]]
+    if isinstance(value, torch.fx.GraphModule):
+        return ["graph", write(value)]
+    raise Unwritable(f"an argument of type {type(value).__name__}")
+
+
+def _value_of(written: Any, nodes: dict[str, Node]) -> Any:
+    if not isinstance(written, list):
+        if isinstance(written, dict):
+            raise ValueError("an argument is no object")
+        return written
+    kind, *items = written
+    if kind == "node":
+        return nodes[items[0]]
+    if kind in ("tuple", "list"):
+        found = [_value_of(item, nodes) for item in items]
+        return tuple(found) if kind == "tuple" else found
+    if kind == "torch":
+        return _of_torch(items[0], _NAMED)
+    if kind == "device":
+        return torch.device(items[0])
+    if kind == "slice":
+        return slice(*[_value_of(item, nodes) for item in items])
+    if kind == "graph":
+        return read(items[0])
+    raise ValueError(f"{kind!r:.40} is no kind of argument")
+
+
+def _of_torch(name: str, kinds: Any) -> Any:
+    """A dtype, layout or memory format by its name."""
+    found = vars(torch).get(name)
+    if not isinstance(found, kinds):
+        raise ValueError(f"{name!r:.40} is no {' or '.join(kind.__name__ for kind in kinds)}")
+    return found
+
+
+def _meta(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return [list(value.shape), list(value.stride()), str(value.dtype).removeprefix("torch."), str(value.device)]
+    return {"items": [_meta(item) for item in value]} if isinstance(value, (list, tuple)) else None
+
+
+def _fake(written: Any, mode: Any) -> Any:
+    if written is None:
+        return None
+    if isinstance(written, dict):
+        return tuple(_fake(item, mode) for item in written["items"])
+    shape, strides, dtype, device = written
+    with mode:
+        return torch.empty_strided(shape, strides, dtype=_of_torch(dtype, (torch.dtype,)), device=device)
+
+
+def _bytes(value: Any) -> dict[str, Any]:
+    if not isinstance(value, torch.Tensor) or value.numel() > 1 << 20:
+        raise Unwritable("a large constant, or one that is no Tensor")
+    flat = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+    return {"meta": _meta(value), "bytes": base64.b64encode(flat.numpy().tobytes()).decode()}
+
+
+def _constant(written: dict[str, Any]) -> torch.Tensor:
+    shape, _, dtype, device = written["meta"]
+    flat = torch.frombuffer(bytearray(base64.b64decode(written["bytes"])) or bytearray(1), dtype=torch.uint8)
+    kind = _of_torch(dtype, (torch.dtype,))
+    count = functools.reduce(operator.mul, shape, 1)
+    return flat[: count * kind.itemsize].view(kind).reshape(shape).to(device).clone()

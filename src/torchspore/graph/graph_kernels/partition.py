@@ -1,0 +1,115 @@
+"""Which nodes become one kernel: clusters of neighbours, cut where they grow too large, joined where they are small and independent."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Hashable
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.core import tree
+from torchspore.graph.backend import kernel_operators
+from torchspore.graph.fx.aliasing import is_view, writes
+from torchspore.graph.passes.clusters import Cluster, clusters, joined
+from torchspore.graph.settings import Flags
+
+FEWEST = 2
+"""A kernel of fewer operators is no fusion."""
+SMALL = 1 << 16
+"""Kernels whose results have no more values than this are joined though they share nothing but their shape."""
+
+
+def groups(module: torch.fx.GraphModule, flags: Flags) -> list[Cluster]:
+    """The clusters that become kernels, each of two operators or more."""
+    return [cluster for cluster in all_groups(module, flags) if cluster.outputs and work(cluster) >= FEWEST]
+
+
+def all_groups(module: torch.fx.GraphModule, flags: Flags) -> list[Cluster]:
+    """The same with those that hold one operator or none."""
+    nodes = list(module.graph.nodes)
+    found = clusters(
+        module, lambda node: kernel_operators.is_wanted(flags, node), kernel_operators.Apart(flags, nodes),
+        (lambda node: may_wait(node, flags.kept_longer)) if flags.recompute else None,
+    ) if flags.runs("graph_kernel_cluster", 1) else []
+    found = [part for cluster in found for part in _limited(cluster, flags.limit)]
+    place = {node: at for at, node in enumerate(nodes)}
+    if flags.horizontal:
+        found = _together(found, flags.limit, place, _readers)
+    if flags.parallel:
+        found = _together(found, flags.limit, place, _shapes)
+    return found
+
+
+def work(cluster: Cluster) -> int:
+    """How many operators of the cluster are kernels of their own where nothing is fused."""
+    return sum(kernel_operators.is_work(node) for node in cluster.nodes)
+
+
+def bytes_of(node: Node) -> int:
+    """The size of a value."""
+    value = node.meta.get("val")
+    values = tree.listed(value)
+    return sum(v.numel() * v.element_size() for v in values if isinstance(v, torch.Tensor))
+
+
+def may_wait(node: Node, more: int) -> bool:
+    """Whether an elementwise operator may run later: what it reads is kept longer then, which may take `more` bytes beyond its result."""
+    if not (is_view(node) or kernel_operators.is_plain(node)) or node.target is torch.ops.aten.split.Tensor:
+        return False
+    kept = sum(bytes_of(item) for item in node.all_input_nodes if item.op == "call_function")
+    return kept <= bytes_of(node) + more
+
+
+def _limited(cluster: Cluster, limit: int) -> list[Cluster]:
+    """The cluster, or pieces of it with no more operators than the limit; each piece needs earlier ones alone."""
+    if work(cluster) <= limit:
+        return [cluster]
+    piece_of: dict[Node, int] = {}
+    piece = count = 0
+    for node in cluster.nodes:
+        if node.target is operator.getitem:
+            piece_of[node] = piece_of.get(node.args[0], piece)  # type: ignore[arg-type]
+            continue
+        if kernel_operators.is_work(node):
+            if count == limit:
+                piece, count = piece + 1, 0
+            count += 1
+        piece_of[node] = piece
+    # No layer: pieces wait for each other.
+    return [joined([node for node in cluster.nodes if piece_of[node] == at], -1) for at in range(piece + 1)]
+
+
+# ---- joining
+
+def _together(found: list[Cluster], limit: int, place: dict[Node, int], alike: Callable[[Cluster], Hashable | None]) -> list[Cluster]:
+    """With clusters of one layer as one where `alike` gives the same for them."""
+    rest: list[Cluster] = []
+    open_: dict[Hashable, Cluster] = {}
+    for cluster in found:
+        key = alike(cluster) if cluster.layer >= 0 and work(cluster) and cluster.outputs and not any(map(writes, cluster.nodes)) else None
+        if key is None:
+            rest.append(cluster)
+            continue
+        before = open_.get((cluster.layer, key))
+        if before is not None and work(before) + work(cluster) <= limit:
+            cluster = joined(sorted([*before.nodes, *cluster.nodes], key=place.__getitem__), cluster.layer)
+        elif before is not None:
+            rest.append(before)
+        open_[cluster.layer, key] = cluster
+    return sorted([*rest, *open_.values()], key=lambda cluster: place[cluster.nodes[0]])
+
+
+def _shapes(cluster: Cluster) -> Hashable | None:
+    """The shape of all its results, where they are small."""
+    shapes = {(tuple(v.shape), v.device) for node in cluster.outputs for v in [node.meta.get("val")] if isinstance(v, torch.Tensor)}
+    (shape,) = shapes if len(shapes) == 1 else [None]
+    if shape is None or torch.Size(shape[0]).numel() > SMALL or any(map(kernel_operators.is_reduction, cluster.nodes)):
+        return None
+    return shape
+
+
+def _readers(cluster: Cluster) -> Hashable | None:
+    """The greatest value that it reads and the shapes of its results."""
+    shape = {(tuple(v.shape), v.device) for node in cluster.outputs for v in [node.meta.get("val")] if isinstance(v, torch.Tensor)}
+    read = max(cluster.inputs, key=bytes_of, default=None)
+    return (read, frozenset(shape)) if read is not None and len(shape) == 1 else None

@@ -1,0 +1,92 @@
+"""Computes cheap values again in each kernel that reads them, so that no kernel has to write them and none waits for them."""
+from __future__ import annotations
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.core import node_metadata
+from torchspore.graph.backend import kernel_operators
+from torchspore.graph.fx.aliasing import changing, is_view, root
+from torchspore.graph.fx.modules import copied
+from torchspore.graph.graph_kernels.partition import FEWEST, all_groups, bytes_of, work
+from torchspore.graph.passes.cleanup import drop_dead
+from torchspore.graph.passes.clusters import Cluster
+from torchspore.graph.settings import Flags
+
+CHEAP = kernel_operators.EXACT - kernel_operators.MOVES
+"""Operators of a few instructions a value."""
+LONGEST = 4
+"""So many operators in a row are computed again at most."""
+
+
+def recomputed(module: torch.fx.GraphModule, flags: Flags) -> torch.fx.GraphModule:
+    """With a copy of each cheap value for every kernel that reads it, where nothing else reads it; numbers are the same bits."""
+    module = copied(module)
+    found = all_groups(module, flags)
+    home = {node: at for at, cluster in enumerate(found) for node in cluster.nodes}
+    places = {node: at for at, node in enumerate(module.graph.nodes)}
+    moving = changing(module)
+    changed = False
+    for at, cluster in enumerate(found):
+        for node in cluster.outputs:
+            readers = {home.get(user, -1) for user in node.users} - {at}
+            if not readers or -1 in readers or any(work(found[reader]) + 1 < FEWEST for reader in readers):
+                continue
+            chain = _chain(node, cluster, flags)
+            if chain is None or any(root(item) in moving for link in chain for item in link.all_input_nodes):
+                continue
+            if not _is_kept(chain, [user for user in node.users if home[user] in readers], places, flags.kept_longer):
+                continue
+            for reader in sorted(readers):
+                first, copies = _copy(module, chain, node, found[reader])
+                home.update(dict.fromkeys(copies, reader))         # they are asked about like all others from here on
+                places.update(dict.fromkeys(copies, places[first]))
+            changed = True
+    return drop_dead(module) if changed else module
+
+
+def _chain(node: Node, cluster: Cluster, flags: Flags) -> list[Node] | None:
+    """The operators of the cluster that lead to the value, first ones first; None where they are many, dear or too small to matter."""
+    if bytes_of(node) < flags.smallest:
+        return None
+    inside = set(cluster.nodes)
+    chain: list[Node] = []
+    waiting = [node]
+    while waiting:
+        here = waiting.pop()
+        if here in chain:
+            continue
+        if not ((kernel_operators.is_work(here) and here.target._opname in CHEAP) or is_view(here)):  # type: ignore[union-attr]
+            return None
+        chain.append(here)
+        if sum(map(kernel_operators.is_work, chain)) > LONGEST:
+            return None
+        waiting += [item for item in here.all_input_nodes if item in inside]
+    if not any(map(kernel_operators.is_work, chain)):
+        return None
+    order = {item: at for at, item in enumerate(cluster.nodes)}
+    return sorted(chain, key=order.__getitem__)
+
+
+def _is_kept(chain: list[Node], readers: list[Node], places: dict[Node, int], more: int) -> bool:
+    """Whether what the chain reads is there until its readers run, but for `more` bytes beyond the size of the value itself."""
+    last = max(places[reader] for reader in readers)
+    inside = set(chain)
+    outer = {item for node in chain for item in node.all_input_nodes if item not in inside and item.op == "call_function"}
+    longer = [item for item in outer if all(places[user] < last for user in item.users if user not in inside)]
+    return sum(map(bytes_of, longer)) <= bytes_of(chain[-1]) * bool(longer) + more
+
+
+def _copy(module: torch.fx.GraphModule, chain: list[Node], value: Node, reader: Cluster) -> tuple[Node, list[Node]]:
+    """Gives the operators of `reader` a copy of the chain to read; says before which of them it stands."""
+    users = [node for node in reader.nodes if value in node.all_input_nodes]
+    names: dict[Node, Node] = {}
+    with module.graph.inserting_before(users[0]):
+        for node in chain:
+            names[node] = module.graph.node_copy(node, lambda n: names.get(n, n))
+            names[node].meta[node_metadata.RECOMPUTED] = True
+    for user in users:
+        user.replace_input_with(value, names[value])
+    at = reader.nodes.index(users[0])
+    reader.nodes[at:at] = names.values()
+    return users[0], list(names.values())

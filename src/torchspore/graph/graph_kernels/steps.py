@@ -1,0 +1,47 @@
+"""The steps of graph kernels, one after the other: arithmetic, equal values, cheap values, then the kernels themselves."""
+from __future__ import annotations
+
+import torch
+
+from torchspore.engine.core import node_metadata
+from torchspore.graph.backend import inductor
+from torchspore.graph.backend.kernel_operators import is_work
+from torchspore.graph.fx.modules import copied, inner_of
+from torchspore.graph.graph_kernels import dump, kernel_build
+from torchspore.graph.passes import algebra, common_subexpressions
+from torchspore.graph.report import outcomes, stages
+from torchspore.graph.settings import Flags, Settings
+
+Module = torch.fx.GraphModule
+
+
+def applied(module: Module, settings: Settings) -> Module:
+    """The graph after the steps that the flags ask for. At O1 and O2, and for infer_boost, kernels are left to the level."""
+    flags = settings.kernels
+    assert flags is not None
+    before = count(module)
+    module = copied(module)
+    if flags.runs("arithmetic_simplify", 2):
+        module = algebra.simplified(module, rules(flags))
+        stages.keep_pass("arithmetic_simplify", module)
+    if flags.runs("graph_kernel_cse", 2):
+        module = common_subexpressions.common_subexpressions(module)
+        stages.keep_pass("graph_kernel_cse", module)
+    if settings.level != "O0" or settings.infer_boost or settings.tuning is not None:
+        outcomes.left_to_level(settings, before, count(module))
+        return module
+    made = kernel_build.made(module, flags)
+    dump.write(made, flags)
+    outcomes.fused(flags, before, count(made.module), made.kernels, made.slower, inductor.is_there())
+    return made.module
+
+
+def rules(flags: Flags) -> list[str]:
+    """The rules of arithmetic that apply."""
+    return [name for name in algebra.RULES if name not in flags.rules_not and (not flags.rules_only or name in flags.rules_only)]
+
+
+def count(module: Module) -> int:
+    """How many kernels the graph launches: operators that are no views, and generated kernels, also in branches and loop bodies."""
+    own = sum(is_work(node) or node_metadata.IS_KERNEL in node.meta for node in module.graph.nodes if node.op == "call_function")
+    return own + sum(map(count, inner_of(module)))

@@ -1,0 +1,109 @@
+"""Passes that every level runs first: constants, states and values that nobody reads, operators that give their input back."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.autograd.recompute import later, random_state, swap_state
+from torchspore.engine.core import printing
+from torchspore.engine.core.torch_private import FakeTensor, is_operator
+from torchspore.graph.fx import control_flow
+from torchspore.graph.fx.aliasing import writes
+from torchspore.graph.fx.exchanges import is_exchange
+from torchspore.graph.refusal import Refusal
+
+
+def drop_dead(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """Without pure operators whose result is unused; writes, random operators and inputs stay."""
+    for node in reversed(list(module.graph.nodes)):
+        if node.op in ("call_function", "get_attr") and not node.users and not acts(node):
+            module.graph.erase_node(node)
+    return module
+
+
+def acts(node: Node) -> bool:
+    """Whether the node does something besides giving a value: writes, draws random numbers, exchanges, or is unknown."""
+    target = node.target
+    if node.op == "get_attr":
+        return False
+    if not is_operator(target):
+        arguments: tuple[Any, ...] = node.args
+        graphs = [argument for argument in arguments if isinstance(argument, torch.fx.GraphModule)]
+        if graphs:
+            return any(acts(inner) for graph in graphs for inner in graph.graph.nodes if inner.op == "call_function")
+        return getattr(target, "__name__", "") != "getitem"
+    if target in printing.OPERATORS:
+        return True
+    if target is torch.ops.torchspore.control.default:
+        record = control_flow.RECORDS[node.args[1]]  # type: ignore[index]
+        return record.acts or any(acts(inner) for graph in record.graphs() for inner in graph.graph.nodes if inner.op == "call_function")
+    return is_exchange(node) or target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags or bool(writes(node))
+
+
+_T = torch.ops.aten.t.default
+_SAME = {torch.ops.aten.detach.default, torch.ops.aten.alias.default, torch.ops.aten.lift_fresh.default}
+
+
+def drop_same(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """Without detach and alias: under no gradient they are their input."""
+    for node in list(module.graph.nodes):
+        if node.op == "call_function" and node.target in _SAME:
+            node.replace_all_uses_with(node.args[0])
+            module.graph.erase_node(node)
+    return module
+
+
+def cancel_views(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """With `t(t(x))` as `x`: both name the same memory, so that writes stay where they were."""
+    for node in list(module.graph.nodes):
+        if node.op != "call_function" or node.target is not _T:
+            continue
+        inner = node.args[0]
+        if isinstance(inner, Node) and inner.op == "call_function" and inner.target is _T:
+            node.replace_all_uses_with(inner.args[0])
+            module.graph.erase_node(node)
+    return module
+
+
+def real_constants(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """With real tensors where an operator's body made one from a Python number. Raises Refusal where the values are not known."""
+    for node in module.graph.nodes:
+        if node.op != "get_attr":
+            continue
+        value = getattr(module, node.target)
+        if isinstance(value, FakeTensor):
+            if value.constant is None:
+                raise Refusal("makes a constant whose values are not known while capturing")
+            setattr(module, node.target, value.constant)
+    return module
+
+
+def drop_idle_states(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """Without pairs of `swap_state` that have no random operator between them, and `random_state` that nobody reads then."""
+    for node in reversed(list(module.graph.nodes)):
+        if node.target is swap_state and node.users:
+            (back,) = node.users
+            if not _draws_between(node, back):
+                module.graph.erase_node(back)
+                module.graph.erase_node(node)
+        elif node.target is random_state and not node.users:
+            module.graph.erase_node(node)
+    return module
+
+
+def _draws_between(first: Node, last: Node) -> bool:
+    node = first.next
+    while node is not last:
+        if node.op == "call_function" and _may_draw(node):
+            return True
+        node = node.next
+    return False
+
+
+def _may_draw(node: Node) -> bool:
+    target = node.target
+    if is_operator(target):
+        return torch.Tag.nondeterministic_seeded in target.tags
+    return target not in (later, random_state, swap_state) and getattr(target, "__name__", "") != "getitem"

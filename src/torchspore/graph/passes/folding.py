@@ -1,0 +1,148 @@
+"""What hangs on weights alone: batch norms folded into convolutions, and the part of a graph that is computed once."""
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.graph.fx.aliasing import is_view, root, writes
+from torchspore.graph.fx.inputs import copied_input, new_input
+from torchspore.graph.passes.cleanup import acts
+
+_aten = torch.ops.aten
+_CONVOLUTION = _aten.convolution.default
+_NORM = _aten.native_batch_norm.default
+
+
+def fold_norms(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """With norm(conv(x, w, b)) as conv(x, w * s, (b - mean) * s + shift), s = gain / sqrt(variance + eps), where only the norm reads it.
+
+    Numbers are equal but for rounding. Transposed convolutions stay: their weights have the channels elsewhere.
+    """
+    for node in list(module.graph.nodes):
+        if node.op == "call_function" and node.target is _NORM and not node.args[5] and _is_fit(node):
+            _fold(module, node)
+    return module
+
+
+def _is_fit(norm: Node) -> bool:
+    conv = norm.args[0]
+    return (
+        isinstance(conv, Node) and conv.target is _CONVOLUTION and len(conv.users) == 1 and not conv.args[6]
+        and all(isinstance(item, Node) for item in norm.args[3:5])
+        and all(user.target is operator.getitem and user.args[1] == 0 for user in norm.users)
+    )
+
+
+def _fold(module: torch.fx.GraphModule, norm: Node) -> None:
+    conv, gain, shift, mean, variance, _, _, eps = norm.args
+    assert isinstance(conv, Node) and isinstance(mean, Node) and isinstance(variance, Node)
+    x, weight, bias, *how = conv.args
+    assert isinstance(weight, Node)
+    channels = weight.meta["val"].shape[0]
+    graph = module.graph
+    with graph.inserting_before(norm):
+        def call(target: object, *args: object, like: Node) -> Node:
+            new = graph.call_function(target, args)  # type: ignore[arg-type]
+            new.meta["val"] = like.meta["val"]
+            return new
+
+        scale = call(_aten.rsqrt.default, call(_aten.add.Tensor, variance, eps, like=variance), like=variance)
+        if isinstance(gain, Node):
+            scale = call(_aten.mul.Tensor, scale, gain, like=variance)
+        wide = graph.call_function(_aten.view.default, (scale, [channels] + [1] * (weight.meta["val"].dim() - 1)))
+        folded = call(_aten.mul.Tensor, weight, wide, like=weight)
+        moved = call(_aten.sub.Tensor, bias, mean, like=mean) if isinstance(bias, Node) else call(_aten.neg.default, mean, like=mean)
+        moved = call(_aten.mul.Tensor, moved, scale, like=mean)
+        if isinstance(shift, Node):
+            moved = call(_aten.add.Tensor, moved, shift, like=mean)
+        new = call(_CONVOLUTION, x, folded, moved, *how, like=conv)
+    for user in list(norm.users):
+        user.replace_all_uses_with(new)
+        graph.erase_node(user)
+    graph.erase_node(norm)
+    graph.erase_node(conv)
+
+
+@dataclass
+class Hoisted:
+    """Two graphs: `first` takes the inputs at `taken` and gives new values, `rest` takes all inputs and then these."""
+
+    first: torch.fx.GraphModule
+    rest: torch.fx.GraphModule
+    taken: list[int]
+
+
+def steady(module: torch.fx.GraphModule, held: frozenset[int]) -> set[Node]:
+    """The values that depend on nothing but the inputs at these places, none of which the graph writes into."""
+    written = {root(item) for node in module.graph.nodes for item in writes(node)}
+    found: set[Node] = set()
+    inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+    for node in module.graph.nodes:
+        if node.op == "placeholder":
+            if inputs.index(node) in held and node not in written:
+                found.add(node)
+        elif node.op == "get_attr":
+            if node not in written:
+                found.add(node)
+        elif node.op == "call_function" and all(item in found for item in node.all_input_nodes):
+            if node.target is operator.getitem or not acts(node):
+                found.add(node)
+    return found
+
+
+def hoist(module: torch.fx.GraphModule, held: frozenset[int]) -> Hoisted | None:
+    """The two graphs; None where nothing but views could be taken out."""
+    fixed = steady(module, held)
+    inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+    work = {node for node in fixed if node.op == "call_function" and node.all_input_nodes and not _is_cheap(node)}
+    given = [node for node in module.graph.nodes if node in fixed and node.op == "call_function"
+             and any(user not in fixed for user in node.users) and _needs(node, work)]
+    if not given:
+        return None
+    first, names = torch.fx.Graph(), dict[Node, Node]()
+    wanted = _ancestors(given)
+    taken = [place for place, node in enumerate(inputs) if node in wanted]
+    for node in module.graph.nodes:
+        if node in wanted:
+            names[node] = first.node_copy(node, lambda n: names[n])
+    first.output([names[node] for node in given])
+    return Hoisted(torch.fx.GraphModule(module, first), _rest(module, given, wanted), taken)
+
+
+def _rest(module: torch.fx.GraphModule, given: list[Node], gone: set[Node]) -> torch.fx.GraphModule:
+    graph, names = torch.fx.Graph(), dict[Node, Node]()
+    for node in module.graph.nodes:
+        if node.op == "placeholder":
+            names[node] = copied_input(graph, node)
+    for place, node in enumerate(given):
+        names[node] = new_input(graph, f"held{place}")
+        names[node].meta = dict(node.meta)
+    for node in module.graph.nodes:
+        if node not in names:
+            names[node] = graph.node_copy(node, lambda n: names[n])
+    for node in reversed(list(graph.nodes)):      # what was taken out and is read nowhere else
+        if node.op in ("call_function", "get_attr") and not node.users and not acts(node):
+            graph.erase_node(node)
+    return torch.fx.GraphModule(module, graph)
+
+
+def _is_cheap(node: Node) -> bool:
+    return is_view(node) or node.target is operator.getitem
+
+
+def _needs(node: Node, work: set[Node]) -> bool:
+    return bool(_ancestors([node]) & work)
+
+
+def _ancestors(nodes: list[Node]) -> set[Node]:
+    found: set[Node] = set()
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += node.all_input_nodes
+    return found

@@ -1,0 +1,120 @@
+"""Memory: what the switches do to the values of a captured graph, whose lifetimes are known before it runs.
+
+`memory_optimize_level` O1 lets an optimizer's steps run as soon as their gradients are there, and computes forward values again in the
+backward half instead of keeping them, where that lowers the peak most for the time it takes. `sys.mem_reuse` off keeps every value.
+`memory_offload` moves values out that lie idle over the peak.
+"""
+from __future__ import annotations
+
+import torch
+
+from torchspore.base.frames import user_line
+from torchspore.base.text import in_bytes
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.engine.core import graph_log
+from torchspore.engine.memory import offload as moving
+from torchspore.graph.settings import Settings
+
+_NAME = "memory_optimize_level"
+_peaks: list[tuple[int, int, int, float]] = []
+"""For each graph: its peak before and after, the operators that run again, and how much more arithmetic they are."""
+_KEPT = Outcome.applied("each value of a graph keeps its memory until the end of the call")
+
+
+def apply(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
+    """The graph with what the switches ask for, in place."""
+    from torchspore.graph.passes.memory import early_updates, lifetimes, no_reuse, rematerialize
+
+    if settings.saves_memory and lifetimes.is_known(module):
+        before = lifetimes.peak(module)
+        early_updates.updated_early(module)
+        count, share = rematerialize.computed_again(module)
+        _tell(before, lifetimes.peak(module), count, share)
+    if not settings.reuses_memory:
+        no_reuse.kept(module)
+        effects.report("env_config_path.sys.mem_reuse", _KEPT)
+    return module
+
+
+def is_asked(module: torch.fx.GraphModule) -> bool:
+    """Whether the graph holds values of Cells that are offloaded."""
+    if not moving.is_asked_by_cell():
+        return False
+    from torchspore.graph.passes.memory import offload
+
+    return any(map(offload.asks, module.graph.nodes))
+
+
+def offloaded(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
+    """The graph that moves idle values out of the device's memory and back, in place."""
+    from torchspore.graph.passes.memory import early_updates, lifetimes, offload
+
+    is_whole = settings.offloads is not None or settings.offloads_state
+    if settings.level != "O0" or settings.infer_boost or settings.tuning is not None:
+        _not_offloaded(
+            is_whole, "values move between operators that run one by one, and jit_level O1 and O2, infer_boost and tuning compile them")
+    elif not settings.reuses_memory:
+        _not_offloaded(is_whole, "sys.mem_reuse is off: every value keeps its memory")
+    elif not lifetimes.is_known(module):
+        _tell_of_graph(is_whole, " moves nothing, for lengths are open")
+    else:
+        before = lifetimes.peak(module)
+        early_updates.updated_early(module)
+        if settings.offloads is not None or not is_whole:
+            count, size, after = offload.moved(module, moving.goal(settings.offloads or 0), only_asked=not is_whole)
+            if count:
+                _tell_moved(is_whole, before, after, count, size)
+            elif not is_whole:
+                _tell_of_graph(is_whole, " moves nothing: none of its values lies idle over the peak")
+        if settings.offloads_state:
+            offload.put_away_states(module)
+    return module
+
+
+def _tell_of_graph(is_whole: bool, text: str) -> None:
+    effects.note("memory of graphs", f"{user_line()}: {'memory_offload' if is_whole else 'Cell.offload'}{text}")
+
+
+def _tell_moved(is_whole: bool, before: int, after: int, count: int, size: int) -> None:
+    moved = f"{count} of them move out, {in_bytes(size)} a call"
+    text = f"values of a graph take {in_bytes(after)} at most instead of {in_bytes(before)}; {moved}"
+    _tell_of_graph(is_whole, f": {text}")
+    graph_log.event("memory", text)
+    if is_whole:
+        moving.tell(text)
+    else:
+        effects.note(moving.NOTES, moving.figures)
+
+
+def _not_offloaded(is_whole: bool, reason: str) -> None:
+    if is_whole:
+        effects.report("memory_offload", Outcome.no_effect(reason))
+    else:
+        _tell_of_graph(is_whole, f" moves nothing: {reason}")
+
+
+def _tell(before: int, after: int, count: int, share: float) -> None:
+    text = f"values of a graph take {in_bytes(after)} at most{_instead(before, after)}{_again(count, share)}"
+    effects.note("memory of graphs", f"{user_line()}: O1: {text}")
+    graph_log.event("memory", f"O1: {text}")
+    if not effects.has_outcome(_NAME):
+        _peaks.clear()
+    _peaks.append((before, after, count, share))
+    effects.report(_NAME, Outcome.applied(f"O1: {text}" if len(_peaks) == 1 else _of_all()))
+
+
+def _of_all() -> str:
+    """What O1 came to over all graphs. Their peaks do not come at one time, so that the largest one counts, and no sum of them."""
+    before, after, count, share = max(_peaks)
+    smaller = sum(now < then for then, now, *_ in _peaks)
+    largest = f"the largest takes {in_bytes(after)} at most{_instead(before, after)}{_again(count, share)}"
+    return f"O1: values of {smaller} of {len(_peaks)} graphs take less memory; {largest}"
+
+
+def _instead(before: int, after: int) -> str:
+    return ", as before" if in_bytes(after) == in_bytes(before) else f" instead of {in_bytes(before)}"
+
+
+def _again(count: int, share: float) -> str:
+    return f"; {count} operators run again in the backward half, about {share:.0%} more arithmetic" if count else ""

@@ -1,0 +1,271 @@
+"""Forward values that the backward half computes again instead of keeping them, and what that costs."""
+from __future__ import annotations
+
+import operator
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.core import node_metadata
+from torchspore.engine.core.torch_private import is_operator
+from torchspore.graph.fx.aliasing import owners, shown, writes
+from torchspore.graph.passes.cleanup import acts
+from torchspore.graph.passes.memory.lifetimes import Lifetimes, Storage
+
+_BYTES, _STEPS = 1e10, 5e10
+"""Bytes moved and arithmetic done in a second."""
+_LEAST = 2e-6
+_PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "mv", "dot", "addmv"})
+
+
+def seconds(node: Node) -> float:
+    """An estimate for one operator; views are free."""
+    if node.op != "call_function" or node.target is operator.getitem or shown(node) is not None:
+        return 0.0
+    moved = sum(t.numel() * t.element_size() for n in (node, *node.all_input_nodes) for t in _tensors(n.meta.get("val")))
+    return _LEAST + moved / _BYTES + _arithmetic(node) / _STEPS
+
+
+def _arithmetic(node: Node) -> float:
+    """Multiplications and additions of products and convolutions; the others are bound by memory."""
+    name = node.target._opname if is_operator(node.target) else ""
+    values = [_tensors(n.meta.get("val")) for n in node.args if isinstance(n, Node)]
+    shapes = [found[0].shape for found in values if found]
+    if name in _PRODUCTS and len(shapes) > 1:
+        a, b = shapes[-2], shapes[-1]
+        return 2.0 * a.numel() * (b[-1] if len(b) > 1 else 1)
+    if name == "convolution" and len(shapes) > 1:
+        out = _tensors(node.meta.get("val"))
+        return 2.0 * out[0].numel() * shapes[1][1:].numel() if out else 0.0
+    if name == "convolution_backward" and len(shapes) > 2:
+        return 4.0 * shapes[0].numel() * shapes[2][1:].numel()
+    return 0.0
+
+
+def _tensors(value: object) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [t for t in value if isinstance(t, torch.Tensor)] if isinstance(value, (list, tuple)) else []
+
+
+PRICE = 0.25
+"""The share of the graph's own cost that may be spent in all."""
+_STRIDE = 0.05
+"""The share of the peak that is freed before lifetimes are looked at again."""
+_DEAREST = 1.0
+"""A value must free this share of the peak for each share of the graph's cost that it takes: the last few bytes would be dear."""
+_LONGEST = 24
+"""The most operators that are run again for one value."""
+_WORTH = 1e-3
+"""The least share of the peak that a value must free."""
+_aten = torch.ops.aten
+_NORM = _aten.native_batch_norm.default
+
+
+def computed_again(module: torch.fx.GraphModule) -> tuple[int, float]:
+    """Puts the second computations in, in place. Gives how many operators they are, and their cost as a share of the graph's."""
+    whole = sum(seconds(node) for node in module.graph.nodes) or 1.0
+    spent, count, stride = 0.0, 0, _STRIDE
+    hopeless: set[Node] = set()
+    lives = Lifetimes(module)
+    line = lives.timeline()
+    while line:
+        top = max(line)
+        left = PRICE * whole - spent
+        found = [one for one in _candidates(lives, line.index(top), top, hopeless, left) if one.frees / top >= _DEAREST * one.price / whole]
+        batch = _batch(found, stride * top, left)
+        if not batch:
+            break
+        made = [_Insertion(module.graph, lives, one) for one in batch]
+        after = Lifetimes(module)
+        next_line = after.timeline()
+        if max(next_line) > top:
+            for one in reversed(made):
+                one.undo()
+            # Together they raise it: one by one it shows which one does.
+            hopeless |= {batch[0].storage.node} if len(batch) == 1 else set()
+            stride = 0.0
+            continue
+        spent, count = spent + sum(one.price for one in batch), count + sum(len(one.chain) for one in batch)
+        lives, line, stride = after, next_line, _STRIDE
+    return count, spent / whole
+
+
+@dataclass
+class Candidate:
+    """A value that could be computed again before the operator at `back`: by which operators, in order, which values these read,
+    and what that frees and costs.
+    """
+
+    storage: Storage
+    back: int
+    targets: list[Node]
+    chain: list[Node] = field(default_factory=list)
+    reads: set[int] = field(default_factory=set)
+    frees: int = 0
+    price: float = 0.0
+
+
+def _candidates(lives: Lifetimes, at: int, top: int, hopeless: set[Node], budget: float) -> list[Candidate]:
+    """What could be computed again to free memory while the operator `at` runs, the most memory for its price first."""
+    writes_at = writes_of(lives)
+    found = []
+    for storage in lives.storages:
+        if storage.size < _WORTH * top or storage.node in hopeless or node_metadata.RECOMPUTED in storage.node.meta:
+            continue
+        back = _next_use(storage, at)
+        if back is not None:
+            one = _Closure(lives, writes_at, storage, back, at).candidate()
+            if one is not None and one.price <= budget and one.frees >= _WORTH * top:
+                found.append(one)
+    return sorted(found, key=lambda one: one.price / one.frees)
+
+
+def _batch(found: list[Candidate], wanted: float, budget: float) -> list[Candidate]:
+    """The first candidates that together free as many bytes as wanted, at least one; none reads what another one would not keep."""
+    chosen: list[Candidate] = []
+    gone: set[int] = set()
+    read: set[int] = set()
+    for one in found:
+        if id(one.storage) in read or one.reads & gone or one.price > budget:
+            continue
+        chosen.append(one)
+        gone.add(id(one.storage))
+        read |= one.reads
+        wanted, budget = wanted - one.frees, budget - one.price
+        if wanted <= 0:
+            break
+    return chosen
+
+
+def _next_use(storage: Storage, at: int) -> int | None:
+    """Where a value that lies idle at a place is read next; None for one that is in use there, or gone."""
+    if storage.born >= at or storage.dies <= at:
+        return None
+    place = bisect_right(storage.uses, at)
+    return None if place and storage.uses[place - 1] == at else storage.uses[place]
+
+
+def writes_of(lives: Lifetimes) -> dict[Node, list[int]]:
+    """Where each value's memory is written into."""
+    owner = owners(lives.nodes[0].graph)
+    found: dict[Node, list[int]] = {}
+    for place, node in enumerate(lives.nodes):
+        for item in writes(node):
+            found.setdefault(owner[item], []).append(place)
+    return {node: found[owner[node]] for node in lives.nodes if owner[node] in found}
+
+
+class _Impossible(Exception):
+    """The value can't be computed again there."""
+
+
+class _Closure:
+    """What must run again for one value: its operator, and before that what this reads and is gone by then."""
+
+    def __init__(self, lives: Lifetimes, writes_at: dict[Node, list[int]], storage: Storage, back: int, at: int) -> None:
+        self._lives, self._writes_at, self._storage, self._back, self._at = lives, writes_at, storage, back, at
+        self._chain: dict[Node, None] = {}
+        self._longer: dict[int, Storage] = {}
+        self._reads: set[int] = set()
+
+    def candidate(self) -> Candidate | None:
+        """What it takes; None where it can't be done."""
+        if any(n in self._writes_at for n in self._storage.shows):
+            return None                    # what was written into it would be lost
+        targets = [n for n in self._storage.shows if any(self._lives.place[user] >= self._back for user in n.users)]
+        try:
+            for target in targets:
+                self._need(target)
+        except _Impossible:
+            return None
+        longer = sum(s.size for s in self._longer.values() if s.dies < self._at)
+        price = sum(seconds(node) for node in self._chain)
+        frees = self._storage.size - longer
+        return Candidate(self._storage, self._back, targets, list(self._chain), self._reads, frees, max(price, 1e-9))
+
+    def _need(self, node: Node) -> None:
+        """Has the value of a node at hand at `back`."""
+        if node in self._chain or self._is_there(node):
+            return
+        if not _may_run_again(node):
+            self._keep_longer(node)
+            return
+        if len(self._chain) >= _LONGEST:
+            raise _Impossible
+        for item in _reads(node):
+            self._need(item)
+            if any(self._lives.place[node] < place < self._back for place in self._writes_at.get(item, ())):
+                raise _Impossible
+        self._chain[node] = None
+
+    def _is_there(self, node: Node) -> bool:
+        if node.op in ("placeholder", "get_attr"):
+            return True
+        storage = self._lives.of.get(node)
+        if storage is None or storage is self._storage or storage.dies < self._back:
+            return False
+        self._reads.add(id(storage))
+        return True
+
+    def _keep_longer(self, node: Node) -> None:
+        storage = self._lives.of.get(node)
+        if storage is None or storage is self._storage:
+            raise _Impossible
+        self._longer[id(storage)] = storage
+        self._reads.add(id(storage))
+
+
+def _may_run_again(node: Node) -> bool:
+    """Whether a second run of the operator changes nothing and gives the same: no write, no random numbers, and known to us."""
+    if node.target is operator.getitem:
+        return _may_run_again(node.args[0])  # type: ignore[arg-type]
+    if node.op != "call_function" or not is_operator(node.target) or node.target.namespace != "aten":
+        return False
+    return not acts(node) or _is_training_norm(node)
+
+
+def _is_training_norm(node: Node) -> bool:
+    return node.target is _NORM and bool(node.args[5])
+
+
+def _reads(node: Node) -> Iterator[Node]:
+    """What a second run of the operator reads: a batch norm does without its running statistics."""
+    yield from (n for n in node.args[:3] if isinstance(n, Node)) if _is_training_norm(node) else node.all_input_nodes
+
+
+class _Insertion:
+    """The second computation of one value, put into the graph."""
+
+    def __init__(self, graph: torch.fx.Graph, lives: Lifetimes, found: Candidate) -> None:
+        self._made: dict[Node, Node] = {}
+        self._replaced: list[tuple[Node, Node, Node]] = []
+        with graph.inserting_before(lives.nodes[found.back]):
+            for node in found.chain:
+                self._made[node] = _copied(graph, node, self._made)
+        for target in found.targets:
+            for user in list(target.users):
+                if user not in self._made.values() and lives.place[user] >= found.back:
+                    user.replace_input_with(target, self._made[target])
+                    self._replaced.append((user, target, self._made[target]))
+
+    def undo(self) -> None:
+        """Takes it out again."""
+        for user, target, made in self._replaced:
+            user.replace_input_with(made, target)
+        for made in reversed(self._made.values()):
+            made.graph.erase_node(made)
+
+
+def _copied(graph: torch.fx.Graph, node: Node, made: dict[Node, Node]) -> Node:
+    if _is_training_norm(node):
+        given = [made.get(n, n) if isinstance(n, Node) else n for n in node.args[:3]]
+        copy = graph.call_function(_aten._native_batch_norm_legit.no_stats, (*given, *node.args[5:]))
+        copy.meta = dict(node.meta)
+    else:
+        copy = graph.node_copy(node, lambda n: made.get(n, n))
+    copy.meta[node_metadata.RECOMPUTED] = True
+    return copy

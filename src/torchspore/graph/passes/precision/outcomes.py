@@ -1,0 +1,53 @@
+"""What `torchspore explain` says of casts."""
+from __future__ import annotations
+
+from collections import Counter
+
+import torch
+
+from torchspore.base.frames import user_line
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.engine.core import graph_log
+from torchspore.engine.core.torch_private import is_operator
+from torchspore.graph.fx.modules import change_inner
+from torchspore.graph.passes.precision.casts import CAST
+from torchspore.graph.settings import Settings
+
+_SHORT = {torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float32: "float32", torch.float64: "float64"}
+
+
+def computed_in(module: torch.fx.GraphModule) -> Counter[str]:
+    """How many operators compute in each floating-point dtype, that of their first such input; casts count by themselves as `cast`."""
+    found: Counter[str] = Counter()
+
+    def look(graph: torch.fx.GraphModule) -> None:
+        for node in graph.graph.nodes:
+            if node.op == "call_function" and node.target is CAST:
+                found["cast"] += 1
+            elif node.op == "call_function" and is_operator(node.target):
+                kinds = [t.dtype for n in node.all_input_nodes if isinstance(t := n.meta.get("val"), torch.Tensor)]
+                kind = next((k for k in kinds if k in _SHORT), None)
+                if kind is not None:
+                    found[_SHORT[kind]] += 1
+        change_inner(graph, look)
+
+    look(module)
+    return found
+
+
+def casts(settings: Settings, before: Counter[str], after: Counter[str]) -> None:
+    """Says what a policy came to in one graph."""
+    counts = ", ".join(f"{after[kind]} operators in {kind}" for kind in ("float16", "bfloat16", "float32", "float64") if after[kind])
+    text = f"{settings.precision}: {counts}, {after['cast'] - before['cast']} casts put in"
+    effects.note("precision", f"{user_line()}: {text}")
+    graph_log.event("precision", text)
+    report(settings, Outcome.applied(text))
+
+
+def report(settings: Settings, outcome: Outcome) -> None:
+    """Keeps what came of the switch that asked for a policy."""
+    if settings.is_auto_mixed:
+        effects.report("enable_auto_mixed_precision", outcome)
+    else:
+        effects.report("precision_mode", outcome)

@@ -1,0 +1,76 @@
+"""What ends a capture: something that a graph can't hold."""
+from __future__ import annotations
+
+import enum
+import sys
+from typing import Any
+
+from torchspore.base.frames import user_line
+from torchspore.errors import CompileAttributeError, CompileError, CompileNameError, CompileTypeError
+from torchspore.graph.report import provenance
+
+LAX = "or leave jit_syntax_level at LAX"
+
+
+class Kind(enum.Enum):
+    """What a graph can't hold: the error that STRICT and COMPATIBLE raise for it, and what to write instead."""
+
+    def __init__(self, number: int, error: type[CompileError], hint: str) -> None:
+        self.error, self.hint = error, hint
+
+    OTHER = 0, CompileError, f"move it out of the call, {LAX}"
+    READS_VALUES = 1, CompileAttributeError, f"compute with the Tensor itself, by operators of mindspore.ops, {LAX}"
+    NEEDS_VALUES = 2, CompileAttributeError, f"use operators whose result has a shape that is known beforehand, {LAX}"
+    WRITES_ATTRIBUTE = 3, CompileTypeError, "make it a Parameter in __init__: self.count = Parameter(Tensor(0), name='count')"
+    ASSIGNS_VARIABLE = 4, CompileTypeError, "give the new value back as a result"
+    CHANGES_CONTAINER = 5, CompileTypeError, "make a new list or dict in the call and give it back as a result"
+    TWO_KINDS = 6, CompileTypeError, "let both ways give the same structure, shape and dtype, for example with .astype or ops.where"
+    UNBOUND = 7, CompileNameError, "give the name a value before it"
+    PRINTS = 8, CompileError, "print the results of the call; COMPATIBLE allows prints of what is known while compiling"
+    MAKES_TENSOR = 9, CompileTypeError, "make the Tensor in __init__, or with operators of mindspore.ops"
+    DRAWS = 10, CompileError, "draw with mindspore.ops, for example ops.rand"
+    ARGUMENT = 11, CompileTypeError, "pass a Tensor, a number, or a tuple, list or dict of these"
+    RAISES = 12, CompileError, f"move it out of the call, {LAX}"
+
+
+class Refusal(BaseException):
+    """The call can't be captured; it runs as PyNative instead.
+
+    Not an Exception, so that a program's own `except Exception` lets it pass.
+    """
+
+    needs_values = False           # a branch or a number depends on the values of a Tensor: converted source may hold it
+    needs_number = False           # it is a Python number, an input of the graph, whose value is needed
+    needs_room = False             # calls nest deeper than Python allows on this stack
+
+    is_unrecorded = False          # a gradient uses a forward pass that was captured without it: captured once more, it is shared
+
+    as_pynative = False            # nothing of the call is to be captured, not even parts of it
+
+    hint = ""                      # what to write instead, where the reason has a better answer than its kind
+    is_allowed = False             # no syntax level minds: an object of ours changed itself, such as a schedule's count of epochs
+
+    is_deep = False                # the call must run with a larger stack
+
+    numbers: tuple[Any, ...] = ()
+    """Attributes, (`__dict__`, name), that hold Python numbers which the call writes: as inputs of the graph they might do."""
+
+    def __init__(self, reason: str, line: str | None = None, kind: Kind = Kind.OTHER) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+        self.line = line if line is not None else user_line() or "<unknown>"
+        self.stack = provenance.stack_of(sys._getframe(1)) if provenance.is_kept() else []
+        """The user's lines that led there, outermost first, where `debug_level` keeps them."""
+
+    def calls(self) -> str:
+        """`, called from a.py:3, b.py:7`, or nothing where no calls are known."""
+        outer = [line for line in self.stack if line != self.line]
+        return f", called from {', '.join(reversed(outer))}" if outer else ""
+
+
+def of_integers() -> Refusal:
+    """The gradient by integers, or through a cast to them, crosses the border of a part of a graph, whose gradients are real numbers."""
+    made = Refusal("takes the gradient of integers into or out of a branch, a loop or a part of a call")
+    made.as_pynative = True
+    return made

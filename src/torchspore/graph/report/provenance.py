@@ -1,0 +1,200 @@
+"""Where the nodes of a graph come from, which `debug_level=DEBUG` and `save_graphs` keep: the user's line, the calls to it, the Cell.
+
+Each node gets these entries in `meta`: "line" (`file:line`), "columns" (first and last, from Python 3.11 on), "stack" (such lines,
+outermost first), "scope" (`Default/blocks-CellList/0-Block`), "called" (the operator of mindspore that ran it, `MatMul`) and "call"
+(which call of it). A node of the backward pass has those of the forward operator that it belongs to, found by the number that
+torch.autograd gives to both, and "gradient" is True in it.
+"""
+from __future__ import annotations
+
+import itertools
+import sys
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from types import FrameType
+from typing import Any
+
+import torch
+
+from torchspore.base.during import during
+from torchspore.base.frames import is_users
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
+from torchspore.engine.autograd.cell_offload import lies_in_offloaded
+from torchspore.engine.core import current_operator, node_metadata
+from torchspore.engine.core.front_end import FRONT
+from torchspore.engine.core.torch_private import backward_node, next_sequence_number
+from torchspore.engine.memory import offload
+from torchspore.graph.report import stages
+
+ENTRIES = (node_metadata.LINE, node_metadata.COLUMNS, node_metadata.STACK, node_metadata.SCOPE, node_metadata.CALLED, node_metadata.CALL,
+           node_metadata.GRADIENT, node_metadata.MARKED,
+           node_metadata.STAGE, node_metadata.PART, node_metadata.OFFLOADED)
+"""What a node that takes another one's place takes over from its `meta`."""
+
+_KEPT = Outcome.applied("DEBUG: graphs and refusals keep the user's lines, the calls that led there and the Cells")
+_DROPPED = Outcome.applied("RELEASE: graphs keep no lines and no Cells")
+_INNERMOST = Outcome.applied(
+    "RELEASE: graphs keep the user's innermost line and the Cells, because another switch shows them; DEBUG also keeps the calls that led "
+    "there"
+)
+_WITH_CLASSES = Outcome.applied("scopes name the class of each Cell: Default/fc-Dense")
+_WITHOUT_CLASSES = Outcome.applied("scopes name attributes alone: Default/fc")
+_NO_SCOPES = Outcome.no_effect("scopes are kept where save_graphs or debug_level=DEBUG asks for them")
+_all = False
+_asked: ContextVar[bool | None] = ContextVar("torchspore_debug_level", default=None)
+_part: ContextVar[tuple[int, ...]] = ContextVar("torchspore_part", default=())
+_stages: ContextVar[int | None] = ContextVar("torchspore_stages", default=None)
+
+
+def is_kept() -> bool:
+    """Whether graphs and refusals made now keep where they come from."""
+    own = _asked.get()
+    return bool(STORE.get("debug_level")) if own is None else own
+
+
+def keep_all() -> None:
+    """Lets all graphs that are captured from now on keep where they come from: a profiler or a summary will show it."""
+    global _all
+    _all = True
+
+
+def kept(own: bool) -> AbstractContextManager[None]:
+    """Makes a Cell's own `debug_level` the one of the block."""
+    return during(_asked, own)
+
+
+def of_part(number: int) -> AbstractContextManager[None]:
+    """Says that what runs in the block computes this part of a batch, inside of the part that is computed around it."""
+    return during(_part, (*_part.get(), number))
+
+
+def of_stages(count: int) -> AbstractContextManager[None]:
+    """Says that what is captured in the block runs in so many stages of a pipeline, where the Cells were written for `pipeline_stages`."""
+    return during(_stages, count)
+
+
+def attach(tracer: Any, is_needed: bool = False) -> None:
+    """Makes the tracer note where each node comes from, if that is asked for, or needed to split the graph."""
+    keeps_calls = is_kept()
+    is_followed = stages.now.get() is not None or current_operator.followers > 0
+    wanted = keeps_calls or is_needed or _all or offload.is_asked_by_cell() or is_followed
+    if keeps_calls or STORE.source("debug_level")[0] != "default":
+        effects.report("debug_level", _KEPT if keeps_calls else _INNERMOST if wanted else _DROPPED)
+    with_classes = bool(STORE.get("reserve_class_name_in_scope"))
+    if STORE.source("reserve_class_name_in_scope")[0] != "default":
+        effects.report("reserve_class_name_in_scope", (_WITH_CLASSES if with_classes else _WITHOUT_CLASSES) if wanted else _NO_SCOPES)
+    if not wanted:
+        return
+    create, notes = tracer.create_node, _Notes(with_classes, int(STORE.get("auto_parallel.pipeline_stages")) > 1, keeps_calls)
+
+    def noting(kind: str, *arguments: Any, **keywords: Any) -> Any:
+        node = create(kind, *arguments, **keywords)
+        if kind == "call_function":
+            node.meta.update(notes.of_node())
+        return node
+
+    tracer.create_node = noting
+
+
+def inherit(made: torch.fx.Node, old: torch.fx.Node) -> None:
+    """Lets a node that takes the place of `old` come from where that one came from."""
+    made.meta.update({entry: old.meta[entry] for entry in ENTRIES if entry in old.meta})
+
+
+def stack_of(frame: FrameType | None) -> list[str]:
+    """The user's lines from a frame outwards, outermost first."""
+    lines = []
+    while frame is not None:
+        if is_users(frame.f_code.co_filename):
+            lines.append(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+        frame = frame.f_back
+    return lines[::-1]
+
+
+class _Notes:
+    """What is known of the operators of one trace."""
+
+    def __init__(self, with_classes: bool, has_stages: bool, keeps_calls: bool) -> None:
+        self._has_stages, self._keeps_calls = has_stages, keeps_calls
+        self._scopes = current_operator.Scopes(with_classes)
+        self._by_number: dict[int, dict[str, Any]] = {}
+        self._operator: FrameType | None = None
+        self._calls = 0
+
+    def of_node(self) -> dict[str, Any]:
+        """The entries for the node that is being made."""
+        around = backward_node()
+        if around is not None:
+            found = self._by_number.get(around._sequence_nr())
+            if found is not None:
+                return {**found, node_metadata.GRADIENT: True}
+        frame = sys._getframe(2)
+        stack = stack_of(frame)
+        runs, called = _operator(frame)
+        cells, innermost = _cells(frame)
+        if not called and cells and FRONT.optimizer is not None and isinstance(cells[0], FRONT.optimizer):
+            called, runs = type(cells[0]).__name__, innermost      # its formula is kernels that are no operator's
+        found = {
+            node_metadata.LINE: stack[-1] if stack else "", node_metadata.COLUMNS: _columns(frame),
+            node_metadata.STACK: stack if self._keeps_calls else stack[-1:], node_metadata.SCOPE: self._scopes.of(cells),
+            node_metadata.CALLED: called, node_metadata.CALL: self._call(runs),
+            **({node_metadata.MARKED: True} if current_operator.lies_in_marked(cells) else {}),
+            **({node_metadata.OFFLOADED: True} if lies_in_offloaded(cells) else {}),
+        }
+        if self._has_stages:
+            found.update(_of_pipeline(cells))
+        # An operator's node of the backward pass is made just before it runs, that of a torch.autograd.Function before the operators in it;
+        # what follows without one has no number of its own.
+        self._by_number.setdefault(next_sequence_number() - 1, found)
+        return found
+
+    def _call(self, frame: FrameType | None) -> int:
+        """A number for the call of an operator that runs in `frame`; a new one where none does."""
+        if frame is None or frame is not self._operator:
+            self._operator = frame                 # while it is held, no other frame has its identity
+            self._calls += 1
+        return self._calls
+
+
+def _of_pipeline(cells: list[Any]) -> dict[str, Any]:
+    """The stage of the innermost Cell that has one, and the part of the batch."""
+    stage = next((cell.__dict__["pipeline_stage"] for cell in cells if "pipeline_stage" in cell.__dict__), None)
+    count, most = _stages.get(), int(STORE.get("auto_parallel.pipeline_stages"))
+    if count is not None and count < most and isinstance(stage, int) and 0 <= stage < most:
+        stage = stage * count // most
+    found = {} if stage is None else {node_metadata.STAGE: stage}
+    return {**found, node_metadata.PART: _part.get()} if _part.get() else found
+
+
+def _cells(frame: FrameType | None) -> tuple[list[Any], FrameType | None]:
+    """The Cells that run, the innermost first, and that one's frame."""
+    cells: list[Any] = []
+    innermost = None
+    while frame is not None:
+        if frame.f_code is FRONT.cell_call:
+            cells.append(frame.f_locals["self"])
+            innermost = innermost or frame
+        frame = frame.f_back
+    return cells, innermost
+
+
+def _columns(frame: FrameType | None) -> tuple[int, int] | None:
+    """Where in the user's innermost line the call stands; None where it takes several lines or Python does not know."""
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None or not hasattr(frame.f_code, "co_positions"):
+        return None
+    first, last, start, end = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
+    return (start, end) if first is not None and first == last and start is not None and end is not None and start < end else None
+
+
+def _operator(frame: FrameType | None) -> tuple[FrameType | None, str]:
+    """The innermost operator of mindspore that runs, and its frame; empty where none does, in an optimizer's kernel, say."""
+    while frame is not None:
+        found = FRONT.operator_of(frame)
+        if found is not None:
+            return frame, found
+        frame = frame.f_back
+    return None, ""

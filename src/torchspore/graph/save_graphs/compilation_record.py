@@ -1,0 +1,32 @@
+"""What is known of one compilation when it has ended: its stages, and how long its operators take."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from torchspore.graph.save_graphs.snapshot import Snapshot
+
+
+@dataclass
+class Stage:
+    """One stage of a compilation, for the page: `same_as` is the place of the stage that shows the same graph."""
+
+    title: str
+    about: str
+    file: str
+    snapshot: Snapshot
+    same_as: int | None = None
+    part: str = ""
+
+
+@dataclass
+class Compilation:
+    """All that the page shows of one compilation."""
+
+    name: str
+    line: str
+    settings: Mapping[str, str]
+    stages: list[Stage] = field(default_factory=list)
+    seconds: float = 0.0
+    times: dict[str, float] = field(default_factory=dict)
+    """The measured seconds of the operators that run, by their names; empty where nothing was measured."""

@@ -1,0 +1,99 @@
+"""`rank_0/om/analyze_fail.ir`: the graph of a failed compile up to where it failed, under the current directory or what MS_OM_PATH names.
+
+It is written whatever `save_graphs` says, as in MindSpore. The call is traced once more for it, now with lines and scopes.
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from torchspore.engine.core import process
+from torchspore.graph.refusal import Kind, Refusal
+from torchspore.graph.report import stages
+from torchspore.graph.save_graphs import folder, ir, ir_types
+from torchspore.graph.save_graphs.snapshot import Call, Inputs, Snapshot, Taker
+
+NAME = "analyze_fail.ir"
+_MARKED = "refused"
+
+
+class _Trace:
+    """Takes the trace of a call, whole or up to where it ends."""
+
+    def __init__(self) -> None:
+        self.capture: Any = None
+        self.is_whole = False
+
+    def began(self, capture: Any) -> None:
+        """Takes the trace while it is made."""
+        self.capture, self.is_whole = capture, False
+
+    def traced(self, module: torch.fx.GraphModule, lifted: list[Any], function: Any, args: tuple[Any, ...], kwargs: Any) -> None:
+        """Learns that the trace went through: something else was refused."""
+        self.is_whole = True
+
+    def keep(self, name: str, module: torch.fx.GraphModule) -> None:
+        """What comes after the trace is not shown."""
+
+    keep_pass = keep
+
+    def emitted(self, module: torch.fx.GraphModule, inputs: Callable[[], list[torch.Tensor]]) -> None:
+        """What comes after the trace is not shown."""
+
+    def part(self, name: str) -> None:
+        """What comes after the trace is not shown."""
+
+
+def write(
+    name: str, refusal: Refusal, settings: Mapping[str, str], call: tuple[Any, tuple[Any, ...], Mapping[str, Any]],
+    again: Callable[[], Any],
+) -> Path | None:
+    """Writes the file about a call of `name`, (function, arguments by place and by name), which `again` traces once more.
+
+    Gives its path, None where it can't be written.
+    """
+    trace = _Trace()
+    if refusal.kind is not Kind.ARGUMENT:           # arguments are refused before anything is traced
+        with stages.recorded_by(trace):
+            with contextlib.suppress(Refusal):
+                again()
+    entry = "".join(c if c.isalnum() else "_" for c in name)
+    graph = Snapshot(entry, [], [], ())
+    if trace.capture is not None:
+        inputs = Inputs(trace.capture.lifted, *call)
+        graph = Taker().snapshot(trace.capture.tracer, entry, inputs, "")
+    _mark(graph, refusal, trace.is_whole)
+    path = Path(os.environ.get("MS_OM_PATH") or ".").absolute() / process.folder() / "om" / NAME
+    try:
+        folder.put_whole(path, _text(graph, refusal, name, settings))
+    except OSError:
+        return None
+    return path
+
+
+def _mark(graph: Snapshot, refusal: Refusal, is_whole: bool) -> None:
+    """Puts what was refused among the operators: at the end of the trace, or, where that went through, at its line."""
+    place = len(graph.calls)
+    if is_whole:
+        place = next((n for n, call in enumerate(graph.calls) if _is_beyond(call.line, refusal.line)), place)
+    near = [call for call in graph.calls[:place] if call.line == refusal.line] or graph.calls[:place]
+    scope = near[-1].scope if near else "Default"
+    reason = refusal.reason.partition("\n")[0].removesuffix(":")
+    stack = tuple(refusal.stack) or (refusal.line,)
+    graph.calls.insert(place, Call(_MARKED, "Refused", "", (reason,), {}, (), ir_types.of(None), scope, stack))
+
+
+def _is_beyond(line: str, other: str) -> bool:
+    (file, _, number), (its_file, _, its_number) = line.rpartition(":"), other.rpartition(":")
+    return file == its_file and number.isdigit() and its_number.isdigit() and int(number) >= int(its_number)
+
+
+def _text(graph: Snapshot, refusal: Refusal, name: str, settings: Mapping[str, str]) -> str:
+    told = refusal.reason.splitlines()
+    about = (f"{refusal.line}: {name} {told[0]}", *told[1:], f"'{ir.MARK}' stands above what the graph could not go beyond")
+    return ir.text(graph, settings, about, _MARKED)

@@ -1,0 +1,75 @@
+"""The directory that `save_graphs_path` names: files get in whole, numbered through; what can't be written is told once."""
+from __future__ import annotations
+
+import errno
+import itertools
+from pathlib import Path
+
+from torchspore.base import once
+from torchspore.base.files import READ_ONLY, write_whole
+from torchspore.base.frames import warn
+from torchspore.base.paths import PRIVATE
+from torchspore.context.store import STORE
+from torchspore.engine.core import process
+
+_numbers: dict[Path, itertools.count[int]] = {}
+
+
+class Folder:
+    """Where the files of this process go: the directory itself, in a distributed run `rank_N` in it."""
+
+    def __init__(self, writes: bool = True) -> None:
+        """Without `writes` the texts of graphs are only kept."""
+        self.writes = writes
+        self.texts: list[tuple[str, str]] = []
+        """What was put in, by its stem: the text of each graph."""
+        root = Path(STORE.get("save_graphs_path") or ".").absolute()
+        self.root = root / process.folder() if process.is_distributed() else root
+        self.usable = True
+        self.files = 0
+
+    def put(self, stem: str, ending: str, text: str) -> str:
+        """Writes `<stem>_<number>.<ending>`, mode 0400, and gives its name within the directory; empty where that can't be done.
+
+        `stem` may name a directory in it, `verbose_ir_files/hwopt_pool`.
+        """
+        if ending == "ir":
+            self.texts.append((stem, text))
+        if not self.writes:
+            return f"{stem}.{ending}"
+        number = next(_numbers.setdefault(self.root, itertools.count()))
+        name = f"{stem}_{number:04d}.{ending}"
+        return name if self.replace(name, text, READ_ONLY) else ""
+
+    def replace(self, name: str, text: str, mode: int = 0o600) -> bool:
+        """Puts a file in, whole or not at all: what was there stays readable until then. Says whether that went well."""
+        if not self.usable:
+            return False
+        path = self.root / name
+        try:
+            put_whole(path, text, mode)
+        except OSError as error:
+            self._fail(error)
+            return False
+        self.files += 1
+        return True
+
+    def _fail(self, error: OSError) -> None:
+        self.usable = False
+        if not once.first_time(("save_graphs", self.root)):
+            return
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        hint = "free some space" if is_full else "set save_graphs_path to a directory that can be written"
+        text = (f"save_graphs: {self.root} can't be written ({error.strerror or type(error).__name__}); the program goes on and what was "
+                f"saved before stays.\n\nhint: {hint}.")
+        try:
+            warn(text)
+        except UserWarning as error:               # python -W error: the program's wish, not a reason to run without a graph
+            error.final = True  # type: ignore[attr-defined]
+            raise
+
+
+def put_whole(path: Path, text: str, mode: int = READ_ONLY) -> None:
+    """Writes a file, whole or not at all, and makes its directory. Raises OSError."""
+    path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+    write_whole(path, text, mode)

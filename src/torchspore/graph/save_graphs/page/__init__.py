@@ -1,0 +1,52 @@
+"""`index.html`: all compilations of this process in one self-contained file that a browser opens without a network."""
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+from torchspore.graph.save_graphs.compilation_record import Compilation
+from torchspore.graph.save_graphs.folder import Folder
+from torchspore.graph.save_graphs.page.data import of
+
+MOST = 60_000
+"""So many records of operators the page holds in all; of compilations beyond it says that their files tell the rest."""
+
+_HERE = Path(__file__).parent
+# dagre (MIT) lays out layered graphs with groups in 49 KB and synchronously; elkjs does it too in 1.6 MB, under the EPL.
+DRAWING = ("dagre.min.js", "tree.js", "layout.js", "pane.js")
+"""The scripts that draw a graph, for other pages too; their style is `drawing.css`."""
+_SCRIPTS = (*DRAWING, "details.js", "main.js")
+_written: dict[Path, list[dict[str, Any]]] = {}
+
+
+def write(folder: Folder, compilation: Compilation, most: int = MOST) -> None:
+    """Writes the page anew with one more compilation in it, if it holds `most` records of operators then or fewer."""
+    made = _written.setdefault(folder.root, [])
+    data = of(compilation)
+    if made and "left_out" in made[-1]:
+        return
+    if sum(len(other["records"]) for other in made) + len(data["records"]) > most:
+        data = {**data, "name": "later graphs", "records": [], "sources": {}, "stages": [], "left_out": True}
+    made.append(data)
+    folder.replace("index.html", html({"root": str(folder.root), "compilations": made}), 0o600)
+
+
+def html(data: dict[str, Any]) -> str:
+    """The page for this data."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/").replace("<!--", "<\\!--")
+    before, after = _page().split("@data@")
+    return before + text + after
+
+
+@functools.cache
+def _page() -> str:
+    """The page without its data."""
+    scripts = "".join(f"<script>\n{text_of(name)}\n</script>\n" for name in _SCRIPTS)
+    return text_of("page.html").replace("@style@", text_of("page.css") + text_of("drawing.css")).replace("@scripts@", scripts)
+
+
+def text_of(name: str) -> str:
+    """A file of this folder."""
+    return (_HERE / name).read_text(encoding="utf-8")

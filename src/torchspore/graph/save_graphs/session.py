@@ -1,0 +1,50 @@
+"""What is open around each compilation: the line for who waits, where nodes come from, and a recording where `save_graphs` asks for one."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+
+from torchspore.base.frames import user_line
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
+from torchspore.graph.report import progress, provenance, stages
+from torchspore.graph.save_graphs.compilation_record import Compilation
+from torchspore.graph.settings import Settings
+
+keeper: Callable[[Compilation, list[tuple[str, str]]], None] | None = None
+"""Who wants what is compiled: each compilation, with the text of its stages."""
+_OFF = Outcome.no_effect("save_graphs is 0")
+
+
+def compiling(name: str, settings: Settings, keeps_lines: bool) -> AbstractContextManager[object]:
+    """Is around what compiles a call of `name`: tells who waits long, lets nodes keep where they come from, saves the stages if asked."""
+    text = f"is being compiled at {settings.level}; this happens once for these shapes."
+    with ExitStack() as around:
+        around.enter_context(_recorded(name, settings))
+        around.enter_context(progress.waiting(f"{user_line()}: {name}", text))
+        around.enter_context(provenance.kept(keeps_lines))
+        return around.pop_all()
+
+
+@contextmanager
+def _recorded(name: str, settings: Settings) -> Iterator[None]:
+    """Saves what its block compiles, if that is asked for."""
+    level = STORE.get("save_graphs")
+    if not level and keeper is None:
+        if STORE.source("save_graphs_path")[0] != "default":
+            effects.report("save_graphs_path", _OFF)
+        yield
+        return
+    from torchspore.graph.save_graphs.recording import Recording  # it is needed only here
+
+    setting = STORE.source("save_graphs")[1]
+    draws = setting is not None and setting.written is True
+    recording = Recording(name, user_line() or "<unknown>", settings.told(), level or 1, draws, writes=level > 0)
+    try:
+        with stages.recorded_by(recording):
+            yield
+        recording.finish()
+    finally:
+        if keeper is not None:
+            keeper(recording.compilation, recording.folder.texts)

@@ -1,0 +1,253 @@
+"""How a graph is to be compiled: a Cell's own JitConfig or a jit function's, and where these say nothing the context.
+
+`Flags` are those of graph kernels: what the text says, and where it says nothing what the `opt_level` means. `Tuning` says which searches
+are made, now or later, of the graph as a whole or of its operators.
+"""
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from torchspore.context.store import DEFAULT, STORE
+from torchspore.distributed.parallel.settings import SPLIT
+from torchspore.engine.core import change_counters
+from torchspore.engine.memory import offload
+
+Names = tuple[str, ...]
+_IN = "graph_kernel_flags."
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What the passes of this room look at. All values are plain, so that the same flags have the same text in the next process."""
+
+    level: int
+    dump: bool = False
+    stitch: bool = False
+    recompute: bool = False
+    parallel: bool = False
+    horizontal: bool = False
+    exact: bool = False
+    vectors: bool = True
+    measured: bool = False
+    depth: int = -1
+    """How many operators before a reduction go with it; -1 is any number."""
+    limit: int = 200
+    """The greatest number of operators in one kernel."""
+    threads: int | None = None
+    moves: bool = False
+    kept_longer: int = 0
+    smallest: int = 0
+    expand: Names = ()
+    expand_only: Names = ()
+    expand_not: Names = ()
+    cluster: Names = ()
+    cluster_only: Names = ()
+    cluster_not: Names = ()
+    rules_only: Names = ()
+    rules_not: Names = ()
+    on: Names = ()
+    off: Names = ()
+    blocking: tuple[tuple[str, Any], ...] = ()
+    """Settings of Inductor's that the tuner tries."""
+
+    def runs(self, name: str, from_level: int) -> bool:
+        """Whether a pass runs: `disable_pass` wins over `enable_pass`, and that over the level."""
+        return name not in self.off and (name in self.on or self.level >= from_level)
+
+
+def flags() -> Flags | None:
+    """The flags that act for this thread; None where nothing is to be fused."""
+    level = STORE.get(_IN + "opt_level")
+    if level is None:
+        level = 2 if STORE.get("enable_graph_kernel") else 0
+    return _flags_of(level, tuple(_given(name) for name in _READ)) if level else None
+
+
+_READ = (
+    "dump_as_text", "enable_stitch_fusion", "enable_recompute_fusion", "enable_parallel_fusion", "enable_horizontal_fusion",
+    "exact_precision_mode", "enable_vectorization", "online_tuning", "reduce_fuse_depth", "composite_op_limit_size",
+    "cpu_refer_thread_num", "fusion_ops_level", "recompute_increment_threshold", "recompute_peak_threshold", "enable_expand_ops",
+    "enable_expand_ops_only", "disable_expand_ops", "enable_cluster_ops", "enable_cluster_ops_only", "disable_cluster_ops",
+    "enable_simplify_exprs_only", "disable_simplify_exprs", "enable_pass", "disable_pass",
+)
+
+
+def _given(name: str) -> Any:
+    value = STORE.get(_IN + name)
+    return tuple(value) if isinstance(value, list) else value
+
+
+@functools.cache
+def _flags_of(level: int, values: tuple[Any, ...]) -> Flags:
+    given = dict(zip(_READ, values))
+    on, off = given["enable_pass"], given["disable_pass"]
+
+    def runs(flag: str, name: str, from_level: int) -> bool:
+        wanted = given[flag] if given[flag] is not None else name in on or level >= from_level
+        return bool(wanted) and name not in off
+
+    return Flags(
+        level, given["dump_as_text"], runs("enable_stitch_fusion", "stitch_fusion", 3),
+        runs("enable_recompute_fusion", "graph_kernel_recompute", 2), runs("enable_parallel_fusion", "parallel_fusion", 3),
+        runs("enable_horizontal_fusion", "horizontal_fusion", 3), given["exact_precision_mode"], given["enable_vectorization"],
+        given["online_tuning"] > 0, given["reduce_fuse_depth"], given["composite_op_limit_size"], given["cpu_refer_thread_num"],
+        (given["fusion_ops_level"] if given["fusion_ops_level"] is not None else int(level == 3)) >= 1,
+        given["recompute_increment_threshold"], given["recompute_peak_threshold"], given["enable_expand_ops"],
+        given["enable_expand_ops_only"], given["disable_expand_ops"], given["enable_cluster_ops"], given["enable_cluster_ops_only"],
+        given["disable_cluster_ops"], given["enable_simplify_exprs_only"], given["disable_simplify_exprs"], on, off,
+    )
+
+
+BUDGET = "TORCHSPORE_TUNE_SECONDS"
+SECONDS = 60.0
+"""How long one graph is searched for where TORCHSPORE_TUNE_SECONDS does not say it."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How a graph is tuned."""
+
+    searches: tuple[str, ...] = ("RL", "GA")
+    is_online: bool = True
+    job: str = "2"
+
+
+_tuning_of = functools.cache(Tuning)
+
+
+def tuning() -> Tuning | None:
+    """What the context asks for; None where nothing is tuned. `auto_tune_mode` names the searches, `aoe_tune_mode` says when."""
+    searches, when = STORE.get("auto_tune_mode"), STORE.get("aoe_tune_mode")
+    if searches == "NO_TUNE" and not when:
+        return None
+    return _tuning_of(_searches(searches), when != "offline", STORE.get("aoe_config.job_type"))
+
+
+def _searches(value: str) -> tuple[str, ...]:
+    if value == "NO_TUNE":
+        return "RL", "GA"
+    _, setting = STORE.source("auto_tune_mode")
+    written = setting.written if setting is not None else value
+    return tuple(str(written).split(","))
+
+
+def budget() -> float:
+    """Seconds that one graph may be searched for."""
+    try:
+        return max(0.0, float(os.environ.get(BUDGET, "")))
+    except ValueError:
+        return SECONDS
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """The switches that `compile` looks at. `settings` gives the same object for the same values, so that a key compares it by identity."""
+
+    level: str = "O0"
+    infer_boost: bool = False
+    layout: bool = True
+    """Whether convolutions may run channels-last; `disable_format_transform` forbids it."""
+    deterministic: bool = False
+    syntax: str = "LAX"
+    """How much Python may stand in what is compiled: STRICT, COMPATIBLE or LAX."""
+    debug: bool = False
+    """Whether graphs and refusals keep where they come from; `debug_level`."""
+    precision: str = ""
+    """The policy of `precision_mode`; empty where operators keep the dtypes that the program gives them."""
+    is_auto_mixed: bool = False
+    """Whether `enable_auto_mixed_precision` chose that policy."""
+    reduces: bool = True
+    """Whether an operator without a kernel in its dtype may compute in another one; `enable_reduce_precision`."""
+    saves_memory: bool = False
+    """Whether memory goes before speed; `memory_optimize_level` O1."""
+    reuses_memory: bool = True
+    """Whether values share memory one after the other; `sys.mem_reuse`."""
+    offloads: int | None = None
+    """How many bytes may be in use before values of a graph move out; `memory_offload`, None where nothing moves."""
+    offloads_state: bool = False
+    """Whether the state of optimizers leaves memory after its part of a step; `offload_param`."""
+    order: str = ""
+    """The order of operators, 'bfs' or 'dfs'; empty where `exec_order` is set nowhere: the program's."""
+    lanes: int = 0
+    """How many operators may run at the same time; `inter_op_parallel_num`."""
+    generates: bool | None = None
+    """Whether kernels may be generated and compiled; `jit_compile`, None where that is not set."""
+    kernels: Flags | None = None
+    """What `graph_kernel_flags` asks for; None where nothing is fused."""
+    is_split: bool = False
+    """Whether graphs are split over devices; `parallel_mode`."""
+    tuning: Tuning | None = None
+    """What `aoe_tune_mode` and `auto_tune_mode` ask for; None where nothing is searched for."""
+
+    def told(self) -> dict[str, str]:
+        """The compile options as the head of a saved graph names them."""
+        return {
+            "debug_level": "DEBUG" if self.debug else "RELEASE", "exc_mode": "auto", "infer_boost": "on" if self.infer_boost else "off",
+            "jit_level": self.level, "jit_syntax_level": self.syntax,
+        }
+
+
+_made = functools.cache(Settings)
+_of_context: dict[tuple[int, int], Settings] = {}
+
+
+def settings_of(owner: Any, function: Any = None) -> Settings:
+    """The settings for a call of `owner` (a Cell or jit function); `function` is what runs, a method under `jit` has options of its own."""
+    own = getattr(owner, "__dict__", {}).get("_jit_config_")
+    if not own and not isinstance(owner, FunctionType):
+        own = getattr(function, "_jit_config_", None)
+    if own:
+        return _with(own)
+    version = STORE.version, change_counters.processes
+    found = _of_context.get(version)
+    if found is None:
+        if len(_of_context) > 64:
+            _of_context.clear()
+        found = _of_context[version] = _with({})
+    return found
+
+
+def _with(own: Mapping[str, Any]) -> Settings:
+    """The context's values where `own` has none."""
+    level = own.get("jit_level") or STORE.get("jit_level") or "O0"
+    boost = own["infer_boost"] if "infer_boost" in own else STORE.get("infer_boost")
+    steps = _steps()
+    if own.get("exec_order"):
+        steps["order"] = own["exec_order"]
+    return _made(
+        level, boost == "on", not STORE.get("disable_format_transform"), STORE.get("deterministic") == "ON", _syntax(own), _debug(own),
+        **steps,
+    )
+
+
+def _steps() -> dict[str, Any]:
+    """What the context says of the steps that change a graph."""
+    asked = STORE.get("precision_mode")
+    is_auto = not asked and bool(STORE.get("enable_auto_mixed_precision"))
+    return {
+        "precision": "allow_mix_precision" if is_auto else asked, "is_auto_mixed": is_auto, "reduces": STORE.get("enable_reduce_precision"),
+        "saves_memory": STORE.get("memory_optimize_level") == 1, "reuses_memory": STORE.get("env_config_path.sys.mem_reuse"),
+        "offloads": offload.in_graphs(), "offloads_state": offload.moves_state_in_graphs(),
+        "order": "" if STORE.source("exec_order")[0] == DEFAULT else STORE.get("exec_order"), "lanes": STORE.get("inter_op_parallel_num"),
+        "generates": {"1": True, "0": False}.get(str(STORE.get("jit_compile"))), "kernels": flags(), "tuning": tuning(),
+        "is_split": STORE.get("auto_parallel.parallel_mode") in SPLIT and _several(),
+    }
+
+
+def _several() -> bool:
+    from torchspore.engine.core import device_count
+
+    return device_count.devices()[0] > 1
+
+
+def _debug(own: Mapping[str, Any]) -> bool:
+    return own["debug_level"] == "DEBUG" if "debug_level" in own else bool(STORE.get("debug_level"))
+
+
+def _syntax(own: Mapping[str, Any]) -> str:
+    return own.get("jit_syntax_level") or ("STRICT", "COMPATIBLE", "LAX")[STORE.get("jit_syntax_level")]

@@ -1,0 +1,1 @@
+"""Observation of a running program: debugging, profiling and summaries."""

@@ -1,0 +1,412 @@
+"""Dumps: what operators take and give, written to files, in both modes, forward and backward.
+
+One TorchDispatchMode sees every kernel while a dump is on; kernels of one call of an operator (`where`) are one record: its inputs are what
+the call did not make itself, its outputs what no later kernel of it used up. While nothing is dumped there is nothing of this.
+"""
+from __future__ import annotations
+
+import atexit
+import dataclasses
+import os
+import sys
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from torchspore.base import once
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.store import DEFAULT, STORE
+from torchspore.engine.core import creation, current_operator, process, tree
+from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.core.front_end import FRONT
+from torchspore.engine.core.torch_private import is_operator, modes_of_now, no_transforms, outside_of_transforms, without_modes
+from torchspore.observe.debug import dump_settings
+from torchspore.observe.debug.dump_files import Kept, Record, Writer
+from torchspore.observe.debug.dump_settings import Settings
+from torchspore.observe.debug.unmatched_names import Missing
+
+SECTION = "dump"
+_NONE = Outcome.applied("nothing is dumped")
+_asked: dict[str, Settings] = {}
+"""The settings by who asks for them: 'environment', 'enable_dump' or 'exception_dump'."""
+_mode: _Dump | None = None
+
+
+# ---- switches
+
+def switch(wanted: bool) -> Outcome:
+    """Makes `enable_dump` act: every operator of every iteration goes to `save_dump_path`, unless a file of settings says what does."""
+    _asked.pop("enable_dump", None)
+    if wanted and "environment" not in _asked:
+        _asked["enable_dump"] = Settings(os.path.abspath(STORE.get("save_dump_path") or "."), statistics=True)
+    _apply()
+    if not wanted:
+        return _NONE
+    if "environment" in _asked:
+        return Outcome.applied(f"what {dump_settings.VARIABLES[0]} asks for is written to {_asked['environment'].path}")
+    return Outcome.applied(_told(_asked["enable_dump"]))
+
+
+def place(path: str) -> Outcome:
+    """Makes `save_dump_path` act."""
+    if "enable_dump" in _asked or "exception_dump" in _asked:
+        for who in ("enable_dump", "exception_dump"):
+            if who in _asked:
+                _asked[who] = dataclasses.replace(_asked[who], path=os.path.abspath(path))
+        _apply()
+        return Outcome.applied(f"dumps go to {os.path.abspath(path)}")
+    return Outcome.applied("enable_dump and exception_dump write there")
+
+
+def on_exception(level: str) -> Outcome:
+    """Makes `exception_dump` act: inputs ('2'), or inputs and outputs ('1'), of an operator that fails."""
+    _asked.pop("exception_dump", None)
+    if STORE.source("exception_dump")[0] == DEFAULT:
+        level = "0"                        # operators are followed only where the program asks for it
+    if level in ("1", "2"):
+        path = os.path.abspath(STORE.get("save_dump_path") or ".")
+        _asked["exception_dump"] = Settings(path, "exception_dump", everything=False, failures="inputs" if level == "2" else "all")
+    _apply()
+    if level not in ("1", "2"):
+        return Outcome.applied("nothing is written where an operator fails")
+    what = "inputs" if level == "2" else "inputs, and what outputs there are,"
+    return Outcome.applied(f"the {what} of an operator that fails go to {_asked['exception_dump'].path}; graphs run at O0")
+
+
+def from_environment() -> None:
+    """Begins the dump that MINDSPORE_DUMP_CONFIG asks for, if it does. Raises ValueError for what is wrong in its file."""
+    found = dump_settings.from_environment()
+    if found is None:
+        return
+    variable, path = found
+    try:
+        settings = dump_settings.read(path, _warn)
+    except ValueError as error:
+        raise ValueError(f"{variable}={error}") from None
+    _asked["environment"] = settings
+    for line in settings.idle:
+        effects.note(SECTION, f"means nothing here: {line}")
+    effects.note(SECTION, f"{variable}={path}: {_told(settings)}")
+    _apply()
+
+
+def _told(settings: Settings) -> str:
+    if settings.overflows:
+        what = "operators that make NaN or infinity"
+    elif settings.failures and not settings.everything:
+        what = f"{settings.failures} of operators that fail"
+    else:
+        sides = " and ".join(name for name, wanted in (("inputs", settings.inputs), ("outputs", settings.outputs)) if wanted)
+        what = f"{sides} of operators, as " + " and ".join(
+            name for name, wanted in (("tensors", settings.tensors), ("statistics", settings.statistics)) if wanted)
+    return f"{what} are written to {settings.path}; graphs run at O0"
+
+
+def _apply() -> None:
+    """Follows operators where somebody asks for it, else no longer."""
+    global _mode
+    if _mode is not None:
+        _mode.end()
+        _mode = None
+    if _asked:
+        _mode = _Dump(list(_asked.values()))
+        _mode.begin()
+
+
+def flush() -> None:
+    """Waits until what has been dumped is on the disk."""
+    if _mode is not None:
+        _mode.finish()
+        for writer in _mode.writers:
+            writer.flush()
+
+
+def _warn(text: str) -> None:
+    if not once.first_time((SECTION, text)):
+        return
+    if FRONT.warn is not None:
+        FRONT.warn(text)
+    else:                                  # the settings are read before there is a log
+        print(f"torchspore: {text}", file=sys.stderr)
+
+
+# ---- what looks on
+
+class _Group:
+    """The kernels of one call of an operator, so far."""
+
+    def __init__(self, at: current_operator.Place, order: int) -> None:
+        self.place, self.order = at, order
+        self.inputs: list[tuple[torch.Tensor, torch.Tensor | None]] = []
+        """Each input with its values from before a kernel wrote into it; None while none has."""
+        self.made: dict[int, torch.Tensor] = {}
+        self.memories: dict[int, int] = {}
+        """By the address of memory that the call has filled its place in the order."""
+        self.used: set[int] = set()
+        self.same: dict[int, tuple[int, torch.Tensor]] = {}
+        """By the identity of a tensor that only shows another one the other's; the tensor itself is held, so that the identity stays."""
+        self.last: list[torch.Tensor] = []
+
+    def takes(self, given: Sequence[torch.Tensor], writes: bool) -> None:
+        """A kernel is going to run on `given`."""
+        known = {id(t) for t, _ in self.inputs}
+        for t in given:
+            key = self.same.get(id(t), (id(t), t))[0]
+            if key in self.made:
+                self.used.add(key)
+            elif key not in known:
+                self.inputs.append((t, None))
+        if writes:
+            self.inputs = [(t, _copy(t) if before is None else before) for t, before in self.inputs]
+
+    def is_same(self, shown: torch.Tensor, of: Any) -> None:
+        """Is told of a tensor that shows another one's values."""
+        self.same[id(shown)] = self.same.get(id(of), (id(of), of))[0], shown
+
+    def gives(self, found: Sequence[torch.Tensor]) -> None:
+        """A kernel has made `found`, or written into it."""
+        for t in found:
+            self.made[id(t)] = t
+            self.used.discard(id(t))
+            self.memories.setdefault(_memory(t), len(self.memories))
+        if found:
+            self.last = list(found)
+
+    @property
+    def outputs(self) -> list[torch.Tensor]:
+        """What no kernel of the call has used up, in the order in which its memory was filled: views may come in another one."""
+        found = [t for key, t in self.made.items() if key not in self.used] or self.last
+        return sorted(found, key=lambda t: self.memories[_memory(t)])
+
+
+class _Dump(TorchDispatchMode):
+    """Sees all kernels of the thread that switched it on."""
+
+    looks_on = True
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """torch would load torch._dynamo to keep it out of this class; nothing here is compiled by it."""
+        return False
+
+    def __init__(self, asked: list[Settings]) -> None:
+        super().__init__()
+        self._sinks = [(settings, Writer(settings, process.folder, _warn)) for settings in asked]
+        self._follower = current_operator.Follower(self._began)
+        self._group: _Group | None = None
+        self._order = 0
+        self._overflows = 0
+        self._finished: current_operator.Place | None = None
+        self._told: list[Writer] = []
+        self._missing = [Missing(settings) for settings in asked]
+
+    @property
+    def writers(self) -> list[Writer]:
+        """What writes the files."""
+        return [writer for _, writer in self._sinks]
+
+    def begin(self) -> None:
+        """Begins to look on."""
+        while (top := _innermost()) is not None and isinstance(top, _Dump) and not top.looks_on:
+            top.__exit__(None, None, None)
+        current_operator.follow(True)
+        atexit.register(self._at_exit)
+        self.__enter__()
+
+    def end(self) -> None:
+        """Looks on no longer, and waits for the files.
+
+        Modes are a stack of each thread: where this one is not the innermost of the caller's it stays there, and lets all pass.
+        """
+        if _innermost() is self:
+            self.__exit__(None, None, None)
+        else:
+            self.looks_on = False
+        current_operator.follow(False)
+        atexit.unregister(self._at_exit)
+        self._at_exit()
+
+    def _at_exit(self) -> None:
+        self.finish()
+        for writer in self.writers:
+            writer.close()
+        for (settings, writer), missing in zip(self._sinks, self._missing):
+            for text in missing.told(writer.folder is not None or not _is_for_this_device(settings)):
+                _warn(text)
+
+    def _began(self, _: int) -> None:
+        self.finish()
+        self._order = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if not self.looks_on or not is_operator(function):
+            return function(*args, **kwargs)
+        kernel = function._opname
+        at = self._follower.now(kernel)
+        written = _written(function, args, kwargs)
+        group = self._group
+        if at is None:
+            if written:
+                self.finish()                      # before what it keeps changes
+            out = function(*args, **kwargs)
+            if self._group is not None and kernel in current_operator.ASIDE and isinstance(out, torch.Tensor) and args:
+                self._group.is_same(out, args[0])
+            return out
+        if group is not None and at is not group.place:
+            self.finish()
+            group = None
+        if group is None:
+            if at is self._finished:
+                at = self._follower.anew(at)
+            group = self._group = _Group(at, self._order)
+            self._order += 1
+        group.takes(_tensors((args, kwargs)), bool(written))
+        try:
+            out = function(*args, **kwargs)
+        except Exception as error:
+            self._fails(error)
+            raise
+        group.gives([*written, *(t for t in _tensors(out) if not any(t is w for w in written))])
+        return out
+
+    def finish(self) -> None:
+        """The call of an operator that ran last is over: hands in its record."""
+        group, self._group = self._group, None
+        if group is None or not group.last:
+            return
+        self._finished = group.place
+        for missing in self._missing:
+            missing.see(group.place)
+        with without_modes(), no_transforms(), torch.no_grad():
+            overflows: bool | None = None
+            for settings, writer in self._sinks:
+                note = ""
+                if settings.overflows and settings.has(group.place.iteration):
+                    overflows = _overflows(group.outputs) if overflows is None else overflows
+                    if not overflows or (settings.overflow_number and self._overflows >= settings.overflow_number):
+                        continue
+                    self._overflows += 1
+                    note = "makes NaN or infinity"
+                elif not settings.everything:
+                    continue
+                self._hand_in(settings, writer, group, note)
+
+    def _fails(self, error: Exception) -> None:
+        """An operator has raised: writes what is asked for of it, once for each error."""
+        group, self._group = self._group, None
+        if group is None:
+            return
+        with without_modes(), no_transforms(), torch.no_grad():
+            for settings, writer in self._sinks:
+                if settings.failures or settings.everything:
+                    text = " ".join(str(error).split())
+                    self._hand_in(settings, writer, group, f"raises {type(error).__name__}: {text:.200}")
+                    writer.flush()
+                    if settings.failures and writer.folder is not None and writer not in self._told:
+                        self._told.append(writer)      # a graph that fails is run again by PyNative, where the same operator fails
+                        _warn(f"dump: what {group.place.name} was given when it failed is in {writer.folder}")
+
+    def _hand_in(self, settings: Settings, writer: Writer, group: _Group, note: str) -> None:
+        at = group.place
+        if not _is_for_this_device(settings):
+            return
+        if not note and not (
+            settings.has(at.iteration) and settings.takes(at.name, at.operator) and (not settings.marked or _is_marked(at))
+        ):
+            return
+        kept: list[Kept] = []
+        if settings.inputs:
+            values = [t if before is None else before for t, before in group.inputs]
+            kept += [_kept("input", slot, t) for slot, t in enumerate(values) if _can_be_kept(t)]
+        if settings.outputs and settings.failures != "inputs":
+            values = group.outputs
+            kept += [_kept("output", slot, t) for slot, t in enumerate(values) if _can_be_kept(t)]
+        writer.put(Record(at, group.order, kept, note))
+
+
+def _innermost() -> Any:
+    return next(iter(reversed(list(modes_of_now()))), None)
+
+
+def _is_for_this_device(settings: Settings) -> bool:
+    """Whether `support_device` has the device of this process; CPUs have no numbers."""
+    if settings.devices is None or STORE.get("device_target") == "CPU":
+        return True
+    return (STORE.get("device_id") if STORE.source("device_id")[0] != DEFAULT else process.rank()) in settings.devices
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in tree.leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def _written(function: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
+    """The tensors that a kernel writes into."""
+    schema = function._schema
+    if not schema.is_mutable:
+        return []
+    found: list[torch.Tensor] = []
+    for number, argument in enumerate(schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            found += _tensors(args[number] if number < len(args) else kwargs.get(argument.name))
+    return found
+
+
+def _memory(t: torch.Tensor) -> int:
+    if t.layout is not torch.strided:
+        return id(t)
+    return t.untyped_storage().data_ptr() if _has_memory(t) else t.untyped_storage()._cdata
+
+
+def _has_memory(t: torch.Tensor) -> bool:
+    """Whether there are values to read: `jvp` has derivatives that are known to be zero, and lie nowhere."""
+    try:
+        t.untyped_storage().data_ptr()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _can_be_kept(t: torch.Tensor) -> bool:
+    return t.layout is torch.strided and t.dtype in FROM_TORCH and not t.is_meta and _has_memory(t)
+
+
+def _copy(t: torch.Tensor) -> torch.Tensor:
+    with without_modes(), no_transforms(), torch.no_grad():
+        return outside_of_transforms(t).detach().clone() if _can_be_kept(t) else t
+
+
+def _kept(side: str, slot: int, t: torch.Tensor) -> Kept:
+    """A tensor's values on the host, in memory of their own."""
+    copied = outside_of_transforms(t).detach().to("cpu", copy=True).contiguous()
+    return Kept(side, slot, creation.array_of(copied), str(FROM_TORCH[t.dtype]))
+
+
+def _overflows(outputs: Sequence[torch.Tensor]) -> bool:
+    return any(t.is_floating_point() and not bool(torch.isfinite(outside_of_transforms(t)).all()) for t in outputs if _can_be_kept(t))
+
+
+# ---- dump_mode 2
+
+_marked_cells: weakref.WeakSet[Any] = weakref.WeakSet()
+_marked_operators: set[str] = set()
+
+
+def mark(cell: Any, wanted: bool) -> None:
+    """`set_dump` of a Cell: what runs in it, and in Cells inside of it, is dumped where `dump_mode` is 2."""
+    (_marked_cells.add if wanted else _marked_cells.discard)(cell)
+    current_operator.marked = frozenset(map(id, _marked_cells))
+    current_operator.follow_again()
+
+
+def mark_operator(name: str, wanted: bool) -> None:
+    """`set_dump` of a primitive."""
+    (_marked_operators.add if wanted else _marked_operators.discard)(name)
+
+
+def _is_marked(at: current_operator.Place) -> bool:
+    return at.is_marked or at.operator.removesuffix("Grad") in _marked_operators

@@ -1,0 +1,83 @@
+"""The native file that notes each operator (watch.cpp).
+
+Building takes a C++ compiler some seconds, so it goes on beside the program; until then, and where there is no compiler, Python's marks
+are all there is.
+"""
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from torchspore.blackbox.board import SIZE
+from torchspore.engine.core.native_build import NO_COMPILER, Source
+
+__all__ = ["NO_COMPILER", "build", "load", "unload", "why_not"]
+_SOURCE = Source(Path(__file__).with_name("watch.cpp"))
+_END_SIGNALS = Source(Path(__file__).with_name("end_signals.cpp"))
+_building: threading.Thread | None = None
+_waiting: Callable[[Any], None] | None = None
+"""Who gets the library when it is built."""
+
+
+def why_not() -> str:
+    """Why there is no native watch here; empty where there is or can be one."""
+    return _SOURCE.why_not()
+
+
+def load(use: Callable[[Any], None]) -> None:
+    """Hands the library to `use`: at once where it was built before, else from a thread as soon as it is; never where that can't be."""
+    global _building, _waiting
+    if why_not():
+        return
+    if _SOURCE.library().exists():
+        _use(use)
+        return
+    _waiting = use
+    if _building is None:
+        _building = threading.Thread(target=_build_and_use, name="torchspore-native", daemon=True)
+        _building.start()
+
+
+def install_end_signals(stack_signal: int, exit_signal: int, code: int) -> bool:
+    """Install the handlers of end_signals.cpp. Return whether they are installed; without a compiler they cannot be built.
+
+    The file includes no header of torch, so the first build takes a fraction of a second.
+    """
+    try:
+        library = _END_SIGNALS.build()
+    except OSError:
+        return False
+    return library is not None and ctypes.CDLL(str(library)).torchspore_install_end_signals(stack_signal, exit_signal, code) == 0
+
+
+def unload() -> None:
+    """Nobody waits for the library any longer."""
+    global _waiting
+    _waiting = None
+
+
+def build() -> bool:
+    """Builds the library now, if it is not there; says whether it is."""
+    return _SOURCE.build() is not None
+
+
+def _build_and_use() -> None:
+    try:
+        if _SOURCE.build() is not None and _waiting is not None:
+            _use(_waiting)
+    except OSError:                        # no room, no rights: Python's marks go on
+        return
+
+
+def _use(use: Callable[[Any], None]) -> None:
+    path = _SOURCE.build()
+    if path is None:
+        return
+    library = ctypes.CDLL(str(path))
+    library.torchspore_size.restype = ctypes.c_uint64
+    library.torchspore_arm.argtypes = [ctypes.c_void_p, ctypes.c_int]
+    if library.torchspore_size() == SIZE:
+        use(library)

@@ -1,0 +1,203 @@
+"""The recorder of running data: what a program that failed, was killed or hung leaves in `<path>/rank_N/rdr/`."""
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import platform
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from torchspore.base import faults, frames, once
+from torchspore.blackbox import writing
+from torchspore.blackbox.board import ENDED, RECORDED
+from torchspore.context import effects, table
+from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
+from torchspore.engine.core import device, process
+from torchspore.observe.debug import black_box as boxes
+from torchspore.observe.debug import live_objects, native, recent_graphs, recorded_steps
+
+_RDR = "env_config_path.rdr."
+_MEMBERS = ("enable", "mode", "path", "replay")
+is_off = False
+"""Whether this process runs a recorded step again, and is not to be recorded itself."""
+_root = ""
+"""The directory under which records are written."""
+_written: set[int] = set()
+"""Errors that are recorded already, by identity."""
+
+
+def limit(seconds: int) -> Outcome:
+    """Makes `op_timeout` act: where the program set it, an operator or a step of the data pipeline that runs longer ends the program."""
+    if STORE.source("op_timeout")[0] == "default" or not seconds:
+        if boxes.box is not None:
+            boxes.box.limit(0)
+            boxes.spare()
+        if not seconds:
+            return Outcome.applied("the device's own limit holds; the CPU has none")
+        return Outcome.applied("nothing is watched until the program sets it")
+    if STORE.get("device_target") == "Ascend":
+        device.npu().set_op_timeout_ms(seconds * 1000)      # what the device runs behind Python's back
+    try:
+        boxes.need(_facts, _asked).limit(seconds)
+    except OSError as error:
+        return _no_watcher(error)
+    return Outcome.applied(f"the program is ended where an operator or a step of its data takes more than {seconds} s" + _by_marks())
+
+
+def _no_watcher(error: OSError) -> Outcome:
+    return Outcome.no_effect(f"the process that watches can't be started ({error.strerror or error})")
+
+
+def _by_marks() -> str:
+    reason = native.why_not()
+    return f"; operators of the front end alone are watched, not those in graphs and gradients ({reason})" if reason else ""
+
+
+def configure(path: str) -> Outcome:
+    """Makes `rdr.enable`, `rdr.mode` and `rdr.path` act, which the file `path` or the environment gives."""
+    enable, mode, where, every = (STORE.get(_RDR + name) for name in _MEMBERS)
+    if not enable or is_off:
+        _off()
+        shares = STORE.get("env_config_path.sys.mem_reuse")
+        off = Outcome.applied("nothing is recorded" + ("" if shares else "; each value of a graph keeps its own memory"))
+        for name in _MEMBERS:
+            effects.report(_RDR + name, off)
+        return off
+    try:
+        _on(mode, where)
+    except OSError as error:
+        return _no_watcher(error)
+    _keep_steps(every)
+    when = "after a fault" if mode == 1 else "after a fault and at the end"
+    outcome = Outcome.applied(f"{when} a record is written to {folder()}" + _by_marks())
+    for name in _MEMBERS:
+        effects.report(_RDR + name, outcome)
+    return outcome
+
+
+def folder() -> Path:
+    """Where records of this process go."""
+    return Path(_root, process.folder(), "rdr")
+
+
+def _on(mode: int, where: str) -> None:
+    global _root
+    _root = os.path.abspath(where)
+    boxes.need(_facts, _asked).record(mode)
+    recent_graphs.keep(True)
+    if _failed not in faults.handlers:
+        faults.handlers.append(_failed)
+        atexit.register(_ended)
+    faults.hook()
+
+
+def _keep_steps(every: int) -> None:
+    global _keeper
+    _keeper = recorded_steps.Keeper(every) if every else None
+    if every or isinstance(recorded_steps.runner, recorded_steps.Keeper):
+        recorded_steps.run_by(_keeper)
+
+
+_keeper: recorded_steps.Keeper | None = None
+
+
+def _off() -> None:
+    _keep_steps(0)
+    if boxes.box is not None and boxes.box.records:
+        boxes.box.record(0)
+        recent_graphs.keep(False)
+        with contextlib.suppress(ValueError):
+            faults.handlers.remove(_failed)
+            atexit.unregister(_ended)
+        boxes.spare()
+
+
+# ---- what calls for a record
+
+def _failed(error: BaseException) -> None:
+    if id(error) in _written or not _is_ours():
+        return
+    _written.add(id(error))
+    trace = traceback.TracebackException.from_exception(error)
+    line = next((f"{at.filename}:{at.lineno}" for at in reversed(trace.stack) if frames.is_users(at.filename)), "")
+    head = "".join(trace.format_exception_only()).strip()
+    at = f" at {line}" if line and line not in head else ""
+    memory = isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "allocate memory" in str(error)
+    record({
+        "kind": "out of memory" if memory else "exception", "text": head.splitlines()[0] + at,
+        "line": line, "operator": live_objects.operator_of(error), "traceback": "".join(trace.format()),
+    })
+
+
+def _ended() -> None:
+    """At the end of the program: what mode 2 writes where there was no fault, and a step whose result was not finite."""
+    box = boxes.box
+    bad = _keeper.first_bad if _keeper is not None else None
+    if box is not None and _is_ours() and box.board.state != RECORDED and bad is not None:
+        record({"kind": "not finite", "text": f"{bad.label} gave NaN or infinity at its call {bad.number}", "line": "", "operator": ""})
+    elif box is not None and _is_ours() and box.board.mode == 2 and box.board.state != RECORDED:
+        record({"kind": "normal end", "text": "the program ended by itself", "line": "", "operator": ""})
+        box.board.state = ENDED
+
+
+def _asked(cause: dict[str, Any]) -> None:
+    """The watcher asks, because an operator hangs."""
+    if _is_ours():
+        record(cause)
+
+
+def _is_ours() -> bool:
+    return boxes.box is not None and boxes.box.process == os.getpid() and boxes.box.records
+
+
+def record(cause: dict[str, Any]) -> None:
+    """Writes a record of this process as it is now; says so once, and what is the matter where it could not be done."""
+    box = boxes.box
+    assert box is not None
+    with torch.no_grad():
+        parts = writing.Parts(
+            cause=cause, facts=_facts(), ring=box.board.ring(), started=box.board.started, count=box.board.count,
+            stacks=cause.get("traceback", "") + "\n" + box.stacks(), graphs=recent_graphs.last(), tensors=live_objects.tensors(),
+            device_memory=live_objects.device_memory(), memory=live_objects.memory(box.board.started),
+            steps=None if _keeper is None else _keeper.write,
+        )
+    wrong = writing.write(parts)
+    box.board.state = RECORDED
+    if wrong:
+        if once.first_time("rdr can't be written"):
+            _say(wrong)
+    elif cause["kind"] != "normal end":
+        _say(f"what happened is recorded: torchspore rdr show {frames.near(f'{folder()}:1')[:-2]}")
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        print(f"torchspore: {text}", file=sys.stderr)
+
+
+def _program() -> list[str]:
+    """The program's own command line, as `torchspore run` takes it."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    name = getattr(spec, "name", "")
+    if spec is not None and not name.startswith("torchspore"):
+        return ["-m", name.removesuffix(".__main__"), *sys.argv[1:]]
+    return list(sys.argv)
+
+
+def _facts() -> dict[str, Any]:
+    """What is to be known of this program, also when it can't tell any more."""
+    return {
+        "folder": str(folder()) if _root else "", "pid": os.getpid(), "command": sys.orig_argv, "folder_of_work": os.getcwd(),
+        "program": _program(),
+        "versions": {
+            "torchspore": sys.modules["torchspore"].__version__, "torch": torch.__version__, "python": platform.python_version(),
+            "system": platform.platform(), "cores": os.cpu_count(), "threads": torch.get_num_threads(),
+        },
+        "context": table.text(),
+    }

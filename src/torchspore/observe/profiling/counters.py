@@ -1,0 +1,33 @@
+"""What the groups of counters of Ascend's cores come to on this machine: what stands for them, or that nothing does."""
+from __future__ import annotations
+
+from torchspore.observe.profiling.totals import Total
+
+_NONE = "there are no such counters here; nothing is written for it"
+MEANINGS = {
+    "ArithmeticUtilization": "mac_ratio is the operations of products and convolutions a second, as a share of the peak measured here",
+    "Memory": "main_mem_read_bw(GB/s) is the bytes of an operator's inputs over its time, which caches may have answered",
+    "MemoryAccess": "main_mem_read_bw(GB/s) is the bytes of an operator's inputs over its time, which caches may have answered",
+    "PipeUtilization": f"of the pipes of a core {_NONE}",
+    "MemoryL0": f"of the buffers of a core {_NONE}",
+    "MemoryUB": f"of the buffers of a core {_NONE}",
+    "ResourceConflictRatio": f"of conflicts in a core {_NONE}",
+    "L2Cache": f"of the cache {_NONE}",
+}
+
+
+def meaning(group: str) -> str:
+    """What stands for a group of counters here, as one line."""
+    return f"{group}: {MEANINGS[group]}"
+
+
+def column(group: str) -> str | None:
+    """The column that a group adds to a table of operators; None where nothing stands for it."""
+    return "mac_ratio" if group == "ArithmeticUtilization" else "main_mem_read_bw(GB/s)" if group in ("Memory", "MemoryAccess") else None
+
+
+def value(group: str, row: Total, peak: float) -> str:
+    """The figure of an operator in that column; empty where it has none."""
+    if group == "ArithmeticUtilization":
+        return f"{row.rate() / peak:.4f}" if row.flops and peak else ""
+    return f"{row.read / row.span:.3f}" if row.read and row.span else ""

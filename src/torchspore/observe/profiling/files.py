@@ -1,0 +1,341 @@
+"""The files of a profile, with MindSpore's names and columns: those of 2.x in a folder of their own, those of 1.x in `profiler/`."""
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import itertools
+import json
+import os
+import platform
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from torchspore.base.files import whole_file, write_whole
+from torchspore.engine.eager import flops
+from torchspore.observe.profiling import counters, timeline
+from torchspore.observe.profiling.record import PHASES, Allocation, Operator, Record
+from torchspore.observe.profiling.totals import by_kind, by_name
+
+_TICK = 10
+"""Nanoseconds of a tick of the counter that 1.x's step times are given in."""
+OUTPUT, FRAMEWORK = "ASCEND_PROFILER_OUTPUT", "FRAMEWORK"
+
+
+@dataclass
+class Wanted:
+    """Which parts are written, and what was asked for beside."""
+
+    operators: bool = True
+    tasks: bool = True
+    steps: bool = True
+    memory: bool = True
+    counters: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    timeline_bytes: int | None = None
+    pretty: bool = False
+    without_kinds: frozenset[str] = frozenset()
+    only_kinds: frozenset[str] = frozenset()
+    subgraph: str = "all"
+    full_names: bool = True
+    details: bool = True
+    exchanges: bool = False
+    steps_chosen: frozenset[int] = frozenset()
+
+
+def write(record: Record, folder: Path, wanted: Wanted, worker: str | None = None) -> Path:
+    """Writes the folder of 2.x into `folder`; gives its path. Raises OSError."""
+    record = of_steps(record, wanted.steps_chosen)
+    made = _fresh(folder, worker)
+    (made / "logs").mkdir()
+    (made / OUTPUT).mkdir()
+    rows = _chosen(record.operators, wanted)
+    own = facts(record, wanted)
+    with whole_file(made / OUTPUT / "trace_view.json") as file:
+        timeline.write(file, record, own, wanted.timeline_bytes)
+    if wanted.operators:
+        (made / FRAMEWORK).mkdir()
+        _framework(made / FRAMEWORK, rows, record)
+        _table(made / OUTPUT / "op_statistic.csv", _STATISTIC, _statistic(rows, record))
+        _table(made / OUTPUT / "flops.csv", _FLOPS, _flops(rows, record))
+        if wanted.counters and counters.column(wanted.counters):
+            _table(made / OUTPUT / "aicore_metrics.csv", ("Name", "Type", "Calls", str(counters.column(wanted.counters))), [
+                (row.name, row.kind, row.count, value) for row in by_name(rows)
+                if (value := counters.value(wanted.counters, row, own.get("peak_flops", 0.0)))
+            ])
+    if record.kernels and wanted.tasks:
+        _table(made / OUTPUT / "kernel_details.csv", _KERNELS, [
+            (kernel.device, kernel.stream, kernel.name, kernel.operator, _us(kernel.start), _us(kernel.span)) for kernel in record.kernels
+        ])
+    if wanted.steps:
+        _table(made / OUTPUT / "step_trace_time.csv", _STEP_TIME, _step_time(record))
+    if wanted.memory and record.allocations:
+        _table(made / OUTPUT / "memory_record.csv", _MEMORY_RECORD, [
+            ("torch", _us(one.at), _mb(one.held), _mb(one.held), _mb(one.held), "", one.device) for one in record.allocations
+        ])
+        _table(made / OUTPUT / "operator_memory.csv", _OPERATOR_MEMORY, list(_operator_memory(record)))
+    if wanted.exchanges:
+        _table(made / OUTPUT / "communication.csv", ("Name", "Type", "Count", "Total Time(us)", "Avg Time(us)"), [
+            (row.name, row.kind, row.count, _us(row.span), _us(round(row.mean))) for row in by_name(rows) if row.phase == "sync"
+        ])
+    text = json.dumps({**own, **wanted.metadata}, indent=2 if wanted.pretty else None, default=str)
+    write_whole(made / "profiler_metadata.json", text)
+    write_whole(made / "logs" / "profiler.log", "\n".join([*own["facts"], *record.notes]) + "\n")
+    return made
+
+
+def write_older(record: Record, folder: Path, wanted: Wanted, rank: int = 0) -> Path:
+    """Writes the files of 1.x into `folder/profiler`, in the place of older ones; gives that folder. Raises OSError."""
+    record = of_steps(record, wanted.steps_chosen)
+    made = folder / "profiler"
+    made.mkdir(parents=True, exist_ok=True)
+    rows = _chosen(record.operators, wanted)
+    if wanted.steps:
+        _table(made / f"step_trace_raw_{rank}_detail_time.csv", *_step_ticks(record))
+        points = {"fp_start": record.forward_point, **({"bp_end": record.backward_point} if record.backward_point else {})}
+        write_whole(made / f"step_trace_point_info_{rank}.json", json.dumps(points))
+        _table(made / f"step_trace_split_{rank}.csv", ("step_num", "total(ms)", *(f"{phase}(ms)" for phase in PHASES)), [
+            (step.number, _ms(step.total), *(_ms(step.phases[phase]) for phase in PHASES)) for step in record.steps
+        ])
+    if wanted.operators:
+        write_whole(made / f"output_op_compute_time_{rank}.txt", _compute_time(rows))
+        _table(made / f"aicore_intermediate_{rank}_type.csv", ("op_type", "execution_time", "execution_frequency", "percent"), [
+            (row.name, _ms(row.span), row.count, f"{row.span / (sum(r.cost for r in rows) or 1) * 100:.2f}") for row in by_kind(rows)
+        ])
+        extra = counters.column(wanted.counters) if wanted.counters else None
+        peak = _peak(record) if extra else 0.0
+        if wanted.details:
+            _table(
+                made / f"aicore_intermediate_{rank}_detail.csv",
+                ("full_op_name", "execution_time", "execution_frequency", *([extra] if extra else [])),
+                [(row.name if wanted.full_names else row.name.rpartition("/")[2], _ms(row.mean), row.count,
+                  *([counters.value(wanted.counters, row, peak)] if extra else [])) for row in by_name(rows)],
+            )
+    if wanted.tasks:
+        with whole_file(made / f"timeline_display_{rank}.json") as file:
+            timeline.write(file, record, facts(record, wanted), wanted.timeline_bytes)
+    if wanted.memory and record.allocations:
+        _table(made / f"memory_usage_{rank}.csv", ("time(us)", "device", "bytes", "held"), [
+            (_us(one.at), one.device, one.bytes, one.held) for one in record.allocations
+        ])
+    return made
+
+
+def write_input(record: Record, folder: Path, rank: int = 0) -> None:
+    """Writes what `aicpu_trace` names: how long each step waited for the data that the host's own processor makes."""
+    (folder / "profiler").mkdir(parents=True, exist_ok=True)
+    waits = [one for one in record.stretches if one.kind == "data"]
+    _table(folder / "profiler" / f"aicpu_intermediate_{rank}.csv", (
+        "serial_number", "op_type", "total_time(ms)", "dispatch_time(ms)", "execution_time(ms)", "run_start", "run_end",
+    ), [
+        (number, "GetNext", _ms(one.span), 0, _ms(one.span), _us(one.start), _us(one.start + one.span))
+        for number, one in enumerate(waits, 1)
+    ])
+
+
+def facts(record: Record, wanted: Wanted) -> dict[str, Any]:
+    """What is known of the whole: the machine, operations counted, the peak that was measured."""
+    found: dict[str, Any] = {"device": record.device, "host": platform.node(), "pid": os.getpid()}
+    told = []
+    counted = [row for row in record.operators if row.flops]
+    if counted:
+        total, seconds, peak = sum(row.flops for row in counted), sum(row.cost for row in counted) / 1e9, _peak(record)
+        found |= {"flops": total, "peak_flops": peak}
+        told.append(
+            f"{total:.4g} floating-point operations of products, convolutions and attention were counted; while they ran "
+            f"{total / max(seconds, 1e-12) / peak:.1%} of the peak that this machine's {record.device} was measured to have in float32."
+        )
+    if wanted.counters:
+        found["aic_metrics"] = counters.meaning(wanted.counters)
+        told.append(counters.meaning(wanted.counters))
+    found["facts"] = [*told, *record.notes]
+    return found
+
+
+def _peak(record: Record) -> float:
+    return flops.peak(bool(record.kernels))
+
+
+def _chosen(operators: Sequence[Operator], wanted: Wanted) -> list[Operator]:
+    return [
+        row for row in operators
+        if row.kind not in wanted.without_kinds and (not wanted.only_kinds or row.kind in wanted.only_kinds)
+        and (wanted.subgraph == "all" or (wanted.subgraph == "Gradients") == row.name.startswith("Gradients/"))
+    ]
+
+
+def of_steps(record: Record, numbers: frozenset[int]) -> Record:
+    """The part of a record that lies in the steps of these numbers; all of it where there are none."""
+    if not numbers:
+        return record
+    chosen = [step for step in record.steps if step.number in numbers]
+
+    def lies_in(at: int) -> bool:
+        return any(step.start <= at < step.end for step in chosen)
+
+    return replace(
+        record, steps=chosen, operators=[row for row in record.operators if lies_in(row.start)],
+        stretches=[one for one in record.stretches if lies_in(one.start)], kernels=[one for one in record.kernels if lies_in(one.start)],
+        allocations=[one for one in record.allocations if lies_in(one.at)],
+    )
+
+
+def _fresh(folder: Path, worker: str | None) -> Path:
+    """A folder of this process's own, whatever others write beside it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count():
+        now = time.time()
+        stamp = time.strftime("%Y%m%d%H%M%S", time.localtime(now)) + f"{int(now * 1000) % 1000:03d}"
+        made = folder / f"{worker or f'{platform.node()}_{os.getpid()}'}_{stamp}{f'_{number}' if number else ''}_ascend_ms"
+        with contextlib.suppress(FileExistsError):
+            made.mkdir()
+            return made
+    raise AssertionError
+
+
+# FRAMEWORK -------------------------------------------------------------------------------------------------------------------------------
+
+def _framework(folder: Path, rows: list[Operator], record: Record) -> None:
+    whole, steps = sum(row.cost for row in rows) or 1, max(len(record.steps), 1)
+    _table(folder / "cpu_op_detail_info_0.csv", (
+        "op_side", "op_type", "op_name", "full_op_name", "op_occurrences", "op_total_time(ms)", "op_avg_time(ms)", "total_proportion",
+        "subgraph", "pid",
+    ), [
+        ("Device" if row.device_span else "Host", row.kind, row.name.rpartition("/")[2], row.name, row.count, _ms(row.span), _ms(row.mean),
+         f"{row.span / whole:.6g}", "Gradients" if row.name.startswith("Gradients/") else "Default", os.getpid()) for row in by_name(rows)
+    ])
+    _table(folder / "cpu_op_type_info_0.csv", (
+        "op_type", "type_occurrences", "execution_frequency(per-step)", "total_compute_time", "avg_time(ms)", "percent",
+    ), [(row.name, row.count, f"{row.count / steps:g}", _ms(row.span), _ms(row.mean), f"{row.span / whole:.6g}") for row in by_kind(rows)])
+    shapes, runs = dict[str, str](), dict[str, list[str]]()
+    for row in rows:
+        known = enumerate(zip(row.inputs, row.dtypes), 1)
+        inputs = "".join(f"input_{n}:{shape if shape or dtype else 'NoShape'};" for n, (shape, dtype) in known)
+        shapes.setdefault(row.name, f"{row.kind};{row.name.rpartition('/')[2]};{row.thread};{inputs}")
+        runs.setdefault(row.name, []).append(f"{row.start},{_ms(row.span)},{row.thread}")
+    write_whole(folder / "cpu_framework_0.txt", "".join(f"{line}\n" for line in shapes.values()))
+    write_whole(folder / "cpu_op_execute_timestamp_0.txt", "".join(f"{name};HostCpuOps;{' '.join(each)} \n" for name, each in runs.items()))
+
+
+# ASCEND_PROFILER_OUTPUT ------------------------------------------------------------------------------------------------------------------
+
+_STATISTIC = (
+    "Device_id", "OP Type", "Core Type", "Count", "Total Time(us)", "Min Time(us)", "Avg Time(us)", "Max Time(us)", "Ratio(%)",
+)
+_FLOPS = ("Name", "Type", "Phase", "Calls", "FLOPs", "FLOPs/s", "Share of Peak(%)")
+_KERNELS = ("Device_id", "Stream ID", "Name", "Operator", "Start Time(us)", "Duration(us)")
+_STEP_TIME = (
+    "Step", "Computing", "Communication(Not Overlapped)", "Overlapped", "Communication", "Free", "Stage", "Bubble",
+    "Communication(Not Overlapped and Exclude Receive)", "Preparing", "Forward", "Backward", "Update",
+)
+_MEMORY_RECORD = (
+    "Component", "Timestamp(us)", "Total Allocated(MB)", "Total Reserved(MB)", "Total Active(MB)", "Stream Ptr", "Device Type",
+)
+_OPERATOR_MEMORY = (
+    "Name", "Size(KB)", "Allocation Time(us)", "Release Time(us)", "Active Release Time(us)", "Duration(us)", "Active Duration(us)",
+    "Allocation Total Allocated(MB)", "Allocation Total Reserved(MB)", "Allocation Total Active(MB)", "Release Total Allocated(MB)",
+    "Release Total Reserved(MB)", "Release Total Active(MB)", "Stream Ptr", "Device Type",
+)
+
+
+def _statistic(rows: list[Operator], record: Record) -> list[Sequence[Any]]:
+    whole, core = sum(row.cost for row in rows) or 1, "GPU" if record.kernels else "CPU"
+    return [
+        (0, row.name, core if row.device_span or not record.kernels else "CPU", row.count, _us(row.span), _us(row.least),
+         _us(round(row.mean)), _us(row.most), f"{row.span / whole * 100:.3f}") for row in by_kind(rows)
+    ]
+
+
+def _flops(rows: list[Operator], record: Record) -> list[Sequence[Any]]:
+    counted = [row for row in by_name(rows) if row.flops]
+    peak = _peak(record) if counted else 1.0
+    return [
+        (row.name, row.kind, row.phase, row.count, row.flops, f"{row.rate():.6g}", f"{row.rate() / peak * 100:.3f}") for row in counted
+    ]
+
+
+def _step_time(record: Record) -> Iterable[Sequence[Any]]:
+    """Microseconds: computing is forward, backward and update; what waits for data is free; before the first operator is preparing."""
+    for step in record.steps:
+        own = step.phases
+        computing, sync = own["forward"] + own["backward"] + own["update"], own["sync"]
+        yield (step.number, _us(computing), _us(sync), 0, _us(sync), _us(own["data"]), _us(step.total), 0, _us(sync),
+               _us(max(0, step.forward_start - step.start)), _us(own["forward"]), _us(own["backward"]), _us(own["update"]))
+
+
+def _operator_memory(record: Record) -> Iterable[Sequence[Any]]:
+    """Each allocation with the release that took it back: the next one of its size on its device, for torch does not name blocks."""
+    waiting: dict[tuple[str, int], list[Allocation]] = {}
+    released: dict[int, Allocation] = {}
+    for one in record.allocations:
+        if one.bytes > 0:
+            waiting.setdefault((one.device, one.bytes), []).append(one)
+        elif waiting.get((one.device, -one.bytes)):
+            released[id(waiting[(one.device, -one.bytes)].pop())] = one
+    for taken in [one for one in record.allocations if one.bytes > 0]:
+        back = released.get(id(taken))
+        held, after = _mb(taken.held), _mb(back.held) if back else ""
+        at, span = (_us(back.at), _us(back.at - taken.at)) if back else ("", "")
+        yield (taken.operator, taken.bytes / 1024, _us(taken.at), at, at, span, span, held, held, held, after, after, after, "",
+               taken.device)
+
+
+# 1.x -------------------------------------------------------------------------------------------------------------------------------------
+
+def _step_ticks(record: Record) -> tuple[Sequence[str], list[Sequence[Any]]]:
+    """The columns and rows of the step trace, in ticks from the machine's start; the last row has the means."""
+    trains = any(step.backward_end for step in record.steps)
+    most = max((len(step.reductions) for step in record.steps), default=0)
+    names = [f"stream_0_{number}_reduce_{part}" for number in range(most) for part in ("start_point", "end_point")]
+    head = ["step_num", "start_point", "end_point", "total", "fp_point", *(["bp_point"] if trains else []), "iteration_interval",
+            *(["fp_and_bp", "tail"] if trains else ["fp"]), *names]
+    rows: list[Sequence[Any]] = []
+    for step in record.steps:
+        first, last = step.forward_start, step.backward_end or step.end
+        parts = [first - step.start, last - first, step.end - last] if trains else [first - step.start, step.end - first]
+        points = [first, *([last] if trains else [])]
+        reductions = [moment for _, start, end in step.reductions for moment in (start, end)]
+        rows.append([step.number, *(value // _TICK for value in (step.start, step.end, step.total, *points, *parts, *reductions)),
+                     *([0] * (len(names) - len(reductions)))])
+    if rows:
+        means = [round(sum(column) / len(rows)) for column in zip(*rows)]
+        moments = {place for place, name in enumerate(head) if name.endswith("point")}
+        rows.append(["-", *(0 if place in moments else mean for place, mean in enumerate(means) if place)])
+    return head, rows
+
+
+def _compute_time(rows: list[Operator]) -> str:
+    """The text of output_op_compute_time: a line for each operator, the longest first, and their sum."""
+    found = by_name(rows)
+    width = max([len(row.name) for row in found] + [20])
+    lines = ["op compute time".center(width + 32, "="), f"{'op_name':{width}}  {'compute_time(ms)':>18}  {'stream_id':>9}",
+             "-" * width + "  " + "-" * 18 + "  " + "-" * 9]
+    lines += [f"{row.name:{width}}  {row.mean / 1e6:>18.6f}  {0:>9}" for row in found]
+    lines.append(f"{'total op':{width}}  {sum(row.mean for row in found) / 1e6:>18.6f}  {0:>9}")
+    return "\n".join(lines) + "\n"
+
+
+def _table(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    text = io.StringIO(newline="")
+    written = csv.writer(text, lineterminator="\n")
+    written.writerow(head)
+    written.writerows(rows)
+    write_whole(path, text.getvalue())
+
+
+def _us(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1e3:.3f}" if nanoseconds < 1 << 50 else f"{nanoseconds // 1000}.{nanoseconds % 1000:03d}"
+
+
+def _ms(nanoseconds: float) -> str:
+    return f"{nanoseconds / 1e6:.6g}"
+
+
+def _mb(count: int) -> str:
+    return f"{count / 2**20:.6f}"
+
+
+__all__ = ["Wanted", "facts", "of_steps", "write", "write_input", "write_older"]

@@ -1,0 +1,173 @@
+"""`enable_profiling` and `profiling_options` of MindSpore 1.x: the whole program is watched, and the files are written at its end."""
+from __future__ import annotations
+
+import atexit
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+from torchspore.base.text import with_hint
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.options import OPTIONS
+from torchspore.context.store import STORE
+from torchspore.observe.profiling import counters, files
+from torchspore.observe.profiling.record import Record
+from torchspore.observe.profiling.session import MOST, Busy, Watch
+
+PARENT = "profiling_options"
+FOLDER = "data"
+"""Where the files go when neither `output` nor `result_path` names a folder."""
+_PARTS = ("training_trace", "task_trace", "op_trace", "aicpu_trace")
+_MEMBERS = (*_PARTS, "output", "result_path", "fp_point", "bp_point", "ai_core_metrics")
+_TOLD = {
+    "training_trace": "each step is split into data wait, forward, backward, gradient sync and update",
+    "task_trace": "the begin and end of each operator, and of each kernel of an accelerator, go into timeline_display",
+    "op_trace": "the times, calls and floating-point operations of operators go into tables",
+    "aicpu_trace": "the host's own processor makes the data here: how long each step waited for them goes into aicpu_intermediate",
+}
+_running: tuple[Watch, dict[str, Any]] | None = None
+_has_ended = False
+_switched: bool | None = None
+"""What `enable_profiling` was set to last."""
+
+
+def enable(wanted: bool) -> Outcome:
+    """Makes `enable_profiling` act; False ends what True began, and the files are written then."""
+    global _switched
+    before, _switched = _switched, wanted
+    if before and not wanted:
+        _finish()
+        return Outcome.applied("the profile ended here, and its files are written")
+    return _apply(wanted, _options())
+
+
+def configure(_: str) -> Outcome:
+    """Makes `profiling_options` act; given without `enable_profiling` they ask for the times of steps alone."""
+    if _switched is False and _running is None and _has_ended:
+        return Outcome.no_effect("enable_profiling was switched off")
+    is_enabled = bool(STORE.get("enable_profiling"))
+    outcome, told = _apply(is_enabled, _options()), _member_outcomes()
+    if is_enabled:
+        effects.report("enable_profiling", outcome)           # the files may go elsewhere now, and be others
+    return Outcome(outcome.state, "; ".join(told)) if told else outcome
+
+
+def _member_outcomes() -> list[str]:
+    """Return the outcome of each member that was set, with its name."""
+    outcomes = {name: effects.outcome_of(OPTIONS[f"{PARENT}.{name}"], None) for name in _MEMBERS}
+    return [
+        f"{name}: {outcome.text}" if outcome.state == effects.APPLIED else f"{name} {outcome}" for name, outcome in outcomes.items()
+        if outcome is not None and STORE.source(f"{PARENT}.{name}")[0] != "default"
+    ]
+
+
+def _apply(wanted: bool, options: dict[str, Any]) -> Outcome:
+    global _running
+    is_given = STORE.source(PARENT)[0] != "default"
+    if not wanted and not is_given:
+        _finish()
+        return Outcome.applied("nothing is watched")
+    if not wanted:
+        options.update(dict.fromkeys(_PARTS, "off"), training_trace="on")
+    _report(options, wanted)
+    with_memory = options["op_trace"] == "on" or options["task_trace"] == "on"
+    if _running is not None and with_memory and not _running[0].with_memory:
+        if _running[0].has_begun:
+            effects.note("profile", "memory is not in it: operators ran before op_trace or task_trace was asked for")
+        else:
+            _running[0].stop()                       # the options come in a call of their own
+            atexit.unregister(_finish)
+            _running = None
+    if _running is not None:
+        _running[1].clear()
+        _running[1].update(options)
+    else:
+        watch = Watch(with_memory=with_memory, most=MOST, full=_finish)
+        try:
+            watch.start()
+        except Busy:
+            return Outcome.no_effect("a mindspore.Profiler watches already, and torch has one profiler for a process")
+        _running = (watch, options)
+        atexit.register(_finish)
+        effects.before_table(_finish)
+    asked = [part for part in _PARTS if options[part] == "on"]
+    folder = Path(options["folder"]) / "profiler"
+    return Outcome.applied(f"{', '.join(asked)}: written to {folder} when the program ends, or after {MOST:,} operators")
+
+
+def _options() -> dict[str, Any]:
+    """The members as they are set now."""
+    found = {name: STORE.get(f"{PARENT}.{name}") for name in _MEMBERS}
+    if STORE.source(PARENT)[0] == "default":
+        found["training_trace"] = "on"                    # the default of the option is this name
+    found["folder"] = found["output"] or found["result_path"] or FOLDER
+    return found
+
+
+def _report(options: dict[str, Any], is_enabled: bool) -> None:
+    for name in [name for name in _MEMBERS if STORE.source(f"{PARENT}.{name}")[0] != "default"]:
+        if name in _PARTS:
+            asked = STORE.get(f"{PARENT}.{name}") == "on"
+            is_left_out = asked and options[name] != "on"
+            outcome = Outcome.no_effect("enable_profiling is off: only training_trace is collected") if is_left_out else Outcome.applied(
+                _TOLD[name] if asked else "nothing of it is written"
+            )
+        elif name in ("output", "result_path"):
+            outcome = Outcome.applied(f"files go to {options['folder']}/profiler") if options[name] == options["folder"] else \
+                Outcome.no_effect("output names the folder")
+        elif name == "ai_core_metrics":
+            group = options[name]
+            outcome = Outcome.applied(counters.meaning(group)) if counters.column(group) else Outcome.no_effect(counters.meaning(group))
+        else:
+            what = "forward begins" if name == "fp_point" else "the gradient ends"
+            outcome = Outcome.applied(f"{what} at {options[name]}, if such an operator runs" if options[name] else "found by itself")
+        effects.report(f"{PARENT}.{name}", outcome)
+
+
+def _report_points(record: Record, options: dict[str, Any]) -> None:
+    """Report where each step was divided at `fp_point` and `bp_point`, and warn of points that no operator has."""
+    for name, what in (("fp_point", "forward begins"), ("bp_point", "the gradient ends")):
+        reason = record.unknown_points.get(name)
+        if reason is not None:
+            effects.report(f"{PARENT}.{name}", Outcome.no_effect(reason))
+            setting = STORE.source(f"{PARENT}.{name}")[1]
+            file, _, line = (setting.where or "" if setting is not None else "").rpartition(":")
+            text = f"profiling_options: {name}={options[name]!r} has no effect: {reason}."
+            warnings.warn_explicit(text, UserWarning, file or PARENT, int(line) if line.isdigit() else 1)
+        elif options[name]:
+            effects.report(f"{PARENT}.{name}", Outcome.applied(f"{what} at {options[name]}"))
+    if options["fp_point"] or options["bp_point"]:
+        effects.report(PARENT, Outcome.applied("; ".join(_member_outcomes())))
+
+
+def _finish() -> None:
+    """Ends the watch and writes what was asked for; nothing where no operator ran."""
+    global _running, _has_ended
+    if _running is None:
+        return
+    (watch, options), _running, _has_ended = _running, None, True
+    atexit.unregister(_finish)
+    watch.stop()
+    record = watch.read(options["fp_point"], options["bp_point"])
+    if not record.operators:
+        return
+    is_on = {part: options[part] == "on" for part in _PARTS}
+    group = options["ai_core_metrics"] if STORE.source(f"{PARENT}.ai_core_metrics")[0] != "default" else ""
+    wanted = files.Wanted(
+        operators=is_on["op_trace"] or is_on["task_trace"], tasks=is_on["task_trace"], steps=is_on["training_trace"],
+        memory=is_on["task_trace"] or is_on["op_trace"], counters=group,
+    )
+    try:
+        made = files.write_older(record, Path(options["folder"]), wanted)
+        if is_on["aicpu_trace"]:
+            files.write_input(record, Path(options["folder"]))
+    except OSError as error:
+        print(with_hint(f"profiling_options: {options['folder']} can't be written to ({error.strerror}); the profile there is not whole.",
+                        "name another folder in output"), file=sys.stderr)
+        return
+    for line in record.notes:
+        effects.note("profile", line)
+    _report_points(record, options)
+    effects.note("profile", f"{len(record.operators):,} operators in {len(record.steps):,} steps: {made}")

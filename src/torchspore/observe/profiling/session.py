@@ -1,0 +1,159 @@
+"""Watches this process with torch's profiler, and reads what it saw."""
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import torch
+
+from torchspore.base.frames import warn
+from torchspore.engine.core import device, gpu_kinds
+from torchspore.engine.core.torch_private import TELLS_PYTHON, profile_events
+from torchspore.graph.report import provenance
+from torchspore.observe.profiling import event_reader, instrumentation
+from torchspore.observe.profiling.record import Record
+
+MOST = 30_000
+"""Operators after which a watch of a whole program ends by itself."""
+_BYTES, _SHARE = 30_000, 4
+"""What torch keeps of an operator of PyNative mode until a profile is read; the part of the free memory that this may take."""
+
+_lock = threading.Lock()
+_running: Watch | None = None
+
+
+def expect() -> None:
+    """Makes graphs that are captured from now on remember the Cells that they come from, which a later profile names."""
+    provenance.keep_all()
+
+
+class Busy(Exception):
+    """Another watch goes on; torch has one profiler for a process."""
+
+
+_ACTIVITIES = {gpu_kinds.CUDA: torch.profiler.ProfilerActivity.CUDA, gpu_kinds.XPU: torch.profiler.ProfilerActivity.XPU}
+"""What torch's profiler watches on a GPU."""
+
+
+class Watch:
+    """One profile, from `start` to `stop`.
+
+    `with_shapes`, `with_memory` and `with_stack` make torch note more and cost more. After `most` operators (by default as many as a
+    quarter of the free memory holds) it stops by itself, between two calls, and calls `full`.
+    """
+
+    def __init__(
+        self, on_cpu: bool = True, on_device: bool = True, with_shapes: bool = True, with_memory: bool = False, with_stack: bool = False,
+        most: int | None = None, full: Callable[[], None] | None = None,
+    ) -> None:
+        if with_stack and not TELLS_PYTHON:
+            warn(f"with_stack: torch {torch.__version__} notes no calls of Python.\n\nhint: pip install -U torch.")
+        # torch's profiler has no activity for Apple's mps: its operators are timed on the host alone.
+        activity = _ACTIVITIES.get(gpu_kinds.device_type()) if gpu_kinds.is_available() else None
+        has_gpu = activity is not None
+        activities = [torch.profiler.ProfilerActivity.CPU] if on_cpu or not has_gpu else []
+        if on_device and activity is not None:
+            activities.append(activity)
+        self._given: dict[str, Any] = {
+            "activities": activities, "profile_memory": with_memory, "with_stack": with_stack, "record_shapes": with_shapes,
+            "acc_events": False,                          # torch would make its own objects of all events at once
+        }
+        self._most, self._full = most or max(MOST, _free() // _SHARE // _BYTES), full
+        self._profile: torch.profiler.profile | None = None
+        self._points = instrumentation.Points(self._look)
+        self._held: dict[str, int] = {}
+        self.is_full = False
+
+    def start(self) -> None:
+        """Watches from now on. Raises Busy where another watch does."""
+        global _running
+        with _lock:
+            if _running is not None:
+                raise Busy
+            _running = self
+        try:
+            expect()
+            os.environ.setdefault("KINETO_LOG_LEVEL", "6")            # it writes its own beginning and end to stderr otherwise
+            self._profile = torch.profiler.profile(**self._given)
+            module = gpu_kinds.module()
+            if module.is_available() and module.is_initialized():
+                self._held = {f"GPU:{n}": module.memory_allocated(n) for n in range(module.device_count())}
+            with warnings.catch_warnings():                           # torch 2.11 explains `acc_events` to everybody
+                warnings.simplefilter("ignore")
+                self._profile.start()
+            self._points.begin()
+        except BaseException:
+            _end(self)
+            raise
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether an operator was seen."""
+        return self._points.seen > 0
+
+    @property
+    def with_memory(self) -> bool:
+        """Whether allocations are noted."""
+        return bool(self._given["profile_memory"])
+
+    def stop(self) -> None:
+        """Watches no longer; once more does nothing."""
+        if self._profile is None or _running is not self:
+            return
+        try:
+            if device.has_queue():
+                torch.accelerator.synchronize()
+            self._points.end()
+            self._profile.stop()
+        finally:
+            _end(self)
+
+    def export(self, target: BinaryIO) -> None:
+        """Writes torch's own trace. Raises OSError."""
+        if self._profile is None:
+            return
+        with tempfile.TemporaryDirectory() as folder:      # torch passes over what it can't write, and leaves half a file
+            path = Path(folder) / "trace.json"
+            self._profile.export_chrome_trace(str(path))
+            with path.open("rb") as made:
+                shutil.copyfileobj(made, target)
+
+    def read(self, forward_point: str = "", backward_point: str = "") -> Record:
+        """What was seen. `forward_point` and `backward_point` name the operators at which forward begins and the gradient ends."""
+        events = [] if self._profile is None else profile_events(self._profile)
+        found = event_reader.read(events, self._points.graphs, self._held, forward_point, backward_point)
+        found.device = str(gpu_kinds.module().get_device_name()) if found.kernels else "CPU"
+        if self.is_full:
+            found.notes.append(f"The profile ended by itself after {self._most:,} operators; a schedule watches chosen steps.")
+        return found
+
+    def _look(self) -> None:
+        if self._points.seen > self._most and not self.is_full and threading.current_thread() is threading.main_thread():
+            self.is_full = True
+            self.stop()
+            if self._full is not None:
+                self._full()
+
+
+def _free() -> int:
+    """Bytes of memory that programs can still have."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return 0
+
+
+def _end(watch: Watch) -> None:
+    global _running
+    with _lock:
+        if _running is watch:
+            _running = None

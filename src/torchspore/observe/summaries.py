@@ -1,0 +1,87 @@
+"""What summary operators keep for the SummaryRecord that is open; while none is, they do nothing."""
+from __future__ import annotations
+
+import itertools
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from torchspore.engine.core import change_counters
+from torchspore.engine.core.tensor import TensorBase, outside, raw, wrap
+from torchspore.graph.capture import trace_guard_hooks
+from torchspore.graph.refusal import Kind
+from torchspore.graph.report import provenance
+
+MOST_NODES = 5_000
+"""So many operators or Cells of a network are recorded."""
+
+_lock = threading.Lock()
+_open = 0
+_kept: list[tuple[str, str, Any]] = []
+
+
+def opened(by: int) -> None:
+    """Counts the records that are open; graphs that were captured before hold no summaries, or too many."""
+    global _open
+    with _lock:
+        _open += by
+        change_counters.generation += 1
+        if not _open:
+            _kept.clear()
+
+
+def keep(plugin: str, name: str, value: TensorBase) -> None:
+    """Keeps the values of a Tensor, as they are now, until `taken` asks for them; the call goes on in Python."""
+    if not _open:
+        return
+    trace_guard_hooks.ends_trace("keeps a summary", Kind.OTHER)
+    t = raw(value).detach().clone()
+    with outside(), _lock:
+        _kept.append((plugin, name, wrap(t)))
+
+
+def taken() -> list[tuple[str, str, Any]]:
+    """All that was kept since the last time: (plugin, name, Tensor); of one name the last one."""
+    with _lock:
+        found = {(plugin, name): value for plugin, name, value in _kept}
+        _kept.clear()
+    return [(plugin, name, value) for (plugin, name), value in found.items()]
+
+
+@dataclass
+class Node:
+    """One operator of a captured graph, or one Cell where there is none: its scope's name, its type, the names that it reads."""
+
+    name: str
+    kind: str
+    reads: list[str]
+    about: str = ""
+
+
+def expect_graph() -> None:
+    """Makes graphs that are captured from now on remember the Cells that they come from."""
+    provenance.keep_all()
+
+
+def network(cell: Any) -> tuple[list[Node], str]:
+    """The graph that was captured last for a Cell and how it came about; in PyNative mode, which has none, the Cells in it."""
+    from torchspore.graph.call.graph_table import table_of
+    from torchspore.graph.save_graphs.snapshot import Taker
+
+    graphs = [graph for entry in table_of(cell).values() for graph in entry.graphs]
+    if not graphs:
+        found = [
+            Node("Default" + "".join(f"/{part}" for part in name.split(".") if part), type(inner).__name__, [],
+                 ", ".join(f"{p.name} {tuple(p.shape)}" for p in inner.get_parameters(expand=False)))
+            for name, inner in itertools.islice(cell.cells_and_names(), MOST_NODES)
+        ]
+        return found, "the Cells; PyNative mode captures no graph"
+    snapshot = Taker().snapshot(graphs[-1].module, "graph", None, "")
+    names = {one.name: one.parameter or f"inputs/{one.shown}" for one in snapshot.inputs}
+    names |= {call.name: call.full_name for call in snapshot.calls}
+    nodes = [Node(names[one.name], "Parameter" if one.parameter else "Input", [], str(one.kind)) for one in snapshot.inputs]
+    nodes += [
+        Node(names[call.name], call.called or call.target.rpartition(".")[2], [names[n] for n in call.reads if n in names], str(call.kind))
+        for call in snapshot.calls
+    ]
+    return nodes[:MOST_NODES], f"the graph that was captured, {len(snapshot.calls)} operators"
