@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from torchspore.context.option import Option
 from torchspore.errors import EffectRefused, StrictRefusal
@@ -272,6 +272,12 @@ def push(changes: list[tuple[Option, Any, Any]]) -> None:
         raise
 
 
+def _call(function: str) -> None:
+    """Call a function of a layer above the engine by its name."""
+    begin: Callable[[], object] = cast(Any, resolve(function))
+    begin()
+
+
 def engine_loaded() -> None:
     """Runs the effects of all options that were set before the engine was there; `torchspore.engine` calls it once."""
     if _program.is_loaded:
@@ -283,6 +289,10 @@ def engine_loaded() -> None:
             run(option, value)
         elif not option.acts and is_strict() and value != option.default:
             raise refusal(option.name, inert(option))
+    if is_explaining():
+        _call("graph.report.peak_memory:watch")
+    if os.environ.get("MINDSPORE_DUMP_CONFIG") or os.environ.get("MINDSPORE_CONFIG_PATH"):
+        _call("observe.debug.dump:from_environment")
 
 
 def _store() -> Store:

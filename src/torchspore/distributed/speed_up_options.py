@@ -63,8 +63,8 @@ def balances(wanted: Any) -> Outcome:
 
 def _alone() -> Outcome | None:
     """What there is to say where there is one device; None where there are several, or may be: `init()` may still come."""
+    from torchspore.distributed import device_count
     from torchspore.distributed.comm import environment
-    from torchspore.engine.core import device_count
 
     if environment.read().size > 1 or device_count.devices()[0] > 1:
         return None

@@ -21,6 +21,7 @@ from torchspore.graph.capture import depth
 from torchspore.graph.capture.iterators import settled
 from torchspore.graph.refusal import Kind, Refusal
 from torchspore.graph.settings import settings_of
+from torchspore.graph.splitter import splitter
 
 __all__ = ["call", "compile", "enter", "graphs", "is_recorded", "transforms_of"]
 
@@ -50,19 +51,13 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     if settings.is_split:
         if found.kind is Kind.RAISES:
             thread_state.in_pynative(function, args, kwargs)
-        raise _unsplit(found)
+        raise splitter().refusal_error(found.line, found.reason)
     syntax = settings.syntax
     if syntax != "LAX" and not found.is_allowed:
         _refuse(owner, found, function, args, kwargs)
     if found.needs_room:
         return depth.with_room(lambda: settled(breaks.run(owner, function, args, kwargs)))
     return settled(breaks.run(owner, function, args, kwargs))
-
-
-def _unsplit(refusal: Refusal) -> Exception:
-    from torchspore.distributed.shard import sharded_capture
-
-    return sharded_capture.refused(refusal)
 
 
 def _refuse(

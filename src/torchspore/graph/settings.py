@@ -13,9 +13,9 @@ from types import FunctionType
 from typing import Any
 
 from torchspore.context.store import DEFAULT, STORE
-from torchspore.distributed.parallel.settings import SPLIT
 from torchspore.engine.core import change_counters
 from torchspore.engine.memory import offload
+from torchspore.graph import splitter
 
 Names = tuple[str, ...]
 _IN = "graph_kernel_flags."
@@ -235,14 +235,8 @@ def _steps() -> dict[str, Any]:
         "offloads": offload.in_graphs(), "offloads_state": offload.moves_state_in_graphs(),
         "order": "" if STORE.source("exec_order")[0] == DEFAULT else STORE.get("exec_order"), "lanes": STORE.get("inter_op_parallel_num"),
         "generates": {"1": True, "0": False}.get(str(STORE.get("jit_compile"))), "kernels": flags(), "tuning": tuning(),
-        "is_split": STORE.get("auto_parallel.parallel_mode") in SPLIT and _several(),
+        "is_split": splitter.is_needed(),
     }
-
-
-def _several() -> bool:
-    from torchspore.engine.core import device_count
-
-    return device_count.devices()[0] > 1
 
 
 def _debug(own: Mapping[str, Any]) -> bool:

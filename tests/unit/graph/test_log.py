@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from running import Run
 
-from torchspore.graph.report import progress
+from torchspore.base import progress
 
 SLOW = """
 import time

@@ -10,10 +10,10 @@ from mindspore import Tensor, nn
 from mindspore.parallel._cost_model_context import reset_cost_model_context, set_cost_model_context
 
 from torchspore.context import effects
+from torchspore.distributed import device_count
 from torchspore.distributed.shard import machine_model
 from torchspore.distributed.shard.pipelines import step_time
 from torchspore.distributed.shard.search import costs
-from torchspore.engine.core import device_count
 from torchspore.graph import dispatch
 
 OPTION = "auto_parallel.auto_pipeline"

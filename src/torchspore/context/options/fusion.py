@@ -120,7 +120,7 @@ def _plain_schedule_without_interleave(config: dict[str, Any]) -> None:
 
 
 pipeline_stages = Option(
-    read_by="engine.core.device_count",
+    read_by="distributed.device_count",
     kind=Int(1, INT32, bools=False), default=1, example="set_auto_parallel_context(pipeline_stages=2)",
     since="1.1",
     doc="Into how many stages the devices are divided; each Cell names its own.",

@@ -20,7 +20,7 @@ from torchspore.context.store import STORE
 from torchspore.distributed.comm import agreement, environment, peer_liveness, rendezvous, watchdog
 from torchspore.distributed.comm.environment import ALONE, Place
 from torchspore.distributed.comm.reduction_terms import EVERY
-from torchspore.engine.core import change_counters, device, gpu_kinds, torch_private
+from torchspore.engine.core import change_counters, device, gpu_kinds, process, torch_private
 
 WORLDS = ("hccl_world_group", "nccl_world_group", "mccl_world_group")
 """The names of the group of all processes, as MindSpore has them for its three backends; here they are one."""
@@ -107,6 +107,7 @@ def start(backend: str | None = None, place: Place | None = None, seconds: float
     everyone = Group(WORLDS[0], tuple(range(place.size)), _WORLD)
     _state = _State(place, store, {}, {_WORLD: torch.distributed.group.WORLD}, {}, peer_liveness.connections() - before)
     _state.groups.update(dict.fromkeys(WORLDS, everyone))
+    process.world = process.World(place.rank, place.size)
     change_counters.processes += 1
     atexit.register(stop)
     return everyone
@@ -141,6 +142,7 @@ def stop() -> None:
     """Ends the groups. Nobody is waited for longer than a moment."""
     global _state
     state, _state = _state, None
+    process.world = process.World()
     change_counters.processes += 1
     if state is None or state.store is None:
         return
@@ -264,9 +266,9 @@ def destroy(name: str) -> None:
         raise ValueError(message(f"destroy_group({name!r})", "a group that create_group made"))
     del _state.groups[name]
     change_counters.calls_changed()
-    process = _state.processes.pop(group.key, None)
-    if process is not None:
-        torch.distributed.destroy_process_group(process)
+    torch_group = _state.processes.pop(group.key, None)
+    if torch_group is not None:
+        torch.distributed.destroy_process_group(torch_group)
 
 
 def of_ranks(ranks: tuple[int, ...]) -> Group:

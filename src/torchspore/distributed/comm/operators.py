@@ -16,6 +16,7 @@ from torchspore.distributed.comm import groups, watchdog
 from torchspore.engine.core import torch_private
 from torchspore.engine.core.custom_operators import define
 from torchspore.engine.core.torch_private import modes_of_now, processes_of
+from torchspore.graph.fx import exchanges
 
 functional: Any = torch.ops._c10d_functional
 _Op = torch.distributed.ReduceOp
@@ -165,11 +166,10 @@ def broadcast(x: torch.Tensor, place: int, key: str) -> torch.Tensor:
     )
 
 
-TWINS: dict[str, Callable[..., Any]] = {
+exchanges.twins.update({
     "all_reduce": all_reduce, "all_gather_into_tensor": all_gather, "reduce_scatter_tensor": reduce_scatter,
     "all_to_all_single": all_to_all, "broadcast": broadcast, "wait_tensor": waited,
-}
-"""What a graph that runs operator by operator calls for torch's own."""
+})
 
 
 # ---- operators that torch has not

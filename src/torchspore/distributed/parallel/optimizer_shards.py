@@ -6,7 +6,6 @@ numbers are those of an optimizer that is not cut.
 """
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -289,7 +288,8 @@ def scattering(weights: Sequence[Any], shares: Sequence[Share | None], factor: f
     if not found:
         yield
         return
-    grad.cutter = sys.modules[__name__]
+    if _LISTENER not in grad.LISTENERS:
+        grad.LISTENERS.append(_LISTENER)
     _scattering.append((found, factor))
     try:
         yield
@@ -297,29 +297,30 @@ def scattering(weights: Sequence[Any], shares: Sequence[Share | None], factor: f
         _scattering.pop()
 
 
-def leaf_of(weight: Any) -> torch.Tensor | None:
-    """The own rows of a weight whose gradients are scattered, as what a gradient is taken of; None for others."""
-    share = _scattering[-1][0].get(id(weight)) if _scattering else None
-    if share is None:
-        return None
-    own = raw(weight._t.own) if isinstance(weight._t, Sliced) else share.of(raw(weight))
-    return None if own.requires_grad else own.detach().requires_grad_()
+class _Listener(grad.GradientListener):
+    """Computes the gradients of a scattered weight for this process's rows."""
+
+    def shard_leaf(self, weight: Any) -> torch.Tensor | None:
+        share = _scattering[-1][0].get(id(weight)) if _scattering else None
+        if share is None:
+            return None
+        rows = raw(weight._t.own) if isinstance(weight._t, Sliced) else share.of(raw(weight))
+        return None if rows.requires_grad else rows.detach().requires_grad_()
+
+    def must_replace_early(self) -> bool:
+        """Return whether a graph is captured that may have branches and loops."""
+        around = frame()
+        while around is not None:
+            watch = getattr(around, "watch", None)
+            if watch is not None:
+                return watch.converter is not None
+            around = around.outer
+        return False
+
+    def replace_weight(self, weight: Any, leaf: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        shares, factor = _scattering[-1]
+        with torch.enable_grad():
+            return _Scattered.apply(leaf, value.detach(), shares[id(weight)], factor)
 
 
-def may_branch() -> bool:
-    """Whether a graph is captured that may have branches and loops of its own."""
-    around = frame()
-    while around is not None:
-        watch = getattr(around, "watch", None)
-        if watch is not None:
-            return watch.converter is not None
-        around = around.outer
-    return False
-
-
-def stand_in(weight: Any, rows: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
-    """What is computed with in the place of such a weight, whose value is `t`: a function of its leaf."""
-    shares, factor = _scattering[-1]
-    with torch.enable_grad():
-        found: torch.Tensor = _Scattered.apply(rows, t.detach(), shares[id(weight)], factor)
-    return found
+_LISTENER = _Listener()

@@ -6,9 +6,8 @@ something else with its gradients first (clips or scales them) is noticed at the
 """
 from __future__ import annotations
 
-import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -39,7 +38,8 @@ class Ahead:
         self.count = 0
         """How many messages left during a backward pass."""
         _reducers[self._key] = weakref.ref(self)
-        grad.watcher = sys.modules[__name__]
+        if _LISTENER not in grad.LISTENERS:
+            grad.LISTENERS.append(_LISTENER)
 
     def begin(self, leaves: Sequence[torch.Tensor]) -> None:
         """A forward and a backward pass are going to compute the gradients of these leaves."""
@@ -106,6 +106,20 @@ class Ahead:
         for message in messages:
             message.wait()
         self._is_own = False
+
+
+class _Listener(grad.GradientListener):
+    """Hands the gradients of a transform to the reducer of its Parameters."""
+
+    def begin_pass(self, weights: Sequence[TensorBase], leaves: list[torch.Tensor]) -> Callable[[list[torch.Tensor | None]], None] | None:
+        ahead = of(weights)
+        if ahead is None:
+            return None
+        ahead.begin(leaves)
+        return ahead.end
+
+
+_LISTENER = _Listener()
 
 
 def of(weights: Sequence[TensorBase]) -> Ahead | None:

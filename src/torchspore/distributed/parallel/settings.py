@@ -4,11 +4,10 @@ from __future__ import annotations
 from torchspore.base.text import message
 from torchspore.context.store import DEFAULT, STORE
 from torchspore.distributed.comm import environment, groups
+from torchspore.graph.splitter import SPLIT_MODES
 
 ALIKE = ("data_parallel", "hybrid_parallel")
 """The modes in which each process has its own part of the batch, and gradients are summed over all."""
-SPLIT = ("semi_auto_parallel", "auto_parallel")
-"""The modes in which operators are split."""
 
 _IN = "auto_parallel."
 
@@ -76,7 +75,7 @@ def check() -> None:
 
 def check_mode() -> None:
     """Raises RuntimeError where operators are to be split and nothing is a graph."""
-    if mode() in SPLIT and processes() > 1 and not STORE.graph_mode:
+    if mode() in SPLIT_MODES and processes() > 1 and not STORE.graph_mode:
         raise RuntimeError(message(
             f"PYNATIVE_MODE with parallel_mode={mode()!r}", "GRAPH_MODE: operators are split in a graph",
             hint="write set_context(mode=GRAPH_MODE), or put the step into a function under @mindspore.jit and wrap that in AutoParallel",

@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_map
 
 from torchspore.base.text import message
 from torchspore.engine.core import torch_private
+from torchspore.engine.core.sharded_value import RowShard
 from torchspore.engine.core.tensor import TensorBase
 
 _aten: Any = torch.ops.aten
@@ -23,7 +24,7 @@ _LATER = frozenset({
 Change = tuple[Callable[..., torch.Tensor], tuple[Any, ...]]
 
 
-class Sliced(torch.Tensor):
+class Sliced(RowShard):
     """The own rows of a weight, in the place of all of it."""
 
     own: TensorBase
@@ -52,6 +53,16 @@ class Sliced(torch.Tensor):
         for change, arguments in self.changes:
             found = change(found, *arguments)
         return found
+
+    def gather_in(self, read: Callable[[TensorBase], torch.Tensor]) -> torch.Tensor:
+        """All rows, gathered anew at each read, because the program may have written to this process's rows."""
+        from torchspore.distributed.comm import collectives
+
+        return collectives.all_gather(read(self.own), self.share.group)
+
+    def write_in(self, read: Callable[[TensorBase], torch.Tensor], value: torch.Tensor) -> None:
+        """Writes this process's rows of a full value as operators of a capture."""
+        read(self.own).copy_(self.share.of(value))
 
     def keep_rows(self, values: torch.Tensor) -> None:
         """Keeps the own rows of whole values."""

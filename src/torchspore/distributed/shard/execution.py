@@ -10,12 +10,13 @@ import torch
 
 from torchspore.base.text import message
 from torchspore.context import plan_request
+from torchspore.distributed import device_count
 from torchspore.distributed.shard import allreduce_fusion, metadata, outcomes, reduce_scatter, simulation, strategy_io
 from torchspore.distributed.shard.local_graph import LocalGraph
 from torchspore.distributed.shard.pipelines import construction, stage_graph
 from torchspore.distributed.shard.pipelines.stage_assignment import ALL
 from torchspore.distributed.shard.sharded_capture import Spread
-from torchspore.engine.core import change_counters, device_count, sharded_value
+from torchspore.engine.core import change_counters, sharded_value
 from torchspore.engine.core.sharded_layout import Cut, cut_of, note_cut, written
 from torchspore.engine.core.tensor import TensorBase, wrap
 from torchspore.errors import StrategyRefused
@@ -91,6 +92,11 @@ class Split:
                 item.__dict__["_base"] = Cut(*written(mesh, self.spread.bases[at]), shape, stage)
             item._t = gather.kept(gather.part_of(item._t, item.__dict__["_cut"]), item.__dict__["_cut"])
             change_counters.rebinds += 1
+
+    @property
+    def unsplit(self) -> torch.fx.GraphModule:
+        """The graph of one device."""
+        return self.local.whole
 
     def wrapped(self, outs: Sequence[Any]) -> dict[int, Any]:
         """The results by number, those that this process holds a part of with a note of how they lie."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
+from torchspore.distributed import device_count
 from torchspore.distributed.comm import collectives, groups
 from torchspore.distributed.parallel import optimizer_shards
 from torchspore.distributed.shard import redistribution
 from torchspore.distributed.shard.pipelines.remote_tensors import Elsewhere
-from torchspore.engine.core import device_count
 from torchspore.engine.core.device_layout import whole
 from torchspore.engine.core.device_mesh import Mesh
 from torchspore.engine.core.sharded_layout import Cut, cut_of

@@ -16,7 +16,8 @@ from torchspore.base.text import message
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
-from torchspore.engine.core import device_count, printing
+from torchspore.distributed import device_count
+from torchspore.engine.core import printing
 from torchspore.engine.core.custom_operators import define
 
 _OPTION = "auto_parallel.dump_local_norm"

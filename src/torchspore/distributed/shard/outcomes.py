@@ -7,10 +7,10 @@ from typing import Any
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
+from torchspore.distributed import device_count
 from torchspore.distributed.shard import gradient_norms
 from torchspore.distributed.shard.lowerings import LOWERINGS
 from torchspore.distributed.shard.pipelines import construction
-from torchspore.engine.core import device_count
 
 _IN = "auto_parallel."
 _KINDS = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from torchspore.distributed import device_count
 from torchspore.distributed.comm import collectives, groups, object_collectives
 from torchspore.distributed.parallel import optimizer_shards
-from torchspore.engine.core import device_count
 from torchspore.engine.core.device_mesh import Mesh
 from torchspore.engine.core.sharded_layout import Cut, cut_of
 from torchspore.engine.core.sharded_value import own_part

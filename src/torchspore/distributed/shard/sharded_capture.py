@@ -11,6 +11,7 @@ from torch.fx.node import Node
 
 from torchspore.base.text import message
 from torchspore.context.store import STORE
+from torchspore.distributed import device_count
 from torchspore.distributed.shard import (
     batched_products,
     function_strategies,
@@ -26,13 +27,11 @@ from torchspore.distributed.shard.plan import Plan
 from torchspore.distributed.shard.search import comparison
 from torchspore.distributed.shard.strategies import TensorLayout
 from torchspore.distributed.shard.strategy_file import StoredLayout
-from torchspore.engine.core import device_count
 from torchspore.engine.core.device_layout import Layout, Shape, by_counts, from_matrix, whole
 from torchspore.engine.core.device_mesh import Mesh, mesh_of
 from torchspore.engine.core.sharded_layout import Cut, cut_of, written
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.errors import StrategyRefused
-from torchspore.graph.refusal import Refusal
 
 
 def planned_layout(item: Any, shape: Shape, devices: int) -> TensorLayout | None:
@@ -365,9 +364,9 @@ def _owners(name: str) -> list[str]:
     return [".".join(parts[at:]) for at in range(1, len(parts))]
 
 
-def refused(refusal: Refusal) -> Exception:
+def refused(line: str, reason: str) -> Exception:
     """The error for a call that can't be split because no single graph holds it."""
     return StrategyRefused(message(
-        f"{refusal.line}: {STORE.get('auto_parallel.parallel_mode')} of a call that {refusal.reason}", "a call that one graph can hold",
+        f"{line}: {STORE.get('auto_parallel.parallel_mode')} of a call that {reason}", "a call that one graph can hold",
         hint="move that line out of construct",
     ))

@@ -152,4 +152,11 @@ def mirror(weight: Any, value: torch.Tensor) -> torch.Tensor:
     return marked
 
 
-grad.mirror = mirror
+class _Listener(grad.GradientListener):
+    """Marks weights of a split graph, so that the partitioner finds their gradients."""
+
+    def mark_leaf(self, weight: TensorBase, leaf: torch.Tensor) -> torch.Tensor:
+        return mirror(weight, leaf)
+
+
+grad.LISTENERS.append(_Listener())

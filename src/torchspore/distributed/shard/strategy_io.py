@@ -12,9 +12,9 @@ from torchspore.base.text import message
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
+from torchspore.distributed import device_count
 from torchspore.distributed.shard import strategy_file
 from torchspore.distributed.shard.strategies import TensorLayout
-from torchspore.engine.core import device_count
 
 if TYPE_CHECKING:
     from torchspore.distributed.shard.sharded_capture import Spread

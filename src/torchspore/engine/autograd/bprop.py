@@ -10,11 +10,11 @@ import torch
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.autograd.grad import is_differentiable, is_recording
+from torchspore.engine.autograd.grad import is_differentiable
 from torchspore.engine.autograd.grad_overrides import fitting
 from torchspore.engine.core import tree
 from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.tensor import apart, frame, raw, tensors, transform, wrap
+from torchspore.engine.core.tensor import apart, frame, is_recording, raw, tensors, transform, wrap
 
 _EMPTY = CellType()
 

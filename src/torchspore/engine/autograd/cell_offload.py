@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchspore.context import effects
-from torchspore.engine.autograd.grad import is_recording
 from torchspore.engine.core import torch_private
+from torchspore.engine.core.tensor import is_recording
 from torchspore.engine.memory import offload
 from torchspore.engine.memory.saved_tensors import Tape
 

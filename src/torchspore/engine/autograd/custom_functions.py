@@ -7,9 +7,8 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message, with_hint
-from torchspore.engine.autograd.grad import is_recording
 from torchspore.engine.autograd.grad_overrides import fitting
-from torchspore.engine.core.tensor import TensorBase, apart, raw, wrap
+from torchspore.engine.core.tensor import TensorBase, apart, is_recording, raw, wrap
 
 Tensors = list[torch.Tensor]
 

@@ -13,22 +13,39 @@ import torch
 
 from torchspore.base.text import message
 from torchspore.engine.autograd.gradient_errors import in_the_users_words
-from torchspore.engine.autograd.in_place_versions import Extent, Versions, base_of, renamed
 from torchspore.engine.core import gradient_hooks, integer_gradients, torch_private, tree
-from torchspore.engine.core.tensor import Composite, Frame, TensorBase, frame, raw, tensors, transform, wrap
+from torchspore.engine.core.in_place_versions import Extent, Versions, base_of, renamed
+from torchspore.engine.core.tensor import Composite, Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
 from torchspore.engine.eager import row_gradients as rows_module
 from torchspore.engine.memory import limit, offload
 
-watcher: Any = None
-"""`distributed.parallel.overlap`, once somebody sums gradients over several processes: it sees them while they are computed."""
+
+class GradientListener:
+    """Code outside the engine that takes part in gradient transforms. Each method does nothing unless a subclass overrides it."""
+
+    def mark_leaf(self, weight: TensorBase, leaf: torch.Tensor) -> torch.Tensor:
+        """Return the tensor that stands for a weight: `leaf`, or a function of it through which the weight's gradient goes."""
+        return leaf
+
+    def shard_leaf(self, weight: TensorBase) -> torch.Tensor | None:
+        """Return the leaf of a weight whose gradient is computed for some rows only; None for other weights."""
+        return None
+
+    def replace_weight(self, weight: TensorBase, leaf: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        """Return the value to compute with, as a function of a leaf that `shard_leaf` returned."""
+        raise NotImplementedError
+
+    def must_replace_early(self) -> bool:
+        """Return whether `replace_weight` has to run before the function is called."""
+        return False
+
+    def begin_pass(self, weights: Sequence[TensorBase], leaves: list[torch.Tensor]) -> Callable[[list[torch.Tensor | None]], None] | None:
+        """Observe the forward and backward pass that follows. Return a function that takes the gradients, or None."""
+        return None
 
 
-cutter: Any = None
-"""`distributed.parallel.optimizer_shards`, once processes share weights: it replaces a weight whose gradient is split."""
-
-
-mirror: Any = None
-"""`distributed.shard.strategy_calls.mirror`, once graphs are split: what a weight's gradient goes through."""
+LISTENERS: list[GradientListener] = []
+"""Empty on a single device: `distributed` adds its listeners when a program first needs them."""
 
 
 tape_gradients: Callable[..., Any] = torch.autograd.grad
@@ -48,8 +65,8 @@ class GradFrame(Frame):
         self._attributes: list[tuple[Any, str]] = []
         self.taken: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
         """By id of a weight's leaf the indices and the rows that were taken of it as leaves by themselves."""
-        self.cut: dict[int, torch.Tensor] = {}
-        """The leaves of weights whose gradients are cut among processes, by the weights' ids."""
+        self.cut: dict[int, tuple[GradientListener, torch.Tensor]] = {}
+        """By the ids of weights whose gradients are split among processes: their leaves, and the listener that created each leaf."""
 
     def stand_for(self, tensor: TensorBase, leaf: torch.Tensor) -> None:
         """From now on `leaf` is computed with where `tensor` is read."""
@@ -72,9 +89,10 @@ class GradFrame(Frame):
 
     def _cut(self, tensor: TensorBase) -> torch.Tensor:
         """A stand-in that is made when it is first needed: so its gradient is cut as soon as it is there."""
-        found: torch.Tensor = cutter.stand_in(tensor, self.cut[id(tensor)], Frame.resolve(self, tensor))
-        self.stand_for(tensor, found)
-        return found
+        listener, leaf = self.cut[id(tensor)]
+        value = listener.replace_weight(tensor, leaf, Frame.resolve(self, tensor))
+        self.stand_for(tensor, value)
+        return value
 
     def begin_part(self) -> None:
         """Lets new stand-ins be made for weights whose gradients are cut, so that what was summed so far is cut by itself."""
@@ -230,16 +248,6 @@ def cut(value: Any) -> None:
             tensor._t = tensor._t.detach()
 
 
-def is_recording() -> bool:
-    """Whether this thread is inside a gradient transform."""
-    around = frame()
-    while around is not None:
-        if isinstance(around, GradFrame):
-            return True
-        around = around.outer
-    return False
-
-
 def is_differentiating() -> bool:
     """Whether operators of this thread are recorded for a gradient: inside a gradient transform that nothing switches off."""
     return is_recording() and torch.is_grad_enabled()
@@ -303,37 +311,46 @@ def differentiate(
     nested, own = is_recording(), GradFrame()
     arguments = list(arguments)
     with recording_gradients():
-        if cutter is not None and not nested:
-            own.cut = {id(w): leaf for w in weights if (leaf := cutter.leaf_of(w)) is not None}
-        leaves = {id(w): own.cut[id(w)] if id(w) in own.cut else _leaf(w) for w in weights}
-        for weight in weights:
-            if id(weight) not in own.cut:
-                leaf = leaves[id(weight)]
-                own.stand_for(weight, leaf if mirror is None else mirror(weight, leaf))
+        leaves = _weight_leaves(own, weights, nested)
         if not nested:
             own.taken = {id(leaf): [] for leaf in leaves.values() if leaf.ndim}
         inputs: list[Any] = []
         for position in positions:
             arguments[position], found = enter_inputs(arguments[position], own, leaves)
             inputs.append(found)
-        ahead = None if watcher is None or nested else watcher.of(weights)
-        if ahead is not None:
-            ahead.begin([leaves[id(w)] for w in weights])
+        observers = [] if nested else [listener.begin_pass(weights, [leaves[id(w)] for w in weights]) for listener in LISTENERS]
         wanted = [leaf for found in inputs for leaf in tensors_of(found)] + list(leaves.values())
         with own.open(), nullcontext() if nested else offload.saving():
             if any(integer_gradients.shadow(leaf) is not None for leaf in wanted):
                 integer_gradients.begin()
-            if own.cut and cutter.may_branch():
-                for weight in weights:                    # in a branch or loop of a graph it would be made for that alone
+            if any(listener.must_replace_early() for listener, _ in own.cut.values()):
+                for weight in weights:                    # in a branch or loop of a graph it would be created for that alone
                     raw(weight)
             result = own.callee(function)(*arguments, **keywords)
             differentiated = result[0] if has_aux else result
             by_position, by_weight = follow(differentiated, inputs, [leaves[id(w)] for w in weights], own.taken, sens, nested)
         with torch.set_grad_enabled(nested):
             own.finish(result, nested)
-    if ahead is not None:
-        ahead.end([g._t if isinstance(g, TensorBase) else None for g in by_weight])
+    for observe in observers:
+        if observe is not None:
+            observe([g._t if isinstance(g, TensorBase) else None for g in by_weight])
     return result, by_position, by_weight
+
+
+def _weight_leaves(frame: GradFrame, weights: Sequence[TensorBase], nested: bool) -> dict[int, torch.Tensor]:
+    """Return the leaves of weights by the weights' ids, and make the frame compute with them."""
+    for listener in () if nested else LISTENERS:
+        frame.cut.update((id(w), (listener, leaf)) for w in weights if (leaf := listener.shard_leaf(w)) is not None)
+    leaves: dict[int, torch.Tensor] = {}
+    for weight in weights:
+        if id(weight) in frame.cut:
+            leaves[id(weight)] = frame.cut[id(weight)][1]
+            continue
+        leaf = leaves[id(weight)] = _leaf(weight)
+        for listener in LISTENERS:
+            leaf = listener.mark_leaf(weight, leaf)
+        frame.stand_for(weight, leaf)
+    return leaves
 
 
 def follow(

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from torchspore.engine.autograd import grad
-from torchspore.engine.autograd.grad import GradFrame, check_is_seen, enter_inputs, is_recording, recording_gradients, tensors_of
-from torchspore.engine.core.tensor import raw, tensors
+from torchspore.engine.autograd.grad import GradFrame, check_is_seen, enter_inputs, recording_gradients, tensors_of
+from torchspore.engine.core.tensor import is_recording, raw, tensors
 
 T = torch.Tensor
 Compute = Callable[[list[T], list[T], bool], Any]

@@ -15,10 +15,9 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 from torchspore.context import effects
-from torchspore.engine.autograd.grad import is_recording
 from torchspore.engine.core import generators, integer_gradients
 from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.tensor import Frame, TensorBase, raw, tensors, transform, wrap
+from torchspore.engine.core.tensor import Frame, TensorBase, is_recording, raw, tensors, transform, wrap
 from torchspore.engine.core.thread_state import in_pynative
 from torchspore.engine.core.torch_private import disable_proxy_modes_tracing, proxy_of, track_tensor_tree, without_modes
 from torchspore.engine.memory import saved_tensors

@@ -8,8 +8,7 @@ import torch
 from torch.autograd import graph
 
 from torchspore.base.text import message
-from torchspore.engine.autograd.grad import is_recording
-from torchspore.engine.core.tensor import TensorBase, raw, wrap
+from torchspore.engine.core.tensor import TensorBase, is_recording, raw, wrap
 
 Pack = Callable[[Any], Any]
 Unpack = Callable[[Any], Any]

@@ -33,7 +33,7 @@ def from_data(data: Any, dtype: Any = None) -> torch.Tensor:
     if isinstance(data, (list, tuple)) and any(isinstance(item, TensorBase) for item in data):
         return _from_sequence(data, wanted)                 # of the graph, where one is captured
     if isinstance(data, torch.Tensor) and (data.requires_grad or torch_private.is_transforming()):
-        from torchspore.engine.autograd import torch_interop
+        from torchspore.engine.core import torch_interop
 
         return torch_interop.enter(data).to(data.dtype if wanted is None else wanted, copy=True)
     around = frame()

@@ -155,9 +155,10 @@ _MOST_LINES, _WORTH = 1 << 16, 1 << 14
 
 def note(t: object) -> None:
     """Notes the user's line as that of an operator's result, unless that is no Tensor (`ops.dtype`) or so small that nobody asks."""
-    size = t.nbytes if type(t) is torch.Tensor else 0
-    is_plain = size >= _WORTH and type(t) is torch.Tensor and t.device.type == "cpu" and t.layout is torch.strided
-    if is_plain and not torch_private.is_wrapped(t):
+    if type(t) is not torch.Tensor or t.nbytes < _WORTH:
+        return
+    size = t.nbytes
+    if t.device.type == "cpu" and t.layout is torch.strided and not torch_private.is_wrapped(t):
         if len(lines) > _MOST_LINES:
             lines.clear()
         lines[t.data_ptr()] = (user_frame(), size)

@@ -4,8 +4,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import torch
+
+
+@dataclass(frozen=True)
+class World:
+    """This process among those of its run."""
+
+    rank: int = 0
+    size: int = 1
+
+
+world = World()
+"""The processes that `distributed.comm.groups` has connected; one process until it has."""
 
 is_forked = False
 """Whether this process was forked from one that ran torchspore: more than one thread of OpenMP may hang here."""

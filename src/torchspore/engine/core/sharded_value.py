@@ -1,7 +1,7 @@
 """What this process holds a part of, outside of graphs: computed with element by element, and no other way."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -9,13 +9,29 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 from torchspore.base.frames import user_line
 from torchspore.base.text import message
-from torchspore.engine.core import device_count, torch_private
+from torchspore.engine.core import process, torch_private
 from torchspore.engine.core.device_mesh import Mesh
 from torchspore.errors import ValueElsewhere
 
 _HINT = "compute it in the step's graph (@ms.jit, or the Cell that trains), where values are whole; asnumpy() gives this process's part"
 _SAME = frozenset({"alias", "clone", "copy", "detach", "fill", "full_like", "lift_fresh", "ones_like", "_to_copy", "zero", "zeros_like"})
 """Operators that give each element for itself and are not marked so; random ones are none of them."""
+
+
+class RowShard(torch.Tensor):
+    """A weight of which this process stores some rows (`optimizer_level` 3); `distributed.parallel.sharded_weights` implements it."""
+
+    def keep_rows(self, values: torch.Tensor) -> None:
+        """Store this process's rows of a full value."""
+        raise NotImplementedError
+
+    def gather_in(self, read: Callable[[Any], torch.Tensor]) -> torch.Tensor:
+        """Return all rows as operators of a capture; `read` gives the capture's tensor for a Tensor."""
+        raise NotImplementedError
+
+    def write_in(self, read: Callable[[Any], torch.Tensor], value: torch.Tensor) -> None:
+        """Write this process's rows of a full value as operators of a capture."""
+        raise NotImplementedError
 
 
 class Parted(torch.Tensor):
@@ -54,7 +70,7 @@ class Parted(torch.Tensor):
     @property
     def holding(self) -> str:
         """Which part of the whole it is, for people: 'part [0:6, 6:12] of (6, 12)'."""
-        mesh, place = Mesh(self.cut.matrix), self.cut.place(device_count.rank())
+        mesh, place = Mesh(self.cut.matrix), self.cut.place(process.world.rank)
         slices = self.cut.layout(mesh).part(mesh, self.cut.shape, place)
         return f"part [{', '.join(f'{one.start}:{one.stop}' for one in slices)}] of {self.cut.shape}"
 
@@ -72,7 +88,7 @@ class Parted(torch.Tensor):
         return self.own.__dlpack_device__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _read_again, (self.own.detach().clone(), self.cut, self.cut.place(device_count.rank()), device_count.devices()[0])
+        return _read_again, (self.own.detach().clone(), self.cut, self.cut.place(process.world.rank), process.world.size)
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]
@@ -119,7 +135,7 @@ class Parted(torch.Tensor):
         if not isinstance(leaf, torch.Tensor):
             return leaf
         mesh, ahead = Mesh(self.cut.matrix), self.ndim - leaf.ndim
-        place = self.cut.place(device_count.rank())
+        place = self.cut.place(process.world.rank)
         whole = self.cut.layout(mesh).part(mesh, self.cut.shape, place)
         return leaf[tuple(slice(None) if size in (1, self.shape[at]) else whole[at] for at, size in enumerate(leaf.shape, ahead))]
 
@@ -137,7 +153,7 @@ def check_is_complete(name: str, t: torch.Tensor) -> None:
 
 def _read_again(own: torch.Tensor, cut: Any, place: int, count: int) -> Parted:
     """A part that was pickled. Raises ValueElsewhere in a process that does not hold it: there it would be taken for another one."""
-    if (device_count.devices()[0], cut.place(device_count.rank())) != (count, place):
+    if (process.world.size, cut.place(process.world.rank)) != (count, place):
         wrote = f"{user_line()}: unpickling what process {place} of {count} held of a Tensor of shape {cut.shape}"
         hint = "mindspore.save_checkpoint, called by all processes, writes whole values; asnumpy() gives the part as an array"
         raise ValueElsewhere(message(wrote, "the process that holds this part, in a run of as many processes", hint=hint))

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.autograd.in_place_versions import Extent, base_of
 from torchspore.engine.core import allocator, change_counters, tree
+from torchspore.engine.core.in_place_versions import Extent, base_of
 
 active = 0
 """How many frames are open in all threads, and what else wants to see every operator: one plain integer on the hot path, the
@@ -69,6 +69,10 @@ class Frame:
     """Whether a frame inside it hands on the values that it ended with: all of them are known, whatever may be the same memory."""
     forwards: Any = None
     """The calls of Cells inside it whose gradients may be asked for later (`graph.forward_cache.Calls`), where it keeps them."""
+
+    def leaf_ids(self) -> set[int]:
+        """Return the ids of the leaves of torch.autograd that this frame hands out for Tensors."""
+        return set()
 
     def acts_beside(self, what: str) -> None:
         """Is told that what runs inside acts beside computing, which ends a capture."""
@@ -199,6 +203,16 @@ def follow_operators(wanted: bool) -> None:
 def frame() -> Frame | None:
     """The innermost frame of this thread."""
     return _local.frame if active else None
+
+
+def is_recording() -> bool:
+    """Return whether this thread is inside a gradient transform."""
+    around = frame()
+    while around is not None:
+        if around.records:
+            return True
+        around = around.outer
+    return False
 
 
 @contextmanager

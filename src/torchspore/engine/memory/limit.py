@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base import progress
 from torchspore.base.frames import near, user_line, warn
 from torchspore.base.text import in_bytes, with_hint
 from torchspore.context import effects
@@ -19,7 +20,6 @@ from torchspore.engine.core import allocator, device, gpu_kinds, memory_owners, 
 from torchspore.engine.core.device_facts import module_of
 from torchspore.engine.eager import pynative
 from torchspore.errors import OutOfMemory
-from torchspore.graph.report import progress
 
 GIB = 1 << 30
 _MOST = (1 << 63) - 1

@@ -43,7 +43,7 @@ def function(target: Any) -> Callable[..., Any]:
     if found is not None:
         return found
     if is_operator(target) and target.namespace == "_c10d_functional":
-        return exchanges.twin(target) or torch_private.kernel_of(target)
+        return exchanges.twins.get(target._opname) or torch_private.kernel_of(target)
     return torch_private.kernel_of(target)
 
 

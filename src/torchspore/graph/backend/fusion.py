@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import torch
 from torch.fx.node import Node
 
+from torchspore.base import progress
 from torchspore.engine.core import graph_log, tree
 from torchspore.engine.core.torch_private import is_operator, without_modes
 from torchspore.engine.random import operator_streams
@@ -16,7 +17,6 @@ from torchspore.graph.fx.fingerprint import of_text, signature
 from torchspore.graph.fx.modules import change_inner, copied
 from torchspore.graph.fx.sample_inputs import filled
 from torchspore.graph.passes.clusters import Cluster, clusters, put_in, taken_out
-from torchspore.graph.report import progress
 
 WORTH = 0.9
 """A compiled kernel is taken where it needs at most this share of the time of the operators."""

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from torchspore.base import progress
 from torchspore.engine.core import graph_log
 from torchspore.graph.backend import measurement
 from torchspore.graph.backend.eager_codegen import Code
-from torchspore.graph.report import progress
 
 WORTH = 0.98
 """A later form is taken where it needs at most this share of the time of an earlier, simpler one."""

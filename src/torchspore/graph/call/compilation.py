@@ -31,6 +31,7 @@ from torchspore.graph.refusal import Kind, Refusal
 from torchspore.graph.report import outcomes, provenance
 from torchspore.graph.save_graphs import failed_compilation, session
 from torchspore.graph.settings import Settings
+from torchspore.graph.splitter import splitter
 
 FEW = 16
 """A graph of fewer operators gains less than its look-up costs: inside a call that runs in parts such Cells run as PyNative."""
@@ -68,9 +69,7 @@ def capture(
             own.numbers.fix_attributes()
             return refusal
     if STORE.get("auto_parallel.parameter_broadcast"):
-        from torchspore.distributed.parallel import parameter_broadcast
-
-        parameter_broadcast.begin(item for item in graph.inputs if getattr(item, "__parameter__", False))
+        splitter().broadcast_parameters(item for item in graph.inputs if getattr(item, "__parameter__", False))
     entry.graphs.insert(0, graph)
     del entry.graphs[8:]
     own.is_small = graph.operators < FEW and (own.is_small or not own.recent)
@@ -175,11 +174,8 @@ def _for_its_devices(
         with provenance.of_stages(stages):
             return _captured(owner, entry, numbers, function, args, kwargs, stages)
 
-    if entry.settings.is_split:
-        from torchspore.distributed.shard.pipelines import stage_count
-
-        if stage_count.is_wanted():
-            return stage_count.cheapest(trace, _parts)
+    if entry.settings.is_split and splitter().chooses_stage_count():
+        return splitter().cheapest_capture(trace, _parts)
     return _captured(owner, entry, numbers, function, args, kwargs)
 
 
@@ -205,9 +201,7 @@ def _captured(
         made.numbers = numbers.inputs()
         made.is_piece = is_piece
         if entry.settings.is_split:
-            from torchspore.distributed.shard import sharded_capture, strategy_calls  # noqa: F401  calls: gradients inside go through it
-
-            made.spread = sharded_capture.Spread(list(engine.tensors((args, kwargs))), stages)
+            made.spread = splitter().begin_capture(list(engine.tensors((args, kwargs))), stages)
         made.axes = graph_table.open_axes(owner, args) if entry.is_open else graph_table.NO_AXES
         return made
 

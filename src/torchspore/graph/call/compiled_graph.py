@@ -28,6 +28,7 @@ from torchspore.graph.fx.modules import nested_nodes
 from torchspore.graph.refusal import Refusal
 from torchspore.graph.report import stages
 from torchspore.graph.settings import Settings
+from torchspore.graph.splitter import SplitGraph, splitter
 
 REFUSALS = (IndexError, RuntimeError, ValueError, TypeError, ZeroDivisionError)
 """What kernels raise for what they are given: PyNative runs the call again and says it better."""
@@ -44,12 +45,10 @@ class Graph:
         _check_generators(self.module)
         self._result, self._written = captured.result, captured.written
         self._streams = captured.streams                 # a primitive that the call creates has no other owner
-        self.split: Any = None
-        """How it is split over devices (`distributed.shard.execution.Split`)."""
+        self.split: SplitGraph | None = None
+        """The graph of N devices; None if the graph is not split."""
         if captured.spread is not None:
-            from torchspore.distributed.shard import execution
-
-            self.split = execution.Split(self.module, captured.spread, captured.lifted)
+            self.split = splitter().split(self.module, captured.spread, captured.lifted)
             self.module = self.split.module
         self._has_parts = self.split is not None or any(isinstance(getattr(item, "_t", None), Parted) for item in captured.lifted)
         self._is_simple = isinstance(captured.result, Out) and not captured.result.is_number
@@ -223,8 +222,7 @@ class Graph:
     @property
     def whole(self) -> torch.fx.GraphModule:
         """The graph of one device."""
-        found: torch.fx.GraphModule = self.module if self.split is None else self.split.local.whole
-        return found
+        return self.module if self.split is None else self.split.unsplit
 
     def __str__(self) -> str:
         from torchspore.graph.fx.text import text

@@ -12,9 +12,9 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from torchspore.engine.autograd.grad import is_differentiable
-from torchspore.engine.autograd.in_place_versions import Versions, base_of
 from torchspore.engine.core import integer_gradients, node_metadata, precision
 from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.in_place_versions import Versions, base_of
 from torchspore.engine.core.tensor import TensorBase, raw, tensors
 from torchspore.engine.core.torch_private import disable_proxy_modes_tracing, is_operator, without_modes
 from torchspore.engine.eager import pynative

@@ -15,11 +15,10 @@ import numpy as np
 import torch
 
 from torchspore.base import beside
-from torchspore.distributed.parallel.sharded_weights import Sliced
-from torchspore.engine.autograd.in_place_versions import base_of
 from torchspore.engine.core import tree
+from torchspore.engine.core.in_place_versions import base_of
 from torchspore.engine.core.number import Number, is_large
-from torchspore.engine.core.sharded_value import Parted
+from torchspore.engine.core.sharded_value import Parted, RowShard
 from torchspore.engine.core.tensor import Frame, TensorBase, frame, tensors, transform
 from torchspore.engine.core.torch_private import (
     FakeTensor,
@@ -111,8 +110,8 @@ class Capture(Frame):
             if self._unknown:
                 self._check_is_known(t)
             return t
-        if isinstance(t, Sliced):
-            return self._gathered(t)
+        if isinstance(t, RowShard):
+            return t.gather_in(self.resolve)
         place = self._places.get(id(tensor))
         if place is None:
             place = self._places[id(tensor)] = self._lift(tensor, t)
@@ -122,12 +121,6 @@ class Capture(Frame):
         base = base_of(t)
         if id(base) in self._unknown:
             raise self._unknown[id(base)][1]
-
-    def _gathered(self, weight: Sliced) -> torch.Tensor:
-        """All rows of a weight that processes share; gathered anew at each look, because the own ones may have been written to."""
-        from torchspore.distributed.comm import collectives
-
-        return collectives.all_gather(self.resolve(weight.own), weight.share.group)
 
     def measured(self, tensor: TensorBase) -> torch.Tensor:
         return self.resolve(tensor) if self.spread is not None or id(tensor) in self.axes else tensor._t
@@ -207,13 +200,13 @@ class Capture(Frame):
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
         with torch.no_grad():
-            if isinstance(tensor._t, Sliced):
-                self.resolve(tensor._t.own).copy_(tensor._t.share.of(value))
+            if isinstance(tensor._t, RowShard):
+                tensor._t.write_in(self.resolve, value)
                 return
             self.resolve(tensor).copy_(value)
 
     def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
-        if isinstance(tensor._t, Sliced):
+        if isinstance(tensor._t, RowShard):
             raise Refusal("writes in place into a weight that processes share", kind=Kind.OTHER)
         change(self.resolve(tensor))
 

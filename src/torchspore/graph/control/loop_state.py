@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.autograd.grad import is_differentiating
-from torchspore.engine.autograd.in_place_versions import renamed
+from torchspore.engine.core.in_place_versions import renamed
 from torchspore.engine.core.number import KINDS, Number, is_plain, number
 from torchspore.engine.core.tensor import TensorBase, raw, wrap
 from torchspore.engine.core.tree import like

@@ -16,9 +16,9 @@ from torch.fx.node import Node
 
 from torchspore.base.frames import user_line
 from torchspore.engine.autograd.grad import assigned, is_differentiable, is_differentiating
-from torchspore.engine.autograd.in_place_versions import Extent, Versions, base_of, renamed
 from torchspore.engine.core import integer_gradients, node_metadata
 from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.in_place_versions import Extent, Versions, base_of, renamed
 from torchspore.engine.core.tensor import TensorBase, raw, tensors, wrap
 from torchspore.engine.core.torch_private import (
     FakeTensor,

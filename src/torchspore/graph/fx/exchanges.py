@@ -1,6 +1,7 @@
 """Exchanges between processes in a graph: every rank runs each of them once, in the same order."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -35,8 +36,8 @@ def exchanges(module: torch.fx.GraphModule) -> bool:
     )
 
 
-def twin(target: Any) -> Any:
-    """What a graph that runs operator by operator calls for torch's operator of an exchange: it can say who does not come."""
-    from torchspore.distributed.comm import operators
+twins: dict[str, Callable[..., Any]] = {}
+"""By the names of torch's collective operators, the functions that a graph at O0 calls instead: they name a process that is missing.
 
-    return operators.TWINS.get(target._opname)
+`distributed.comm.operators` enters them.
+"""

@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager
 import torch
 from torch.fx.node import Node
 
+from torchspore.base import progress
 from torchspore.base.frames import user_line
 from torchspore.engine.core import tree
 from torchspore.engine.eager.half_precision import HALVES, is_fast
-from torchspore.graph.report import progress
 
 
 def waiting(nodes: Callable[[], Iterable[Node]], operators: int) -> AbstractContextManager[None]:

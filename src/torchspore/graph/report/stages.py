@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeVar
 
 import torch
 
+from torchspore.base import progress
 from torchspore.base.during import during
-from torchspore.graph.report import progress
 
 Code = TypeVar("Code")
 

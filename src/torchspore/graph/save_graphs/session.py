@@ -4,11 +4,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
+from torchspore.base import progress
 from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.graph.report import progress, provenance, stages
+from torchspore.graph.report import provenance, stages
 from torchspore.graph.save_graphs.compilation_record import Compilation
 from torchspore.graph.settings import Settings
 

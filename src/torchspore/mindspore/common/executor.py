@@ -11,7 +11,7 @@ from torchspore.context import effects
 from torchspore.distributed.shard import split_records
 from torchspore.engine.autograd import grad as grad_module
 from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.core.tensor import TensorBase, is_recording
 from torchspore.engine.eager import pynative
 from torchspore.graph import dispatch, gradient_recording
 
@@ -74,7 +74,7 @@ class _PyNativeExecutor:
 
     def grad_flag(self) -> bool:
         """Whether a gradient is being taken of what runs now, or `set_grad_flag` said that one will be."""
-        return self._flag or grad_module.is_recording()
+        return self._flag or is_recording()
 
     def set_grad_flag(self, flag: bool) -> None:
         """Says that gradients will be wanted; records begin with `new_graph` alone, here."""

@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
-from torchspore.distributed.parallel.sharded_weights import Sliced
 from torchspore.engine.core import allocator, change_counters, creation, dtypes, memory_owners
 from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.sharded_value import RowShard
 from torchspore.engine.core.tensor import TensorBase, raw, rebind, write
 from torchspore.mindspore.common.tensor import Tensor, _kept, check_device, holding
 
@@ -162,7 +162,7 @@ class Parameter(Tensor):
             raise TypeError(f"Parameter {self.name!r}: set_data(slice_shape={slice_shape!r}): expected a bool.")
         source = raw(data) if isinstance(data, TensorBase) else creation.from_data(data)
         source = source.to(self._t.dtype)
-        if isinstance(self._t, Sliced) and source.shape == self._t.shape:
+        if isinstance(self._t, RowShard) and source.shape == self._t.shape:
             write(self, source)
             return self
         cut = self.__dict__.get("_cut") or getattr(self._t, "cut", None)      # of an optimizer's state that processes share

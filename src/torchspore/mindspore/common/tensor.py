@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine.autograd import torch_interop
-from torchspore.engine.core import change_counters, creation, dtypes, gradient_hooks, thread_state
+from torchspore.engine.core import change_counters, creation, dtypes, gradient_hooks, thread_state, torch_interop
 from torchspore.engine.core import device as placing
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.tensor import TensorBase, measured, raw, rebind, wrap

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.context.store import STORE
-from torchspore.engine.autograd.grad import is_recording
-from torchspore.engine.autograd.torch_interop import is_torch_module
 from torchspore.engine.core import change_counters, thread_state
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.precision import changed
-from torchspore.engine.core.tensor import TensorBase, frame
+from torchspore.engine.core.tensor import TensorBase, frame, is_recording
+from torchspore.engine.core.torch_interop import is_torch_module
 from torchspore.errors import NameRefused
 from torchspore.graph import breaks, dispatch, forward_cache
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple

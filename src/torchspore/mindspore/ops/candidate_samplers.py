@@ -9,8 +9,8 @@ import torch
 from torchspore.engine.core.creation import constant
 from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.engine.core.generators import drawing
-from torchspore.engine.core.seeded_streams import Stream, stream
 from torchspore.engine.random.operator_streams import OperatorStream, expected_counts
+from torchspore.engine.random.seeded_streams import Stream, stream
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.kernel_numbers import by_stream, is_on_host
 

@@ -9,7 +9,7 @@ from torchspore.engine.core import device, torch_private
 from torchspore.engine.core.creation import constant
 from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.engine.core.generators import drawing
-from torchspore.engine.core.seeded_streams import Stream, stream
+from torchspore.engine.random.seeded_streams import Stream, stream
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op

@@ -9,7 +9,7 @@ import torch
 
 from torchspore.base.text import one_of
 from torchspore.engine.core.generators import drawing
-from torchspore.engine.core.seeded_streams import stream
+from torchspore.engine.random.seeded_streams import stream
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.grad_primitives import vjp

@@ -8,8 +8,8 @@ import torch
 
 from torchspore.engine.core import device
 from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.seeded_streams import Stream
 from torchspore.engine.random import operator_streams
+from torchspore.engine.random.seeded_streams import Stream
 
 T = torch.Tensor
 

@@ -10,9 +10,9 @@ from torchspore.base.text import one_of, short
 from torchspore.context import effects
 from torchspore.context.store import STORE
 from torchspore.engine.core import change_counters, process
-from torchspore.engine.core.seeded_streams import Stream
 from torchspore.engine.core.tensor import frame
 from torchspore.engine.random.operator_streams import OperatorStream
+from torchspore.engine.random.seeded_streams import Stream
 from torchspore.mindspore.ops import strategy_checks
 from torchspore.mindspore.ops.limits import LIMITS
 

@@ -9,8 +9,8 @@ import torch
 from torchspore.base.text import short
 from torchspore.engine.core import device, dtypes
 from torchspore.engine.core.generators import drawing
-from torchspore.engine.core.seeded_streams import Stream, stream
 from torchspore.engine.core.tensor import modify, raw, wrap, write
+from torchspore.engine.random.seeded_streams import Stream, stream
 from torchspore.graph.capture import trace_guard_hooks
 from torchspore.graph.refusal import Kind
 from torchspore.mindspore.ops.declare import explaining, op

@@ -5,7 +5,7 @@ from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.context.store import STORE
-from torchspore.engine.core import device_count
+from torchspore.distributed import device_count
 from torchspore.mindspore.nn.cell import Cell
 
 

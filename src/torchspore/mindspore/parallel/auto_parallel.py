@@ -9,8 +9,8 @@ from typing import Any
 from torchspore.base.text import message, one_of, short
 from torchspore.context import effects
 from torchspore.context.store import STORE
+from torchspore.distributed import device_count
 from torchspore.distributed.shard import strategy_io
-from torchspore.engine.core import device_count
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.names import missing
 

@@ -6,8 +6,8 @@ import string
 from typing import Any
 
 from torchspore.base.text import message, short
+from torchspore.distributed import device_count
 from torchspore.distributed.shard import metadata
-from torchspore.engine.core import device_count
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.parallel._shard import Layout
 from torchspore.names import missing

@@ -14,9 +14,9 @@ from torchspore.base.text import message
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
+from torchspore.distributed import device_count
 from torchspore.distributed.shard.machine_model import machine
 from torchspore.distributed.shard.search.costs import Cost
-from torchspore.engine.core import device_count
 from torchspore.errors import StrategyRefused
 
 if TYPE_CHECKING:

@@ -230,8 +230,8 @@ class ModelCheckpoint(Callback):
         """The names that this process saves of what several hold alike, and of `append_info`; None where it saves all."""
         if not self._config.remove_redundancy or settings.processes() == 1:
             return None
+        from torchspore.distributed import device_count
         from torchspore.distributed.shard import redundancy
-        from torchspore.engine.core import device_count
 
         keepers = redundancy.keepers(network.get_parameters())
         return frozenset(name for name, rank in keepers.items() if rank == device_count.rank()) | frozenset(self._append_)

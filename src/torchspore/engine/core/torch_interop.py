@@ -10,9 +10,8 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message, short
-from torchspore.engine.autograd.grad import GradFrame, is_recording
 from torchspore.engine.core import torch_private
-from torchspore.engine.core.tensor import frame
+from torchspore.engine.core.tensor import frame, is_recording
 
 
 class GradientLost(RuntimeError):
@@ -70,8 +69,7 @@ def _foreign_leaf(t: torch.Tensor) -> torch.Tensor | None:
     ours = set()
     around = frame()
     while around is not None:
-        if isinstance(around, GradFrame):
-            ours |= around.leaf_ids()
+        ours |= around.leaf_ids()
         around = around.outer
     seen, pending = set(), [t.grad_fn if t.grad_fn is not None else t]
     while pending:
