@@ -23,7 +23,7 @@ _ARGUMENTS = "arguments"
 
 
 class Unreadable(ValueError):
-    """The file is no model that can be run here; the text says why."""
+    """The file is not a model that can be run here; the text says why."""
 
 
 def written(model: Model, call: str, version: str) -> Any:

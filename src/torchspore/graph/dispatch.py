@@ -88,7 +88,7 @@ def transforms_of(function: Any) -> dict[Any, Callable[..., Any]]:
 
 
 def is_recorded() -> bool:
-    """Whether PyNative takes a gradient of first order around this call, and nothing else is around it."""
+    """Return whether PyNative takes a gradient of first order around this call, and nothing else is around it."""
     around = engine.frame()
     return isinstance(around, GradFrame) and around.outer is None
 

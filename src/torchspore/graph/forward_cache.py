@@ -70,7 +70,7 @@ class Forward(GradFrame):
         t = tensor._t if self.outer is None else self.outer.resolve(tensor)
         if t.requires_grad or self._is_over:
             return t
-        # What needs no gradient may come from outside: it is looked at again before the record is used.
+        # Values without a gradient may come from outside: they are compared again before the record is used.
         self._read[id(tensor)] = tensor
         if getattr(tensor, "__parameter__", False) and tensor.requires_grad and is_differentiable(t):  # type: ignore[attr-defined]
             return self._leaf(tensor, new_leaf(t))
@@ -117,7 +117,7 @@ class Forward(GradFrame):
         self._copies = [(t, t._t.clone()) for t in self._given if is_real and t._t.device.type == "cpu"]
 
     def holds(self) -> bool:
-        """Whether no Tensor that the call read or wrote has been written to since."""
+        """Return whether no Tensor that the call read or wrote has been written to since."""
         return self._counts == _counts() and all(raw(t) is now and now._version == version for t, now, version in self._states)
 
     def goes_beside(self, later: Forward) -> None:
@@ -126,7 +126,7 @@ class Forward(GradFrame):
         self._states = [(t, now := raw(t), now._version) if id(t) in both else (t, *state) for t, *state in self._states]
 
     def serves(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Whether a call of `cell` with these arguments would compute what is recorded, and change what it changed."""
+        """Return whether a call of `cell` with these arguments would compute what is recorded, and change what it changed."""
         return (
             self._thread == threading.get_ident()
             and _is_same(self.args, args)
@@ -137,13 +137,13 @@ class Forward(GradFrame):
         )
 
     def _has_changed(self, cell: Any) -> bool:
-        """Whether an attribute of the Cell, or of one inside it, was set since."""
+        """Return whether an attribute of the Cell, or of one inside it, was set since."""
         return self._changes != change_counters.cells and any(
             inner.__dict__.get(CHANGED_AT, -1) > self._changes for _, inner in cell.cells_and_names()
         )
 
     def covers(self, positions: Sequence[int], weights: Sequence[TensorBase]) -> bool:
-        """Whether the gradients by these inputs and weights can be had from the record."""
+        """Return whether the gradients by these inputs and weights can be had from the record."""
         given = [id(t) for t in self._given]
         if positions and len(set(given)) < len(given):     # one Tensor in two places has a gradient for each
             return False
@@ -196,7 +196,7 @@ def gradients(
     function: Any, call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], positions: Sequence[int],
     weights: Sequence[TensorBase], sens: Any = None, has_aux: bool = False,
 ) -> tuple[Any, list[Any], list[Any]]:
-    """What `differentiate(call, ...)` gives: from the forward pass of `function` that was just run, where there is one that serves."""
+    """Return the result of `differentiate(call, ...)`, from the last forward pass of `function` if its record can be used."""
     around = frame()
     if isinstance(around, Forward):
         around.takes_gradients()
@@ -213,7 +213,7 @@ def gradients(
 
 
 def _beginning(given: list[TensorBase]) -> Beginning | None:
-    """What keeps how a call began whose record may not do: it is given integers, or one Tensor twice (see `Forward.covers`)."""
+    """Return how a call began whose record may be unusable: it has integer inputs, or one Tensor twice (see `Forward.covers`)."""
     may_run_again = len(set(map(id, given))) < len(given) or any(is_whole(raw(t)) for t in given)
     return Beginning(raw(given[0]).device.type) if may_run_again else None
 
@@ -238,7 +238,7 @@ def _recorded(calls: list[Forward], cell: Any, args: tuple[Any, ...], kwargs: di
 
 
 def is_kept(function: Any) -> bool:
-    """Whether a recorded call of `function` waits for its gradient, outside of everything."""
+    """Return whether a recorded call of `function` waits for its gradient, outside of everything."""
     return KEPT in getattr(function, "__dict__", ())
 
 
@@ -257,7 +257,7 @@ def _kept(around: Frame | None, function: Any, args: tuple[Any, ...], kwargs: di
 
 
 def recorder(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Callable[..., Any]], Any] | None:
-    """What runs a call of `cell`, where it is recorded; None for nearly all."""
+    """Return the function that runs a recorded call of `cell`; None for nearly all calls."""
     around = frame()
     if around is not None:
         return around.forwards.met(cell, args, kwargs) if around.forwards is not None else None
@@ -283,7 +283,7 @@ class Learned:
         self._found: dict[int, tuple[Callable[[], Any], bool]] = {}
 
     def of(self, cell: Any) -> bool:
-        """Whether calls of `cell` are recorded; `set_grad()` says so of one that nothing was learned of."""
+        """Return whether calls of `cell` are recorded; `set_grad()` says so of one that nothing was learned of."""
         known = self._found.get(id(cell))
         return known[1] if known is not None and known[0]() is cell else cell.__dict__["requires_grad"]
 
@@ -306,10 +306,10 @@ class Calls:
         self._recorded: dict[int, list[Forward]] = {}
         self._idle: dict[int, Any] = {}
         self.in_parts: list[tuple[Any, Any]] = []
-        """What was called with what on one way of a branch, or in a loop, that a Tensor decides."""
+        """The calls and their arguments on one path of a branch, or in a loop, that a Tensor decides."""
 
     def met(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Callable[..., Any]], Any] | None:
-        """What runs a call of `cell` that is recorded; None where it is not."""
+        """Return the function that runs a recorded call of `cell`; None if the call is not recorded."""
         if not self._wanted.of(cell):
             self._plain[id(cell)] = (args, kwargs)
             return None
@@ -348,7 +348,7 @@ class Calls:
             raise Refusal("calls a Cell that is set_grad(), whose gradient may be asked for outside of the graph")
 
     def learned(self) -> bool:
-        """Whether calls were recorded of Cells whose gradient was never asked for; they will not be again."""
+        """Return whether calls were recorded of Cells whose gradient was never asked for; they will not be again."""
         if self._idle:
             self.refuse_a_piece()
         for cell in self._idle.values():
@@ -375,12 +375,12 @@ class PartCalls:
 
 
 def cell_is_trained(cell: Any) -> bool:
-    """Whether `set_grad()` has said that gradients of `cell` are wanted."""
+    """Return whether `set_grad()` has said that gradients of `cell` are wanted."""
     return bool(getattr(cell, "__dict__", {}).get("requires_grad"))
 
 
 def _has_transform(own: dict[str, Any]) -> bool:
-    """Whether a Cell holds what takes gradients: then it is a training step."""
+    """Return whether a Cell holds what takes gradients: then it is a training step."""
     return any(getattr(type(value), "takes_gradients", False) for value in own.values())
 
 
@@ -400,7 +400,7 @@ def _inside_step() -> Iterator[None]:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two calls get the same arguments: the very same Tensors, and equal plain values."""
+    """Return whether two calls get the same arguments: the very same Tensors, and equal plain values."""
     if isinstance(one, TensorBase):
         return one is other
     if type(one) is not type(other):
@@ -420,5 +420,5 @@ def _have_equal_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _counts() -> tuple[Any, ...]:
-    """What makes every record void: another seed, other options, a hook that was added."""
+    """Return the state that makes every record void when it changes: the seed, options, hooks."""
     return random_state.seedings, STORE.snapshot(), change_counters.generation

@@ -52,7 +52,7 @@ class Recording(Forward):
         self._is_over = True
 
     def is_left(self) -> bool:
-        """Whether the function that began it has ended without `end`, by an exception."""
+        """Return whether the function that began it has ended without `end`, by an exception."""
         at: FrameType | None = sys._getframe()
         while at is not None:
             if at is self._caller:
@@ -88,5 +88,5 @@ def gradients(
 
 
 def is_open() -> bool:
-    """Whether this thread records now."""
+    """Return whether this thread records now."""
     return bool(_local.open)

@@ -36,7 +36,7 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, ta
 
     `inputs` is asked only where something is measured; what it gives is never written to. `talks`: whether the graph exchanges values with
     other processes, who would not answer a run that only measures. `held` are the places of inputs that the
-    program keeps (Parameters, Tensors in attributes), which seldom change: what hangs on them alone may be computed once.
+    program stores (Parameters, Tensors in attributes), which seldom change: values that depend on them alone may be computed once.
     """
     asked, why = settings, ""
     if current_operator.followers or printing.prints(module):
@@ -144,7 +144,7 @@ def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, h
 
 
 def _boost_wins(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, plain: Callable[[], Code], code: Code) -> bool:
-    """Whether the boosted form is the faster one, measured once for graphs that are equal."""
+    """Return whether the boosted form is the faster one, measured once for graphs that are equal."""
     key = fingerprint(module, settings)
     best = autotune_cache.find(key)
     if best is None:
@@ -158,5 +158,5 @@ def _boost_wins(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings
 
 
 def _takes_kept_values(module: torch.fx.GraphModule) -> bool:
-    """Whether it is the gradient of a branch or loop whose forward half runs elsewhere: nothing can be measured without that."""
+    """Return whether it is the gradient of a branch or loop whose forward half runs elsewhere: nothing can be measured without that."""
     return any(node.op == "placeholder" and node.meta.get("val") is None for node in module.graph.nodes)

@@ -1,4 +1,4 @@
-"""What ends a capture: something that a graph can't hold."""
+"""The exception that ends a capture, because a graph can't represent something."""
 from __future__ import annotations
 
 import enum
@@ -13,7 +13,7 @@ LAX = "or leave jit_syntax_level at LAX"
 
 
 class Kind(enum.Enum):
-    """What a graph can't hold: the error that STRICT and COMPATIBLE raise for it, and what to write instead."""
+    """A reason why a graph can't represent something: the error that STRICT and COMPATIBLE raise, and what to write instead."""
 
     def __init__(self, number: int, error: type[CompileError], hint: str) -> None:
         self.error, self.hint = error, hint

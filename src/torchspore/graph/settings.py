@@ -23,7 +23,7 @@ _IN = "graph_kernel_flags."
 
 @dataclass(frozen=True)
 class Flags:
-    """What the passes of this room look at. All values are plain, so that the same flags have the same text in the next process."""
+    """The flags that graph kernel passes read. All values are plain, so that equal flags have equal text in the next process."""
 
     level: int
     dump: bool = False
@@ -56,7 +56,7 @@ class Flags:
     """Settings of Inductor's that the tuner tries."""
 
     def runs(self, name: str, from_level: int) -> bool:
-        """Whether a pass runs: `disable_pass` wins over `enable_pass`, and that over the level."""
+        """Return whether a pass runs: `disable_pass` wins over `enable_pass`, and that over the level."""
         return name not in self.off and (name in self.on or self.level >= from_level)
 
 
@@ -121,7 +121,7 @@ _tuning_of = functools.cache(Tuning)
 
 
 def tuning() -> Tuning | None:
-    """What the context asks for; None where nothing is tuned. `auto_tune_mode` names the searches, `aoe_tune_mode` says when."""
+    """Return the tuning that the context asks for; None if there is none. `auto_tune_mode` names the searches, `aoe_tune_mode` the time."""
     searches, when = STORE.get("auto_tune_mode"), STORE.get("aoe_tune_mode")
     if searches == "NO_TUNE" and not when:
         return None
@@ -151,38 +151,38 @@ class Settings:
     level: str = "O0"
     infer_boost: bool = False
     layout: bool = True
-    """Whether convolutions may run channels-last; `disable_format_transform` forbids it."""
+    """True if convolutions may run channels-last; `disable_format_transform` forbids it."""
     deterministic: bool = False
     syntax: str = "LAX"
-    """How much Python may stand in what is compiled: STRICT, COMPATIBLE or LAX."""
+    """The Python that compiled code may contain: STRICT, COMPATIBLE or LAX."""
     debug: bool = False
-    """Whether graphs and refusals keep where they come from; `debug_level`."""
+    """True if graphs and refusals keep where they come from; `debug_level`."""
     precision: str = ""
     """The policy of `precision_mode`; empty where operators keep the dtypes that the program gives them."""
     is_auto_mixed: bool = False
-    """Whether `enable_auto_mixed_precision` chose that policy."""
+    """True if `enable_auto_mixed_precision` chose that policy."""
     reduces: bool = True
-    """Whether an operator without a kernel in its dtype may compute in another one; `enable_reduce_precision`."""
+    """True if an operator without a kernel in its dtype may compute in another one; `enable_reduce_precision`."""
     saves_memory: bool = False
-    """Whether memory goes before speed; `memory_optimize_level` O1."""
+    """True if memory goes before speed; `memory_optimize_level` O1."""
     reuses_memory: bool = True
-    """Whether values share memory one after the other; `sys.mem_reuse`."""
+    """True if values share memory one after the other; `sys.mem_reuse`."""
     offloads: int | None = None
     """How many bytes may be in use before values of a graph move out; `memory_offload`, None where nothing moves."""
     offloads_state: bool = False
-    """Whether the state of optimizers leaves memory after its part of a step; `offload_param`."""
+    """True if the state of optimizers leaves memory after its part of a step; `offload_param`."""
     order: str = ""
     """The order of operators, 'bfs' or 'dfs'; empty where `exec_order` is set nowhere: the program's."""
     lanes: int = 0
     """How many operators may run at the same time; `inter_op_parallel_num`."""
     generates: bool | None = None
-    """Whether kernels may be generated and compiled; `jit_compile`, None where that is not set."""
+    """True if kernels may be generated and compiled; `jit_compile`, None where that is not set."""
     kernels: Flags | None = None
-    """What `graph_kernel_flags` asks for; None where nothing is fused."""
+    """The flags of `graph_kernel_flags`; None if nothing is fused."""
     is_split: bool = False
-    """Whether graphs are split over devices; `parallel_mode`."""
+    """True if graphs are split over devices; `parallel_mode`."""
     tuning: Tuning | None = None
-    """What `aoe_tune_mode` and `auto_tune_mode` ask for; None where nothing is searched for."""
+    """The searches of `aoe_tune_mode` and `auto_tune_mode`; None if there are none."""
 
     def told(self) -> dict[str, str]:
         """The compile options as the head of a saved graph names them."""
@@ -226,7 +226,7 @@ def _with(own: Mapping[str, Any]) -> Settings:
 
 
 def _steps() -> dict[str, Any]:
-    """What the context says of the steps that change a graph."""
+    """Return the context's settings of the steps that change a graph."""
     asked = STORE.get("precision_mode")
     is_auto = not asked and bool(STORE.get("enable_auto_mixed_precision"))
     return {

@@ -53,7 +53,7 @@ def write(path: str, tensors: Iterable[Stored]) -> None:
 
 
 def check(path: Path, stored: list[Stored]) -> bool:
-    """Whether the file has MindSpore's checksum, which what was read must have too. Raises FileFormatError where it has another one."""
+    """Return whether the file has MindSpore's checksum, and its contents match it. Raises FileFormatError for another checksum."""
     with safe_open(str(path), framework="pt") as file:
         written = (file.metadata() or {}).get(_SUM, "")
     if not written.isdecimal():

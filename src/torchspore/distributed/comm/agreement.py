@@ -1,4 +1,4 @@
-"""Whether all processes run one program in one context, looked at when they meet: what differs is said in every one of them."""
+"""Decides whether all processes run one program in one context, looked at when they meet: what differs is said in every one of them."""
 from __future__ import annotations
 
 import hashlib

@@ -18,7 +18,7 @@ Begun = tuple[torch.Tensor, Work]
 
 
 def _is_plain(x: torch.Tensor, group: Group, kind: str = "sum") -> bool:
-    """Whether torch's operator alone is the exchange, so that nothing is to be done after it."""
+    """Return whether torch's operator alone is the exchange, so that nothing is to be done after it."""
     return (
         group.size > 1 and not engine.active and x.dtype not in UNKNOWN_TO_GLOO
         and (kind != "avg" or x.is_floating_point())

@@ -254,7 +254,7 @@ def _exchanged(plan: Plan, group: Group, like: torch.Tensor, sent: Sequence[torc
 
 
 def _needs_gradient(x: torch.Tensor) -> bool:
-    """Whether a step on torch's tape is wanted: it costs more than all else here."""
+    """Return whether a step on torch's tape is wanted: it costs more than all else here."""
     return (x.requires_grad and torch.is_grad_enabled()) or in_transform()
 
 

@@ -40,7 +40,7 @@ def _awaited(rank: int, place: Callable[[int], Place | None]) -> list[int]:
 
 
 def _has_begun(own: Place, other: Place) -> bool:
-    """Whether a rank has begun what another one waits in."""
+    """Return whether a rank has begun what another one waits in."""
     if not own["key"].endswith(PAIRS):
         return bool(other["numbers"].get(own["key"], 0) >= own["number"])
     return any(other["ways"].get(way, 0) >= int(number) for way, _, number in (name.rpartition(" ") for name in own["names"]))

@@ -59,7 +59,7 @@ ALONE = Place(0, 1, 0, 1)
 def read(variables: Mapping[str, str] = os.environ) -> Place:
     """The place of this process as the environment has it; `ALONE` where it says nothing of others.
 
-    Raises ValueError for what is no number, a rank out of range, a table that can't be read.
+    Raises ValueError for what is not a number, a rank out of range, a table that can't be read.
     """
     if variables.get("MS_SIMULATION_LEVEL"):         # one process stands for the others: nobody is waited for
         return ALONE

@@ -166,12 +166,12 @@ def stop() -> None:
 
 
 def is_started() -> bool:
-    """Whether `start` was called, and not `stop` after it."""
+    """Return whether `start` was called, and not `stop` after it."""
     return _state is not None
 
 
 def is_distributed() -> bool:
-    """Whether this process is one of several."""
+    """Return whether this process is one of several."""
     return _state is not None and _state.store is not None
 
 
@@ -248,7 +248,7 @@ class _Coming:
             raise
 
     def is_completed(self) -> bool:
-        """Whether there is nothing to wait for any more."""
+        """Return whether there is nothing to wait for any more."""
         return self._is_over
 
 
@@ -318,7 +318,7 @@ def say(group: Group | None, subject: str, statement: str, line: str | None = No
 
 
 def has_queue() -> bool:
-    """Whether exchanges run on a device of their own, so that waiting for one means to let the device wait."""
+    """Return whether exchanges run on a device of their own, so that waiting for one means to let the device wait."""
     return device.current().type != "cpu"
 
 

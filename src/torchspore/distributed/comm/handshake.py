@@ -37,7 +37,7 @@ class Stream:
         self._order = 0
 
     def is_new(self, fact: Any) -> bool:
-        """Whether nothing was known of such an exchange, or of one that comes after these."""
+        """Return whether nothing was known of such an exchange, or of one that comes after these."""
         self.number += 1
         known = self._known
         at = known.get(fact)
@@ -83,7 +83,7 @@ class Later:
 
     @property
     def has_begun(self) -> bool:
-        """Whether all who take part agree."""
+        """True if all who take part agree."""
         return self._has_begun.is_set()
 
     def wait(self, patience: timedelta | None = None) -> None:
@@ -101,7 +101,7 @@ class Later:
             self._work.wait(max(patience - timedelta(seconds=time.monotonic() - begun), timedelta(milliseconds=1)))
 
     def is_completed(self) -> bool:
-        """Whether there is nothing to wait for any more."""
+        """Return whether there is nothing to wait for any more."""
         return self._error is not None or (self.has_begun and (self._work is None or bool(self._work.is_completed())))
 
 

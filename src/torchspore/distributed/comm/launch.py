@@ -108,7 +108,7 @@ def _run(job: Job, was_pressed: Callable[[], bool]) -> int:
             signal.signal(signal.SIGINT, signal.SIG_IGN)      # a second Ctrl-C shall leave nothing behind
             logging.disable(logging.NOTSET)
             _end_all(pids)
-            if code in (0, 128 + signal.SIGINT) and job.log_dir is None:      # Ctrl-C is no failure to be looked into
+            if code in (0, 128 + signal.SIGINT) and job.log_dir is None:      # Ctrl-C is not a failure to be looked into
                 _remove(folder)
     return code
 
@@ -207,7 +207,7 @@ def _told(failures: dict[int, Any], folder: Path, job: Job, out: TextIO) -> int:
 
 
 def _is_follower(failure: Any) -> bool:
-    """Whether a process ended because another one had: it was ended by the launcher, or lost its partner."""
+    """Return whether a process ended because another one had: it was ended by the launcher, or lost its partner."""
     text = _text(failure)
     return failure.exitcode == -signal.SIGTERM or "CommunicationError" in text
 

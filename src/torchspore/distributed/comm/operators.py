@@ -26,7 +26,7 @@ _running: dict[int, tuple[torch.Tensor, Any, watchdog.Waiting]] = {}
 
 
 def _is_real(x: torch.Tensor) -> bool:
-    """Whether the twin is called: where a dump looks on, only for what torch's operator could not send."""
+    """Return whether the twin is called: where a dump looks on, only for what torch's operator could not send."""
     if type(x) is not torch.Tensor:
         return False
     modes = modes_of_now()
@@ -71,7 +71,7 @@ def finish(work: Any, waiting: watchdog.Waiting) -> None:
     if not marks.wanted:
         _finish(work, waiting)
         return
-    marks.begin("operator", waiting.what)          # a wait in a graph is no operator of torch's, and `op_timeout` is to see it
+    marks.begin("operator", waiting.what)          # a wait in a graph is not an operator of torch's, and `op_timeout` is to see it
     try:
         _finish(work, waiting)
     finally:

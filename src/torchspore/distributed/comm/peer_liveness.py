@@ -1,4 +1,4 @@
-"""Whether another process can still be reached, told without its help: the kernel answers for it, even while Python is busy or stopped."""
+"""Decides whether another process can still be reached: the kernel answers for it, even while its Python is busy or stopped."""
 from __future__ import annotations
 
 import contextlib
@@ -43,7 +43,7 @@ def _own_address(towards: str) -> str:
 
 
 def answers(address: tuple[str, int]) -> bool:
-    """Whether a machine answers at an address; that nobody listens there is an answer."""
+    """Return whether a machine answers at an address; that nobody listens there is an answer."""
     try:
         socket.create_connection(address, PATIENCE).close()
     except (TimeoutError, socket.gaierror):
@@ -54,7 +54,7 @@ def answers(address: tuple[str, int]) -> bool:
 
 
 def listens(host: str, port: int) -> bool:
-    """Whether somebody listens there."""
+    """Return whether somebody listens there."""
     try:
         socket.create_connection((host, port), PATIENCE).close()
     except OSError:
@@ -141,7 +141,7 @@ class Errand(Generic[T]):
 
     @property
     def is_over(self) -> bool:
-        """Whether it has come back."""
+        """True if it has come back."""
         return self._over.is_set()
 
     def result(self, seconds: float = PATIENCE) -> T | None:

@@ -64,7 +64,7 @@ class Watch:
         self._suspected_ring: Any = None
         self._main = threading.get_ident()
         self.is_broken = False
-        """Whether an exchange has failed: what still runs of it can't be ended."""
+        """True if an exchange has failed: what still runs of it can't be ended."""
         self._waiter: Waiter | None = None
         self._over = threading.Event()
         self._answering = threading.Thread(target=self._answer, name="torchspore ranks", daemon=True)
@@ -181,7 +181,7 @@ class Watch:
         return None
 
     def _is_stuck(self, waiting: Waiting, other: dict[str, Any]) -> bool:
-        """Whether another rank waits for this one in an exchange that has not begun here, and has not begun this one's."""
+        """Return whether another rank waits for this one in an exchange that has not begun here, and has not begun this one's."""
         if not other.get("what") or other["key"] == waiting.key or self.rank not in other["ranks"] or self._has_come(waiting, other):
             return False
         if other["key"].endswith(PAIRS):
@@ -189,7 +189,7 @@ class Watch:
         return self._numbers.get(other["key"], 0) < other["number"]
 
     def _has_come(self, waiting: Waiting, other: dict[str, Any]) -> bool:
-        """Whether another rank has begun this exchange too."""
+        """Return whether another rank has begun this exchange too."""
         if waiting.key.endswith(PAIRS):
             return bool(waiting.facts(self.rank).keys() & other.get("facts", {}).keys())
         return other.get("numbers", {}).get(waiting.key, 0) >= waiting.number
@@ -214,7 +214,7 @@ class Watch:
         return found
 
     def _reach(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> bool:
-        """Whether a rank has given no sign of life for long. Raises CommunicationError where its machine does not answer."""
+        """Return whether a rank has given no sign of life for long. Raises CommunicationError where its machine does not answer."""
         is_silent, now = False, time.monotonic()
         store_is_silent = now - self._answered > LOST
         for rank in waiting.others or waiting.ranks:

@@ -40,7 +40,7 @@ class Buffers:
         self.parameters, self.group, self.divides_after = list(parameters), group, divides_after
         self.finds_unused, self._learns_order, self._size = finds_unused, learns_order, size
         self.sums = True
-        """Whether gradients are summed over processes; off, they are added up here alone."""
+        """True if gradients are summed over processes; off, they are added up here alone."""
         self.rows: list[torch.Tensor] = []
         self.buckets: list[_Bucket] = []
         self._views: list[torch.Tensor] = []

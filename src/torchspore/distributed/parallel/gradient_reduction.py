@@ -46,7 +46,7 @@ def reduced(gradients: Gradients, plan: Plan) -> list[torch.Tensor]:
 
 
 def is_traced() -> bool:
-    """Whether a graph is captured in this thread."""
+    """Return whether a graph is captured in this thread."""
     around = frame()
     while around is not None:
         if around.traces:

@@ -44,16 +44,16 @@ class Share:
     whole: tuple[int, ...]
     """The shape of all rows."""
     scatters: bool
-    """Whether gradients are summed for the own rows alone."""
+    """True if gradients are summed for the own rows alone."""
     slices: bool = False
-    """Whether the weight itself is kept by rows."""
+    """True if the weight itself is kept by rows."""
 
     def of(self, t: torch.Tensor) -> torch.Tensor:
         """This process's rows of a whole value, in its memory."""
         return t.narrow(0, self.start, self.rows)
 
     def is_cut(self, t: torch.Tensor) -> bool:
-        """Whether these are the own rows already."""
+        """Return whether these are the own rows already."""
         return tuple(t.shape) != self.whole
 
 
@@ -61,7 +61,7 @@ NONE: tuple[Share | None, ...] = ()
 
 
 def wanted(optimizer: str) -> bool:
-    """Whether the context asks for shares. Raises RuntimeError in a mode in which MindSpore does not have them either."""
+    """Return whether the context asks for shares. Raises RuntimeError in a mode in which MindSpore does not have them either."""
     if not STORE.get(OPTION):
         return False
     mode = settings.mode()

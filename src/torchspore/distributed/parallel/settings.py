@@ -18,7 +18,7 @@ def mode() -> str:
 
 
 def is_set(name: str) -> bool:
-    """Whether the program gave an option of `set_auto_parallel_context` a value."""
+    """Return whether the program gave an option of `set_auto_parallel_context` a value."""
     return STORE.source(_IN + name)[0] != DEFAULT
 
 
@@ -35,7 +35,7 @@ def device_num() -> int:
 
 
 def takes_means() -> bool:
-    """Whether gradients become means over the processes; they stay sums by default."""
+    """Return whether gradients become means over the processes; they stay sums by default."""
     return bool(STORE.get(_IN + "gradients_mean"))
 
 
@@ -45,7 +45,7 @@ def accumulation() -> int:
 
 
 def is_shared() -> bool:
-    """Whether gradients of this training are summed over several processes."""
+    """Return whether gradients of this training are summed over several processes."""
     return mode() in ALIKE and processes() > 1
 
 

@@ -42,7 +42,7 @@ def fused(local: LocalGraph) -> tuple[int, int]:
 
 
 def _is_late(node: Node, place: dict[Node, int], first: int) -> bool:
-    """Whether a sum can wait until the optimizer begins, and what is summed is there by then."""
+    """Return whether a sum can wait until the optimizer begins, and what is summed is there by then."""
     source: Any = node.args[0]
     return place[source] < first and all(place[user] >= first for user in node.users) and bool(node.users)
 

@@ -1,6 +1,6 @@
 """What a local graph says to the other devices: operators along axes of the grid, the same on each device.
 
-They are no operators of torch's: `binding` puts those of one rank in their place, `simulation` runs them for all ranks at once. Called with
+torch does not have these operators: `rank_binding` replaces them by those of one rank, `simulation` runs them for all ranks. Called with
 a stand-in of the local shape each gives the stand-in of its result.
 """
 from __future__ import annotations

@@ -20,7 +20,7 @@ from torchspore.engine.core.torch_private import is_operator
 from torchspore.engine.eager import flops
 
 _MARKS = {"laid": "redistribution", "mirror": "Parameter", "mirrored": "mean", "detach": "detach", "clone": "clone"}
-"""What is no operator of the program's, and what a plan calls it."""
+"""What is not an operator of the program's, and what a plan calls it."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Row:
 
     @property
     def is_seen(self) -> bool:
-        """Whether it computes or sends something."""
+        """True if it computes or sends something."""
         return bool(self.exchanges) or not self.is_mark
 
     @property

@@ -56,7 +56,7 @@ def placed(what: str, value: Any, strategies: Sequence[Any] | None) -> Any:
 
 
 def _for_tensors(what: str, value: Any, strategies: Sequence[Any]) -> list[Any]:
-    """The strategies of the Tensors alone: None may stand for what is no Tensor. Raises StrategyRefused where there are too few or many."""
+    """The strategies of the Tensors alone: other values may have None. Raises StrategyRefused if there are too few or many."""
     tensors = [isinstance(leaf, TensorBase) for leaf in tree.leaves(value)]
     if len(strategies) == sum(tensors):
         return list(strategies)

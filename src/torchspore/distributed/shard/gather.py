@@ -34,17 +34,17 @@ def whole_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
 
 
 def own(value: TensorBase) -> TensorBase:
-    """What this process has of a value, as a Tensor that is no part of anything."""
+    """What this process has of a value, as a Tensor that is not a part of anything."""
     return wrap(own_part(raw(value)))
 
 
 def is_elsewhere(value: TensorBase) -> bool:
-    """Whether another stage of a pipeline holds a value, and this process nothing of it."""
+    """Return whether another stage of a pipeline holds a value, and this process nothing of it."""
     return isinstance(raw(value), Elsewhere)
 
 
 def is_absent(cut: Cut) -> bool:
-    """Whether this process holds nothing of what is cut so."""
+    """Return whether this process holds nothing of what is cut so."""
     return cut.place(device_count.rank()) is None
 
 

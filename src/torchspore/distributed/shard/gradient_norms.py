@@ -28,7 +28,7 @@ _squared: torch.Tensor | None = None
 
 
 def wanted() -> bool:
-    """Whether the context asks for lengths of gradients."""
+    """Return whether the context asks for lengths of gradients."""
     return bool(STORE.get(_OPTION) or STORE.get(_DEVICE))
 
 

@@ -71,12 +71,12 @@ class Policy:
     """What the context says of exchanges."""
 
     exchanges: bool = False
-    """Whether layouts may change by all-to-all; `enable_alltoall`."""
+    """True if layouts may change by all-to-all; `enable_alltoall`."""
     sums_wide: bool = False
-    """Whether all terms of half precision are summed in float32; `force_fp32_communication`."""
+    """True if all terms of half precision are summed in float32; `force_fp32_communication`."""
     sums_gradients_wide: bool = True
-    """Whether those of gradients are; `gradient_fp32_sync`."""
+    """True if those of gradients are; `gradient_fp32_sync`."""
     means: bool = False
-    """Whether gradients are divided by the devices that hold the same part of a Parameter; `gradients_mean`."""
+    """True if gradients are divided by the devices that hold the same part of a Parameter; `gradients_mean`."""
     tells_norms: bool = False
-    """Whether the lengths of gradients are told before they are summed; `dump_local_norm`."""
+    """True if the lengths of gradients are told before they are summed; `dump_local_norm`."""

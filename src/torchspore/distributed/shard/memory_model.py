@@ -52,7 +52,7 @@ def memory(split: Any, stage: int | None = None) -> Memory:
 
 
 def is_state(name: str, names: Any) -> bool:
-    """Whether a Parameter of this name is an optimizer's, among others of `names`."""
+    """Return whether a Parameter of this name is an optimizer's, among others of `names`."""
     parts = name.split(".")
     return any(".".join(parts[at:]) in names for at in range(1, len(parts))) or (len(parts) == 1 and not names[name][3])
 

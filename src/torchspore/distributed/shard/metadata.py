@@ -24,7 +24,7 @@ class Lying:
 
 
 is_kept = False
-"""Whether graphs are noted."""
+"""True if graphs are noted."""
 _graphs: list[tuple[list[Any], dict[str, Lying]]] = []
 """Of each graph its Parameters, and how they lie by name; the last one last."""
 

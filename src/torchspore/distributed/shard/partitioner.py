@@ -127,7 +127,7 @@ class Localizer:
             given: Any = node.args
             source, at = given
             several = self.values[source]
-            if at >= len(several):                             # what a branch or loop keeps for its gradient, which is no value
+            if at >= len(several):                             # what a branch or loop keeps for its gradient, which is not a value
                 several = {at: self.graph.call_function(operator.getitem, (self.kept[source], at))}
             self.values[node] = several[at]
             self._own(node)
@@ -170,7 +170,7 @@ class Localizer:
                 self.values[node] = self.move(found, _towards(found.layout, lies))
 
     def _is_tangled(self, node: Node, written: Sequence[Node]) -> bool:
-        """Whether it shows or writes memory that stays whole."""
+        """Return whether it shows or writes memory that stays whole."""
         return any(self.owners[item] in self.tangles.whole and self.owners[item] is not node for item in (node, *written))
 
     def _own(self, node: Node) -> None:
@@ -287,7 +287,7 @@ class Localizer:
         return self.wrapped(made, node, layouts)
 
     def _takes_the_same(self, node: Node, operands: Sequence[Value]) -> bool:
-        """Whether an operator is given what it was given as it was captured, in form and strides: then it gives the same."""
+        """Return whether an operator is given what it was given as it was captured, in form and strides: then it gives the same."""
         leaves = tree.leaves(list(named(node).values()))
         before = [leaf.meta["val"] for leaf in leaves if isinstance(leaf, Node) and leaf not in self.drawn_with]
         now = [value.node.meta["val"] for value in operands]
@@ -427,7 +427,7 @@ class Localizer:
         self.placed[-1].steps.append((Step(kind, axes, dim, sent=sent), tuple(val.shape)))
 
     def _is_narrow(self, value: Value, step: Step) -> bool:
-        """Whether half-precision terms are summed in float32: where the context asks for it, of gradients or of all."""
+        """Return whether half-precision terms are summed in float32: where the context asks for it, of gradients or of all."""
         if step.kind not in (redistribution.REDUCE, redistribution.SCATTER) or value.dtype not in (torch.float16, torch.bfloat16):
             return False
         is_gradient = self.at is not None and bool(self.at.meta.get(node_metadata.GRADIENT))

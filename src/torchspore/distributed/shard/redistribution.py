@@ -86,7 +86,7 @@ def _moves(mesh: Mesh, shape: Shape, each: int, at: Layout, after: Layout, excha
 
 
 def _leads(axes: Axes, axis: int, wanted: Axes) -> bool:
-    """Whether cutting by `axis` next is on the way to the cuts that are wanted of a dimension."""
+    """Return whether cutting by `axis` next is on the way to the cuts that are wanted of a dimension."""
     return wanted[: len(axes) + 1] == (*axes, axis)
 
 

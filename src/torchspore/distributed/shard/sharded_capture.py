@@ -88,7 +88,7 @@ class Spread:
         self.homes: dict[str, int] = {}
         """The pipeline stage of each Parameter that belongs to one, by its name."""
         self.is_cut_by_hand = self.kind == device_count.RANKS
-        """Whether each process is given its own part of the batch; where one process stands for all it is given the whole."""
+        """True if each process is given its own part of the batch; where one process stands for all it is given the whole."""
 
     def note(self, name: str, tensors: Sequence[TensorBase], strategy: Any) -> None:
         """Keeps the strategy of one call."""
@@ -109,7 +109,7 @@ class Spread:
     # ---- while the call is traced
 
     def is_elsewhere(self, source: Any) -> bool:
-        """Whether processes of one stage alone hold it: all trace it alike, those that hold nothing too."""
+        """Return whether processes of one stage alone hold it: all trace it alike, those that hold nothing too."""
         cut = cut_of(source)
         return cut is not None and cut.stage is not None
 
@@ -122,7 +122,7 @@ class Spread:
         return tuple(t.shape) if counts is None else tuple(size * count for size, count in zip(t.shape, counts))
 
     def _counts(self, source: Any, rank: int, is_free: bool = False) -> tuple[int, ...] | None:
-        """Into how many parts the dataset strategy cuts an argument; None for what is no argument, and what is not cut.
+        """Into how many parts the dataset strategy cuts an argument; None for what is not an argument, and what is not cut.
 
         With `is_free` a whole batch is cut too: no operator has a strategy, so that all of them share out the batch.
         """
@@ -210,7 +210,7 @@ class Spread:
 
     @property
     def keeps(self) -> bool:
-        """Whether results leave the graph as they lie."""
+        """True if results leave the graph as they lie."""
         return bool(self.strategy != "full_batch" and self.is_cut_by_hand)
 
     def _shared(

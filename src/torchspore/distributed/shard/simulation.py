@@ -108,7 +108,7 @@ def _everywhere(mesh: Mesh, node: Node, values: dict[Node, list[Any]], seen: Cal
 
 
 def _may_draw(target: Any) -> bool:
-    """Whether it may move the generator. Operators say so; loops, branches and what recomputation does with the state don't."""
+    """Return whether it may move the generator. Operators say so; loops, branches and what recomputation does with the state don't."""
     return torch.Tag.nondeterministic_seeded in target.tags if is_operator(target) else target is not operator.getitem
 
 

@@ -75,7 +75,7 @@ def laid_out(primitive: Any, call: Callable[..., Any], args: tuple[Any, ...], kw
 
 
 def _is_sum_of_rows(primitive: Any, fitting: Fit) -> bool:
-    """Whether it looks up rows of a table that is cut by rows, and no strategy says how the sum lies: what uses it decides.
+    """Return whether it looks up rows of a table that is cut by rows, and no strategy says how the sum lies: what uses it decides.
 
     MindSpore scatters the sum along its first axis, and gathers it again where the next operator wants it whole.
     """
@@ -92,7 +92,7 @@ def _read_alone(primitive: Any) -> int | None:
 
 
 def _fitting(primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any], strategy: Any, devices: int) -> Fit | None:
-    """The layouts of a call by the primitive's strategy; None where there is no rule for it."""
+    """The layouts of a call by the primitive's strategy; None where there is not a rule for it."""
     if not is_known(primitive.name):
         return None
     shapes = [tuple(raw(leaf).shape) for leaf in tree.leaves((args, kwargs)) if isinstance(leaf, TensorBase)]

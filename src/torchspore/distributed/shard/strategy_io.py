@@ -38,7 +38,7 @@ def keep(spread: Spread) -> None:
 
 
 def _is_own(spread: Spread, path: str) -> bool:
-    """Whether this process writes this file: the first does, and one whose rank stands in the name, as in 'rank_3/strategy.ckpt'."""
+    """Return whether this process writes this file: the first does, and one whose rank stands in the name, as in 'rank_3/strategy.ckpt'."""
     if spread.kind != device_count.RANKS or device_count.rank() == 0:
         return True
     return re.search(rf"(?<!\d){device_count.rank()}(?!\d)", "/".join(Path(path).parts[-2:])) is not None
@@ -94,7 +94,7 @@ def keep_found(spread: Spread) -> None:
 def found_before() -> dict[str, strategy_file.StoredLayout]:
     """How Parameters lie, by name, in the file that `set_op_strategy_config('LOAD', ..)` names, else in that of the context.
 
-    Raises ValueError where the file is no strategy file or not there.
+    Raises ValueError where the file is not a strategy file or not there.
     """
     path = op_strategies.get("LOAD", "") or file_to_read()
     if not path:
@@ -139,7 +139,7 @@ def file_to_read() -> str:
 def loaded(path: str, name: str) -> tuple[Any, ...] | None:
     """The strategy that a file has for an operator, by the name that such files give it; None where it has none.
 
-    Raises ValueError where the file is no strategy file or not there.
+    Raises ValueError where the file is not a strategy file or not there.
     """
     if not path:
         return None

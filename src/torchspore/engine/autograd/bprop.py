@@ -42,7 +42,7 @@ def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any], net: str)
 
     A Cell with `internal_params` may give two things: that tuple, and a dict with the gradients of those Parameters.
     Raises RuntimeError where there are too few or where one can't be summed to the shape of its input. With `check_bprop` raises
-    ValueError for any other shape, TypeError for another dtype, another number of gradients, or what is no Tensor. `net` names the Cell.
+    ValueError for any other shape, TypeError for another dtype, another number of gradients, or what is not a Tensor. `net` names the Cell.
     """
 
     def computed(*args: Any, **kwargs: Any) -> Any:
@@ -151,7 +151,7 @@ def watch_gradients(
 
 
 def _can_keep(hook: Callable[..., Any]) -> bool:
-    """Whether a hook knows a list, dict or set to write to: a graph would give it stand-ins, in its trace alone."""
+    """Return whether a hook knows a list, dict or set to write to: a graph would give it stand-ins, in its trace alone."""
     code = getattr(hook, "__code__", None)
     cells = [cell.cell_contents for cell in getattr(hook, "__closure__", None) or () if cell != _EMPTY]
     names = [hook.__globals__.get(name) for name in code.co_names] if code is not None else []

@@ -15,7 +15,7 @@ RULE = "offload"
 
 
 def lies_in_offloaded(cells: Iterable[Any]) -> bool:
-    """Whether one of the Cells is offloaded."""
+    """Return whether one of the Cells is offloaded."""
     return offload.is_asked_by_cell() and any(RULE in (cell.__dict__.get("_recompute_") or ()) for cell in cells)
 
 

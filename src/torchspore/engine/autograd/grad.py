@@ -184,7 +184,7 @@ class GradFrame(Frame):
         super().attribute_set(owner, name, value)
 
     def rows(self, leaf: torch.Tensor, indices: torch.Tensor) -> torch.Tensor | None:
-        """The rows of a weight at `indices` (n,), whose gradient stays apart; None where `leaf` is no weight of this transform."""
+        """The rows of a weight at `indices` (n,), whose gradient stays apart; None where `leaf` is not a weight of this transform."""
         found = self.taken.get(id(leaf))
         if found is None:
             return None
@@ -249,12 +249,12 @@ def cut(value: Any) -> None:
 
 
 def is_differentiating() -> bool:
-    """Whether operators of this thread are recorded for a gradient: inside a gradient transform that nothing switches off."""
+    """Return whether operators of this thread are recorded for a gradient: inside a gradient transform that nothing switches off."""
     return is_recording() and torch.is_grad_enabled()
 
 
 def is_differentiable(t: torch.Tensor) -> bool:
-    """Whether gradients of `t` exist: real and complex floating point."""
+    """Return whether gradients of `t` exist: real and complex floating point."""
     return t.dtype.is_floating_point or t.dtype.is_complex
 
 
@@ -303,8 +303,8 @@ def differentiate(
 ) -> tuple[Any, list[Any], list[Any]]:
     """Calls `function(*arguments, **keywords)` and gives (its result, gradients by position, gradients by weight).
 
-    A position whose argument is no Tensor is left out (None). An input that the result does not depend on gets zeros. A result of several
-    values, or one that is not scalar, is summed, or weighted by `sens`. With `has_aux` only the first value of the result is
+    A position whose argument is not a Tensor has no gradient (None). An input that the result does not depend on gets zeros. A result of
+    several values, or one that is not scalar, is summed, or weighted by `sens`. With `has_aux` only the first value of the result is
     differentiated.
     """
     check_is_seen()

@@ -32,7 +32,7 @@ def fitting(
 
 
 def _sums_to(shape: torch.Size, wanted: torch.Size) -> bool:
-    """Whether a gradient of `shape` can be summed over the axes along which an input of the shape `wanted` was broadcast."""
+    """Return whether a gradient of `shape` can be summed over the axes along which an input of the shape `wanted` was broadcast."""
     if len(shape) < len(wanted):
         return False
     return all(w in (1, s) for s, w in zip(reversed(shape), reversed(wanted)))

@@ -81,9 +81,9 @@ class Refusal:
 
 _library: Any = None
 has_failed = False
-"""Whether the library was not built although nothing spoke against it."""
+"""True if the library was not built although nothing spoke against it."""
 is_on = False
-"""Whether memory is counted: one look for whoever would tell the counter something."""
+"""True if memory is counted: one look for whoever would tell the counter something."""
 
 
 def why_not() -> str:

@@ -23,7 +23,7 @@ def from_capsule(capsule: Any) -> Any:
 def from_data(data: Any, dtype: Any = None) -> torch.Tensor:
     """A new torch tensor with a copy of `data`: a number, a nested list or tuple, a NumPy array or a Tensor.
 
-    Python floats give float32, Python ints int64; NumPy data keeps its dtype. Raises TypeError for data that is no number.
+    Python floats give float32, Python ints int64; NumPy data keeps its dtype. Raises TypeError for data that is not a number.
     """
     wanted = None if dtype is None else dtypes.to_torch(dtype)
     if type(data) is Number:

@@ -59,7 +59,7 @@ class Place:
     is_gradient: bool = False
     in_graph: bool = False
     is_marked: bool = False
-    """Whether it runs, or its forward operator ran, in a Cell that is `marked`."""
+    """True if it runs, or its forward operator ran, in a Cell that is `marked`."""
 
     @property
     def name(self) -> str:
@@ -115,7 +115,7 @@ class _Seen:
         self.position = 0
         """How far that run is."""
         self.engine = False
-        """Whether a backward pass runs, inside of which nothing but its own operators was found."""
+        """True if a backward pass runs, inside of which nothing but its own operators was found."""
         self.line = ""
         self.root: Any = None
         self.root_frame: FrameType | None = None
@@ -156,7 +156,7 @@ _entries: dict[CodeType, bool] = {}
 
 
 def _is_entry(code: CodeType) -> bool:
-    """Whether it is the code that a call of a Cell, or of what `jit` made, comes in by."""
+    """Return whether it is the code that a call of a Cell, or of what `jit` made, comes in by."""
     found = _entries.get(code)
     if found is None:
         file = code.co_filename if is_ours(code.co_filename) else ""
@@ -220,7 +220,7 @@ class Follower:
         return self._last
 
     def _is_next_round(self, seen: _Seen) -> bool:
-        """Whether a graph, or the body of a loop in it, runs anew."""
+        """Return whether a graph, or the body of a loop in it, runs anew."""
         return seen.graph_frame is not None and (
             seen.graph_frame is not self._last_frames[1] or seen.position <= self._last_position)
 
@@ -299,7 +299,7 @@ def _gradient_of(operator: str, scope: str) -> tuple[str, str]:
 
 
 def lies_in_marked(cells: Sequence[Any]) -> bool:
-    """Whether one of the Cells is marked."""
+    """Return whether one of the Cells is marked."""
     return bool(marked) and any(id(cell) in marked for cell in cells)
 
 
@@ -323,7 +323,7 @@ def places_of(nodes: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def interpreted(run: object, position: int, node: Any, target: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Runs a node of a graph for which there is no generated code: the `position`-th of this run."""
+    """Runs a node of a graph for which there is not a generated code: the `position`-th of this run."""
     return target(*args, **kwargs)
 
 
@@ -331,7 +331,7 @@ _INTERPRETED = interpreted.__code__
 
 
 def unseen() -> AbstractContextManager[Any]:
-    """Hides its block from all followers: what it computes is no operator of the program's."""
+    """Hides its block from all followers: what it computes is not an operator of the program's."""
     return without_modes() if followers else nullcontext()
 
 

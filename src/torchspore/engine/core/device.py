@@ -26,7 +26,7 @@ from torchspore.errors import DeviceNotFound
 _A_DEVICE = {"GPU": "a GPU", "Ascend": "an Ascend device"}
 
 awaits_use = False
-"""Whether the first operator on an accelerator is still to come."""
+"""True if the first operator on an accelerator is still to come."""
 
 _NOWHERE = (-1, torch.device("cpu"))
 _cached: tuple[int, torch.device] = _NOWHERE
@@ -61,7 +61,7 @@ def tell_default() -> None:
 
 
 def _may_be_here(target: str) -> bool:
-    """Whether to look for a device that nobody has asked for: torch_npu is imported where the operating system knows one."""
+    """Return whether to look for a device that nobody has asked for: torch_npu is imported where the operating system knows one."""
     return target != "Ascend" or "torch_npu" in sys.modules or any(Path("/dev").glob("davinci[0-9]*"))
 
 
@@ -126,7 +126,7 @@ class Machine:
     place: Callable[[str], torch.device] = _place
     """Where operators run."""
     has_queue: Callable[[str], bool] = lambda target: target != "CPU"
-    """Whether they run behind Python's back."""
+    """True if they run behind Python's back."""
     backend: Callable[[str], Any] = lambda target: gpu_kinds.module() if target == "GPU" else npu()
     """torch's module for it."""
 
@@ -190,7 +190,7 @@ def home() -> str:
 
 
 def is_home(wanted: str) -> bool:
-    """Whether a text names the device on which Tensors are made, by its target or with its index; another one where that is forced."""
+    """Return whether a text names the device on which Tensors are created, by its target or with its index, or the forced device."""
     if STORE.source("device_target")[0] == "forced environment" and wanted.partition(":")[0] in ("CPU", "GPU", "Ascend"):
         return True
     return wanted in (home(), f"{home()}:{STORE.get('device_id')}")

@@ -43,7 +43,7 @@ def _gpu() -> Broken | None:
     if kind == gpu_kinds.MPS and not gpu_kinds.is_available():
         return Broken("torch was built with mps, and this macOS or this Mac does not offer it", "softwareupdate --list")
     if not gpu_kinds.is_built() or kind in (gpu_kinds.XPU, gpu_kinds.MPS):
-        return None                            # without a driver there is no GPU, and xpu raises nothing for one that is broken
+        return None                            # without a driver there is not a GPU, and xpu raises nothing for one that is broken
     try:
         torch.cuda.init()
     except (RuntimeError, AssertionError) as error:

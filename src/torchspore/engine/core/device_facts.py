@@ -27,7 +27,7 @@ def module_of(target: str) -> Any:
 
 
 def is_initialized(target: str) -> bool:
-    """Whether this process has used the device; the CPU from the start."""
+    """Return whether this process has used the device; the CPU from the start."""
     return target == "CPU" or bool(device.count(target) and module_of(target).is_initialized())
 
 

@@ -23,7 +23,7 @@ class Layout:
 
     @property
     def is_whole(self) -> bool:
-        """Whether each device holds all of it."""
+        """True if each device holds all of it."""
         return not self.partial and not any(self.cuts)
 
     @property
@@ -49,7 +49,7 @@ class Layout:
         return tuple(size // count for size, count in zip(shape, self.counts(mesh)))
 
     def fits(self, mesh: Mesh, shape: Sequence[int]) -> bool:
-        """Whether all parts are equally long."""
+        """Return whether all parts are equally long."""
         return len(self.cuts) == len(shape) and all(size % count == 0 for size, count in zip(shape, self.counts(mesh)))
 
     def part(self, mesh: Mesh, shape: Sequence[int], rank: int) -> tuple[slice, ...]:

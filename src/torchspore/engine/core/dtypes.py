@@ -41,17 +41,17 @@ class Type:
 
     @property
     def is_floating_point(self) -> bool:
-        """Whether this is a real floating-point dtype."""
+        """True if this is a real floating-point dtype."""
         return isinstance(self, (Float, BFloat))
 
     @property
     def is_complex(self) -> bool:
-        """Whether this is a complex dtype."""
+        """True if this is a complex dtype."""
         return isinstance(self, Complex)
 
     @property
     def is_signed(self) -> bool:
-        """Whether values of this dtype can be negative."""
+        """True if values of this dtype can be negative."""
         return isinstance(self, (Int, Float, BFloat, Complex))
 
     @property

@@ -6,7 +6,7 @@ import sys
 
 
 def is_on() -> bool:
-    """Whether someone wants to read along."""
+    """Return whether someone wants to read along."""
     return "graph" in os.environ.get("TORCHSPORE_LOG", "").split(",")
 
 

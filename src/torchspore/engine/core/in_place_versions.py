@@ -45,15 +45,15 @@ class Versions:
         self._all: list[_Memory] = []
 
     def has_any(self) -> bool:
-        """Whether any memory was written."""
+        """Return whether any memory was written."""
         return bool(self._all)
 
     def has(self, base: torch.Tensor) -> bool:
-        """Whether the memory of `base`, which is no view, was written."""
+        """Return whether the memory of `base`, which is not a view, was written."""
         return self._memory(base) is not None
 
     def origin(self, base: torch.Tensor) -> torch.Tensor:
-        """The memory that `base`, which is no view, is a version of."""
+        """The memory that `base`, which is not a view, is a version of."""
         memory = self._memory(base)
         return base if memory is None else memory.first
 
@@ -146,7 +146,7 @@ def _copied(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
 
 
 def _overlaps(t: torch.Tensor) -> bool:
-    """Whether several elements share memory, as those of an expanded tensor do."""
+    """Return whether several elements share memory, as those of an expanded tensor do."""
     return any(stride == 0 and length > 1 for stride, length in zip(t.stride(), t.shape))
 
 

@@ -57,7 +57,7 @@ _local = _Local()
 
 
 def is_whole(t: torch.Tensor) -> bool:
-    """Whether `t` is of whole numbers or truth values."""
+    """Return whether `t` is of whole numbers or truth values."""
     return t.dtype in _WHOLE
 
 
@@ -139,7 +139,7 @@ def block() -> Iterator[None]:
 
 
 def is_following() -> bool:
-    """Whether shadows are computed in this thread."""
+    """Return whether shadows are computed in this thread."""
     return _local.is_followed
 
 

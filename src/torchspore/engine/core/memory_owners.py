@@ -154,7 +154,7 @@ _MOST_LINES, _WORTH = 1 << 16, 1 << 14
 
 
 def note(t: object) -> None:
-    """Notes the user's line as that of an operator's result, unless that is no Tensor (`ops.dtype`) or so small that nobody asks."""
+    """Notes the user's line as that of an operator's result, unless that is not a Tensor (`ops.dtype`) or so small that nobody asks."""
     if type(t) is not torch.Tensor or t.nbytes < _WORTH:
         return
     size = t.nbytes

@@ -15,7 +15,7 @@ import torch
 from torchspore.base import trust
 
 NO_COMPILER = "TORCHSPORE_NO_NATIVE"
-"""`TORCHSPORE_NO_NATIVE=1` leaves it to Python, as where there is no compiler."""
+"""`TORCHSPORE_NO_NATIVE=1` leaves it to Python, as where there is not a compiler."""
 
 _KEPT = 8
 """Libraries of one kind that stay in the folder: those of other versions of torch are in use by other environments."""
@@ -40,7 +40,7 @@ class Source:
         return "" if library.exists() or _compiler() else "there is no C++ compiler (g++)"
 
     def library(self) -> Path:
-        """Where the library for this source and this torch is, or will be. Raises OSError where there is no folder of the user's own."""
+        """Where the library for this source and this torch is, or will be. Raises OSError where there is not a folder of the user's own."""
         root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         if not os.path.isabs(root):
             raise trust.Untrusted("there is no home folder to keep it in", "set XDG_CACHE_HOME to a folder of your own")

@@ -42,5 +42,5 @@ REFUSING = "refusing"
 
 
 def is_backward(meta: Mapping[str, Any]) -> bool:
-    """Whether a node computes gradients."""
+    """Return whether a node computes gradients."""
     return bool(meta.get(GRADIENT) or meta.get(BACKWARD))

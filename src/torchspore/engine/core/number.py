@@ -83,12 +83,12 @@ def number(value: bool | int | float) -> Number:
 
 
 def is_large(value: Any) -> bool:
-    """Whether `value` is an int too large to be computed with in 64 bits."""
+    """Return whether `value` is an int too large to be computed with in 64 bits."""
     return type(value) is int and not -LARGEST <= value <= LARGEST
 
 
 def is_plain(value: Any) -> bool:
-    """Whether `value` is a Python number that a Number can stand for."""
+    """Return whether `value` is a Python number that a Number can stand for."""
     return type(value) in (bool, int, float)
 
 
@@ -136,7 +136,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _fits(left: Number, right: Any, to_float: bool) -> bool:
-    """Whether `right` can be computed with as it stands: torch then comes to the dtype that Python's rules give."""
+    """Return whether `right` can be computed with as it stands: torch then comes to the dtype that Python's rules give."""
     return is_plain(right) and not isinstance(right, bool) and (to_float or left._t.dtype is torch.float64 or isinstance(right, int))
 
 
@@ -242,7 +242,7 @@ NUMBER_MARK = "_may_be_number"
 
 
 def is_marked(t: torch.Tensor) -> bool:
-    """Whether a tensor of a trace may be a Python number in PyNative mode, as a branch or loop on a Tensor decides."""
+    """Return whether a tensor of a trace may be a Python number in PyNative mode, as a branch or loop on a Tensor decides."""
     return hasattr(t, NUMBER_MARK)
 
 
@@ -257,7 +257,7 @@ def decided(a: Any, b: Any, family: str) -> None:
 
 
 def _differs(marked: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether a Tensor of the dtype of `marked` makes another dtype of `other` than a number that it may be."""
+    """Return whether a Tensor of the dtype of `marked` makes another dtype of `other` than a number that it may be."""
     kinds = (1, 1.0) if marked.is_floating_point() else (1, 1.0, 1j) if marked.is_complex() else (_SAMPLES.get(marked.dtype, 1),)
     common = torch.promote_types(marked.dtype, other.dtype)
     return any(torch.result_type(other, kind) is not common for kind in kinds)

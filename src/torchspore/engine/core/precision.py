@@ -87,7 +87,7 @@ _reading = _Reading()
 
 
 def reads_as_stored() -> bool:
-    """Whether `as_stored` is asking in this thread."""
+    """Return whether `as_stored` is asking in this thread."""
     return _reading.as_stored
 
 

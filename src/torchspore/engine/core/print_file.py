@@ -70,7 +70,7 @@ class PrintFile:
                 self._append(made.SerializeToString(), line)
 
     def is_ready(self, line: str | None) -> bool:
-        """Whether the file is there, made now if need be. Where it can't be made a warning says so once, for the call at `line`."""
+        """Return whether the file is there, made now if need be. Where it can't be made a warning says so once, for the call at `line`."""
         with self._lock:
             if self._is_lost:
                 return False

@@ -129,7 +129,7 @@ def _as_graphs_print(kind: str, value: Any) -> str:
 
 
 def prints(module: torch.fx.GraphModule) -> bool:
-    """Whether a graph, or a branch or loop in it, prints."""
+    """Return whether a graph, or a branch or loop in it, prints."""
     for node in module.graph.nodes:
         if node.op == "call_function" and (node.target in OPERATORS or any(
             prints(item) for item in node.args if isinstance(item, torch.fx.GraphModule)

@@ -21,14 +21,14 @@ world = World()
 """The processes that `distributed.comm.groups` has connected; one process until it has."""
 
 is_forked = False
-"""Whether this process was forked from one that ran torchspore: more than one thread of OpenMP may hang here."""
+"""True if this process was forked from one that ran torchspore: more than one thread of OpenMP may hang here."""
 
 forks_worker = False
-"""Whether the process that is being forked is a worker of a data pipeline, which computes nothing of the program's."""
+"""True if the process that is being forked is a worker of a data pipeline, which computes nothing of the program's."""
 
 
 def is_distributed() -> bool:
-    """Whether this process is one of several."""
+    """Return whether this process is one of several."""
     return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 

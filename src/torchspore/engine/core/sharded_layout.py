@@ -19,7 +19,7 @@ class Cut:
     places: tuple[Any, ...]
     shape: Shape
     stage: int | None = None
-    """The stage of a pipeline whose devices hold it; None where there are no stages, or all hold it."""
+    """The stage of a pipeline whose devices hold it; None where there are not stages, or all hold it."""
 
     @property
     def first(self) -> int:

@@ -114,7 +114,7 @@ class Parted(torch.Tensor):
         return Parted(found, self.cut)
 
     def _fits(self, given: Any, written: Any) -> bool:
-        """Whether all that is computed with is a part of the same kind, or has a part for each of the elements here."""
+        """Return whether all that is computed with is a part of the same kind, or has a part for each of the elements here."""
         for t in tree_flatten(given)[0]:
             if isinstance(t, Parted) and (t.cut != self.cut or t.shape != self.shape):
                 return False
@@ -166,7 +166,7 @@ def own_part(value: Any) -> Any:
 
 
 def is_by_elements(function: Any, name: str) -> bool:
-    """Whether an operator computes each element of its result of those at the same place, and of nothing else."""
+    """Return whether an operator computes each element of its result of those at the same place, and of nothing else."""
     return name in _SAME or (torch.Tag.pointwise in function.tags and torch.Tag.nondeterministic_seeded not in function.tags)
 
 

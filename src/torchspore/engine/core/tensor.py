@@ -57,16 +57,16 @@ class Frame:
 
     outer: Frame | None = None
     traces = False
-    """Whether what runs inside is captured."""
+    """True if what runs inside is captured."""
     records = False
-    """Whether a gradient is taken of what runs inside."""
+    """True if a gradient is taken of what runs inside."""
     rules: Any = None
     """By which operators inside compute in another dtype (`engine.core.precision`); those around it, but where a frame has `own_rules`."""
     own_rules = False
     is_part = False
-    """Whether it captures a branch or loop."""
+    """True if it captures a branch or loop."""
     settles = False
-    """Whether a frame inside it hands on the values that it ended with: all of them are known, whatever may be the same memory."""
+    """True if a frame inside it hands on the values that it ended with: all of them are known, whatever may be the same memory."""
     forwards: Any = None
     """The calls of Cells inside it whose gradients may be asked for later (`graph.forward_cache.Calls`), where it keeps them."""
 
@@ -108,7 +108,7 @@ class Frame:
             change(tensor._t)
 
     def origin(self, base: torch.Tensor) -> torch.Tensor:
-        """The memory that `base`, a torch tensor that is no view, is a version of."""
+        """The memory that `base`, a torch tensor that is not a view, is a version of."""
         return self.outer.origin(base) if self.outer is not None else base
 
     def extent(self, t: torch.Tensor) -> Extent:

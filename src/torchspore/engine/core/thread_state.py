@@ -26,7 +26,7 @@ local = _Local()
 
 
 def is_graph_mode() -> bool:
-    """Whether this thread runs in GRAPH_MODE, and not the insides of a call that a graph can't hold."""
+    """Return whether this thread runs in GRAPH_MODE, and not the insides of a call that a graph can't hold."""
     return STORE.graph_mode and not local.in_pynative
 
 
@@ -56,5 +56,5 @@ def in_pynative(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
 
 
 def is_in_graph() -> bool:
-    """Whether this thread is inside of a call in GRAPH_MODE: one that is captured, or that runs because no graph can hold it."""
+    """Return whether this thread is inside of a call in GRAPH_MODE: one that is captured, or that runs because no graph can hold it."""
     return STORE.graph_mode and (frame() is not None or local.in_pynative or local.breaks > 0)

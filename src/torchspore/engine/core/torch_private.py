@@ -37,7 +37,7 @@ softmax, log_softmax, gelu = torch._softmax, torch._log_softmax, torch._C._nn.ge
 
 
 def has_products_of(dtype: torch.dtype) -> bool:
-    """Whether oneDNN has instructions of this CPU for float16 or bfloat16."""
+    """Return whether oneDNN has instructions of this CPU for float16 or bfloat16."""
     name = "_is_mkldnn_fp16_supported" if dtype is torch.float16 else "_is_mkldnn_bf16_supported"
     try:
         return bool(getattr(torch.ops.mkldnn, name)())
@@ -131,12 +131,12 @@ def forget_storage(number: int) -> None:
 
 
 def is_wrapped(t: torch.Tensor) -> bool:
-    """Whether one of `torch.func`'s transforms has put the tensor into another."""
+    """Return whether one of `torch.func`'s transforms has put the tensor into another."""
     return bool(torch._C._functorch.is_functorch_wrapped_tensor(t))
 
 
 def is_transforming() -> bool:
-    """Whether one of `torch.func`'s transforms runs in this thread."""
+    """Return whether one of `torch.func`'s transforms runs in this thread."""
     return torch._C._functorch.peek_interpreter_stack() is not None
 
 
@@ -187,12 +187,12 @@ def sizes_as_symbols(t: torch.Tensor, axes: tuple[int, ...]) -> Any:
 
 
 def is_operator(target: Any) -> TypeGuard[OpOverload]:
-    """Whether the target of a graph's node is an ATen operator (not `getitem`, say)."""
+    """Return whether the target of a graph's node is an ATen operator (not `getitem`, say)."""
     return isinstance(target, OpOverload)
 
 
 def has_operator(namespace: str, name: str, overload: str) -> bool:
-    """Whether torch's dispatcher knows this operator; the overload that torch shows as `default` is the empty text."""
+    """Return whether torch's dispatcher knows this operator; the overload that torch shows as `default` is the empty text."""
     try:
         torch._C._get_schema(f"{namespace}::{name}", overload)
     except (RuntimeError, TypeError):
@@ -210,7 +210,7 @@ class NoCompiler(RuntimeError):
 
 
 def is_of_compiler(error: BaseException) -> bool:
-    """Whether an error of `inductor` comes from the C++ compiler, or the disk, and not from what Inductor makes of one graph."""
+    """Return whether an error of `inductor` comes from the C++ compiler, or the disk, and not from what Inductor makes of one graph."""
     from torch._inductor.exc import CppCompileError
 
     inner = getattr(error, "inner_exception", error)
@@ -356,7 +356,7 @@ def outside_of_transforms(t: torch.Tensor) -> torch.Tensor:
 
 
 def is_batched(t: torch.Tensor) -> bool:
-    """Whether a tensor stands for the rows of several, inside of `vmap`."""
+    """Return whether a tensor stands for the rows of several, inside of `vmap`."""
     while is_wrapped(t) and not torch._C._functorch.is_batchedtensor(t):
         t = torch._C._functorch.get_unwrapped(t)
     return is_wrapped(t)
@@ -375,7 +375,7 @@ def no_transforms() -> Iterator[None]:
 
 
 def in_transform() -> bool:
-    """Whether this thread is inside of one of `torch.func`'s transforms, or of a block of forward derivatives."""
+    """Return whether this thread is inside of one of `torch.func`'s transforms, or of a block of forward derivatives."""
     return is_transforming() or torch.autograd.forward_ad._current_level >= 0
 
 
@@ -407,7 +407,7 @@ def set_allocator_settings(text: str) -> None:
 
 
 TELLS_PYTHON = hasattr(torch._C._autograd._KinetoEvent, "is_python_function")
-"""Whether a profile's records hold the calls of Python: not those of torch 2.11."""
+"""True if a profile's records hold the calls of Python: not those of torch 2.11."""
 
 quick_mark = torch._C._profiler._RecordFunctionFast
 """A named stretch of the profiler's trace, for a tenth of what `torch.profiler.record_function` costs."""

@@ -33,7 +33,7 @@ def listed(value: Any) -> list[Any]:
 
 
 def entries(value: Any) -> Any:
-    """The items of a dict past what its class makes of them, in its own order: that of an OrderedDict is no order of a dict's."""
+    """The items of a dict past what its class makes of them, in its own order: that of an OrderedDict is not an order of a dict's."""
     return OrderedDict.items(value) if isinstance(value, OrderedDict) else dict.items(value)
 
 

@@ -25,7 +25,7 @@ _LACKS = re.compile(r"not implemented for '|not supported|unsupported dtype|does
 
 
 def is_said_by(error: BaseException) -> bool:
-    """Whether an error of torch's says that there is no kernel for a dtype."""
+    """Return whether an error of torch's says that there is not a kernel for a dtype."""
     return isinstance(error, (RuntimeError, TypeError)) and _LACKS.search(str(error)) is not None
 
 

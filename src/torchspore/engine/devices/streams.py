@@ -36,7 +36,7 @@ class _OnlyStream:
         device.wait()
 
     def query(self) -> bool:
-        """Whether the work is done: it is after this call, which waits, as the device can't be asked."""
+        """Return whether the work is done: it is after this call, which waits, as the device can't be asked."""
         device.wait()
         return True
 
@@ -190,7 +190,7 @@ def wait(one: Any) -> None:
 
 
 def is_done(one: Any) -> bool:
-    """Whether the work on a stream or before a mark is done."""
+    """Return whether the work on a stream or before a mark is done."""
     return True if isinstance(one, _Here) else bool(one.query())
 
 

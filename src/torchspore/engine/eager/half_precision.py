@@ -22,12 +22,12 @@ _WITHOUT_POLICY = (None, "", "must_keep_origin_dtype")
 
 @functools.cache
 def is_fast(dtype: torch.dtype) -> bool:
-    """Whether this CPU has instructions for products of `dtype`, one of 16 bits."""
+    """Return whether this CPU has instructions for products of `dtype`, one of 16 bits."""
     return torch_private.has_products_of(dtype)
 
 
 def is_slow(t: T) -> bool:
-    """Whether products of `t` are faster in float32."""
+    """Return whether products of `t` are faster in float32."""
     if t.dtype not in HALVES or t.device.type != "cpu" or is_fast(t.dtype):
         return False
     return STORE.get("precision_mode") in _WITHOUT_POLICY          # a policy looks for products in the program's own dtypes

@@ -19,7 +19,7 @@ from torchspore.errors import DeviceFailed
 wait_for_each = False
 notes_lines = False
 awaits_first = False
-"""Whether the first operator of the program is still to come."""
+"""True if the first operator of the program is still to come."""
 _graph_options: set[str] = set()
 """Options that only graphs read and that strict mode watches."""
 
@@ -47,7 +47,7 @@ def _wait(wanted: bool) -> None:
 
 
 def takes_gradients() -> bool:
-    """Whether gradients flow through what this thread computes."""
+    """Return whether gradients flow through what this thread computes."""
     return torch.is_grad_enabled()
 
 

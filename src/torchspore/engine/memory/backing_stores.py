@@ -31,7 +31,7 @@ class Totals:
     back: int = 0
     waited: float = 0.0
     refused: int = 0
-    """Bytes that stayed because there was no room for them."""
+    """Bytes that stayed because there was not a room for them."""
 
     def __str__(self) -> str:
         text = f"{in_bytes(self.out)} moved out in {self.pieces} pieces, {in_bytes(self.back)} came back, {self.waited:.2f} s waited for"
@@ -57,10 +57,10 @@ class Place(Protocol):
     """What takes memory."""
 
     def move(self, memory: Memory) -> Piece | None:
-        """The memory on its way out, which the caller lets go of; None where there is no room for it."""
+        """The memory on its way out, which the caller lets go of; None where there is not a room for it."""
 
     def can_fetch(self) -> bool:
-        """Whether one more piece may be fetched ahead."""
+        """Return whether one more piece may be fetched ahead."""
 
 
 class Disk:

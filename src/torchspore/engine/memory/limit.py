@@ -28,7 +28,7 @@ _told = 0
 """The number of the last refusal that an error was made of."""
 
 _has_warned = False
-"""Whether `count_from_now` has warned."""
+"""True if `count_from_now` has warned."""
 
 
 def cap(wanted: float) -> Outcome:

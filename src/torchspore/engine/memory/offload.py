@@ -52,7 +52,7 @@ class Wishes:
     block: int
     pinned: bool
     chooses: bool
-    """Whether it is left to us what moves."""
+    """True if it is left to us what moves."""
     limit: int | None
     """How much of the device's memory may be used before it is short."""
 
@@ -115,7 +115,7 @@ def _limit(ratio: float) -> int | None:
 
 
 def is_on() -> bool:
-    """Whether `memory_offload` acts for this thread. Tells why it does not where it was asked for."""
+    """Return whether `memory_offload` acts for this thread. Tells why it does not where it was asked for."""
     if not STORE.get("memory_offload"):
         return False
     if STORE.get("memory_optimize_level") == 1:
@@ -138,7 +138,7 @@ def saving() -> AbstractContextManager[Any]:
 
 
 def is_capturing() -> bool:
-    """Whether this thread captures a graph."""
+    """Return whether this thread captures a graph."""
     around = frame()
     while around is not None:
         if getattr(around, "tracer", None) is not None:
@@ -180,13 +180,13 @@ def goal(wanted: int) -> int:
 
 
 def _moves_values() -> bool:
-    """Whether values for the backward pass move at all."""
+    """Return whether values for the backward pass move at all."""
     wanted = wishes()
     return (wanted.chooses or bool(wanted.values)) and not (wanted.values == "cpu" and devices.current().type == "cpu")
 
 
 def moves_state() -> bool:
-    """Whether the state of optimizers lies elsewhere between two steps."""
+    """Return whether the state of optimizers lies elsewhere between two steps."""
     return bool(STORE.get("memory_offload")) and is_on() and bool(target := wishes().parameters) and (
         target == "disk" if devices.current().type == "cpu" else True
     )
@@ -198,7 +198,7 @@ def moves_state_in_graphs() -> bool:
 
 
 def is_short(device: torch.device) -> bool:
-    """Whether the device has less memory left than the program wants; always, where it names no limit."""
+    """Return whether the device has less memory left than the program wants; always, where it names no limit."""
     limit = wishes().limit
     return limit is None or in_use(device) > _SHORT * limit
 
@@ -327,7 +327,7 @@ def _outcome(name: str, value: Any) -> Outcome:
 
 
 _by_cells = False
-"""Whether `Cell.offload` asks for values to move, whatever `memory_offload` says."""
+"""True if `Cell.offload` asks for values to move, whatever `memory_offload` says."""
 _OF_CELLS = {
     "offload_path", "offload_disk_size", "offload_cpu_size", "enable_aio", "aio_block_size", "aio_queue_depth", "enable_pinned_mem",
     "host_mem_block_size", "cpu_ratio",
@@ -353,7 +353,7 @@ def no_cell_asks() -> Iterator[None]:
 
 
 def is_asked_by_cell() -> bool:
-    """Whether some Cell is to be offloaded."""
+    """Return whether some Cell is to be offloaded."""
     return _by_cells
 
 

@@ -169,7 +169,7 @@ def _in_parent() -> None:
     if _forking.pipe is not None:
         reading, writing = _forking.pipe
         os.close(writing)
-        os.read(reading, 1)                                          # ends as well where there is no child
+        os.read(reading, 1)                                          # ends as well where there is not a child
         os.close(reading)
 
 
@@ -197,7 +197,7 @@ def _told() -> str:
 
 
 def _acts() -> bool:
-    """Whether state is to lie elsewhere, and is here to be moved."""
+    """Return whether state is to lie elsewhere, and is here to be moved."""
     return offload.moves_state() and frame() is None
 
 

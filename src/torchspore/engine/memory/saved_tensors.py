@@ -42,7 +42,7 @@ class Holding:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody else has the memory."""
+        """True if nobody else has the memory."""
         return self.memory is not None and torch_private.storage_users(self.memory) == 0
 
     def move(self, place: Place) -> bool:
@@ -229,7 +229,7 @@ class Tape:
 
 
 def can_move(t: torch.Tensor) -> bool:
-    """Whether it is an ordinary tensor with memory of its own that is worth it."""
+    """Return whether it is an ordinary tensor with memory of its own that is worth it."""
     is_plain = type(t) is torch.Tensor and t.layout is torch.strided and not t.is_quantized
     if not is_plain or t.is_conj() or t.is_neg() or torch_private.is_wrapped(t):
         return False

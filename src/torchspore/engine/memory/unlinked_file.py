@@ -115,7 +115,7 @@ class NamelessFile:
 
     @property
     def is_mine(self) -> bool:
-        """Whether this process opened it: a forked child writes into one of its own."""
+        """True if this process opened it: a forked child writes into one of its own."""
         return self._process == os.getpid()
 
     def kind(self) -> str:
@@ -124,7 +124,7 @@ class NamelessFile:
 
     @property
     def is_in_memory(self) -> bool:
-        """Whether the folder lies in memory itself, so that nothing is gained."""
+        """True if the folder lies in memory itself, so that nothing is gained."""
         return self.kind() in _IN_MEMORY
 
     def __del__(self, close: Any = os.close) -> None:      # `os` may be gone when Python ends

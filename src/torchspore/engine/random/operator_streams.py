@@ -59,7 +59,7 @@ class OperatorStream:
 
     @property
     def is_seeded(self) -> bool:
-        """Whether the numbers are MindSpore's: a program without a seed draws from MindSpore's torch generator."""
+        """True if the numbers are MindSpore's: a program without a seed draws from MindSpore's torch generator."""
         return self.seeds is None or any(self.seeds)
 
     def keep(self, shape: tuple[int, ...], dtype: str, keep_probability: float) -> tuple[np.ndarray[Any, Any], int]:
@@ -132,7 +132,7 @@ def of_function(kernel_name: str, op_seed: int | None) -> OperatorStream:
 
 
 def is_of_layer(number: int) -> bool:
-    """Whether the stream of this number belongs to a layer or a primitive, not to a function."""
+    """Return whether the stream of this number belongs to a layer or a primitive, not to a function."""
     stream = _streams.get(number)
     return stream is not None and stream.seeds is not None
 

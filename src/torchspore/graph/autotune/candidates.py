@@ -1,4 +1,4 @@
-"""What a tuner may choose among: forms of a graph as a whole, and of its single operators."""
+"""The choices of a tuner: variants of a full graph, and of its single operators."""
 from __future__ import annotations
 
 import dataclasses
@@ -47,7 +47,7 @@ class Whole:
         self._forms = variants.Forms(module, inputs, settings, held)
 
     def genes(self) -> list[Gene]:
-        """What may be chosen for this graph on this machine."""
+        """Return the choices for this graph on this machine."""
         found = [Gene("back end", tuple(self._back_ends()), dear=(KERNELS, LAUNCH))]
         if self._is_on_cpu:
             found += [Gene("products", tuple(_WANTED) if self._has_products() else ("BLAS",)), Gene("threads", threads())]

@@ -14,7 +14,7 @@ from torchspore.graph.fx.fingerprint import machine
 from torchspore.graph.settings import Settings
 
 Untuned = Callable[[Module, measurement.Inputs, Settings, frozenset[int]], Code]
-"""What compiles a prepared graph without tuning: `pipeline.untuned`."""
+"""Compiles a prepared graph without tuning: `pipeline.untuned`."""
 
 
 def work_off(where: Path, untuned: Untuned) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What came of tuning, for `torchspore explain`."""
+"""Reports the results of tuning to `torchspore explain`."""
 from __future__ import annotations
 
 from typing import Any
@@ -31,7 +31,7 @@ def searched(found: Any, where: str) -> None:
 
 
 def used(entry: dict[str, Any]) -> None:
-    """What an earlier search found is used."""
+    """Report that the result of an earlier search is used."""
     how = f"{entry['gain'][0]:.2f} times faster" if entry["plan"] is not None else "nothing better had been found"
     text = f"as an earlier search found: {how}, {entry.get('tried')} ways had been tried"
     graph_log.event("tuning", text)

@@ -48,7 +48,7 @@ class Trials:
         return {gene.name: self.random.choice(gene.values) for gene in self.genes}
 
     def is_over(self) -> bool:
-        """Whether the time is up, or nothing is left to try."""
+        """Return whether the time is up, or nothing is left to try."""
         return time.monotonic() > self._ends or len(self.seconds) >= self.size()
 
     def size(self) -> int:
@@ -56,7 +56,7 @@ class Trials:
         return _count(self.genes, {})
 
     def told(self, plan: Mapping[str, Any]) -> tuple[Any, ...]:
-        """What counts of a plan: genes that mean nothing beside the others are left out."""
+        """Return the genes of a plan that have an effect; genes that mean nothing next to the others are omitted."""
         return tuple(plan[gene.name] if gene.when is None or plan.get(gene.when[0]) == gene.when[1] else None for gene in self.genes)
 
     def clean(self, plan: Plan) -> Plan:

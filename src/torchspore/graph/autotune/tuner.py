@@ -35,7 +35,7 @@ LEAST = 30e-6
 
 @dataclass
 class Found:
-    """What a search came to: the plan, None where nothing was better, and how many times faster (median, least, greatest)."""
+    """The result of a search: the plan, None if nothing was faster, and the speedup (median, least, greatest)."""
 
     plan: Plan | None
     gain: tuple[float, float, float]
@@ -80,7 +80,7 @@ def compile(module: Module, inputs: measurement.Inputs, settings: Settings, held
 
 
 def _known(key: str) -> dict[str, Any] | None:
-    """What a search before has found, in this process, in the compile cache or in the tuning file."""
+    """Return the result of an earlier search: of this process, of the compile cache or of the tuning file."""
     text = autotune_cache.find(key)
     try:
         entry = json.loads(text) if text is not None else tuning_file.find(key)

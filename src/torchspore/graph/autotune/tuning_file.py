@@ -60,7 +60,7 @@ def path() -> Path:
 
 
 def read(where: Path, of: str | None = None) -> dict[str, Entry]:
-    """The graphs in a file, none where there is no file. Raises Unusable; `of` is the machine that it must be of, this one otherwise."""
+    """The graphs in a file, none where there is not a file. Raises Unusable; `of` is the machine that it must be of, this one otherwise."""
     try:
         held = json_text.parse(read_plain(where))
     except FileNotFoundError:
@@ -76,7 +76,7 @@ def read(where: Path, of: str | None = None) -> dict[str, Entry]:
 
 
 def find(key: str) -> Entry | None:
-    """What the file holds for a graph. A file that was named and holds other graphs only is told of."""
+    """Return the file's entry for a graph. Report a named file that has entries for other graphs only."""
     where = path()
     try:
         graphs = read(where)

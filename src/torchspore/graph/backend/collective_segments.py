@@ -67,14 +67,15 @@ def answered(module: Module) -> Module | None:
             if answer is None:
                 return None
             node.target = answer
-        elif getattr(node.target, "__name__", "") == _CHECK:         # what it looks at may hang on what the others send
+        # Its operand may depend on values of other processes.
+        elif getattr(node.target, "__name__", "") == _CHECK:
             node.target = _unchecked
     made.recompile()
     return None if any(is_exchange(node) for inner in inner_of(made) for node in inner.graph.nodes) else made
 
 
 def _nothing(t: torch.Tensor) -> torch.Tensor:
-    """Stands for an input that lies in another stage of a pipeline, which this process computes nothing with."""
+    """Replaces an input that another stage of a pipeline stores; this process does not compute with it."""
     return torch.zeros((), dtype=t.dtype, device=t.device).expand(t.shape)
 
 
@@ -107,7 +108,7 @@ def _waited(x: torch.Tensor) -> torch.Tensor:
 
 
 def _taken(shape: list[int], dtype: torch.dtype, device: torch.device, *_: Any) -> torch.Tensor:
-    """What another stage of a pipeline sends: numbers from -1 to 1, or zeros, which no operator refuses as indexes."""
+    """Return values for those of another stage of a pipeline: numbers from -1 to 1, or zeros, which every operator accepts as indexes."""
     if not dtype.is_floating_point:
         return torch.zeros(shape, dtype=dtype, device=device)
     return torch.arange(math.prod(shape), dtype=torch.float64, device=device).sin().to(dtype).reshape(shape)
@@ -121,4 +122,4 @@ _ANSWERS = {
     **{f"_c10d_functional.{name}.default": answer for name, answer in _NAMED.items()},
     "torchspore.pass_on.default": _alike, "torchspore.take_over.default": _taken,
 }
-"""What answers each exchange, by its name: with values of the right shape, whatever the others have."""
+"""By the name of each exchange, a function that returns values of the right shape instead of those of other processes."""

@@ -12,7 +12,7 @@ WARM = 3
 
 
 def is_fit(module: torch.fx.GraphModule) -> bool:
-    """Whether all inputs lie on one GPU and nothing is random or looks at values: a recording repeats one course."""
+    """Return whether all inputs are on one GPU and nothing is random or reads values: a recording repeats one course."""
     inputs = [node.meta.get("val") for node in module.graph.nodes if node.op == "placeholder"]
     devices = {t.device for t in inputs if isinstance(t, torch.Tensor)}
     return len(devices) == 1 and next(iter(devices)).type == "cuda" and not any(_is_unfit(node) for node in module.graph.nodes)
@@ -28,7 +28,7 @@ def _is_unfit(node: torch.fx.Node) -> bool:
 def recorded(code: Code, held: frozenset[int]) -> Code:
     """Runs `code` from a recording. Inputs at `held` (Parameters) are read where they lie, the others are copied to fixed places.
 
-    When a held input lies elsewhere than before, it is recorded again. Results are copies, as the next run overwrites its own.
+    When a stored input has moved in memory, the graph is recorded again. Results are copies, as the next run overwrites its own.
     """
     kept: dict[str, Any] = {}
 

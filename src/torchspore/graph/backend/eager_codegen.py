@@ -38,7 +38,7 @@ DIRECT: dict[Any, Callable[..., Any]] = {
 
 
 def function(target: Any) -> Callable[..., Any]:
-    """What to call for a node's target."""
+    """Return the function to call for a node's target."""
     found = DIRECT.get(target)
     if found is not None:
         return found
@@ -106,7 +106,7 @@ def lines_of(module: torch.fx.GraphModule, node: Node, names: dict[Node, str], b
 
 
 def _is_uncounted(node: Node) -> bool:
-    """Whether the operator writes and torch does not count it in the tensors' `_version`, which packed weights go by."""
+    """Return whether the operator writes and torch does not count it in the tensors' `_version`, which packed weights go by."""
     name = getattr(node.target, "_opname", "")
     return name.startswith("_fused_") or name == "native_batch_norm"
 

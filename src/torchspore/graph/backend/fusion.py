@@ -52,7 +52,7 @@ _kernels: dict[str, inductor.Kernel] = {}
 
 
 def is_fusable(node: Node) -> bool:
-    """Whether a generated kernel can compute the node with the same numbers."""
+    """Return whether a generated kernel can compute the node with the same numbers."""
     target = node.target
     if not is_operator(target) or target.namespace != "aten" or target._opname.endswith("_"):
         return False

@@ -19,7 +19,7 @@ from torchspore.graph.fx.fingerprint import of_text, signature
 
 Kernel = Callable[..., list[Any]]
 Compiler = Callable[..., Any]
-"""What `private.inductor` is: gives a kernel, with its `source` and its `libraries`, for a graph, its inputs and Inductor's settings."""
+"""The type of `private.inductor`: it returns a kernel, with `source` and `libraries`, for a graph, its inputs and Inductor's settings."""
 
 _LEVELS = "jit_level O1 and O2 write kernels of their own"
 _NONE: Mapping[str, Any] = {}
@@ -37,7 +37,7 @@ def compiled_by(compiler: Compiler) -> AbstractContextManager[None]:
 
 
 def is_there() -> bool:
-    """Whether kernels can be compiled, as far as is known."""
+    """Return whether kernels can be compiled, as far as is known."""
     return _broken is None
 
 

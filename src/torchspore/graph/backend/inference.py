@@ -1,6 +1,6 @@
 """Graphs for inference alone: batch norms folded into convolutions, weights in oneDNN's order, activations computed on the way out.
 
-What hangs on weights alone is computed again only when a weight has changed."""
+Values that depend on weights alone are computed again only when a weight has changed."""
 from __future__ import annotations
 
 import operator
@@ -58,7 +58,7 @@ Module = torch.fx.GraphModule
 
 
 def hoisted(module: Module, places: frozenset[int], wanted: matrix_products.Wanted, layout: bool) -> Hoisted | None:
-    """The boosted graphs; None where no value hangs on weights alone. `places` says which inputs the program holds."""
+    """Return the boosted graphs; None if no value depends on weights alone. `places` lists the inputs that the program stores."""
     changed = fold_norms(onednn_linears(copied(module), wanted))
     if has_images(changed) and layout:
         changed = channels_last(changed)
@@ -84,7 +84,7 @@ def code(found: Hoisted) -> Code:
 
 
 def is_on_cpu(module: Module) -> bool:
-    """Whether oneDNN can compute the graph."""
+    """Return whether oneDNN can compute the graph."""
     return all(
         node.meta["val"].device.type == "cpu" for node in module.graph.nodes
         if node.op == "placeholder" and isinstance(node.meta.get("val"), torch.Tensor)
@@ -92,7 +92,7 @@ def is_on_cpu(module: Module) -> bool:
 
 
 def trains(module: Module, places: frozenset[int]) -> str | None:
-    """What the graph does that is no inference: it computes gradients, or writes into one of the inputs at `places`."""
+    """Return how the graph differs from an inference: it computes gradients, or writes into one of the inputs at `places`."""
     inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
     for node in module.graph.nodes:
         if is_operator(node.target) and "backward" in node.target._opname:

@@ -52,7 +52,7 @@ def _of(names: Names) -> set[str]:
 
 
 def is_wanted(flags: Flags, node: Node) -> bool:
-    """Whether the flags allow a node into a kernel, and a kernel can compute it with the same numbers."""
+    """Return whether the flags allow a node into a kernel, and a kernel can compute it with the same numbers."""
     return fusion.is_fusable(node) and (is_view(node) or node.target._opname in allowed(flags)) and _has_inputs(node)  # type: ignore[union-attr]
 
 
@@ -61,19 +61,19 @@ def _has_inputs(node: Node) -> bool:
 
 
 def is_reduction(node: Node) -> bool:
-    """Whether the value is a reduction, or one of the results of one."""
+    """Return whether the value is a reduction, or one of the results of one."""
     if node.target is operator.getitem:
         return is_reduction(node.args[0])  # type: ignore[arg-type]
     return is_operator(node.target) and node.target._opname in SUMS | WHOLE
 
 
 def is_plain(node: Node) -> bool:
-    """Whether the operator computes each value for itself."""
+    """Return whether the operator computes each value for itself."""
     return is_operator(node.target) and node.target._opname in PLAIN
 
 
 def is_work(node: Node) -> bool:
-    """Whether the node is a kernel of its own where nothing is fused: no view, no choice of a result."""
+    """Return whether the node is a kernel of its own where nothing is fused: no view, no choice of a result."""
     return is_operator(node.target) and not is_view(node)
 
 
@@ -85,7 +85,7 @@ class Apart:
         self._distance = _distances(flags, nodes) if flags.depth > 0 else {}
 
     def __call__(self, first: Node, then: Node) -> bool:
-        """Whether `then`, which reads `first`, begins another kernel."""
+        """Return whether `then`, which reads `first`, begins another kernel."""
         if is_reduction(first) and not (then.target is operator.getitem and then.args[0] is first):
             return not self._flags.stitch
         return self._distance.get(then) == self._flags.depth

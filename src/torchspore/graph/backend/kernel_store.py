@@ -21,7 +21,7 @@ from torchspore.engine.core import torch_private
 from torchspore.graph.backend import autotune_cache
 
 _GIVEN: dict[str, Any] = {"torch": torch, **torch_private.KERNEL_CALLS}
-"""What the text of a kernel may name besides its libraries."""
+"""The names that the source of a kernel may use in addition to its libraries."""
 
 
 def find(key: str) -> Callable[..., list[Any]] | None:

@@ -335,7 +335,7 @@ def _ready(node: Node, lane: int, before: Mapping[Node, list[Node]], ends: Mappi
 
 
 def _seconds(module: torch.fx.GraphModule, inputs: measurement.Inputs, threads: int) -> dict[Node, float]:
-    """What each operator takes the second time, on copies of the inputs and with so many threads."""
+    """Return the seconds of each operator in its second run, on copies of the inputs and with `threads` threads."""
     clock, usual = _Clock(module), torch.get_num_threads()
     torch.set_num_threads(threads)
     try:

@@ -20,7 +20,7 @@ SMALL = 2**15
 
 
 def prefers_onednn(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
-    """Whether oneDNN is the faster one for operands of these shapes and strides; measures if it is not known yet."""
+    """Return whether oneDNN is the faster one for operands of these shapes and strides; measures if it is not known yet."""
     if not is_large(left, right, added):
         return False
     key = of_text("product", f"{tuple(left.shape)} {left.stride()} {tuple(right.shape)} {right.stride()} {added is None}")

@@ -88,7 +88,7 @@ Measurer = Callable[[dict[str, Runs], list[torch.Tensor], Turns], dict[str, floa
 
 
 def measured_by(measurer: Measurer) -> AbstractContextManager[None]:
-    """Lets `measurer` say how long forms take, in this thread, in the place of a clock: what is chosen then hangs on nothing else."""
+    """Let `measurer` report how long variants take, in this thread, instead of a clock: the choice then depends on nothing else."""
     return during(_measurer, measurer)
 
 

@@ -126,11 +126,11 @@ class Forms:
 
     @property
     def is_thorough(self) -> bool:
-        """Whether the longer search is wanted."""
+        """True if the longer search is wanted."""
         return self._settings.level == "O2"
 
     def prepared(self, seconds: float | None = None) -> Code | None:
-        """For inference: values that hang on weights alone are computed once. Given `seconds`, what that takes, with compiled clusters."""
+        """For inference: compute values that depend on weights alone once. `seconds` is the time that it takes with compiled clusters."""
         if inference.trains(self._module, self._held) is not None or (seconds is not None and self._settings.generates is False):
             return None
         found = inference.hoisted(self._module, self._held, matrix_products.prefers_onednn, self._settings.layout)

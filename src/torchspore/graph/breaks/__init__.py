@@ -8,7 +8,7 @@ from torchspore.engine.core import thread_state
 from torchspore.graph.breaks.runner import of
 
 DEEPEST = 16
-"""So many calls with graph breaks may lie in each other; what is deeper runs as PyNative, because each is tried as a graph first."""
+"""The number of calls with graph breaks that may be nested; deeper calls run as PyNative, because each is tried as a graph first."""
 
 
 def run(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -18,7 +18,7 @@ _OPAQUE = (
 
 
 class Plan:
-    """The statements of one function: unknown, good (may stand in one graph with its neighbours), alone, or a graph break."""
+    """The statements of one function: unknown, good (may be in one graph with its neighbours), alone, or a graph break."""
 
     def __init__(self, code: CodeType, definition: Definition) -> None:
         self.code, self.definition = code, definition
@@ -31,13 +31,13 @@ class Plan:
         self._shared = shared(definition, code)
 
     def is_break(self, statement: ast.stmt) -> bool:
-        """Whether a statement runs in Python, with its blocks, if it has some, in parts again."""
+        """Return whether a statement runs in Python, with its blocks, if it has some, in parts again."""
         if place(statement) in self.breaks or not can_be_captured(statement) or mentions(statement, self._shared):
             return True
         return bool(syntax.stored([statement]) & self._declared)
 
     def joins(self, statement: ast.stmt) -> bool:
-        """Whether a statement may stand in one graph with its neighbours."""
+        """Return whether a statement may be in one graph with its neighbours."""
         return place(statement) in self.good and place(statement) not in self.alone
 
     def held(self, statements: tuple[Place, ...]) -> None:
@@ -61,5 +61,5 @@ def place(statement: ast.stmt) -> Place:
 
 
 def can_be_captured(statement: ast.stmt) -> bool:
-    """Whether a statement could be part of a graph by its form: it does not leave its block, but by a return at its very end."""
+    """Return whether a statement could be part of a graph by its form: it does not leave its block, but by a return at its very end."""
     return not isinstance(statement, _OPAQUE) and (isinstance(statement, ast.Return) or not syntax.leaves(statement))

@@ -164,7 +164,7 @@ class Runner:
 
 
 class Outcome:
-    """What came of a piece whose names were stored first."""
+    """The result of a piece whose names were stored first."""
 
     __slots__ = ("_error", "_value")
 
@@ -188,13 +188,13 @@ def _locals_at(error: BaseException, code: CodeType) -> dict[str, Any] | None:
 
 
 class Helper:
-    """What one split form knows as `_cf_parts`."""
+    """The functions of one split form, which its source calls `_cf_parts`."""
 
     unbound = UNBOUND
 
     @staticmethod
     def value(read: Callable[[], Any]) -> Any:
-        """What a local name holds, or `unbound`. Raises Refusal where a branch or loop on a Tensor decides whether it has a value."""
+        """Return the value of a local name, or `unbound`. Raise Refusal if a branch or loop on a Tensor decides whether it has a value."""
         try:
             return read()
         except NameError as error:

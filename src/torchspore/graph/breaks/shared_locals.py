@@ -14,7 +14,7 @@ _AT_ONCE = {"sum", "any", "all", "tuple", "list", "set", "frozenset", "dict", "m
 
 
 def shared(definition: Definition, code: CodeType) -> set[str]:
-    """The names that a function made inside reads later than it is made, or writes: what stands there then must be seen by both.
+    """Return the names that a nested function reads after its definition, or writes: both functions must see the same value.
 
     A name that is bound once, before such a function is made, is the same wherever it is kept.
     """
@@ -39,7 +39,7 @@ def shared(definition: Definition, code: CodeType) -> set[str]:
 
 
 def mentions(statement: ast.stmt, names: set[str]) -> bool:
-    """Whether a statement, or a function made in it, names one of `names`."""
+    """Return whether a statement, or a function made in it, names one of `names`."""
     return bool(names) and not names.isdisjoint(_mentioned(statement))
 
 
@@ -54,7 +54,7 @@ def _mentioned(node: ast.AST) -> set[str]:
 
 
 def _inside(definition: Definition) -> Iterator[ast.AST]:
-    """All parts of a function, with the functions made in it and what stands in those."""
+    """All parts of a function, with the functions defined in it and their parts."""
     at_once: set[int] = set()
     for part in ast.walk(definition):
         if isinstance(part, ast.Call) and getattr(part.func, "id", getattr(part.func, "attr", "")) in _AT_ONCE:

@@ -44,7 +44,7 @@ class Splitter:
         self._locals = (set(self._arguments) | syntax.stored(function.body)) - declared
         self.pieces: list[Piece] = []
         self._is_guarded = False
-        """Whether the block that is written is in the body of a `try` or a `with`."""
+        """True if the block that is written is in the body of a `try` or a `with`."""
 
     def function(self) -> ast.FunctionDef:
         """The split form."""
@@ -239,7 +239,7 @@ def _surely_stored(statements: Sequence[ast.stmt]) -> set[str]:
 
 
 def _stores_last(run: list[ast.stmt]) -> bool:
-    """Whether all that could fail comes before anything is stored."""
+    """Return whether all that could fail comes before anything is stored."""
     is_simple = len(run) == 1 and isinstance(run[0], (*_BINDING, ast.Return)) and len(syntax.stored(run)) <= 1
     return is_simple and not any(isinstance(part, ast.NamedExpr) for part in ast.walk(run[0]))
 

@@ -33,7 +33,7 @@ _FORCED = "MS_DEV_FORCE_USE_COMPILE_CACHE"
 
 
 class _Choices:
-    """What `levels.choices` asks and tells."""
+    """The interface that `levels.choices` reads and writes."""
 
     def __init__(self, folder: Folder, reads: bool, writes: bool) -> None:
         self._folder, self._reads, self._writes = folder, reads, writes
@@ -177,7 +177,7 @@ def _loads() -> bool:
 
 
 def _is_fixed(module: torch.fx.GraphModule) -> bool:
-    """Whether all lengths are numbers: open ones are not compiled, so that nothing is worth keeping."""
+    """Return whether all lengths are numbers: open ones are not compiled, so that nothing is worth keeping."""
     values = [node.meta.get("val") for node in module.graph.nodes]
     flat = [v for value in values for v in tree.listed(value) if isinstance(v, torch.Tensor)]
     return all(type(length) is int for value in flat for length in (*value.shape, *value.stride()))

@@ -40,7 +40,7 @@ def say(text: str, key: str | None = None) -> None:
 
 
 class Folder:
-    """`<path>/rank_N/graph_cache`. What can't be read or written is told once, and the program goes on without."""
+    """`<path>/rank_N/graph_cache`. An error of reading or writing is reported once, and the program continues without the cache."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -74,7 +74,7 @@ class Folder:
         return self.root / part / surroundings() / key
 
     def read(self, part: str, key: str) -> bytes | None:
-        """The contents of an entry, None where there is none or it is damaged: then it is told and dropped."""
+        """Return the contents of an entry; None if there is none or it is damaged. A damaged entry is reported and dropped."""
         path = self.path(part, key)
         try:
             held = read_plain(path)
@@ -196,7 +196,7 @@ def limit() -> int:
 
 @functools.cache
 def surroundings() -> str:
-    """A short name for all that compiled code hangs on beside the graph: versions, the compiler and its flags, Inductor's settings."""
+    """Return a short name for all that compiled code depends on apart from the graph: versions, compiler, flags, Inductor's settings."""
     return named(torch.__version__, OWN)
 
 

@@ -100,7 +100,7 @@ def _warn(own: Table, text: str) -> None:
 
 
 def _what_changes(own: Table) -> str:
-    """What to write instead, for what kept a Cell or function from using a graph again."""
+    """Return a hint for the reason that kept a Cell or function from using a graph again."""
     reads = [read for graph in own.recent for read in graph.changed()]
     if reads:
         return f"the attribute {reads[-1].name!r} is another one at each call; make it a Tensor."
@@ -123,7 +123,7 @@ def _graph(
 
 
 def _talks() -> bool:
-    """Whether this process works together with others: a graph that exchanges values can't be run again to say what a kernel refused."""
+    """Return whether this process is one of several: a graph with collectives can't be run again to report a kernel's error."""
     groups: Any = sys.modules.get("torchspore.distributed.comm.groups")        # imported where a program asks for communication
     return groups is not None and groups.is_started() and groups.size() > 1
 
@@ -263,7 +263,7 @@ def _shapes(flat: list[TensorBase]) -> str:
 
 
 def refused(owner: Any, refusal: Refusal) -> None:
-    """Says in `explain` and in the log why a call is no graph."""
+    """Says in `explain` and in the log why a call is not a graph."""
     effects.report("mode", APPLIED)
     if not getattr(owner, "is_piece", False):
         text = f"{refusal.line}: {name_of(owner)} {refusal.reason}{refusal.calls()}"
@@ -272,5 +272,5 @@ def refused(owner: Any, refusal: Refusal) -> None:
 
 
 def name_of(owner: Any) -> str:
-    """What a user knows a Cell or function by."""
+    """Return the name by which a user knows a Cell or function."""
     return getattr(owner, "__qualname__", None) or type(owner).__name__

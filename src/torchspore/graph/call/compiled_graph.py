@@ -31,7 +31,7 @@ from torchspore.graph.settings import Settings
 from torchspore.graph.splitter import SplitGraph, splitter
 
 REFUSALS = (IndexError, RuntimeError, ValueError, TypeError, ZeroDivisionError)
-"""What kernels raise for what they are given: PyNative runs the call again and says it better."""
+"""Errors that kernels raise for their inputs: PyNative runs the call again and reports them better."""
 
 
 class Graph:
@@ -89,7 +89,7 @@ class Graph:
         self.runs = 0
 
     def _labels(self) -> list[str]:
-        """What tells inputs of one shape from each other: the place among the arguments, the Parameter's name, the attribute's."""
+        """Return a label for each input, to distinguish inputs of one shape: the argument's position, the Parameter's or attribute's name."""
         return [
             str(source) if isinstance(source, int) else str(getattr(item, "name", "") or getattr(source, "name", ""))
             for source, item in zip(self._sources, self.inputs)
@@ -117,7 +117,7 @@ class Graph:
         return homes.get(id(item), item) if isinstance(item, TensorBase) else item
 
     def matches(self, version: int, flat: list[TensorBase]) -> bool:
-        """Whether all that the trace read is as it was; `version` counts changes of Cells, `flat` are the Tensors of the call."""
+        """Return whether all that the trace read is as it was; `version` counts changes of Cells, `flat` are the Tensors of the call."""
         for get, name, value, read in self._names:
             if get(name, MISSING) is not value and not read.holds():
                 return False
@@ -147,16 +147,16 @@ class Graph:
         return not self._meets(flat) and (self._fits is None or self._fits(self._examples(flat)))
 
     def _meets(self, flat: list[TensorBase]) -> bool:
-        """Whether an argument is a Tensor that the trace read elsewhere, and was another one then: they count as two in the graph."""
+        """Return whether an argument is a Tensor that the trace read elsewhere and that was a different argument then."""
         return any(id(item) in self._known and place not in self._is_given for place, item in enumerate(flat))
 
     @property
     def has_open_lengths(self) -> bool:
-        """Whether it serves several lengths of an axis."""
+        """True if it serves several lengths of an axis."""
         return self._fits is not None
 
     def changed(self) -> list[Read]:
-        """What the trace read and is no longer as it was."""
+        """Return the reads of the trace whose value has changed since."""
         return [read for read in self._attributes if not read.holds()]
 
     def reads(self) -> list[Read]:
@@ -189,7 +189,7 @@ class Graph:
         return self._result_of(outs, inputs)
 
     def can_run_again(self, error: BaseException) -> bool:
-        """Whether a run that ended with `error` left everything, here and elsewhere, as it was. A lack of memory may end it anywhere."""
+        """Return whether a run that ended with `error` changed nothing, here or elsewhere. A lack of memory may end it anywhere."""
         if self._exchanges:          # the other ranks do not run again
             return False
         return not self._writes or not ("alloc" in str(error) or "out of memory" in str(error))

@@ -108,7 +108,7 @@ class RecordedCapture(Capture):
         self._end_write(tensor)
 
     def _is_made_here(self, tensor: TensorBase) -> bool:
-        """Whether the memory that `tensor` shows was made in the call, and is no input's."""
+        """Return whether the memory that `tensor` shows was made in the call, and is not an input's."""
         base = base_of(tensor._t)
         return self._is_mine(tensor._t) and not any(base is fake for fake in self._fakes)
 
@@ -135,7 +135,7 @@ class RecordedCapture(Capture):
         super().attribute_set(owner, name, value)
 
     def _end(self) -> None:
-        """Takes the gradients: what the program does in them (`bprop`, hooks) is watched as all else is."""
+        """Takes the gradients: the trace guard observes what the program does in them (`bprop`, hooks), as everywhere else."""
         for tensor in tensors((self.watch.now_written(), self.result)):
             if self._is_mine(tensor._t):
                 tensor._t = self._versions.read(tensor._t)
@@ -167,7 +167,7 @@ class RecordedCapture(Capture):
         self._gradients = [*[g for g in found if g is not None], *are_there]
 
     def _is_unnamed(self, base: torch.Tensor, outputs: list[TensorBase]) -> bool:
-        """Whether `base` is memory that the call made, and the program gets views of it only."""
+        """Return whether `base` is memory that the call made, and the program gets views of it only."""
         return base.requires_grad and not any(base is t for t in (*self._fakes, *(tensor._t for tensor in outputs)))
 
     def _late_input(self, shape: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
@@ -192,7 +192,7 @@ class RecordedGraph(Graph):
     ) -> None:
         self._capture = capture
         super().__init__(captured, flat, seconds, settings)
-        # What a branch or loop writes comes out of it as a result.
+        # A branch or loop returns what it writes as a result.
         self._written_inputs = [place for place, writers in self._writes.items() if any(is_operator(node.target) for node in writers)]
 
     def matches(self, version: int, flat: list[TensorBase]) -> bool:

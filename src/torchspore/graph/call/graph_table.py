@@ -72,17 +72,17 @@ class Table(OrderedDict[Any, Entry]):
         return self._forwards
 
     def keeps_changing(self) -> bool:
-        """Whether the last captures served one call each."""
+        """Return whether the last captures served one call each."""
         last = self.recent[-WASTED:]
         return len(last) == WASTED and all(graph.runs <= 1 for graph in last)
 
     def costs_more(self) -> bool:
-        """Whether captures cost more than the graphs save: a capture takes as long as many calls by PyNative."""
+        """Return whether captures cost more than the graphs save: a capture takes as long as many calls by PyNative."""
         return len(self.recent) >= 2 * WASTED and sum(graph.runs for graph in self.recent) < WORTH * len(self.recent)
 
 
 def table_of(owner: Any) -> Table:
-    """The table that hangs on a Cell or function."""
+    """Return the table that a Cell or function stores."""
     found = owner.__dict__.get("_graphs_")
     if found is None:
         found = owner.__dict__.setdefault("_graphs_", Table(bool(getattr(owner, "is_piece", False))))

@@ -1,4 +1,4 @@
-"""What a kernel of a graph refuses that PyNative can't run again: the program's line, the operator, and what is wrong in our words.
+"""Errors of a graph's kernels that PyNative can't reproduce: the program's line, the operator, and the cause in our words.
 
 A graph that is split over devices can't be run again by one of them, nor can one that exchanges values: the others would not take part.
 """

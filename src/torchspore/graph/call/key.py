@@ -21,7 +21,7 @@ _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 
 def signature(value: Any, flat: list[TensorBase], numbers: list[Any], axes: dict[int, Axes] = _NO_AXES) -> Any:
-    """What counts of an argument: of a Tensor shape, strides, dtype, device and which alias which, of all else its value.
+    """Return the part of an argument that a graph depends on: of a Tensor shape, strides, dtype, device and aliases, else its value.
 
     Of a plain object its identity: the graph watches those of its attributes that what ran names. Appends the Tensors in it to `flat`,
     and the ints and floats, of which only the type counts here, to `numbers`. `axes` says by id of a Tensor which of its lengths do not
@@ -50,7 +50,7 @@ def signature(value: Any, flat: list[TensorBase], numbers: list[Any], axes: dict
     if is_settled(value) or is_known_by_itself(value):
         return (kind, value)
     if getattr(kind, "__dataclass_params__", None) is not None and kind.__dataclass_params__.frozen:
-        fixed: list[Any] = []                                      # numbers in it are no inputs of a graph
+        fixed: list[Any] = []                                      # numbers in it are not inputs of a graph
         held = [(field.name, getattr(value, field.name, None)) for field in dataclasses.fields(value)]
         return (kind, *[(name, signature(item, flat, fixed, axes)) for name, item in held], tuple(fixed))
     return Argument(value)
@@ -59,7 +59,7 @@ def signature(value: Any, flat: list[TensorBase], numbers: list[Any], axes: dict
 class Argument:
     """An object among the arguments: equal to itself or, where its class knows another equality, to one of that class that holds the same.
 
-    What the class itself calls equal is not asked: it is the program's, may leave out what counts, and may count how often it is asked.
+    The class's own equality is not used: it belongs to the program, may ignore what counts, and may count how often it is called.
     """
 
     __slots__ = ("_hash", "_is_itself", "_node", "value")
@@ -128,7 +128,7 @@ def _of_tensor(tensor: TensorBase, flat: list[TensorBase], axes: dict[int, Axes]
 
 
 def _carried(held: dict[str, Any]) -> list[Any]:
-    """What a program attached to a Tensor. Raises Refusal for what does not stay as it is."""
+    """Return the attributes that a program attached to a Tensor. Raise Refusal for values that may change."""
     found = [(name, type(value), value) for name, value in held.items() if name[0] != "_" and name != "init"]
     for name, kind, _ in found:
         if kind not in _PLAIN:

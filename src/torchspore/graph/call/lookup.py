@@ -66,7 +66,7 @@ def _plain(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Runs the graph.
 
-    What a kernel refuses (an index beyond a table) is raised again by PyNative, which knows the operator and the line; it begins with the
+    PyNative raises an error of a kernel (an index beyond a table) again, because it knows the operator and the line; it starts with the
     state that the call found. Where that could not be kept the graph's own error is raised, and what it has written stays written once.
     """
     try:
@@ -107,7 +107,7 @@ def _of_this_length(
 
 
 def can_record() -> bool:
-    """Whether a graph may be a step of what is around this call: it has a gradient of first order and none of a higher one."""
+    """Return whether a graph may be a step of what is around this call: it has a gradient of first order and none of a higher one."""
     around, transforms = engine.frame(), 0
     while around is not None:
         transforms += isinstance(around, GradFrame)

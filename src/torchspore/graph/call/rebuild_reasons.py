@@ -67,7 +67,7 @@ def _from_to(before: str, now: str) -> str:
 
 
 def _form_difference(form: Any, other: Any) -> str:
-    """What differs between two forms of a call: (function, arguments, options, settings, era, whether it is recorded)."""
+    """Return the difference between two forms of a call: (function, arguments, options, settings, era, whether it is recorded)."""
     _, arguments, options, settings, era, recorded = form
     if not _are_equal(other[1], arguments):
         return _argument_difference(other[1], arguments)
@@ -90,7 +90,7 @@ def _settings_difference(before: Any, now: Any) -> str:
 
 
 def _number_difference(key: Any, other: Any) -> str:
-    """What differs between two keys of one form: (form, which numbers are inputs, the values of the others)."""
+    """Return the difference between two keys of one form: (form, which numbers are inputs, the values of the others)."""
     for value, before in zip(key[2:], other[2:]):
         if type(value) is not type(before) or value != before:
             return f"a number among the arguments changed{_from_to(_value(before), _value(value))}"
@@ -137,7 +137,7 @@ def _signature(form: Any) -> str:
 
 
 def _are_equal(one: Any, other: Any) -> bool:
-    """Whether two signatures are equal; the Parameters in them are by identity, because `==` of two compares their values."""
+    """Return whether two signatures are equal; the Parameters in them are by identity, because `==` of two compares their values."""
     if isinstance(one, TensorBase) or isinstance(other, TensorBase):
         return one is other
     if type(one) is tuple and type(other) is tuple:

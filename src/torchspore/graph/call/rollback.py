@@ -1,4 +1,4 @@
-"""What a graph that fails half way has done already is undone, so that PyNative can run the call from its beginning.
+"""Undoes the effects of a graph that fails before its end, so that PyNative can run the call from its beginning.
 
 Values are put aside before a run only where they could be lost: those that the graph may write before an operator that may fail. A
 training step writes its weights last, after all that its loss needed, and puts nothing aside but the statistics of its batch norms.
@@ -34,7 +34,7 @@ def _prints(node: Node) -> bool:
 
 
 class Undo:
-    """What has to be put aside before each run of one graph."""
+    """The state that is saved before each run of one graph."""
 
     def __init__(self, places: Sequence[int], devices: Sequence[torch.device], prints: bool) -> None:
         self._places, self._devices, self._prints = places, devices, prints
@@ -73,11 +73,11 @@ class Undo:
 
 
 Nested = Mapping[Node, list[Node]]
-"""What `modules.nested_nodes` gives."""
+"""The result of `modules.nested_nodes`."""
 
 
 def undo_for(nodes: list[Node], nested: Nested, settings: Settings, written: Mapping[int, list[Node]]) -> Undo | None:
-    """What must be put aside for a graph of these nodes that writes into these inputs; None where a failing run loses nothing."""
+    """Return what to save for a graph of these nodes that writes into these inputs; None if a failing run loses nothing."""
     at = {node: place for place, node in enumerate(nodes)}
     # The rows that an optimizer's step takes were taken before, by the forward pass: it can't refuse them, and tables are large.
     failing = [node for node in nodes if may_fail(node, nested) and node_metadata.OPTIMIZER not in node.meta]
@@ -103,7 +103,7 @@ def _values(node: Node) -> list[Any]:
 
 
 def _may_come_later(writer: Node, failing: list[Node], at: dict[Node, int], in_order: bool) -> bool:
-    """Whether one of the failing operators may run after this write has begun."""
+    """Return whether one of the failing operators may run after this write has begun."""
     if in_order:
         return any(at[node] > at[writer] or (node is writer and not is_operator(node.target)) for node in failing)
     # Compiled code keeps only what depends on one another in order, and may compute neighbours in one loop.
@@ -142,7 +142,7 @@ def _everything(node: Node, nested: Nested) -> Iterator[Node]:
 
 
 def may_fail(node: Node, nested: Nested) -> bool:
-    """Whether an operator may refuse the values that it is given, or stands for something unknown."""
+    """Return whether an operator may refuse the values that it is given, or stands for something unknown."""
     if node.op != "call_function":
         return False
     if _prints(node):
@@ -163,7 +163,7 @@ def may_fail(node: Node, nested: Nested) -> bool:
 
 
 def is_random(node: Node, nested: Nested) -> bool:
-    """Whether an operator, or one in a branch or loop, draws random numbers."""
+    """Return whether an operator, or one in a branch or loop, draws random numbers."""
     return any(
         part.op == "call_function" and is_operator(part.target) and torch.Tag.nondeterministic_seeded in part.target.tags
         for part in _everything(node, nested)

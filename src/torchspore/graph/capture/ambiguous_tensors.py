@@ -18,24 +18,24 @@ _MARK = "_may_be_parameter"
 
 
 def may_be_parameter(tensor: TensorBase) -> bool:
-    """Whether `tensor` is a Parameter, or was marked as one that may be."""
+    """Return whether `tensor` is a Parameter, or was marked as one that may be."""
     return bool(getattr(tensor, "__parameter__", False)) or is_undecided(tensor)
 
 
 def is_undecided(tensor: TensorBase) -> bool:
-    """Whether `tensor` is what a branch or loop gives that has a Parameter on one way."""
+    """Return whether `tensor` is what a branch or loop gives that has a Parameter on one way."""
     return hasattr(tensor._t, _MARK)
 
 
 def is_registered(value: Any) -> bool:
-    """Whether a Cell that gets `value` as an attribute keeps it among its parts: a Parameter, a tuple of them, a Cell."""
+    """Return whether a Cell that gets `value` as an attribute keeps it among its parts: a Parameter, a tuple of them, a Cell."""
     if isinstance(value, TensorBase):
         return bool(getattr(value, "__parameter__", False))
     return hasattr(value, "cells_and_names") or type(value).__name__ == "ParameterTuple"
 
 
 def may_be_number(tensor: TensorBase) -> bool:
-    """Whether `tensor` is what a branch or loop gives that has a Python number on one way and a Tensor on the other."""
+    """Return whether `tensor` is what a branch or loop gives that has a Python number on one way and a Tensor on the other."""
     return is_marked(tensor._t)
 
 

@@ -7,7 +7,7 @@ from torchspore.base.frames import is_users
 
 
 def is_programs(code: CodeType, frame: FrameType) -> bool:
-    """Whether a function is the program's; a dataclass's methods have no file, and there are some of ours."""
+    """Return whether a function is the program's; a dataclass's methods have no file, and there are some of ours."""
     name = code.co_filename
     return is_users(name) and (name != "<string>" or not str(frame.f_globals.get("__name__")).startswith("torchspore"))
 
@@ -17,9 +17,9 @@ _BETWEEN = ("/torchspore/graph/control/runtime_helpers.py", "/torchspore/mindspo
 
 
 def is_ours(frame: FrameType | None) -> bool:
-    """Whether torch, torchspore or an import does it, not the user's program nor a library that it calls.
+    """Return whether torch, torchspore or an import does it, not the user's program nor a library that it calls.
 
-    What a log handler does is done by who logs: torch logs while it traces, and pytest has handlers of its own.
+    The caller of a logger is responsible for its handlers: torch logs while it traces, and pytest has handlers of its own.
     """
     found: bool | None = None
     while frame is not None:

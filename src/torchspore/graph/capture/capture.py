@@ -163,10 +163,10 @@ class Capture(Frame):
         track_tensor_tree(fake, torch.fx.Proxy(node, self.tracer), constant=None, tracer=self.tracer)
 
     def _end(self) -> None:
-        """What the trace takes beside the call, while the program's state is as the call leaves it."""
+        """Finishes the trace while the program's state is as the call leaves it."""
 
     def _more_outputs(self) -> list[torch.Tensor]:
-        """What the graph gives after the program's outputs."""
+        """Return the outputs of the graph after the program's outputs."""
         return []
 
     def literal(self, data: Any, make: Callable[[Any], torch.Tensor]) -> torch.Tensor:
@@ -379,7 +379,7 @@ def current() -> Capture | None:
 
 
 def converted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What to call for a function of ours (`converts`) whose branches a Tensor decides: converted, in a capture that converts."""
+    """Return the function to call for one of ours (`converts`) whose branches depend on a Tensor: converted, in a capture that converts."""
     capture = current()
     return function if capture is None else capture.callee(function)
 
@@ -408,7 +408,7 @@ def _number_in(data: bool | int | float, t: torch.Tensor) -> Any:
 
 
 def _as_refusal(error: BaseException) -> BaseException:
-    """What ends the capture: a Refusal for everything but a stop from outside."""
+    """Return the exception that ends the capture: a Refusal for everything but a stop from outside."""
     if isinstance(error, (Refusal, KeyboardInterrupt, SystemExit, GeneratorExit)) or getattr(error, "final", False):
         return error
     from torchspore.base.frames import is_users

@@ -1,4 +1,4 @@
-"""The names that stand in a function: of variables, of attributes, and texts that could be names."""
+"""The names that a function's code contains: of variables, of attributes, and texts that could be names."""
 from __future__ import annotations
 
 import dis
@@ -62,7 +62,7 @@ _BETWEEN = ("EXTENDED_ARG", "CACHE", "PUSH_NULL", "NOP")
 
 @functools.lru_cache(maxsize=4096)
 def compared_in(code: CodeType) -> frozenset[str | None]:
-    """What stands on the right of `is` in a function and those in it: the names of variables of its module; None for anything else.
+    """Return the right operands of `is` in a function and those in it: names of variables of its module; None for anything else.
 
     What is compared with a constant (by its capitals, too) or with what a call gives is left out, and so are attributes of such variables.
     """
@@ -104,7 +104,7 @@ def texts_in(code: CodeType) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=4096)
 def computes_globals(code: CodeType) -> bool:
-    """Whether a function asks `globals()` for more than texts in it name: `globals()["k"]`, `globals().get("k")`, `"k" in globals()`."""
+    """Return whether a function asks `globals()` for other names than its texts: `globals()["k"]`, `globals().get("k")`, `"k" in globals()`."""
     steps = [step for step in dis.get_instructions(code) if step.opname not in (*_BETWEEN, "PRECALL", "RESUME")]
     for place, step in enumerate(steps):
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval == "globals":

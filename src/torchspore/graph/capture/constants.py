@@ -14,7 +14,7 @@ from torchspore.graph.capture.capture import current
 
 
 def constant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `function`, whose arguments are known, gives: computed now and not by the graph, of which it is an input from then on."""
+    """Return the result of `function`, whose arguments are known: it is computed now, and becomes an input of the graph."""
     around, capture = engine.frame(), current()
     if around is None or capture is None or any(True for _ in tensors((args, kwargs))):
         return function(*args, **kwargs)
@@ -30,5 +30,5 @@ def constant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
 
 
 def _is_programs(tensor: TensorBase) -> bool:
-    """Whether a Tensor is a Parameter, which is itself wherever it is met."""
+    """Return whether a Tensor is a Parameter, which is itself wherever it is met."""
     return bool(type(tensor).__dict__.get("__parameter__"))

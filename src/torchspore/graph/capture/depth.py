@@ -119,7 +119,7 @@ def _frames_allowed(count: int) -> Iterator[None]:
 
 
 class _Carried:
-    """What belongs to this thread and must hold in the other."""
+    """The state of this thread that must hold in the other."""
 
     def __init__(self) -> None:
         self.frame = tensor._local.frame
@@ -130,7 +130,7 @@ class _Carried:
         self.autocast = {name: (torch.get_autocast_dtype(name), torch.is_autocast_enabled(name)) for name in devices}
         self.cached = torch.is_autocast_cache_enabled()
         self.modes = [mode for mode in modes_of_now() if getattr(mode, "looks_on", False)]
-        """What looks on while operators run, in whatever thread the program goes on: a dump."""
+        """The modes that observe operators, in whatever thread the program continues: a dump."""
 
     @contextmanager
     def over(self) -> Iterator[None]:

@@ -22,7 +22,7 @@ _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 def holds_symbols(value: Any) -> bool:
-    """Whether a length that is a symbol stands in a nested value."""
+    """Return whether a nested value contains a length that is a symbol."""
     return any(isinstance(leaf, _SYMBOLS) for leaf in tree.leaves(value))
 
 
@@ -136,7 +136,7 @@ def _check_symbols(shape: Sequence[Any], sizes: Sequence[int], seen: dict[Any, i
 
 
 class Fits:
-    """Whether the inputs of a graph have lengths that its trace allowed for."""
+    """Decides whether the inputs of a graph have lengths that its trace allowed for."""
 
     def __init__(self, environment: Any, fakes: Sequence[torch.Tensor], places: Sequence[int]) -> None:
         """`places` are the inputs that have open axes, `fakes` the stand-ins of all."""

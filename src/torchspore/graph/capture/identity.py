@@ -31,11 +31,11 @@ class Identities:
         """The form of each input that is a Tensor."""
 
     def are_held(self) -> bool:
-        """Whether the names that had one Tensor have one, and those of `pinned` the Tensor that they had."""
+        """Return whether the names that had one Tensor have one, and those of `pinned` the Tensor that they had."""
         return _first_positions(current(self.tensors)) == self._first and all(read.now() is read.value for read in self.pinned)
 
     def fit(self, inputs: Sequence[Any]) -> bool:
-        """Whether the inputs that are Tensors have the forms that they had."""
+        """Return whether the inputs that are Tensors have the forms that they had."""
         return all(not isinstance(item, TensorBase) or form_of(item) == form for item, form in zip(inputs, self.forms))
 
 
@@ -46,6 +46,6 @@ def _first_positions(values: Iterable[Any]) -> list[int]:
 
 
 def form_of(tensor: TensorBase) -> Any:
-    """What a graph depends on of an input that is no argument."""
+    """Return the properties of an input other than an argument that a graph depends on."""
     t = tensor._t
     return (t.shape, t.stride(), t.dtype, t.device, tensor.__dict__.get("_requires_grad"))

@@ -14,12 +14,12 @@ _TO_LIST: tuple[type, ...] = (filter, GeneratorType, _LIST_ITERATOR, type({}.ite
 
 
 def holds_iterator(value: Any) -> bool:
-    """Whether there is an iterator in `value`, which could be gone through once and not again."""
+    """Return whether there is an iterator in `value`, which could be gone through once and not again."""
     return any(hasattr(type(leaf), "__next__") for leaf in tree.leaves(value))
 
 
 def settled(value: Any) -> Any:
-    """What a call gives in Graph mode: tuples and lists in the places of iterators and ranges, as MindSpore's graphs give them."""
+    """Return the result of a call in Graph mode: tuples and lists replace iterators and ranges, as in MindSpore's graphs."""
     kind = type(value)
     if kind is map:
         items = [settled(item) for item in value]

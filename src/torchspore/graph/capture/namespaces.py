@@ -18,7 +18,7 @@ from torchspore.graph.capture.state import ClassNames
 class Space:
     """Where names may stand: `holder` for what is read of it; `nearer` are the classes in which Python looks first.
 
-    That a name of `absent` does not stand there counts too. `is_settled` says that what stands there is no way to anything else.
+    The absence of a name of `absent` counts too. `is_settled` means that the value of a name leads to nothing else.
     """
 
     def __init__(
@@ -30,9 +30,9 @@ class Space:
 
 
 BY_NAME = frozenset(("vars", "dir", "__dict__", "__getattribute__", "__getstate__", "eval", "exec", "locals", "format_map"))
-"""What asks an object for attributes whose names are computed, or for all, and does not tell for which."""
+"""Names that ask an object for attributes by computed names, or for all, without a way to observe which."""
 TELL = {"getattr": getattr, "hasattr": hasattr}
-"""What tells for which attribute it asks, while a trace runs in which a function names it."""
+"""Functions that report which attribute they ask for, during a trace in which a function names it."""
 BY_VALUE: dict[int, Any] = {id(thing): thing for thing in (
     getattr, hasattr, vars, dir, eval, exec, operator.attrgetter, operator.methodcaller, copy.copy, copy.deepcopy, pickle.dump,
     pickle.dumps, dataclasses.asdict, dataclasses.astuple, dataclasses.replace, dataclasses.fields, json.dump, json.dumps, pprint.pprint,
@@ -40,7 +40,7 @@ BY_VALUE: dict[int, Any] = {id(thing): thing for thing in (
 )}
 """The same as things that may have another name in the program, and libraries' functions that do it; by their ids, as some have no hash."""
 BY_MODULE = frozenset(("modules", "import_module", "__import__", "getmodule"))
-"""What finds a module by a name that may stand in a variable."""
+"""Names that find a module by a name that may be in a variable."""
 MATCHES = dis.opmap.get("MATCH_CLASS", -1)
 ASKED_BY = {
     "trainable_params": "requires_grad", "untrainable_params": "requires_grad", "parameters_dict": "name", "check_names": "name",
@@ -48,6 +48,6 @@ ASKED_BY = {
 }
 """Methods of Cells that ask their Parameters for an attribute."""
 GUARDED = ("print", "input", "open", *TELL)
-"""Built-in functions that are others while a trace runs, which they end, or which they tell of what they ask."""
+"""Built-in functions that are replaced during a trace: they end it, or report their queries to it."""
 AT_BIRTH = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__repr__", "__str__"}
 PYTHONS = {"__dict__", "__weakref__", "__doc__", "__module__", "__slots__", "__name__", "__qualname__", "__file__", "__builtins__"}

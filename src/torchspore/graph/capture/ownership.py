@@ -18,24 +18,24 @@ _BAGS = (object, *argparse.Namespace.__mro__)
 
 @functools.lru_cache(maxsize=4096)
 def counts_by_name(cls: Any) -> bool:
-    """Whether attributes of objects of a class are read by names alone: every base is the program's, written in Python."""
+    """Return whether attributes of objects of a class are read by names alone: every base is the program's, written in Python."""
     return all(base in _BAGS or is_programs_class(base) for base in cls.__mro__) and cls is not object and "__slots__" not in vars(cls)
 
 
 def is_known_by_names(value: Any) -> bool:
-    """Whether attributes of an object are read by names alone."""
+    """Return whether attributes of an object are read by names alone."""
     cls: Any = type(value)
     return counts_by_name(cls)
 
 
 def is_known_by_itself(value: Any) -> bool:
-    """Whether an argument is an object of which attributes count by name, and that is equal to itself alone."""
+    """Return whether an argument is an object of which attributes count by name, and that is equal to itself alone."""
     cls: Any = type(value)
     return counts_by_name(cls) and cls.__eq__ is object.__eq__ and cls.__hash__ is object.__hash__
 
 
 def is_programs_module(module: types.ModuleType) -> bool:
-    """Whether a module is the program's own, or of a library that is neither Python's, nor torch's, nor ours."""
+    """Return whether a module is the program's own, or of a library that is neither Python's, nor torch's, nor ours."""
     file = vars(module).get("__file__")                           # a `__getattr__` of its own is not asked
     if file is not None:
         return is_users(file)
@@ -53,13 +53,13 @@ def is_programs_class(cls: type) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def is_librarys_class(cls: type) -> bool:
-    """Whether a class is of MindSpore's names, where a program may put something else; of Tensors their metaclass tells."""
+    """Return whether a class is of MindSpore's names, where a program may put something else; of Tensors their metaclass tells."""
     return cls.__module__.startswith("torchspore.mindspore.") and not issubclass(cls, TensorBase)
 
 
 @functools.lru_cache(maxsize=4096)
 def writes_past(cls: Any) -> bool:
-    """Whether a class may write attributes of its objects by another way than `setattr`, which is where changes of Cells are counted."""
+    """Return whether a class may write attributes of its objects without `setattr`, which counts the changes of Cells."""
     for base in cls.__mro__:
         if is_programs_class(base):
             if "__setattr__" in vars(base):

@@ -10,7 +10,7 @@ from typing import Any
 def suspended() -> Callable[[], None]:
     """Takes the profiler of this thread out; gives what puts it back. cProfile's can't be set from Python, but enables itself.
 
-    That of torch's profiler `with_stack` can't be put back at all: Python would call what is no function, and the program would fail.
+    That of torch's profiler `with_stack` can't be put back at all: Python would call what is not a function, and the program would fail.
     """
     before: Any = sys.getprofile()
     if before is None or not hasattr(before, "enable"):
@@ -25,7 +25,7 @@ def suspended() -> Callable[[], None]:
 
 
 def unwatched(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What torch does for one operator is not the program's: unwatched it takes a third of the time."""
+    """Run an operator of torch outside of the observation, because its calls are not the program's: this takes a third of the time."""
     hook = sys.getprofile()
     if hook is None:
         return function(*arguments)

@@ -1,8 +1,8 @@
 """By which roads a trace reads Python's state beside attributes of Cells: what the names in its functions stand for.
 
-Nothing tells of a look at `module.SCALE` or `Config.width`. But whoever looks needs the name: so each name that stands in a function
-that ran, as a name or as a text, is looked up in each module, class and function of the program's that the trace has met, whichever
-comes first. What is there counts as read: more than was, but never less.
+Python has no hook for a read of `module.SCALE` or `Config.width`. But such a read needs the name: so each name in a
+function that ran, as a name or as a text, is looked up in each module, class and function of the program's that the trace has met.
+Its value counts as read: more than was read, but never less.
 """
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ class Roads:
         self._whole: list[Space] = []
         """The modules and classes of which names may be computed."""
         self.listens = False
-        """Whether something that ran names what tells for which attributes it asks."""
+        """True if something that ran names what tells for which attributes it asks."""
         self._facts: dict[int, Facts] = {}
         self._registrations: dict[abc.ABCMeta, Registrations] = {}
         self._spaces_of: dict[type, list[Space]] = {}
         self._asked: set[tuple[type, str]] = set()
         self._looks_by_value = False
         self.compares = False
-        """Whether something that ran asks of containers whether they are one and the same."""
+        """True if something that ran asks of containers whether they are one and the same."""
 
     # ---- what the trace meets
 
@@ -143,7 +143,7 @@ class Roads:
             self._read({name: value}, name, value, False)
 
     def _tell_of(self, item: Any) -> None:
-        """What a class or function of the program's says of itself, where something that ran may ask that."""
+        """Record the properties of a class or function of the program that code which ran may read."""
         asked = [name for name in Facts.NAMES if name in self._names]
         if not asked:
             return
@@ -228,17 +228,17 @@ class Roads:
                     self.meet(holder)
 
     def named(self) -> frozenset[str] | None:
-        """The names that stand in what ran; None where it may have asked objects for attributes whose names stand nowhere."""
+        """Return the names in the code that ran; None if it may have asked objects for attributes by other names."""
         if self._looks_by_value or not BY_NAME.isdisjoint(self._names):
             return None
         return frozenset(self._names)
 
     def names(self, name: str) -> bool:
-        """Whether what ran, or is about to, may ask an object for this attribute."""
+        """Return whether what ran, or is about to, may ask an object for this attribute."""
         return name in self._names or self._looks_by_value or not BY_NAME.isdisjoint(self._names)
 
     def fills(self, running: CodeType) -> bool:
-        """Whether what begins to run will be kept by `functools.lru_cache`."""
+        """Return whether what begins to run will be kept by `functools.lru_cache`."""
         return original(running) in self._cached
 
     def _visit(self, code: CodeType, variables: dict[str, Any]) -> None:
@@ -311,7 +311,7 @@ class Roads:
                     self._look(space, name)
 
     def _follow(self, chain: tuple[str, ...], variables: MutableMapping[str, Any]) -> None:
-        """Keeps what stands in modules of libraries, where somebody may put something else: `math.sqrt`, `sys.argv`."""
+        """Record values of modules of libraries that a program may replace: `math.sqrt`, `sys.argv`."""
         value: Any = variables.get(chain[0])
         for name in chain[1:]:
             held: dict[str, Any] = vars(value) if isinstance(value, types.ModuleType) else {}
@@ -337,7 +337,7 @@ class Roads:
                 self.meet(type(value))
 
     def _open(self, function: FunctionType) -> None:
-        """What a function that runs holds itself: free variables and defaults."""
+        """Record the free variables and defaults of a function that runs."""
         if not is_users(original(function.__code__).co_filename):
             return
         if function.__closure__:
@@ -398,7 +398,7 @@ class Roads:
 
 
 def _compares(code: CodeType, asked: Container[str], variables: dict[str, Any]) -> bool:
-    """Whether a function asks of something that is no constant, class or function whether it is one thing with something else."""
+    """Return whether a function asks of something that is not a constant, class or function whether it is one thing with something else."""
     if "id" in asked and "id" not in variables:
         return True
     return any(

@@ -1,4 +1,4 @@
-"""What a call gives back: a graph makes Tensors, numbers, lists and dicts anew in each run; everything else must have been there before."""
+"""The result of a call: a graph creates Tensors, numbers, lists and dicts in each run; everything else must have existed before."""
 from __future__ import annotations
 
 import types
@@ -47,7 +47,7 @@ class Results:
                 raise Refusal(f"gives back a {type(value).__name__} with attributes that are made in the call", self._line())
 
     def _lasts(self, value: Any) -> bool:
-        """Whether one run may give what another one gave, or the graph makes it anew."""
+        """Return whether one run may give what another one gave, or the graph makes it anew."""
         if isinstance(value, (TensorBase, Composite)) or id(value) in self._state or id(value) in self._read:
             return True
         if isinstance(value, _SYMBOLS):

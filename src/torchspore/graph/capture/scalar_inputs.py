@@ -41,7 +41,7 @@ class _Arguments:
 
 
 class Numbers:
-    """What changes, of one Cell or function. `tries`: whether numbers become inputs before they had three values."""
+    """The numbers of one Cell or function that change. `tries`: whether numbers become inputs before they had three values."""
 
     def __init__(self, tries: bool = True) -> None:
         self._tries = tries
@@ -81,7 +81,7 @@ class Numbers:
         return known.now
 
     def is_trial(self, form: Any) -> bool:
-        """Whether a number is an input of calls of this form only as long as no trace needs its value."""
+        """Return whether a number is an input of calls of this form only as long as no trace needs its value."""
         known = self._arguments.get(form)
         return known is not None and not known.tried.isdisjoint(known.now)
 
@@ -176,12 +176,12 @@ class OfType:
         self._kind = kind
 
     def holds(self, now: Any) -> bool:
-        """Whether `now` is such a number."""
+        """Return whether `now` is such a number."""
         return type(now) is self._kind and not is_large(now)
 
 
 def source(holder: Holder, name: str) -> Callable[[], Any]:
-    """What gives the torch tensor of an attribute's number of now."""
+    """Return a function that returns the torch tensor of an attribute's present number."""
     return lambda: number(holder[name])._t
 
 

@@ -1,4 +1,4 @@
-"""What a trace may not do, because a graph would do it once or never: read clocks, look at files, talk."""
+"""Actions that end a trace, because a graph would do them once or never: reading clocks, looking at files, communication."""
 from __future__ import annotations
 
 import _locale
@@ -44,7 +44,7 @@ TALK = {
 
 
 def is_stream(argument: Any) -> bool:
-    """Whether a function that Python is about to call reads or writes a file."""
+    """Return whether a function that Python is about to call reads or writes a file."""
     return isinstance(getattr(argument, "__self__", None), io.IOBase) and getattr(argument, "__name__", "") in (
         "write", "writelines", "flush", "read", "read1", "readline", "readlines", "readinto", "seek", "tell", "truncate",
     )

@@ -1,4 +1,4 @@
-"""What a Python value was: compared by contents however deep it is, and put back where a trace changed it in place."""
+"""A copy of a Python value: compared by contents at any depth, and restored if a trace changed the value in place."""
 from __future__ import annotations
 
 import array
@@ -42,7 +42,7 @@ _MANY = 100_000
 
 
 class Draws(Node):
-    """A source of random numbers: where it stands is no matter until the trace draws from it."""
+    """A source of random numbers: where it stands is not a matter until the trace draws from it."""
 
     __slots__ = ("_state",)
 
@@ -102,7 +102,7 @@ def _current(variable: Any) -> Any:
 
 
 class Cached(Node):
-    """What `functools.lru_cache` gives: while nothing was added and nothing cleared, it gives the same."""
+    """The result of `functools.lru_cache`: while nothing is added and nothing cleared, it stays the same."""
 
     __slots__ = ("_counts",)
 

@@ -16,7 +16,7 @@ from torchspore.graph.capture.value_kinds import MISSING, PLAIN, VALUES, attribu
 _LARGEST = 64 << 20
 """Bytes of an array that are compared at each call, at most."""
 CELLS_OWN = ("_graphs_", "_hooks_", "_forward_", "_changed_at_", "_is_step_", "_covered_")
-"""Attributes of a Cell that are no business of the program's."""
+"""Attributes of a Cell that are not business of the program's."""
 _OURS = ("_graphs_",)
 """Attributes in which torchspore keeps something of its own."""
 
@@ -34,11 +34,11 @@ class Node:
         self.value = value
 
     def holds(self, now: Any) -> bool:
-        """Whether `now` is as the value was."""
+        """Return whether `now` is as the value was."""
         return now is self.value
 
     def inside(self) -> Iterable[Any]:
-        """What stood in the value itself."""
+        """The contents of the value itself."""
         return ()
 
     def restore(self) -> bool:
@@ -269,7 +269,7 @@ class Unwatched(Node):
 
 
 class Named:
-    """Of an object's attributes those whose names stand in what ran: no others can have been read."""
+    """The attributes of an object whose names the code that ran contains: no others can have been read."""
 
     __slots__ = ("_names", "_nodes")
 
@@ -278,7 +278,7 @@ class Named:
         self._nodes = {name: node for name, node in attributes.nodes() if name in names}
 
     def holds(self, now: dict[str, Any]) -> bool:
-        """Whether they are as they were, and those that were absent are."""
+        """Return whether they are as they were, and those that were absent are."""
         nodes = self._nodes
         return all(name in now and node.holds(now[name]) for name, node in nodes.items()) and not any(
             name in self._names and name not in nodes for name in now
@@ -303,7 +303,7 @@ class Object(Node):
         return now is self.value and self.is_like(now)
 
     def is_like(self, now: Any) -> bool:
-        """Whether `now`, an object of the same class, holds the same."""
+        """Return whether `now`, an object of the same class, holds the same."""
         if type(now).__mro__ is not self._line:
             return False
         watched = self._named or self._attributes

@@ -1,4 +1,4 @@
-"""What a trace reads of Python's state, so that a graph is used only while that state is the same, and that a trace leaves no mark on it.
+"""The Python state that a trace reads: a graph is used only while that state is the same, and a trace leaves no change in it.
 
 Read are: attributes of Cells, and of the functions that ran the globals, free variables and defaults, and what they name of modules,
 classes and functions. Each is kept with a snapshot of its value.
@@ -42,7 +42,7 @@ class Read:
         return self.holder.get(self.name, MISSING)
 
     def holds(self) -> bool:
-        """Whether it is as it was; a Tensor may be another one, its own check follows."""
+        """Return whether it is as it was; a Tensor may be another one, its own check follows."""
         now = self.holder.get(self.name, MISSING)
         if now is self.value and self.is_constant:
             return True
@@ -57,7 +57,7 @@ def current(sources: Iterable[Any]) -> list[Any]:
 
 
 def hold(reads: Iterable[Read]) -> bool:
-    """Whether all of them are as they were."""
+    """Return whether all of them are as they were."""
     return all(read.holds() for read in reads)
 
 
@@ -97,7 +97,7 @@ class Cells(View):
 
 
 class ClassNames(View):
-    """What stands in the body of a class."""
+    """The members in the body of a class."""
 
     def __init__(self, cls: type) -> None:
         self._class = cls
@@ -117,7 +117,7 @@ class ClassNames(View):
 
 
 class Attached(View):
-    """What a program reads of a Tensor by name beside its data: what it attached itself, and of a Parameter its name and flags."""
+    """Attributes that a program reads of a Tensor: those that it attached itself, and of a Parameter its name and flags."""
 
     _KEPT = {"name": "_name", "requires_grad": "_requires_grad"}
 
@@ -202,7 +202,7 @@ class Randomness:
         self._derivations, self._derived = seeds.derivations, seeds.state()
 
     def was_used(self) -> bool:
-        """Whether one of them has moved on since."""
+        """Return whether one of them has moved on since."""
         if seeds.derivations != self._derivations:
             return True
         now: Any = np.random.get_state(legacy=False)

@@ -33,10 +33,10 @@ from torchspore.graph.refusal import Kind, Refusal
 
 
 class Converter(Protocol):
-    """What makes branches and loops on Tensors part of a graph; handed to the captures that need it."""
+    """Makes branches and loops on Tensors part of a graph; captures that need it receive it."""
 
     def converted(self, function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
-        """What to call for `function`; `watch` learns of its free variables."""
+        """Return the function to call for `function`; `watch` learns of its free variables."""
 
     def lowered(self, module: torch.fx.GraphModule) -> torch.fx.GraphModule:
         """The captured graph with direct calls in the place of branches and loops."""
@@ -52,7 +52,7 @@ class Watch:
         self.reads: dict[tuple[int, str], Read] = {}
         self.written: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.born: dict[int, Any] = {}
-        """Cells made by the trace itself, by id: what they hold is no state of the program."""
+        """Cells made by the trace itself, by id: what they hold is not a state of the program."""
         self.codes: dict[CodeType, None] = {}
         self.arrays: dict[int, Callable[[], Any]] = {}
         self.homes: dict[int, Read] = {}
@@ -66,11 +66,11 @@ class Watch:
         """Lets `getattr` and `hasattr` tell for which names they ask, from then on."""
         self.refusal: BaseException | None = None
         self.says = False
-        """Whether prints of what is known while compiling become part of the graph."""
+        """True if prints of what is known while compiling become part of the graph."""
         self.converter: Converter | None = None
-        """What converts the source of what runs, so that Tensors may decide branches and loops; None where it runs as it stands."""
+        """Converts the source of code that runs, so that Tensors may decide branches and loops; None if it runs unconverted."""
         self.has_numbers = False
-        """Whether Python numbers are inputs of the graph."""
+        """True if Python numbers are inputs of the graph."""
         self._names: dict[int, queries.Answers] = {}
         self._levels: dict[int, Levels] = {}
         self._classes: dict[int, introspection.ClassOf] = {}
@@ -82,7 +82,7 @@ class Watch:
         """Which memory may be the same, as branches and loops on Tensors decide."""
         self._owners: dict[int, tuple[torch.Tensor, TensorBase]] = {}
         self.is_own_change = False
-        """Whether what the trace changed in place were objects whose class says that they change themselves."""
+        """True if what the trace changed in place were objects whose class says that they change themselves."""
         self._depth, self._deepest = 0, depth.limit()
         queries.learn()
         self._counted: dict[CodeType, bool] = {}
@@ -156,7 +156,7 @@ class Watch:
         self._check_unwatched()
 
     def narrow(self) -> None:
-        """Is told that the trace is over: of plain objects those attributes count whose names stand in what ran."""
+        """Finish the trace: of plain objects only those attributes count whose names the code that ran contains."""
         names = self.roads.named()
         if names is not None:
             self.contents.narrow(names)
@@ -213,11 +213,11 @@ class Watch:
             for kept in ("_cells", "_params"):
                 if kept in holder:
                     self.contents.take(holder[kept])
-                    # What a name stands for decides what setting it does: a Parameter of that name is written into.
+                    # The value of a name decides what an assignment to it does: a Parameter of that name is written into.
                     self.read(holder[kept], name, holder[kept].get(name, MISSING), True)
 
     def now_written(self) -> list[Any]:
-        """What stands in the attributes that the trace wrote."""
+        """Return the present values of the attributes that the trace wrote."""
         return [owner.__dict__.get(name, MISSING) for owner, name, _ in self.written.values() if id(owner) not in self.born]
 
     def restore(self) -> list[tuple[Any, str, Any]]:
@@ -242,7 +242,7 @@ class Watch:
         return changed
 
     def note_unmoved(self) -> None:
-        """What the trace wrote and what had been there are one: that holds while it is there before a call too."""
+        """Note attributes whose new value equals the old: the same must hold before a call."""
         for holder, name, before in self._unmoved:
             key = (id(holder), name)
             if key not in self.reads and not any(name in holder.get(kept, ()) for kept in ("_cells", "_params")):
@@ -351,7 +351,7 @@ class Watch:
             self.read(found, name, found.get(name, MISSING), False)
 
     def _warn(self) -> None:
-        """Is told that the program warns: what is told once is told by the trace, what is told each time ends it."""
+        """Handle a warning of the program: a warning that is shown once belongs to the trace, one that is shown each time ends it."""
         if any(action in ("always", "all", "error") for action, *_ in warnings.filters):
             refusal = self.refuse("warns, which is told in each call or is an error")
             refusal.is_allowed = True
@@ -376,7 +376,7 @@ class Watch:
         return refusal
 
     def _counts(self, code: CodeType, frame: FrameType) -> bool:
-        """Whether a call of this code is one level of `max_call_depth`: a Cell's construct or a function of the user's."""
+        """Return whether a call of this code is one level of `max_call_depth`: a Cell's construct or a function of the user's."""
         found = self._counted.get(code)
         if found is None:
             name = code.co_name
@@ -394,7 +394,7 @@ class Watch:
             raise refusal
 
     def _is_torchs(self, frame: FrameType | None) -> bool:
-        """Whether torch calls, for itself: what it uses there is no state of the program."""
+        """Return whether torch calls, for itself: what it uses there is not a state of the program."""
         while frame is not None:
             name = frame.f_code.co_filename
             if frame.f_code in self.codes or "/torchspore/" in name:
@@ -419,14 +419,14 @@ class Watch:
 
 
 def _change_themselves(changed: list[Any]) -> bool:
-    """Whether all of `changed` are objects of a class with `_changes_itself_`, or their attributes."""
+    """Return whether all of `changed` are objects of a class with `_changes_itself_`, or their attributes."""
     owners = [value for value in changed if getattr(type(value), "_changes_itself_", False)]
     kept = {id(value) for value in owners} | {id(value.__dict__) for value in owners}
     return all(id(value) in kept for value in changed)
 
 
 def _equal(before: Any, now: Any) -> bool:
-    """Whether what was written is what had been there."""
+    """Return whether what was written is what had been there."""
     try:
         return Contents().take(before)[0].holds(now)
     except Unwatchable:

@@ -60,7 +60,7 @@ def ends_trace(what: str, kind: Kind) -> None:
 
 
 def is_tracing() -> bool:
-    """Whether this thread makes a graph."""
+    """Return whether this thread makes a graph."""
     return _recorder is not None and threading.get_ident() == _thread
 
 
@@ -116,7 +116,7 @@ def _noting(self: Any, name: str) -> Any:
         return watch.converter.converted(object.__getattribute__(self, name), watch)
     watch.note_class(self)
     watch.roads.ask(type(self), name)
-    if id(self) in watch.born:                      # what it holds is no state of the program, its class is
+    if id(self) in watch.born:                      # what it holds is not a state of the program, its class is
         return object.__getattribute__(self, name)
     own = object.__getattribute__(self, "__dict__")
     kind: Any = type(self)
@@ -150,5 +150,5 @@ def _noting(self: Any, name: str) -> Any:
 
 
 def _of_class(cls: type, name: str) -> Any:
-    """What stands for a name in the bodies of a class and its bases."""
+    """Return the value of a name in the bodies of a class and its bases."""
     return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)

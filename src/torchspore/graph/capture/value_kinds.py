@@ -1,4 +1,4 @@
-"""What kind of value something is: one that never changes, one known by identity, one whose contents are looked into, or none of these."""
+"""The kinds of values: unchanging, known by identity, compared by contents, or none of these."""
 from __future__ import annotations
 
 import array
@@ -42,7 +42,7 @@ _SETTLED: tuple[type, ...] = (
 
 
 def is_constant(value: Any) -> bool:
-    """Whether `value` can't change by itself: then only its name can be given another one."""
+    """Return whether `value` can't change by itself: then only its name can be given another one."""
     kind = type(value)
     if kind in PLAIN:
         return True
@@ -54,22 +54,22 @@ def is_constant(value: Any) -> bool:
 
 
 def _has_attributes(value: Any) -> bool:
-    """Whether a subclass of a plain type carries attributes of its own."""
+    """Return whether a subclass of a plain type carries attributes of its own."""
     return isinstance(value, PLAIN) and bool(getattr(value, "__dict__", None))
 
 
 def _is_bound(value: Any) -> bool:
-    """Whether a function written in C is a method of something that may change, as `[].append`."""
+    """Return whether a function written in C is a method of something that may change, as `[].append`."""
     return not (value.__self__ is None or isinstance(value.__self__, (types.ModuleType, type)))
 
 
 def is_settled(value: Any) -> bool:
-    """Whether `value` is known by identity."""
+    """Return whether `value` is known by identity."""
     return isinstance(value, (_SETTLED, FRONT.settled)) and not (isinstance(value, types.BuiltinFunctionType) and _is_bound(value))
 
 
 def is_exhaustible(value: Any) -> bool:
-    """Whether `value` is an iterator that C code or a generator moves on, or a stream that is read: nothing shows where it stands."""
+    """Return whether `value` is an iterator that C code or a generator advances, or a stream: nothing shows its position."""
     if isinstance(value, io.IOBase):
         return isinstance(value, (io.StringIO, io.BytesIO)) or (not value.closed and value.readable())
     found = getattr(type(value), "__next__", None)
@@ -112,7 +112,7 @@ noticed when they are called."""
 
 @functools.lru_cache(maxsize=4096)
 def hides_state(kind: Any) -> bool:
-    """Whether objects of a class keep something in C where nothing shows it: a queue, an array of ctypes, a hash, a weak reference.
+    """Return whether objects of a class keep something in C where nothing shows it: a queue, an array of ctypes, a hash, a weak reference.
 
     Objects of classes written in Python have room for their slots, attributes and weak references, and for nothing else.
     """

@@ -1,6 +1,6 @@
 """Control flow on Tensors as control flow of the graph: source to closures, branches and loops, their gradients, what STRICT refuses.
 
-What a capture needs of it stands here; the rest is loaded when a capture converts.
+Only the part that a capture needs is here; the rest is loaded when a capture converts.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def lowered(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 
 def converted(function: Callable[..., Any], watch: Any) -> Callable[..., Any]:
-    """What to call for `function` in a capture that converts; `watch` learns of its free variables."""
+    """Return the function to call for `function` in a capture that converts; `watch` learns of its free variables."""
     from torchspore.graph.control.runtime_helpers import call
 
     made = call(function)

@@ -34,7 +34,7 @@ class SubGraph(torch.fx.GraphModule):
 _aten = torch.ops.aten
 @dataclass
 class Shape:
-    """What the graph of a part takes and gives."""
+    """The inputs and outputs of the graph of a part."""
 
     inputs: list[torch.Tensor]
     """Stand-ins of the inputs, or the tensors themselves."""
@@ -47,7 +47,7 @@ class Shape:
     """The line of what has a gradient of its own in it: this graph knows of it, one that is derived from its operators does not."""
 
     def derived(self) -> list[torch.Tensor]:
-        """What the graph of a gradient of second order takes. Raises Refusal where there is none."""
+        """Return the inputs of the graph of a second-order gradient. Raise Refusal if there is none."""
         if self.own_gradient is not None:
             what = "takes a gradient of second order through a branch or loop on a Tensor, of what has a gradient of its own"
             raise Refusal(f"{what} (`bprop`, a hook)", self.own_gradient)

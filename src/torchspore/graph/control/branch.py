@@ -203,7 +203,7 @@ def _note_aliases(
 
 
 def is_made_in(side: Outcome, base: torch.Tensor) -> bool:
-    """Whether memory was made in a part, so that nothing names it any more."""
+    """Return whether memory was made in a part, so that nothing names it any more."""
     return side.part is not None and side.part._is_mine(base)
 
 
@@ -237,7 +237,7 @@ _COMPARISONS = {
 
 
 def _is_cheap(side: Outcome) -> bool:
-    """Whether a part only compares numbers: then nothing is lost if it is computed in vain."""
+    """Return whether a part only compares numbers: then nothing is lost if it is computed in vain."""
     if side.module is None or side.changes or not isinstance(side.value, Number) or len(side.metas) != 1:
         return False
     steps = [node for node in side.module.graph.nodes if node.op not in ("placeholder", "output")]
@@ -248,7 +248,7 @@ def _is_cheap(side: Outcome) -> bool:
 
 
 def acts(side: Outcome) -> bool:
-    """Whether the side does something besides giving values."""
+    """Return whether the side does something besides giving values."""
     from torchspore.graph.passes.cleanup import acts as node_acts
 
     return side.module is None or any(node.op == "call_function" and node_acts(node) for node in side.module.graph.nodes)

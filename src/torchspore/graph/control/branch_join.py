@@ -136,7 +136,7 @@ class Join:
         return made
 
     def _one_sided(self, value: Any, is_right: bool) -> Any:
-        """The value of one side where the other has nothing: zeros stand there."""
+        """Return the value of one side if the other side has none: zeros replace it."""
         side = self._right if is_right else self._left
 
         def place(tensor: TensorBase) -> Place:
@@ -175,7 +175,7 @@ def from_outside(side: Outcome, tensor: TensorBase) -> Source:
 
 
 def holds(dtype: torch.dtype, value: Any) -> bool:
-    """Whether a 0-d Tensor of `dtype` may stand for the Python number `value`."""
+    """Return whether a 0-d Tensor of `dtype` may stand for the Python number `value`."""
     if isinstance(value, bool):
         return dtype is torch.bool
     if isinstance(value, int):

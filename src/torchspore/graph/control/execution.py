@@ -1,4 +1,4 @@
-"""What runs in the place of branches and loops: plain functions that call compiled graphs.
+"""The functions that run branches and loops: plain functions that call compiled graphs.
 
 A graph here is a function (*tensors) -> list of tensors. The `keeping` forms run forward parts whose outputs end with what the
 gradient needs, and hand it on as one opaque value.
@@ -149,7 +149,7 @@ def loop_back_again(
 
 
 def check(test: torch.Tensor, text: str, line: str = "") -> None:
-    """Raises where an assert on a Tensor does not hold; `line` says where it stands in the program."""
+    """Raise an error if an assert on a Tensor does not hold; `line` is its line in the program."""
     if not test.item():
         raise Raised(text, line)
 

@@ -13,7 +13,7 @@ from torchspore.graph.refusal import Kind, Refusal
 
 
 def picked(functions: Sequence[Callable[..., Any]], index: TensorBase) -> Callable[..., Any] | None:
-    """What calls the one of `functions` that `index`, of one integer, picks when the graph runs; None outside of a capture."""
+    """Return a function that calls the function that `index`, of one integer, picks when the graph runs; None outside of a capture."""
     around = current()
     if around is None:
         return None

@@ -48,7 +48,7 @@ GATE = torch.ops.torchspore.gate.default
 
 
 def _both(one: Flag, other: Flag) -> Flag:
-    """Whether two gradients are there."""
+    """Return whether two gradients are there."""
     if isinstance(one, bool):
         return other if one else False
     if isinstance(other, bool):
@@ -57,7 +57,7 @@ def _both(one: Flag, other: Flag) -> Flag:
 
 
 def either(flags: Sequence[Flag]) -> Flag:
-    """Whether one of some gradients is there."""
+    """Return whether one of some gradients is there."""
     total: Flag = False
     for flag in flags:
         if flag is True or total is True:
@@ -182,7 +182,7 @@ def _node(t: torch.Tensor) -> Any:
 
 
 def _is_ours(node: Any) -> bool:
-    """Whether a step is a branch or loop, or a gate: it knows by itself which of its gradients are there."""
+    """Return whether a step is a branch or loop, or a gate: it knows by itself which of its gradients are there."""
     return hasattr(node, "record") or hasattr(node, "is_gate")
 
 

@@ -181,7 +181,7 @@ class _Tracing:
             local.set(before)
 
     def _is_settled(self, outcome: Outcome) -> bool:
-        """Whether the state that was assumed is the state that came out; widens it where not."""
+        """Return whether the state that was assumed is the state that came out; widens it where not."""
         settled = True
         for key, (place, before, now) in outcome.changes.items():
             if key in self._carried or key in self._lost or not self._counts(place, before):
@@ -234,7 +234,7 @@ class _Tracing:
         return is_new
 
     def _aliases_are_settled(self, outcome: Outcome) -> bool:
-        """Whether nothing turned out that the next round has to know: what its state may show, and what is not known any more."""
+        """Return whether nothing turned out that the next round has to know: what its state may show, and what is not known any more."""
         is_new = is_differentiating() and self._note([self._memory_after_round(slot, outcome) for slot in self._state.slots])
         for base, reason in outcome.unknown:
             if not any(base is other for other, _ in self._unknown):
@@ -286,7 +286,7 @@ class _Tracing:
         return isinstance(structure, dict) and any(self._has_slots(item) for item in structure.values())
 
     def _counts(self, place: Any, before: Any) -> bool:
-        """Whether what a round leaves there matters for the next one or afterwards."""
+        """Return whether what a round leaves there matters for the next one or afterwards."""
         if isinstance(place, Local):
             return before is not UNBOUND and (place.foreign or place.name in self._live)
         return before is not UNBOUND

@@ -30,7 +30,7 @@ class Slot:
     after: Source = field(default_factory=Source)
     is_read: bool = True
     is_shared: bool = False
-    """What the program meets may be a Parameter itself."""
+    """True if the program's value may be a Parameter itself."""
     may_be_number: bool = False
     """It may be a Python number where the graph has a Tensor."""
     has_name: bool = True
@@ -152,7 +152,7 @@ class State:
                 raise Again
 
     def met(self, structure: Any) -> Any:
-        """What the program meets in a round: the slots' own Tensors in the places."""
+        """Return the values that the program sees in a round: the slots' own Tensors at their positions."""
         if isinstance(structure, Place):
             return self.slots[structure.index].start
         if isinstance(structure, (tuple, list)):
@@ -178,7 +178,7 @@ class State:
 def alias(t: torch.Tensor) -> torch.Tensor:
     """`t` under another name, which costs nothing when the graph runs."""
     if is_differentiating():
-        return renamed(t)                       # a write into it is no write into `t`: it is `t` in the first round alone
+        return renamed(t)                       # a write into it is not a write into `t`: it is `t` in the first round alone
     return torch.ops.aten.alias.default(t)
 
 

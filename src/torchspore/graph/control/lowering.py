@@ -118,7 +118,7 @@ def _is_gradient_of(record: Record, other: Record) -> bool:
 
 
 def _begins(back: Node, node: Node) -> bool:
-    """Whether the inputs of `back` begin with those of `node`."""
+    """Return whether the inputs of `back` begin with those of `node`."""
     ours, its = back.args[0], node.args[0]
     return len(ours) > len(its) and all(_origin(a) is _origin(b) for a, b in zip(ours, its))  # type: ignore[arg-type]
 

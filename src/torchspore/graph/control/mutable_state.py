@@ -13,7 +13,7 @@ _DEPTH = 4
 
 
 class _Unbound:
-    """What a name without a value holds."""
+    """The value of a name without a value."""
 
     def __repr__(self) -> str:
         return "no value"
@@ -31,7 +31,7 @@ class Local:
     foreign: bool = False          # it belongs to another function than the one with the `if` or loop
 
     def get(self) -> Any:
-        """What it names now, or UNBOUND."""
+        """Return the present value, or UNBOUND."""
         try:
             return self.cell.cell_contents
         except ValueError:
@@ -49,7 +49,7 @@ class Local:
 
     @property
     def key(self) -> Any:
-        """What tells it from others."""
+        """Return the key that identifies it."""
         return id(self.cell)
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class Contents:
 
     @property
     def key(self) -> Any:
-        """What tells it from others."""
+        """Return the key that identifies it."""
         return id(self.holder)
 
     def __str__(self) -> str:
@@ -105,7 +105,7 @@ class Attribute:
 
     @property
     def key(self) -> Any:
-        """What tells it from others."""
+        """Return the key that identifies it."""
         return (id(self.owner), self.name)
 
     def __str__(self) -> str:
@@ -120,7 +120,7 @@ class Written:
 
     @property
     def key(self) -> Any:
-        """What tells it from others."""
+        """Return the key that identifies it."""
         return (id(self.tensor), "values")
 
     def __str__(self) -> str:

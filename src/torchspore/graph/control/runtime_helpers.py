@@ -1,4 +1,4 @@
-"""What converted source calls, as `_cf`: each helper does what Python does, but for a Tensor in a capture, of which the graph decides."""
+"""The helpers that converted source calls as `_cf`: each does what Python does, but for a Tensor in a capture, where the graph decides."""
 from __future__ import annotations
 
 import builtins
@@ -35,7 +35,7 @@ _MANY = 24
 
 
 def _decides(test: Any) -> bool:
-    """Whether the graph must decide by `test`: a Tensor of one element, in a capture."""
+    """Return whether the graph must decide by `test`: a Tensor of one element, in a capture."""
     return isinstance(test, TensorBase) and test._t.numel() == 1 and current() is not None
 
 
@@ -92,7 +92,7 @@ def chain(signs: tuple[str, ...], first: Any, *others: Callable[[], Any]) -> Any
 
 
 def running(code: Any) -> Any:
-    """Whether a loop goes on after a round that ended with `code`."""
+    """Return whether a loop goes on after a round that ended with `code`."""
     return code if isinstance(code, bool) else code == 0
 
 
@@ -231,19 +231,19 @@ def _count(span: TensorRange, _cf_set: Callable[[Any], Any], _cf_body: Callable[
 
 
 def returned(left: tuple[Any, Any]) -> Any:
-    """Whether a loop was left by a return."""
+    """Return whether a loop was left by a return."""
     return left[0] == 2
 
 
 def ended(left: tuple[Any, Any]) -> Any:
-    """Whether a loop came to its end, so that its `else` runs."""
+    """Return whether a loop came to its end, so that its `else` runs."""
     return running(left[0])
 
 
 # ---- calls
 
 def call(function: Any) -> Any:
-    """What to call for `function`: the converted form of a function of the user's, anything else as it is."""
+    """Return the function to call for `function`: the converted form of a user's function, anything else unchanged."""
     if function is builtins.print:  # while a capture watches, another function than at other times
         return say
     function = support_binary.readable(function)

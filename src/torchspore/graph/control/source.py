@@ -121,14 +121,14 @@ def _may_be(node: ast.AST, code: CodeType) -> bool:
 
 
 def _is(node: ast.AST, code: CodeType, class_name: str | None) -> bool:
-    """Whether `node` compiles to what `code` does."""
+    """Return whether `node` compiles to what `code` does."""
     assert isinstance(node, (ast.FunctionDef, ast.Lambda))
     made = compiled(node, code, class_name, code.co_freevars)
     return made is not None and _essence(made) == _essence(code)
 
 
 def _essence(code: CodeType) -> list[tuple[str, Any]]:
-    """What a code object does; less what depends on whether the module's imports were in sight when it was compiled."""
+    """Return the meaning of a code object, without the parts that depend on which imports of its module the compiler saw."""
     return [
         (
             step.opname.replace("METHOD", "ATTR"),

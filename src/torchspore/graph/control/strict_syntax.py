@@ -1,4 +1,4 @@
-"""What jit_syntax_level STRICT and COMPATIBLE refuse, and how they say it."""
+"""The constructs that jit_syntax_level STRICT and COMPATIBLE refuse, and the error texts."""
 from __future__ import annotations
 
 import ast

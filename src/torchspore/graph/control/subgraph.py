@@ -1,7 +1,7 @@
 """The capture of one part of a branch or loop as a graph of its own, inside the capture around it.
 
-What the part reads from outside becomes inputs of its graph, found in the frames around it. Under a gradient transform the graph also
-computes, from gradients of its results, the gradients of its inputs. What the part changes besides its result is put back and told.
+Values that the part reads from outside become inputs of its graph, looked up in the frames around it. Under a gradient transform the
+graph also computes the gradients of its inputs from gradients of its results. Other changes of the part are undone and reported.
 """
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ of a branch are captured, also the one on which a recursion goes on."""
 
 @dataclass
 class Outcome:
-    """What a part came to: its graph, its result, what it changed; or the exception that it raised."""
+    """The result of a part: its graph, its result, its changes; or the exception that it raised."""
 
     value: Any = None
     changes: dict[Any, tuple[Place, Any, Any]] = field(default_factory=dict)
@@ -162,7 +162,7 @@ class Part(Capture):
         return self._fakes[self._lift(None, t)].clone()
 
     def _outside(self, function: Callable[[], Any]) -> Any:
-        """What `function` gives in the frame and the trace around this part."""
+        """Return the result of `function` in the frame and the trace around this part."""
         inner, engine._local.frame = engine._local.frame, self.outer
         try:
             with without_modes(), _modes(self._modes):
@@ -355,7 +355,7 @@ class Part(Capture):
         return found
 
     def _is_around(self, base: torch.Tensor) -> bool:
-        """Whether memory belongs to a frame around; what other parts, or an earlier capture of this one, made is gone."""
+        """Return whether memory belongs to a frame around; what other parts, or an earlier capture of this one, made is gone."""
         around = self.outer
         while around is not None and isinstance(base, FakeTensor):
             if isinstance(around, Capture) and base.fake_mode is around.mode:
@@ -364,7 +364,7 @@ class Part(Capture):
         return not isinstance(base, FakeTensor)
 
     def _is_rewritten(self, tensor: TensorBase) -> bool:
-        """Whether `tensor`, of the frames around, shows memory that was written here to values that are known."""
+        """Return whether `tensor`, of the frames around, shows memory that was written here to values that are known."""
         if not self._written or self._is_mine(tensor._t):
             return False
         return self._versions.newest(self.outer.origin(base_of(self._outside(lambda: raw(tensor))))) is not None  # type: ignore[union-attr]
@@ -385,7 +385,7 @@ class Part(Capture):
         seeds = [self._late_input(f"d{i}", results[i].shape, results[i].dtype, results[i].device) for i in out.seeds]
         flags: list[Flag] = [self._late_input(f"f{i}", (), torch.bool, torch.device("cpu")) for i in out.seeds]
         self._is_backward = True
-        with self.watch.heard():           # what the program does in a gradient (`bprop`, hooks) is watched as all else is
+        with self.watch.heard():           # with self.watch.heard():           # the trace guard observes the program's code in a gradient (`bprop`, hooks) too
             got, flags = gradient_presence.gradients([results[i] for i in out.seeds], leaves, seeds, flags)
         self._is_backward = False
         return [*[torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, got)], *map(as_tensor, flags)]
@@ -419,7 +419,7 @@ def trace(function: FunctionType | Callable[[], Any], around: Capture, places: P
 
 
 def items(value: Any) -> Any:
-    """What to look for Tensors in: the items of a set too."""
+    """Return the containers in which to look for Tensors: the items of a set too."""
     return list(value) if isinstance(value, set) else value
 
 
@@ -436,7 +436,7 @@ def _modes(modes: list[Any]) -> Iterator[None]:
 
 
 def _is_programs(error: Exception) -> bool:
-    """Whether the program itself raised `error`, by `raise` or by what it did with Python values; not an operator."""
+    """Return whether the program itself raised `error`, by `raise` or by what it did with Python values; not an operator."""
     from torchspore.base.frames import is_users
 
     if getattr(error, "explained", False) or isinstance(error, Refusal):

@@ -18,7 +18,7 @@ def own(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def stored(nodes: Iterable[ast.AST], own_comprehension: bool = False) -> set[str]:
-    """The names that `nodes` bind or delete in their function; targets of comprehensions are no names of the function."""
+    """The names that `nodes` bind or delete in their function; targets of comprehensions are not names of the function."""
     found: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and not own_comprehension:
@@ -55,12 +55,12 @@ def read(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def leaves(node: ast.AST) -> bool:
-    """Whether control can leave the block around `node` from inside it: a return, or a break or continue of a loop around it."""
+    """Return whether control can leave the block around `node` from inside it: a return, or a break or continue of a loop around it."""
     return has_return(node) or _has_jump(node)
 
 
 def has_return(node: ast.AST) -> bool:
-    """Whether there is a return of this function inside `node`."""
+    """Return whether there is a return of this function inside `node`."""
     return any(isinstance(part, ast.Return) for part in own([node]))
 
 
@@ -75,7 +75,7 @@ def _has_jump(node: ast.AST) -> bool:
 
 
 def can_convert(node: ast.AST) -> bool:
-    """Whether a function is one that is run from its beginning to its end: no generator, nothing that looks at its own local names."""
+    """Return whether a function runs from its beginning to its end: no generator, no code that reads its local names."""
     for part in own(ast.iter_child_nodes(node)):
         if isinstance(part, (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)):
             return False
@@ -87,7 +87,7 @@ def can_convert(node: ast.AST) -> bool:
 
 
 def binds(expression: ast.AST) -> bool:
-    """Whether an expression binds names or suspends the function, so that it can't become a function of its own."""
+    """Return whether an expression binds names or suspends the function, so that it can't become a function of its own."""
     return any(isinstance(part, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)) for part in ast.walk(expression))
 
 
@@ -102,7 +102,7 @@ def helper(function: str, *arguments: ast.expr) -> ast.Call:
 
 
 def is_helper(node: ast.Call) -> bool:
-    """Whether a call is one that the converter wrote."""
+    """Return whether a call is one that the converter wrote."""
     return isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == "_cf"
 
 

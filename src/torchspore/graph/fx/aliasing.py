@@ -1,6 +1,6 @@
 """Which values share memory, which operators write into it, and which memory may hold other values later on.
 
-All of it is read off the operators' schemas; what a schema does not tell stands here once."""
+Most of it comes from the operators' schemas; facts that a schema does not contain are listed here once."""
 from __future__ import annotations
 
 import operator
@@ -58,7 +58,7 @@ def written_inputs(module: torch.fx.GraphModule) -> dict[int, list[Node]]:
 
 
 def _only_reads(node: Node, name: str) -> bool:
-    """Whether a fused optimizer reads these gradients, though its schema says that it writes them: it does where it scales them."""
+    """Return whether a fused optimizer reads these gradients, though its schema says that it writes them: it does where it scales them."""
     return name == "grads" and node.target._opname.startswith("_fused_") and node.kwargs.get("grad_scale") is None  # type: ignore[union-attr]
 
 
@@ -76,7 +76,7 @@ _UNSAID = frozenset({"_unsafe_view", "_reshape_alias", "wait_tensor"})
 
 
 def is_view(node: Node) -> bool:
-    """Whether it is a view that costs nothing; `shown` knows all others too."""
+    """Return whether it is a view that costs nothing; `shown` knows all others too."""
     return node.target in _VIEWS
 
 
@@ -119,7 +119,7 @@ def shown(node: Node) -> Node | None:
 
 
 def _item(node: Node) -> Node | None:
-    """What one of several results shows."""
+    """Return the value that one of several results aliases."""
     source, place = node.args
     assert isinstance(source, Node)
     if source.target is later:
@@ -143,7 +143,7 @@ def changing(module: torch.fx.GraphModule) -> set[Node]:
 
 
 def leaves(node: Node) -> bool:
-    """Whether the value, or a view of it, is a result of the graph: the program may write into that later."""
+    """Return whether the value, or a view of it, is a result of the graph: the program may write into that later."""
     waiting, seen = [node], {node}
     while waiting:
         for user in waiting.pop().users:

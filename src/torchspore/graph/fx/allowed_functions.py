@@ -22,12 +22,12 @@ _OPERATORS = {
 }
 """The namespaces whose operators may be named, and which of them by their names."""
 _ARGUMENTS = {"Tensor", "int", "SymInt", "float", "number", "bool", "str", "Generator", "Device"}
-"""What an operator that may be named takes, alone, in lists or left out: no storage, no stream, no object."""
+"""The argument types of operators that a file may name, alone, in lists or optional: no storage, no stream, no object."""
 _EXECUTION = "torchspore.graph.control.execution"
 _FUNCTIONS = {
     _EXECUTION: ("branch", "branch_keeping", "branch_back", "loop", "loop_keeping", "loop_back", "loop_back_again", "check", "say", "fail"),
 }
-"""Our own functions that stand in graphs."""
+"""torchspore's functions that graphs may contain."""
 
 
 def name(target: Any) -> str | None:

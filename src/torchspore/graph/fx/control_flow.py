@@ -1,4 +1,4 @@
-"""How branches and loops stand in a trace: one operator of ours over numbered records, which is rewritten when the trace has ended.
+"""Branches and loops in a trace: one operator of ours with numbered records, which is rewritten when the trace has ended.
 
 The operator never runs: it gives the shapes of results while a graph is traced, and autograd its gradients, which are such calls again.
 """
@@ -15,7 +15,7 @@ from torchspore.engine.autograd.grad import is_differentiable
 from torchspore.graph.refusal import Refusal
 
 RECORDS: dict[int, Record] = {}
-"""What the traces of now hold; emptied when the outermost has ended."""
+"""The records of the present traces; emptied when the outermost has ended."""
 
 _numbers = itertools.count()    # never used twice: torch remembers the shapes that an operator gave for its arguments
 
@@ -26,7 +26,7 @@ Gradients = tuple[list[torch.Tensor | None], list[Flag]]
 
 @dataclass(eq=False)
 class Record:
-    """What one call of the operator stands for; `metas` are stand-ins of its results."""
+    """The branch or loop of one call of the operator; `metas` are stand-ins of its results."""
 
     metas: list[torch.Tensor]
 
@@ -43,7 +43,7 @@ class Record:
 
     @property
     def acts(self) -> bool:
-        """Whether it does something besides giving values, whatever its graphs do."""
+        """True if it does something besides giving values, whatever its graphs do."""
         return False
 
 

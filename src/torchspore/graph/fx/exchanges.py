@@ -13,7 +13,7 @@ _OURS = frozenset({"scatter", "gather", "exchange", "barrier", "pass_on", "take_
 
 
 def is_exchange(node: Node) -> bool:
-    """Whether the node is an exchange, or waits for one."""
+    """Return whether the node is an exchange, or waits for one."""
     target: Any = node.target
     if node.op != "call_function" or not is_operator(target):
         return False
@@ -21,12 +21,12 @@ def is_exchange(node: Node) -> bool:
 
 
 def is_wait(node: Node) -> bool:
-    """Whether the node gives the value of an exchange when that is over."""
+    """Return whether the node gives the value of an exchange when that is over."""
     return is_exchange(node) and node.target._opname == "wait_tensor"  # type: ignore[union-attr]
 
 
 def exchanges(module: torch.fx.GraphModule) -> bool:
-    """Whether there is an exchange in a graph, or in a branch or loop of it."""
+    """Return whether there is an exchange in a graph, or in a branch or loop of it."""
     for inner in module.modules():
         if isinstance(inner, torch.fx.GraphModule) and any(map(is_exchange, inner.graph.nodes)):
             return True

@@ -25,12 +25,12 @@ def fingerprint(module: torch.fx.GraphModule, settings: Settings, kind: str = "g
 
 
 def of_text(kind: str, text: str) -> str:
-    """The same for something that is told by a text alone."""
+    """Return the fingerprint of something that a text describes completely."""
     return hashlib.sha256("\n".join((kind, text, machine())).encode()).hexdigest()
 
 
 def machine() -> str:
-    """What a measurement holds for: torch, the processor and its instructions, the number of threads."""
+    """Return the conditions of a measurement: torch, the processor and its instructions, the number of threads."""
     return f"{_machine()} {torch.get_num_threads()} threads"
 
 

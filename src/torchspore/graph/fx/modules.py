@@ -24,7 +24,7 @@ Module = torch.fx.GraphModule
 
 
 def has_inner(module: Module) -> bool:
-    """Whether the graph holds others."""
+    """Return whether the graph holds others."""
     return any(isinstance(item, Module) for node in module.graph.nodes for item in _flat(node.args))
 
 

@@ -23,7 +23,7 @@ def dependencies(
 ) -> tuple[dict[Node, list[Node]], set[Node]]:
     """For each node those that must run before it, and the owners (`views.root`) of all memory that is written.
 
-    Beside the values that a node reads: who reads memory before a write stays before it, who reads it after stays after; random numbers
+    In addition to data dependencies: who reads memory before a write stays before it, who reads it after stays after; random numbers
     are drawn and exchanges begun in the old order; an exchange reads what it sends until it has been waited for; nothing moves across
     control flow and what is unknown. Functions in `known` only read what they are given. Draws of random numbers keep their order where
     `lane` gives the same for them.
@@ -67,7 +67,7 @@ def dependencies(
 
 
 def _is_unknown(node: Node) -> bool:
-    """Control flow, the end, what is no operator of torch's: nothing moves across."""
+    """Control flow, the end, what is not an operator of torch's: nothing moves across."""
     if node.op == "output":
         return True
     if node.op != "call_function" or node.target is operator.getitem or node.meta.get(node_metadata.IS_KERNEL):

@@ -69,7 +69,7 @@ def _read(written: dict[str, Any]) -> torch.fx.GraphModule:
 
 
 def _word(told: Any) -> str:
-    """A name that may stand in generated text."""
+    """Return a name that generated text may contain."""
     if not isinstance(told, str) or not told.isidentifier() or keyword.iskeyword(told) or told.startswith("__"):
         raise ValueError(f"{told!r:.60} is no name")
     return told
@@ -100,7 +100,7 @@ _NAMED = (torch.dtype, torch.layout, torch.memory_format)
 
 
 def _text(value: Any) -> Any:
-    """An argument as JSON: what is no plain value is a list that begins with its kind."""
+    """An argument as JSON: what is not a plain value is a list that begins with its kind."""
     if isinstance(value, Node):
         return ["node", value.name]
     if value is None or isinstance(value, (bool, str)) or type(value) in (int, float):

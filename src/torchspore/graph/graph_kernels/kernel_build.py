@@ -89,7 +89,7 @@ def _kernel(found: Made, cluster: Cluster, flags: Flags) -> inductor.Kernel | No
 
 
 def _is_faster(part: Module, kernel: inductor.Kernel, key: str) -> bool:
-    """Whether the kernel needs less time than its operators, measured once for clusters that are alike."""
+    """Return whether the kernel needs less time than its operators, measured once for clusters that are alike."""
     known = autotune_cache.find(key)
     if known is None:
         with without_modes(), torch.no_grad(), operator_streams.kept_apart():

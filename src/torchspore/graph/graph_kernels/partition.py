@@ -14,7 +14,7 @@ from torchspore.graph.passes.clusters import Cluster, clusters, joined
 from torchspore.graph.settings import Flags
 
 FEWEST = 2
-"""A kernel of fewer operators is no fusion."""
+"""A kernel of fewer operators is not a fusion."""
 SMALL = 1 << 16
 """Kernels whose results have no more values than this are joined though they share nothing but their shape."""
 
@@ -53,7 +53,7 @@ def bytes_of(node: Node) -> int:
 
 
 def may_wait(node: Node, more: int) -> bool:
-    """Whether an elementwise operator may run later: what it reads is kept longer then, which may take `more` bytes beyond its result."""
+    """Return whether an elementwise operator may run later: its inputs then live longer, which may take `more` bytes beyond its result."""
     if not (is_view(node) or kernel_operators.is_plain(node)) or node.target is torch.ops.aten.split.Tensor:
         return False
     kept = sum(bytes_of(item) for item in node.all_input_nodes if item.op == "call_function")

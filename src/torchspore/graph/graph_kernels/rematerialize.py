@@ -69,7 +69,7 @@ def _chain(node: Node, cluster: Cluster, flags: Flags) -> list[Node] | None:
 
 
 def _is_kept(chain: list[Node], readers: list[Node], places: dict[Node, int], more: int) -> bool:
-    """Whether what the chain reads is there until its readers run, but for `more` bytes beyond the size of the value itself."""
+    """Return whether what the chain reads is there until its readers run, but for `more` bytes beyond the size of the value itself."""
     last = max(places[reader] for reader in readers)
     inside = set(chain)
     outer = {item for node in chain for item in node.all_input_nodes if item not in inside and item.op == "call_function"}

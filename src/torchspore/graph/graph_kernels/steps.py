@@ -42,6 +42,6 @@ def rules(flags: Flags) -> list[str]:
 
 
 def count(module: Module) -> int:
-    """How many kernels the graph launches: operators that are no views, and generated kernels, also in branches and loop bodies."""
+    """How many kernels the graph launches: operators that are not views, and generated kernels, also in branches and loop bodies."""
     own = sum(is_work(node) or node_metadata.IS_KERNEL in node.meta for node in module.graph.nodes if node.op == "call_function")
     return own + sum(map(count, inner_of(module)))

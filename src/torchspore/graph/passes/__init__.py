@@ -19,17 +19,17 @@ Step = tuple[str, Pass]
 CLEAN: tuple[Step, ...] = tuple(
     (change.__name__, change) for change in (real_constants, drop_idle_states, drop_same, cancel_views, drop_dead)
 )
-"""What every level runs first."""
+"""The passes that every level runs first."""
 
 FINISH: tuple[Step, ...] = (("pool_channels_last", pool_channels_last), ("overwrite", overwrite))
-"""What comes last of all, when the form of the graph is settled."""
+"""The last passes, when the form of the graph is settled."""
 
 
 def run(
     steps: Iterable[Step], module: torch.fx.GraphModule, copies: bool = False,
     keep: Callable[[str, torch.fx.GraphModule], None] | None = stages.keep,
 ) -> torch.fx.GraphModule:
-    """The graph after the steps, one after the other, checked at the end; each is told to `keep` if there is one.
+    """Run the steps in order and check the graph at the end; `keep`, if there is one, receives each graph.
 
     With `copies` the graph that is given stays as it is.
     """

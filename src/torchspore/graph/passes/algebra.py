@@ -70,7 +70,7 @@ def _number(value: Any) -> float | None:
 
 
 def _is_real(value: Any) -> bool:
-    """Whether it is a tensor of floating point, where arithmetic goes by IEEE's rules."""
+    """Return whether it is a tensor of floating point, where arithmetic goes by IEEE's rules."""
     held = value.meta.get("val") if isinstance(value, Node) else None
     return isinstance(held, torch.Tensor) and held.is_floating_point()
 

@@ -24,7 +24,7 @@ def drop_dead(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 
 def acts(node: Node) -> bool:
-    """Whether the node does something besides giving a value: writes, draws random numbers, exchanges, or is unknown."""
+    """Return whether the node does something besides giving a value: writes, draws random numbers, exchanges, or is unknown."""
     target = node.target
     if node.op == "get_attr":
         return False

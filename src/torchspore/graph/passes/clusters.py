@@ -144,7 +144,7 @@ _DIVIDES = ("div", "remainder", "fmod")
 
 
 def _may_refuse(node: Node) -> bool:
-    """Whether an operator may refuse the values that it is given: an index beyond a table, a division of integers by zero."""
+    """Return whether an operator may refuse the values that it is given: an index beyond a table, a division of integers by zero."""
     name, val = str(getattr(node.target, "_opname", "")), node.meta.get("val")
     is_of_integers = isinstance(val, torch.Tensor) and not val.is_floating_point()
     return any(part in name for part in _LOOKS) or (is_of_integers and any(part in name for part in _DIVIDES))

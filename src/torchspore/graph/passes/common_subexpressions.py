@@ -17,7 +17,7 @@ from torchspore.graph.passes.cleanup import acts
 def common_subexpressions(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """With one node for all that run the same operator on the same values; the numbers are the same bits.
 
-    What writes, draws random numbers or looks at memory that changes stays, and so does what was put in to be computed again. Of two
+    Writes, random numbers, reads of memory that changes, and values that are recomputed on purpose stay. Of two
     equal results of the graph both stay, because the program may write into one of them; and so do those of two stages of a pipeline.
     """
     change_inner(module, _changed)

@@ -81,7 +81,7 @@ def _asked(starts: list[Node]) -> set[Node]:
 
 
 def _part(node: Node) -> str:
-    """What an exchange belongs to: what is gathered for gradients alone, or for the optimizer, belongs to the backward pass."""
+    """Return the phase of an exchange: a gather for gradients alone, or for the optimizer, belongs to the backward pass."""
     if node.meta.get(node_metadata.RECOMPUTED):
         return AGAIN
     users = [user for wait in node.users for user in wait.users]

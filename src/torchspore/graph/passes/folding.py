@@ -1,4 +1,4 @@
-"""What hangs on weights alone: batch norms folded into convolutions, and the part of a graph that is computed once."""
+"""Values that depend on weights alone: batch norms folded into convolutions, and the part of a graph that is computed once."""
 from __future__ import annotations
 
 import operator

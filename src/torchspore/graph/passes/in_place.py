@@ -30,7 +30,7 @@ def overwrite(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 
 def overwrites(node: Node) -> bool:
-    """Whether `overwrite` lets the node write over its first input."""
+    """Return whether `overwrite` lets the node write over its first input."""
     return node.op == "call_function" and node.target in _OVERWRITES and not node.kwargs and _may_overwrite(node)
 
 
@@ -45,7 +45,7 @@ def _may_overwrite(node: Node) -> bool:
 
 
 def _is_fresh(node: Node) -> bool:
-    """Whether the value has memory of its own, also as one of several results."""
+    """Return whether the value has memory of its own, also as one of several results."""
     if node.op != "call_function":
         return False
     if getattr(node.target, "__name__", "") == "getitem" and not is_operator(node.target):

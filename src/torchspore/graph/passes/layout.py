@@ -20,7 +20,7 @@ _OPTIMIZERS = ("_fused_sgd_", "_fused_adam_", "_fused_adamw_")
 
 
 def has_images(module: torch.fx.GraphModule) -> bool:
-    """Whether the graph has convolutions of images, and nothing whose meaning hangs on strides or is not known here."""
+    """Return whether the graph has convolutions of images, and no operator whose meaning depends on strides or is unknown here."""
     if any(node.op == "call_function" and not is_operator(node.target) and node.target is not operator.getitem
            for node in module.graph.nodes):
         return False
@@ -60,7 +60,7 @@ def _turn(module: torch.fx.GraphModule, node: Node) -> None:
 
 
 def _begins(item: object) -> bool:
-    """Whether an image comes from outside, not from an operator that hands the layout on."""
+    """Return whether an image comes from outside, not from an operator that hands the layout on."""
     return isinstance(item, Node) and item.op in ("placeholder", "get_attr")
 
 
@@ -132,7 +132,7 @@ def restrided(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> torch
 
 
 def layouts(module: torch.fx.GraphModule) -> str:
-    """What `restrided` found out, as text for the next process."""
+    """Return the result of `restrided` as text for the next process."""
     return json.dumps([_layout(node.meta.get("val")) for node in module.graph.nodes], separators=(",", ":"))
 
 

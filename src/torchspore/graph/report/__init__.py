@@ -1,1 +1,1 @@
-"""What a compilation tells: events, the stages for whoever saves them, what came of options, where nodes come from."""
+"""Reports of a compilation: events, stages for those who save them, outcomes of options, the origin of nodes."""

@@ -1,4 +1,4 @@
-"""What a program waits for in the first run of a graph: its operators, and results of dtypes that are slow on this CPU."""
+"""The waiting time of the first run of a graph: its operators, and results of dtypes that are slow on this CPU."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -14,7 +14,7 @@ from torchspore.engine.eager.half_precision import HALVES, is_fast
 
 
 def waiting(nodes: Callable[[], Iterable[Node]], operators: int) -> AbstractContextManager[None]:
-    """Print what runs for the first time, a graph of so many operators, if the block takes long. `nodes` returns all nodes of the graph."""
+    """Print that a graph of `operators` operators runs for the first time, if the block takes long. `nodes` returns all nodes of the graph."""
     return progress.waiting(f"{user_line()}: a graph of {operators:,} operators", lambda: f"runs for the first time{_slowness(nodes())}.")
 
 

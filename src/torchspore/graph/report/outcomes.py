@@ -1,4 +1,4 @@
-"""What came of the options that are looked at while a graph is compiled, for `torchspore explain` and the log."""
+"""Outcomes of the options that a compilation reads, for `torchspore explain` and the log."""
 from __future__ import annotations
 
 import sys
@@ -47,7 +47,7 @@ def warn(text: str) -> None:
 
 
 def fused(flags: Flags, before: int, after: int, kernels: Sequence[tuple[str, Sequence[Any]]], slower: int, compiles: bool) -> None:
-    """What became of a graph at O0; `explain` tells it of all graphs together. `compiles`: whether there is a working compiler."""
+    """Report a graph at O0; `explain` summarizes all graphs. `compiles`: whether there is a working compiler."""
     sums = _sums.setdefault(flags, [0, 0, 0, 0])
     for place, more in enumerate((before, after, len(kernels), slower)):
         sums[place] += more
@@ -67,7 +67,7 @@ def _told(level: int, compiles: bool, before: int, after: int, generated: int, s
 
 
 def left_to_level(settings: Settings, before: int, after: int) -> None:
-    """What became of a graph whose kernels the level chooses."""
+    """Report a graph whose kernels the level chooses."""
     flags = settings.kernels
     assert flags is not None
     how = "infer_boost" if settings.infer_boost else f"jit_level {settings.level}" if settings.level != "O0" else "the tuner"
@@ -127,7 +127,7 @@ def no_lanes(why: str) -> None:
 def compiling(settings: Settings, asked: Settings, why: str) -> None:
     """How the options acted that say the same of every graph.
 
-    `asked` is what the program set where this graph takes less of it, and `why` says the reason; a graph that took it all is told of first.
+    `asked` is the program's setting if this graph uses less of it, and `why` is the reason; a graph that uses all of it is reported first.
     """
     if asked.kernels is None:
         _nothing_fused()

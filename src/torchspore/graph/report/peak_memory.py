@@ -11,7 +11,7 @@ from torchspore.engine.memory import limit
 from torchspore.graph.report import provenance
 
 wanted = False
-"""Whether graphs are made so that their gradients and the work of their optimizers are told from the rest."""
+"""True if graphs distinguish their gradients and the work of their optimizers from other operators."""
 _ROWS = (("parameter", allocator.PARAMETER), ("gradient", allocator.GRADIENT), ("activation", allocator.ACTIVATION),
          ("optimizer state", allocator.STATE), ("workspace", allocator.WORKSPACE))
 

@@ -31,7 +31,7 @@ from torchspore.graph.report import stages
 ENTRIES = (node_metadata.LINE, node_metadata.COLUMNS, node_metadata.STACK, node_metadata.SCOPE, node_metadata.CALLED, node_metadata.CALL,
            node_metadata.GRADIENT, node_metadata.MARKED,
            node_metadata.STAGE, node_metadata.PART, node_metadata.OFFLOADED)
-"""What a node that takes another one's place takes over from its `meta`."""
+"""The entries of `meta` that a node takes over when it replaces another."""
 
 _KEPT = Outcome.applied("DEBUG: graphs and refusals keep the user's lines, the calls that led there and the Cells")
 _DROPPED = Outcome.applied("RELEASE: graphs keep no lines and no Cells")
@@ -49,7 +49,7 @@ _stages: ContextVar[int | None] = ContextVar("torchspore_stages", default=None)
 
 
 def is_kept() -> bool:
-    """Whether graphs and refusals made now keep where they come from."""
+    """Return whether graphs and refusals made now keep where they come from."""
     own = _asked.get()
     return bool(STORE.get("debug_level")) if own is None else own
 
@@ -71,7 +71,7 @@ def of_part(number: int) -> AbstractContextManager[None]:
 
 
 def of_stages(count: int) -> AbstractContextManager[None]:
-    """Says that what is captured in the block runs in so many stages of a pipeline, where the Cells were written for `pipeline_stages`."""
+    """Set for the block that the graphs have `count` pipeline stages, where the Cells were written for `pipeline_stages`."""
     return during(_stages, count)
 
 
@@ -135,7 +135,7 @@ class _Notes:
         runs, called = _operator(frame)
         cells, innermost = _cells(frame)
         if not called and cells and FRONT.optimizer is not None and isinstance(cells[0], FRONT.optimizer):
-            called, runs = type(cells[0]).__name__, innermost      # its formula is kernels that are no operator's
+            called, runs = type(cells[0]).__name__, innermost      # its formula is kernels that are not operator's
         found = {
             node_metadata.LINE: stack[-1] if stack else "", node_metadata.COLUMNS: _columns(frame),
             node_metadata.STACK: stack if self._keeps_calls else stack[-1:], node_metadata.SCOPE: self._scopes.of(cells),

@@ -19,7 +19,7 @@ Code = TypeVar("Code")
 
 
 class Recording(Protocol):
-    """What takes the stages of one compilation."""
+    """Receives the stages of one compilation."""
 
     def keep(self, name: str, module: torch.fx.GraphModule) -> None:
         """Takes the graph as it is now."""
@@ -88,7 +88,7 @@ def shown(code: Code, module: torch.fx.GraphModule | None) -> Code:
 
 
 def graph_of(code: Any) -> torch.fx.GraphModule | None:
-    """What `shown` remembered for a code."""
+    """Return the graph that `shown` stored for a code."""
     return getattr(code, "graph", None)
 
 

@@ -1,1 +1,1 @@
-"""What `save_graphs` writes: the stages of each compilation as text, as drawings and as one page."""
+"""The files of `save_graphs`: the stages of each compilation as text, as drawings and as one page."""

@@ -38,15 +38,15 @@ class _Trace:
         self.is_whole = True
 
     def keep(self, name: str, module: torch.fx.GraphModule) -> None:
-        """What comes after the trace is not shown."""
+        """Ignores a stage after the trace."""
 
     keep_pass = keep
 
     def emitted(self, module: torch.fx.GraphModule, inputs: Callable[[], list[torch.Tensor]]) -> None:
-        """What comes after the trace is not shown."""
+        """Ignores a stage after the trace."""
 
     def part(self, name: str) -> None:
-        """What comes after the trace is not shown."""
+        """Ignores a stage after the trace."""
 
 
 def write(

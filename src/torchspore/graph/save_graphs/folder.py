@@ -1,4 +1,4 @@
-"""The directory that `save_graphs_path` names: files get in whole, numbered through; what can't be written is told once."""
+"""The directory that `save_graphs_path` names: files appear complete and numbered; a write error is reported once."""
 from __future__ import annotations
 
 import errno
@@ -22,7 +22,7 @@ class Folder:
         """Without `writes` the texts of graphs are only kept."""
         self.writes = writes
         self.texts: list[tuple[str, str]] = []
-        """What was put in, by its stem: the text of each graph."""
+        """The texts of the graphs by their stem."""
         root = Path(STORE.get("save_graphs_path") or ".").absolute()
         self.root = root / process.folder() if process.is_distributed() else root
         self.usable = True

@@ -13,7 +13,7 @@ from torchspore.engine.core.dtypes import FROM_TORCH
 
 @dataclass(frozen=True)
 class Value:
-    """What is known of a value: of a Tensor the dtype and the shape, of several the values of each, of all else its Python type."""
+    """The description of a value: of a Tensor the dtype and the shape, of several values each of them, else the Python type."""
 
     dtype: str = ""
     shape: tuple[Any, ...] = ()

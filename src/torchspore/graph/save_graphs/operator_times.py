@@ -17,7 +17,7 @@ LEAST, MOST, LONGEST = 3, 20, 1.0
 
 
 def are_wanted() -> bool:
-    """Whether someone asked for them."""
+    """Return whether someone asked for them."""
     return os.environ.get("TORCHSPORE_GRAPH_TIMES", "") not in ("", "0")
 
 

@@ -94,7 +94,7 @@ class Snapshot:
     inner: list[Snapshot] = field(default_factory=list)
 
     def contents(self) -> Any:
-        """What tells one stage from another: equal contents are the same graph."""
+        """Return the contents that distinguish one stage from another: equal contents are the same graph."""
         own = [(c.name, c.target, c.arguments, sorted(c.keywords.items()), c.kind) for c in self.calls]
         return ([(i.name, i.kind) for i in self.inputs], repr(own), self.outputs, [graph.contents() for graph in self.inner])
 
@@ -223,7 +223,7 @@ def _own_lines(stack: Iterable[str]) -> tuple[str, ...]:
 
 
 def _nearest(node: Node) -> Node | None:
-    """The node that one made by a pass is told to lie with: the nearest before it that it reads, or the first that reads it."""
+    """Return the node next to which a pass put a new node: the nearest before it that it reads, or the first that reads it."""
     around = [*node.all_input_nodes, *node.users]
     for _ in range(4):
         for other in around:

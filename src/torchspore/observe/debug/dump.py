@@ -334,7 +334,7 @@ def _innermost() -> Any:
 
 
 def _is_for_this_device(settings: Settings) -> bool:
-    """Whether `support_device` has the device of this process; CPUs have no numbers."""
+    """Return whether `support_device` has the device of this process; CPUs have no numbers."""
     if settings.devices is None or STORE.get("device_target") == "CPU":
         return True
     return (STORE.get("device_id") if STORE.source("device_id")[0] != DEFAULT else process.rank()) in settings.devices
@@ -363,7 +363,7 @@ def _memory(t: torch.Tensor) -> int:
 
 
 def _has_memory(t: torch.Tensor) -> bool:
-    """Whether there are values to read: `jvp` has derivatives that are known to be zero, and lie nowhere."""
+    """Return whether there are values to read: `jvp` has derivatives that are known to be zero, and lie nowhere."""
     try:
         t.untyped_storage().data_ptr()
     except RuntimeError:

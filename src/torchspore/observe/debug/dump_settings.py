@@ -32,7 +32,7 @@ class Settings:
     path: str
     net_name: str = "Net"
     everything: bool = True
-    """Whether operators are written at all that neither fail nor overflow."""
+    """True if operators are written at all that neither fail nor overflow."""
     overflows: bool = False
     """Only operators whose results hold NaN or infinity (`op_debug_mode` 3)."""
     overflow_number: int = 0
@@ -57,11 +57,11 @@ class Settings:
     """What is set and means nothing here, each with its reason."""
 
     def has(self, iteration: int) -> bool:
-        """Whether an iteration is dumped."""
+        """Return whether an iteration is dumped."""
         return self.iterations is None or any(first <= iteration <= last for first, last in self.iterations)
 
     def takes(self, name: str, operator: str) -> bool:
-        """Whether an operator of this full name is dumped."""
+        """Return whether an operator of this full name is dumped."""
         return self.kernels is None or any(matches(kernel, name, operator) for kernel in self.kernels)
 
 
@@ -69,7 +69,7 @@ _REGEX = re.compile(r"name-regex\((.*)\)", re.DOTALL)
 
 
 def matches(kernel: str, name: str, operator: str) -> bool:
-    """Whether an entry of `kernels` means the operator of this full name."""
+    """Return whether an entry of `kernels` means the operator of this full name."""
     found = _REGEX.fullmatch(kernel)
     if found is not None:
         return re.fullmatch(found.group(1), name) is not None

@@ -1,6 +1,6 @@
 """The native file that notes each operator (watch.cpp).
 
-Building takes a C++ compiler some seconds, so it goes on beside the program; until then, and where there is no compiler, Python's marks
+Building takes a C++ compiler some seconds, so it goes on beside the program; until then, and where there is not a compiler, Python's marks
 are all there is.
 """
 from __future__ import annotations
@@ -23,7 +23,7 @@ _waiting: Callable[[Any], None] | None = None
 
 
 def why_not() -> str:
-    """Why there is no native watch here; empty where there is or can be one."""
+    """Why there is not a native watch here; empty where there is or can be one."""
     return _SOURCE.why_not()
 
 

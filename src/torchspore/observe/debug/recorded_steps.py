@@ -1,6 +1,6 @@
 """Steps of a training, kept so that they can be run again: what went in, Parameters and random state before, what came out.
 
-A step is a call from outside of everything: of a Cell that is no optimizer, of a gradient function, of what `jit` made. While nothing is
+A step is a call at the top level: of a Cell that is not an optimizer, of a gradient function, of a function of `jit`. While nothing is
 kept, such a call pays for one look, and a Cell's for none: the class's `__call__` is another one while something is kept.
 """
 from __future__ import annotations
@@ -44,7 +44,7 @@ _local = _Local()
 
 
 class NotKept(Exception):
-    """A value that is no Tensor, array, number or text, nor made of them; the text names it."""
+    """A value that is not a Tensor, array, number or text, nor made of them; the text names it."""
 
 
 @dataclass
@@ -73,7 +73,7 @@ def run(owner: Any, label: str, function: Any, call: Callable[..., Any], args: t
 
 
 def is_inside() -> bool:
-    """Whether this thread is in a step already, or in a transform."""
+    """Return whether this thread is in a step already, or in a transform."""
     return _local.inside or engine.frame() is not None
 
 
@@ -213,7 +213,7 @@ def ended(step: Step, result: Any) -> None:
 
 
 def is_finite(t: torch.Tensor) -> bool:
-    """Whether there is no NaN and no infinity in a tensor; of a very large one its beginning is looked at."""
+    """Return whether there is not a NaN and no infinity in a tensor; of a very large one its beginning is looked at."""
     if not (t.is_floating_point() or t.is_complex()):
         return True
     return bool(torch.isfinite(t.reshape(-1)[:_MOST_CHECKED]).all())

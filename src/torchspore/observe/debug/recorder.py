@@ -25,7 +25,7 @@ from torchspore.observe.debug import live_objects, native, recent_graphs, record
 _RDR = "env_config_path.rdr."
 _MEMBERS = ("enable", "mode", "path", "replay")
 is_off = False
-"""Whether this process runs a recorded step again, and is not to be recorded itself."""
+"""True if this process runs a recorded step again, and is not to be recorded itself."""
 _root = ""
 """The directory under which records are written."""
 _written: set[int] = set()
@@ -136,7 +136,7 @@ def _failed(error: BaseException) -> None:
 
 
 def _ended() -> None:
-    """At the end of the program: what mode 2 writes where there was no fault, and a step whose result was not finite."""
+    """At the end of the program: what mode 2 writes where there was not a fault, and a step whose result was not finite."""
     box = boxes.box
     bad = _keeper.first_bad if _keeper is not None else None
     if box is not None and _is_ours() and box.board.state != RECORDED and bad is not None:

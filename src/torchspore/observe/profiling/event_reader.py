@@ -28,7 +28,7 @@ _OTHERS = ("torchspore/", "torch/", "numpy/")
 _SEEN = 10
 """A run of a graph of which less than this part is seen as operators runs code that torch does not see."""
 _SHAPELESS = ("aten::empty", "aten::resolve", "aten::detach", "aten::lift", "aten::as_strided", "aten::set_", "aten::alias")
-"""What moves no values, and is no operator of anybody's."""
+"""What moves no values, and is not an operator of anybody's."""
 
 
 @dataclass
@@ -105,7 +105,7 @@ def read(events: list[Any], modules: dict[int, Any], held: dict[str, int], forwa
 
 
 def _name(event: Any) -> str:
-    """The event's name; torch gives bytes that are no text for some of Python's functions."""
+    """The event's name; torch gives bytes that are not text for some of Python's functions."""
     try:
         return str(event.name())
     except UnicodeDecodeError:
@@ -114,7 +114,7 @@ def _name(event: Any) -> str:
 
 @functools.cache
 def _is_users_line(path: str) -> bool:
-    """Whether a file is the user's; torch leaves off the folder of sys.path that it lies in."""
+    """Return whether a file is the user's; torch leaves off the folder of sys.path that it lies in."""
     if not path.endswith(".py") or path.startswith(_OTHERS) or os.path.exists(os.path.join(sysconfig.get_paths()["stdlib"], path)):
         return False
     return is_users(path)

@@ -42,7 +42,7 @@ def kind_of(name: str) -> str:
 
 
 def is_exchange(name: str, kind: str = "") -> bool:
-    """Whether values go between processes."""
+    """Return whether values go between processes."""
     return name.startswith(_EXCHANGES) or kind in _COLLECTIVE
 
 

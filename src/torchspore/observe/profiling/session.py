@@ -94,12 +94,12 @@ class Watch:
 
     @property
     def has_begun(self) -> bool:
-        """Whether an operator was seen."""
+        """True if an operator was seen."""
         return self._points.seen > 0
 
     @property
     def with_memory(self) -> bool:
-        """Whether allocations are noted."""
+        """True if allocations are noted."""
         return bool(self._given["profile_memory"])
 
     def stop(self) -> None:

@@ -23,7 +23,7 @@ def _pooled(to: Any, x: Any, out: tuple[int, ...], rest: tuple[Any, ...]) -> lis
 
 
 def _overlaps(found: list[Side]) -> bool:
-    """Whether windows reach beyond a part."""
+    """Return whether windows reach beyond a part."""
     return any(side.before or side.behind for side in found)
 
 
@@ -117,7 +117,7 @@ def max_pool_gradient(to: Any, node: Node) -> Any:
 # ---- the mean
 
 def _more(given: Any, first: int) -> tuple[bool, bool, Any]:
-    """Whether a mean's lengths are rounded up, whether it counts what is beyond the edges, and what it divides by where that is said."""
+    """Return (whether a mean's lengths are rounded up, whether it counts values beyond the edges, its divisor or None)."""
     written = tuple(given[first:])
     return (*written, *(False, True, None)[len(written):])
 

@@ -69,7 +69,7 @@ def _chain(graph: torch.fx.Graph, terms: list[Node], meta: dict[str, Any]) -> No
 
 
 def _is_sum(node: Node) -> bool:
-    """Whether it adds two gradients of one shape, as they are."""
+    """Return whether it adds two gradients of one shape, as they are."""
     if node.target is not _add or node.kwargs or not node.meta.get(node_metadata.GRADIENT):
         return False
     one, other = (item.meta.get("val") if isinstance(item, Node) else None for item in node.args)

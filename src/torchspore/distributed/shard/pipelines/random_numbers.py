@@ -116,14 +116,14 @@ def _seek(graph: torch.fx.Graph, before: Node, args: tuple[Any, ...], stage: int
 
 
 def _draws(node: Node) -> bool:
-    """Whether it draws from the device's own generator."""
+    """Return whether it draws from the device's own generator."""
     if not is_operator(node.target) or torch.Tag.nondeterministic_seeded not in node.target.tags:
         return False
     return not any(isinstance(one, Node) and isinstance(one.meta.get("val"), torch.Generator) for one in node.all_input_nodes)
 
 
 def _may_draw(node: Node) -> bool:
-    """Whether it runs graphs that draw."""
+    """Return whether it runs graphs that draw."""
     given: Any = node.args
     graphs = [one for one in given if isinstance(one, torch.fx.GraphModule)]
     return any(_draws(inner) or _may_draw(inner) for one in graphs for inner in one.graph.nodes if inner.op == "call_function")

@@ -85,7 +85,7 @@ class Elsewhere(torch.Tensor):
         return first._computed(function, name, args, kwargs)
 
     def _lies_beside(self, function: Any, name: str, here: list[torch.Tensor]) -> bool:
-        """Whether each element is computed of what is elsewhere: of one number beside it, or of one for each element."""
+        """Return whether each element is computed of what is elsewhere: of one number beside it, or of one for each element."""
         if all(t.numel() == 1 for t in here):
             return True
         return is_by_elements(function, name.partition(".")[0]) and all(fits(t.shape, self.shape) for t in here)
@@ -104,7 +104,7 @@ class Elsewhere(torch.Tensor):
 
 
 def fits(shape: torch.Size, wanted: torch.Size) -> bool:
-    """Whether a value of this shape has one element for each of another, as broadcasting finds it."""
+    """Return whether a value of this shape has one element for each of another, as broadcasting finds it."""
     return len(shape) <= len(wanted) and all(size in (1, other) for size, other in zip(reversed(shape), reversed(wanted)))
 
 

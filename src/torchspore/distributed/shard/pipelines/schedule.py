@@ -177,7 +177,7 @@ class _Clock:
         return first, min((block for block, at in ready.items() if at == first), key=self._rank)
 
     def _may(self, stage: _Stage, block: Block) -> bool:
-        """Whether the schedule lets a block begin now."""
+        """Return whether the schedule lets a block begin now."""
         if self.turned[stage.number]:
             return block == self.turned[stage.number][0]
         if block.kind == FORWARD and self.name != "gpipe" and self.trains:

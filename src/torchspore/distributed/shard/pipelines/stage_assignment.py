@@ -77,7 +77,7 @@ class _Assigner:
         return {node: self.stages.get(node, ALL) for node in self.graph.nodes}
 
     def _is_common(self, state: Node) -> bool:
-        """Whether each stage keeps it: a few numbers that the step does not write, a learning rate say, or that all stages write alike."""
+        """Return whether each stage stores it: a few numbers that the step does not write (a learning rate), or that all stages write alike."""
         val = state.meta.get("val")
         if state in self.written:
             return any(node_metadata.STAGE in node.meta and node.meta[node_metadata.STAGE] == ALL for node in state.users)
@@ -115,7 +115,7 @@ class _Assigner:
                         self.stages[owner] = stage
 
     def _is_mixed(self, node: Node) -> bool:
-        """Whether it is a branch or loop on values of several stages, which says nothing of the others."""
+        """Return whether it is a branch or loop on values of several stages, which says nothing of the others."""
         if is_operator(node.target) or node in self.fixed:
             return False
         return len({self.stages[item] for item in node.all_input_nodes if item in self.stages}) > 1

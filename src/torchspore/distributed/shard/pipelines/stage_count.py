@@ -47,7 +47,7 @@ class Chosen:
 
 
 def is_wanted() -> bool:
-    """Whether the number of stages is to be chosen; says why not where the context asks for it and it can't be."""
+    """Return whether the number of stages is to be chosen; says why not where the context asks for it and it can't be."""
     if not STORE.get(OPTION):
         return False
     get, why = STORE.get, ""
@@ -107,7 +107,7 @@ def _cost(module: torch.fx.GraphModule, spread: Spread, lifted: list[Any]) -> Co
 
 
 def _others_hold(spread: Spread, lifted: list[Any]) -> bool:
-    """Whether Parameters lie as another number of stages has left them."""
+    """Return whether Parameters lie as another number of stages has left them."""
     from torchspore.engine.core.sharded_layout import cut_of
 
     return any(prod(cut.matrix) != spread.count for cut in map(cut_of, lifted) if cut is not None)

@@ -9,7 +9,7 @@ from torchspore.distributed.shard.rules.rule import Dims, Local, Naming, Rule
 
 @splits("convolution")
 def convolution(given: Given) -> Rule | None:
-    """(n, ci, ..) by (co, ci, ..), a summand (co): along ci each device has a term, where there is no summand and one group."""
+    """(n, ci, ..) by (co, ci, ..), a summand (co): along ci each device has a term, where there is not a summand and one group."""
     out, naming = given.outputs[0], Naming()
     if out is None:
         return None

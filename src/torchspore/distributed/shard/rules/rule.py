@@ -35,7 +35,7 @@ class Rule:
     locked: frozenset[int] = frozenset()
     arguments: Callable[[list[Any], dict[str, Any], Local], None] | None = None
     linear: bool = False
-    """Whether a sum of terms may go through: the operator of the sum is the sum of the operators of the terms."""
+    """True if a sum of terms may go through: the operator of the sum is the sum of the operators of the terms."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _beside(rule: Rule) -> dict[int, set[int]]:
 
 
 def splits_evenly(rule: Rule, mesh: Mesh, split: Split) -> bool:
-    """Whether each factor is cut evenly, and of a dimension of several only where those before are cut to the end."""
+    """Return whether each factor is cut evenly, and of a dimension of several only where those before are cut to the end."""
     for factor, axes in split.items():
         if rule.sizes[factor] % mesh.product(axes):
             return False

@@ -35,5 +35,5 @@ def lists(given: Given) -> Rule | None:
 
 
 def tree_has_tensors(value: object) -> bool:
-    """Whether a list holds Tensors."""
+    """Return whether a list holds Tensors."""
     return any(hasattr(leaf, "shape") for leaf in tree.leaves(value))

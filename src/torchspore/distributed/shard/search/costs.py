@@ -55,7 +55,7 @@ class Cost:
 
 
 def is_product(name: str) -> bool:
-    """Whether an operator multiplies matrices: what devices are there to share out."""
+    """Return whether an operator multiplies matrices: what devices are there to share out."""
     return name in PRODUCTS or name.startswith(_ATTENTION)
 
 

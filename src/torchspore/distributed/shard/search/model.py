@@ -41,9 +41,9 @@ class Operand:
     dims: Dims
     place: int = 0
     stays: bool = False
-    """Whether it is written, so that it must lie as it does."""
+    """True if it is written, so that it must lie as it does."""
     is_late: bool = False
-    """Whether only the optimizer waits for it: its messages go with others."""
+    """True if only the optimizer waits for it: its messages go with others."""
 
 
 @dataclass
@@ -74,11 +74,11 @@ class Variable:
     fixed: Layout | None = None
     """How it lies whatever is found: an input, what a strategy of the program says."""
     keeps_terms: bool = False
-    """Whether a fixed layout lets terms stay terms: of gradients."""
+    """True if a fixed layout lets terms stay terms: of gradients."""
     is_settled: bool = False
-    """Whether a result of the graph may lie as it does, once its terms are summed."""
+    """True if a result of the graph may lie as it does, once its terms are summed."""
     is_told: bool = False
-    """Whether an operand lies as the program says."""
+    """True if an operand lies as the program says."""
     unfixed: int = -1
     """The same number for variables alike, but for what is `fixed`: that lies otherwise in each grid."""
     form: int = -1

@@ -46,7 +46,7 @@ class Problem:
     keeps: bool
     exchanges: bool
     shares: bool = True
-    """Whether products that can be cut must be: the devices are there to share them out."""
+    """True if products that can be cut must be: the devices are there to share them out."""
     plain: LocalGraph | None = None
     """The graph that the program's own strategies give: a search may start from it."""
 

@@ -31,7 +31,7 @@ def _families() -> Mapping[str, Family]:
 
 
 def is_known(name: str) -> bool:
-    """Whether there is a rule for the primitive; MindSpore runs one without on every device, whatever its strategy says."""
+    """Return whether there is a rule for the primitive; MindSpore runs one without on every device, whatever its strategy says."""
     return name in _families()
 
 
@@ -42,7 +42,7 @@ def forms_of(name: str, attributes: Mapping[str, Any], shapes: Iterable[Iterable
 
 
 def takes(name: str, attributes: Mapping[str, Any], shapes: Iterable[Iterable[int]]) -> bool:
-    """Whether the primitive may take Tensors of all these shapes, each with a strategy."""
+    """Return whether the primitive may take Tensors of all these shapes, each with a strategy."""
     given = tuple(map(tuple, shapes))
     try:
         forms = forms_of(name, attributes, given)
@@ -56,7 +56,7 @@ def layouts_of(
 ) -> Fit:
     """The grid of devices and the layouts of inputs and outputs.
 
-    `attributes` are the primitive's arguments that are no Tensors, of its constructor and its call, by MindSpore's names; `shapes` are
+    `attributes` are the primitive's arguments that are not Tensors, of its constructor and its call, by MindSpore's names; `shapes` are
     those of its Tensors; a strategy is a tuple of tuples of numbers or of Layouts, one for each Tensor. Raises ValueError, with the nearest
     strategy that fits, for one that does not, and KeyError for a primitive without a rule (`is_known`).
     """

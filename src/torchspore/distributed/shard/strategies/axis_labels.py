@@ -33,9 +33,9 @@ class Form:
     written: tuple[tuple[Labels, Shape], ...] | None = None
     """The axes that numbers of a strategy speak of, where these are not the inputs', and how long they are."""
     repeats_first: bool = False
-    """Whether devices that are left over are the first axis of the grid, not the last."""
+    """True if devices that are left over are the first axis of the grid, not the last."""
     lenient: bool = False
-    """Whether a strategy that does not fit leaves every input whole: MindSpore looks at no strategy of such an operator."""
+    """True if a strategy that does not fit leaves every input whole: MindSpore looks at no strategy of such an operator."""
     joined: Mapping[str, Labels] = field(default_factory=dict)
     """Labels of outputs that stand for several labels together, the major first."""
 
@@ -46,7 +46,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a primitive: its name, its arguments that are no Tensors by name, and the shapes of its Tensors."""
+    """One call of a primitive: its name, its arguments that are not Tensors by name, and the shapes of its Tensors."""
 
     name: str
     attributes: Mapping[str, Any]

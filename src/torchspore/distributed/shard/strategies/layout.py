@@ -29,7 +29,7 @@ class TensorLayout:
         return tuple(prod(self.device_matrix[axis] for axis in self.axes(place)) for place in range(len(self.tensor_map)))
 
     def is_whole(self) -> bool:
-        """Whether every device holds all of it."""
+        """Return whether every device holds all of it."""
         return all(cut == 1 for cut in self.cuts())
 
     def slice_shape(self, shape: Iterable[int]) -> tuple[int, ...]:

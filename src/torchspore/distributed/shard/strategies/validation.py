@@ -1,4 +1,4 @@
-"""Whether a strategy fits an operator's form, and the layouts that come of it."""
+"""Decides whether a strategy fits an operator's form, and the layouts that come of it."""
 from __future__ import annotations
 
 import itertools
@@ -57,7 +57,7 @@ def _that_count(call: Call, forms: tuple[Form, ...], strategy: Any) -> tuple[For
         left = {at for form in forms for at, (axes, _) in enumerate(form.spoken(call.shapes)) if set(axes) - {WHOLE}}
         return forms if len(strategy) > max(left, default=-1) else tuple(form for form in forms if _would_cut(form, call, len(strategy)))
     except TypeError:
-        return forms                                           # what is no strategy; each form says so
+        return forms                                           # what is not a strategy; each form says so
 
 
 def _would_cut(form: Form, call: Call, after: int) -> bool:
@@ -86,7 +86,7 @@ def _by_numbers(call: Call, form: Form, cuts: Cuts, out_strategy: Any, devices: 
 
 
 def is_of_layouts(strategy: Any) -> bool:
-    """Whether a strategy is made of Layouts."""
+    """Return whether a strategy is made of Layouts."""
     return bool(strategy) and all(isinstance(one, TensorLayout) or hasattr(one, "to_dict") for one in strategy)
 
 

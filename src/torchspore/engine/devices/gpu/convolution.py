@@ -28,7 +28,7 @@ T = torch.Tensor
 Sizes = list[int]
 
 named = False
-"""Whether an algorithm is asked for by name: the first question of each convolution."""
+"""True if an algorithm is asked for by name: the first question of each convolution."""
 
 _plans: dict[tuple[Job, str], Plan] = {}
 _lock = threading.Lock()
@@ -92,14 +92,14 @@ def _asked() -> tuple[str, ...]:
 # ---- what the front end calls
 
 def applies(x: T, weight: T) -> bool:
-    """Whether a convolution of these may run by a named algorithm."""
+    """Return whether a convolution of these may run by a named algorithm."""
     if not (cudnn.computes(x) and weight.device == x.device):
         return False
     return not _in_transform()
 
 
 def _in_transform() -> bool:
-    """Whether `torch.func` computes here, for `jvp`, `vmap` or a Jacobian: it has derivatives for torch's own operators alone."""
+    """Return whether `torch.func` computes here, for `jvp`, `vmap` or a Jacobian: it has derivatives for torch's own operators alone."""
     if not torch_private.in_transform():
         return False
     effects.note("convolutions", "inside of vmap, jvp and Jacobians torch chooses the algorithm")

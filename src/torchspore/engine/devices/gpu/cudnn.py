@@ -49,9 +49,9 @@ class Job:
     dilation: tuple[int, ...]
     groups: int
     may_round: bool
-    """Whether float32 may be rounded to TF32; `conv_allow_tf32`."""
+    """True if float32 may be rounded to TF32; `conv_allow_tf32`."""
     ordered: bool
-    """Whether sums must come out the same in each run; `deterministic`."""
+    """True if sums must come out the same in each run; `deterministic`."""
 
     def __str__(self) -> str:
         sizes = f"x {_shown(self.x)}, weight {_shown(self.w)}, {str(self.dtype).removeprefix('torch.')}"
@@ -110,7 +110,7 @@ def run_by(runtime: Runtime) -> Iterator[None]:
 
 
 def library() -> Any:
-    """cuDNN's functions. Raises DeviceNotFound where there is no cuDNN 9."""
+    """cuDNN's functions. Raises DeviceNotFound where there is not a cuDNN 9."""
     return _runtime.library()
 
 
@@ -120,7 +120,7 @@ def most_plans() -> int:
 
 
 def computes(x: torch.Tensor) -> bool:
-    """Whether an array lies where cuDNN computes, in a dtype that it has."""
+    """Return whether an array lies where cuDNN computes, in a dtype that it has."""
     return x.device.type == _runtime.kind and x.dtype in DTYPES
 
 

@@ -1,4 +1,4 @@
-"""Whether float32 may be rounded to TF32 (10 bits of fraction) in the GPU's matrix units, by torch's `fp32_precision` settings."""
+"""Decides whether float32 may be rounded to TF32 (10 bits of fraction) in the GPU's matrix units, by torch's `fp32_precision` settings."""
 from __future__ import annotations
 
 from typing import Any

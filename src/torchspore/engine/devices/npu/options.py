@@ -17,7 +17,7 @@ _WATCHDOG = "TORCH_HCCL_ASYNC_ERROR_HANDLING"
 
 
 def is_ascend() -> bool:
-    """Whether operators run on an Ascend device."""
+    """Return whether operators run on an Ascend device."""
     return bool(STORE.get("device_target") == "Ascend")
 
 

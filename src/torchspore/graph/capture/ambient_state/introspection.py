@@ -1,4 +1,4 @@
-"""What a trace reads of classes, functions and modules beside what stands there: what they are called, which names there are."""
+"""Records which properties of classes, functions and modules a trace reads, apart from their members: names, lists of names."""
 from __future__ import annotations
 
 import abc
@@ -12,7 +12,7 @@ from torchspore.graph.capture.state import Named, View
 
 
 class Facts(Named):
-    """What a class or a function says of itself."""
+    """The properties of a class or a function."""
 
     NAMES = frozenset(("__name__", "__qualname__", "__doc__", "__annotations__", "__module__"))
 
@@ -81,12 +81,12 @@ def _registered_with(cls: type, visited: set[type]) -> Iterator[tuple[type, type
 
 
 def names_in(held: Mapping[str, Any]) -> Answers:
-    """Which names stand in a class or a module."""
+    """Return the names that a class or a module defines."""
     return Answers(lambda: tuple(held))
 
 
 def subclasses(asking: Any) -> Answers | None:
-    """What a function written in C is about to tell, where that is the subclasses of a class."""
+    """Return the answer of a function written in C that is about to list the subclasses of a class."""
     if type(asking) is types.BuiltinFunctionType and asking.__name__ == "__subclasses__" and isinstance(asking.__self__, type):
         return Answers(asking)
     return None

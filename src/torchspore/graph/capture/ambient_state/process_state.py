@@ -28,7 +28,7 @@ class Setting(View):
         return self.text()
 
     def __setitem__(self, name: str, value: Any) -> None:
-        """What the trace changed is not put back here: it is put back by whoever set it (`with np.errstate(...)`), or stays as set."""
+        """Does nothing: whoever changed a setting restores it (`with np.errstate(...)`), or it remains set."""
 
     def __delitem__(self, name: str) -> None:
         raise NotImplementedError
@@ -94,7 +94,7 @@ class Levels(View):
 
 _NUMPY, _DECIMAL = NumpyOptions(), DecimalContext()
 SETTINGS: dict[int, Setting] = {id(np): _NUMPY, id(decimal): _DECIMAL, id(decimal.Decimal): _DECIMAL}
-"""By the id of what a program names, the setting that its results may hang on."""
+"""By the id of an object that a program names, the setting that its results may depend on."""
 
 LEVELS: dict[CodeType, str] = {
     logging.Logger.isEnabledFor.__code__: "level", logging.Logger.getEffectiveLevel.__code__: "",
@@ -108,4 +108,4 @@ ENVIRONMENT: dict[CodeType, str] = {
         ("__delitem__", "changes"),
     ) if hasattr(getattr(type(os.environ), name, None), "__code__")
 }
-"""What the methods of `os.environ` do."""
+"""The effects of the methods of `os.environ`."""

@@ -1,4 +1,4 @@
-"""What a trace asks that stands under no name: options of the context, the seed, which attributes there are."""
+"""Records the queries of a trace that no name shows: options of the context, the seed, which attributes exist."""
 from __future__ import annotations
 
 import inspect
@@ -12,7 +12,7 @@ from torchspore.graph.capture.state import View
 
 
 class Answers(View):
-    """What one getter answers, by its argument; by an empty text where it has none."""
+    """The answers of one getter, by its argument; by an empty text if it has none."""
 
     def __init__(self, getter: Callable[..., Any]) -> None:
         self._getter = getter

@@ -38,7 +38,7 @@ def apply(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphMod
 
 
 def is_asked(module: torch.fx.GraphModule) -> bool:
-    """Whether the graph holds values of Cells that are offloaded."""
+    """Return whether the graph holds values of Cells that are offloaded."""
     if not moving.is_asked_by_cell():
         return False
     from torchspore.graph.passes.memory import offload
@@ -105,7 +105,7 @@ def _tell(before: int, after: int, count: int, share: float) -> None:
 
 
 def _of_all() -> str:
-    """What O1 came to over all graphs. Their peaks do not come at one time, so that the largest one counts, and no sum of them."""
+    """Return the result of O1 over all graphs. Their peaks do not coincide, so the largest one counts, not their sum."""
     before, after, count, share = max(_peaks)
     smaller = sum(now < then for then, now, *_ in _peaks)
     largest = f"the largest takes {in_bytes(after)} at most{_instead(before, after)}{_again(count, share)}"

@@ -32,7 +32,7 @@ def _is_step(node: Node) -> bool:
 
 
 def _is_on_lists(node: Node) -> bool:
-    """Whether the operator treats each item of its lists by itself, and gives a list."""
+    """Return whether the operator treats each item of its lists by itself, and gives a list."""
     return is_operator(node.target) and node.target._opname.startswith("_foreach_") and not node.target._opname.endswith("norm")
 
 

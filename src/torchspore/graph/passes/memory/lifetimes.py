@@ -87,7 +87,7 @@ def peak(module: torch.fx.GraphModule) -> int:
 
 
 def is_known(module: torch.fx.GraphModule) -> bool:
-    """Whether all lengths are numbers, so that sizes are."""
+    """Return whether all lengths are numbers, so that sizes are."""
     return all(_is_fixed(node.meta.get("val")) for node in module.graph.nodes)
 
 

@@ -40,7 +40,7 @@ def put_away_states(module: torch.fx.GraphModule) -> None:
 
 
 def _is_state_of(user: Node, node: Node) -> bool:
-    """Whether the operator writes its input, and not as the weight of a fused step, which comes first."""
+    """Return whether the operator writes its input, and not as the weight of a fused step, which comes first."""
     return node in writes(user) and not (user.target._opname.startswith("_fused_") and node in user.args[0])  # type: ignore
 
 
@@ -55,7 +55,7 @@ class Move:
 
 
 def asks(node: Node) -> bool:
-    """Whether a value is a forward one of a Cell that is offloaded."""
+    """Return whether a value is a forward one of a Cell that is offloaded."""
     return node_metadata.OFFLOADED in node.meta and not node_metadata.is_backward(node.meta)
 
 
@@ -75,7 +75,7 @@ def moved(module: torch.fx.GraphModule, goal: int = 0, only_asked: bool = False)
 
 
 def _moves(lives: Lifetimes, line: list[int], goal: int, among: list[Storage]) -> list[Move]:
-    """What moves `among` these; `line`, the bytes that are there at each operator, is brought up to date."""
+    """Return the moves `among` these; update `line`, the bytes in use at each operator."""
     written = writes_of(lives)
     done: set[int] = set()
     found: list[Move] = []

@@ -110,7 +110,7 @@ class Candidate:
 
 
 def _candidates(lives: Lifetimes, at: int, top: int, hopeless: set[Node], budget: float) -> list[Candidate]:
-    """What could be computed again to free memory while the operator `at` runs, the most memory for its price first."""
+    """Return the values that can be recomputed to free memory while the operator `at` runs, the most memory for its price first."""
     writes_at = writes_of(lives)
     found = []
     for storage in lives.storages:
@@ -164,7 +164,7 @@ class _Impossible(Exception):
 
 
 class _Closure:
-    """What must run again for one value: its operator, and before that what this reads and is gone by then."""
+    """The operators that must run again for one value: its own, and before it those of inputs that are freed by then."""
 
     def __init__(self, lives: Lifetimes, writes_at: dict[Node, list[int]], storage: Storage, back: int, at: int) -> None:
         self._lives, self._writes_at, self._storage, self._back, self._at = lives, writes_at, storage, back, at
@@ -173,7 +173,7 @@ class _Closure:
         self._reads: set[int] = set()
 
     def candidate(self) -> Candidate | None:
-        """What it takes; None where it can't be done."""
+        """Return the cost of recomputing; None if it is impossible."""
         if any(n in self._writes_at for n in self._storage.shows):
             return None                    # what was written into it would be lost
         targets = [n for n in self._storage.shows if any(self._lives.place[user] >= self._back for user in n.users)]
@@ -220,7 +220,7 @@ class _Closure:
 
 
 def _may_run_again(node: Node) -> bool:
-    """Whether a second run of the operator changes nothing and gives the same: no write, no random numbers, and known to us."""
+    """Return whether a second run of the operator changes nothing and gives the same: no write, no random numbers, and known to us."""
     if node.target is operator.getitem:
         return _may_run_again(node.args[0])  # type: ignore[arg-type]
     if node.op != "call_function" or not is_operator(node.target) or node.target.namespace != "aten":
@@ -233,7 +233,7 @@ def _is_training_norm(node: Node) -> bool:
 
 
 def _reads(node: Node) -> Iterator[Node]:
-    """What a second run of the operator reads: a batch norm does without its running statistics."""
+    """Yield the inputs that a second run of the operator reads: a batch norm does without its running statistics."""
     yield from (n for n in node.args[:3] if isinstance(n, Node)) if _is_training_norm(node) else node.all_input_nodes
 
 

@@ -11,7 +11,7 @@ from torchspore.graph.settings import Settings
 
 
 def is_wanted(module: torch.fx.GraphModule, settings: Settings) -> bool:
-    """Whether a switch may change a dtype in this graph."""
+    """Return whether a switch may change a dtype in this graph."""
     return bool(settings.precision) or any(_is_rare(node) for node in module.graph.nodes)
 
 

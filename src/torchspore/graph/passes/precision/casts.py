@@ -1,4 +1,4 @@
-"""A graph with the casts that a policy asks for; an optimizer's step is told apart, because it keeps its dtypes."""
+"""A graph with the casts that a policy asks for; optimizer steps are recognized, because they keep their dtypes."""
 from __future__ import annotations
 
 import operator
@@ -38,7 +38,7 @@ def marked() -> Iterator[None]:
 
 
 def is_of_optimizer(node: Node) -> bool:
-    """Whether the operator is part of an optimizer's formula."""
+    """Return whether the operator is part of an optimizer's formula."""
     return node_metadata.OPTIMIZER in node.meta
 
 
@@ -57,7 +57,7 @@ class Rule(Protocol):
 
     @property
     def rounds(self) -> bool:
-        """Whether a result is cast back at once, and not only where another operator wants it in the dtype that the program gave."""
+        """True if a result is cast back at once, and not only where another operator wants it in the dtype that the program gave."""
 
     def wanted(self, node: Node, given: Sequence[torch.Tensor], now: Sequence[torch.dtype]) -> torch.dtype | None:
         """The dtype for `node`; None for the dtypes of the program. `given` are its inputs in the `sources`, `now` their dtypes now."""
@@ -114,7 +114,7 @@ class _Rewriting:
         return self._rule.wanted(node, [n.meta["val"] for n in given], [dtype for n in given if (dtype := self._now(n)) is not None])
 
     def _is_free(self, node: Node) -> bool:
-        """Whether the node may compute in another dtype: it writes nothing, draws nothing, is no step of an optimizer, and is known."""
+        """Return whether the node may compute in another dtype: it is known, writes and draws nothing, and is not an optimizer's step."""
         target = node.target
         if not is_operator(target) or target.namespace == "torchspore" or is_exchange(node) or is_of_optimizer(node):
             return False
@@ -152,11 +152,11 @@ class _Rewriting:
         return made
 
     def _is_changed(self, node: Node) -> bool:
-        """Whether an input has another dtype by now, also as one of several results."""
+        """Return whether an input has another dtype by now, also as one of several results."""
         return any(_dtypes(self._names[n]) != _dtypes(n) for n in node.all_input_nodes)
 
     def _takes_any(self, node: Node) -> bool:
-        """Whether the input's dtype does not matter: a view, one of several results, a cast that the program wrote."""
+        """Return whether the input's dtype does not matter: a view, one of several results, a cast that the program wrote."""
         target = node.target
         if target is operator.getitem:
             return True
@@ -206,7 +206,7 @@ def _dtypes(node: Node) -> Any:
 
 
 def _value(node: Node) -> Any:
-    """What the node gives, as a stand-in without memory. Raises what the operator raises."""
+    """Return the result of the node, as a stand-in without memory. Raise the operator's error."""
     inputs = [t for n in node.all_input_nodes for t in _flat(n.meta["val"])]
     mode = next((t.fake_mode for t in inputs if isinstance(t, FakeTensor)), None) or FakeTensorMode()
     target: Any = node.target

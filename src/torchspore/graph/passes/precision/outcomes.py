@@ -1,4 +1,4 @@
-"""What `torchspore explain` says of casts."""
+"""The report of `torchspore explain` about casts."""
 from __future__ import annotations
 
 from collections import Counter

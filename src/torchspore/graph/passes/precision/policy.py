@@ -20,7 +20,7 @@ CUBE = frozenset({
 """Products and convolutions, and their gradients: what a matrix unit computes."""
 
 ALLOWED = CUBE | {"relu", "threshold_backward", "prelu", "_prelu_kernel", "_prelu_kernel_backward"}
-"""What the mixed policies compute in 16 bits: products gain most, and relu only picks."""
+"""The operators that the mixed policies compute in 16 bits: products gain most, and relu only picks."""
 
 DENIED = frozenset({
     "acos", "asin", "cosh", "sinh", "tan", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "pow", "reciprocal", "rsqrt", "erfinv",
@@ -35,13 +35,13 @@ DENIED = frozenset({
     "multilabel_margin_loss_forward", "multilabel_margin_loss_backward",
     "embedding_dense_backward", "index_add", "index_put", "scatter_add",
 })
-"""What the mixed policies compute in float32: sums of many numbers, functions that leave float16's range, losses, normalization."""
+"""Operators that the mixed policies compute in float32: long sums, functions that leave float16's range, losses, normalization."""
 
 STATEFUL = frozenset({
     "native_batch_norm", "native_batch_norm_backward", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training",
     "_native_batch_norm_legit_functional", "as_strided",
 })
-"""What no policy changes: batch norms, whose statistics are state, and views that count in elements of the memory behind them."""
+"""Operators that no policy changes: batch norms, whose statistics are state, and views that count in elements of the memory behind them."""
 
 
 _known: dict[Any, bool] = {}
@@ -49,9 +49,9 @@ _FLOATS = frozenset({torch.float16, torch.bfloat16, torch.float32})
 
 
 def has(node: Node, sources: frozenset[torch.dtype] = frozenset(), dtype: torch.dtype | None = None) -> bool:
-    """Whether the device has a kernel for the node's operator, with inputs in one of the `sources` in `dtype` instead.
+    """Return whether the device has a kernel for the node's operator, with inputs in one of the `sources` in `dtype` instead.
 
-    What can't be asked (open lengths, random numbers, no operator of torch's) counts as there: its kernel will tell.
+    Unknown cases (open lengths, random numbers, operators outside torch) count as supported: their kernel will report an error.
     """
     if not is_operator(node.target) or node.target.namespace == "torchspore" or torch.Tag.nondeterministic_seeded in node.target.tags:
         return True
@@ -73,7 +73,7 @@ def has(node: Node, sources: frozenset[torch.dtype] = frozenset(), dtype: torch.
 
 
 def _misreads(node: Node, dtype: torch.dtype | None) -> bool:
-    """Whether it is the gradient of a convolution in bfloat16 whose stride is longer than its input.
+    """Return whether it is the gradient of a convolution in bfloat16 whose stride is longer than its input.
 
     oneDNN, as torch 2.13 has it for the CPU, leaves parts of the weight's gradient unwritten there, so that they hold what lay in memory.
     """

@@ -1,4 +1,4 @@
-"""What the page of saved graphs shows, as one JSON value; with an estimate of what each operator costs."""
+"""The data of the page of saved graphs as one JSON value, with an estimate of each operator's cost."""
 from __future__ import annotations
 
 import json
@@ -12,7 +12,7 @@ from torchspore.graph.save_graphs.ir_types import Value
 from torchspore.graph.save_graphs.snapshot import Call, Inner, Reference, Snapshot
 
 FLOPS, BANDWIDTH, CALL = 50e9, 10e9, 2e-6
-"""Operations and bytes a second, and seconds a call: a desktop's order of magnitude. Shares hang on their ratios only."""
+"""Operations and bytes a second, and seconds a call: a desktop's order of magnitude. Shares depend on their ratios only."""
 
 _FREE = frozenset("t view _unsafe_view transpose permute expand unsqueeze squeeze slice select detach alias getitem as_strided".split())
 
@@ -35,7 +35,7 @@ def _of(call: Call, kinds: Mapping[str, Value]) -> float:
 
 
 def _operations(name: str, gives: Value, read: list[Value]) -> float:
-    """Multiplications and additions of products and convolutions; 0 for all else, which memory bounds."""
+    """Multiplications and additions of products and convolutions; 0 for other operators, which memory bounds."""
     shapes = [kind.shape for kind in read if kind.dtype and all(type(n) is int for n in kind.shape)]
     if name in ("mm", "bmm", "addmm", "baddbmm", "_linear_pointwise") and len(shapes) >= 2:
         factor = shapes[-2] if name in ("addmm", "baddbmm") else shapes[0]
@@ -70,7 +70,7 @@ def of(compilation: Compilation) -> dict[str, Any]:
 
 
 class _Table:
-    """The operators of a compilation; one that is the same in several stages stands here once."""
+    """The operators of a compilation; an operator that several stages share is listed once."""
 
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
