@@ -62,7 +62,7 @@ def balances(wanted: Any) -> Outcome:
 
 
 def _alone() -> Outcome | None:
-    """What there is to say where there is one device; None where there are several, or may be: `init()` may still come."""
+    """Return the outcome for one device; None if there are several, or may be: `init()` may still come."""
     from torchspore.distributed import device_count
     from torchspore.distributed.comm import environment
 

@@ -79,7 +79,7 @@ def put(into: Any, name: str, t: torch.Tensor) -> None:
 
 
 def tensor(written: Any) -> torch.Tensor:
-    """The tensor of a TensorProto. Raises ValueError where lengths and values do not fit, or stand in another file."""
+    """The tensor of a TensorProto. Raises ValueError if lengths and values do not fit, or are in another file."""
     dtype = DTYPES.get(written.data_type)
     if dtype is None or written.HasField("external_data"):
         raise ValueError(f"the Tensor {written.name!r:.60} has values that are not in the file" if dtype else

@@ -53,7 +53,7 @@ def _put(net: torch.nn.Module, name: str, t: torch.Tensor) -> str:
 
 @dataclass(frozen=True)
 class Form:
-    """What the file calls the Tensors that go in and out, and whether it holds the parameters, or takes them as inputs."""
+    """The names of the Tensors that go in and out, and whether the file stores the parameters or takes them as inputs."""
 
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()

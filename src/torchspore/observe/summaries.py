@@ -1,4 +1,4 @@
-"""What summary operators keep for the SummaryRecord that is open; while none is, they do nothing."""
+"""The values that summary operators record for the open SummaryRecord; without one they do nothing."""
 from __future__ import annotations
 
 import itertools

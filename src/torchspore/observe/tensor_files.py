@@ -24,7 +24,7 @@ _NAMES = {short: name for name, short in TYPES.items()}
 _BITS = "BFloat16"
 _SUM = "crc_num"
 _MOST_AXES = 32
-"""What every NumPy holds."""
+"""The number of axes that every NumPy supports."""
 
 
 class Stored(NamedTuple):

@@ -30,7 +30,7 @@ PARALLEL = tuple(
 
 
 def facts() -> dict[str, str]:
-    """What must be the same in all processes, by the name that a person knows it by."""
+    """Return the values that must be equal in all processes, by the names that people use for them."""
     own = str(getattr(sys.modules["torchspore"], "__version__", ""))
     found = {"torchspore": own, "torch": torch.__version__, "the program": _program()}
     for key, option in OPTIONS.items():

@@ -32,35 +32,35 @@ def _begun(make: Callable[[], torch.Tensor], group: Group) -> Begun:
 
 
 def all_reduce(x: torch.Tensor, kind: str, group: Group) -> Begun:
-    """What `collectives.all_reduce` gives."""
+    """Begin `collectives.all_reduce`."""
     if not _is_plain(x, group, kind) or kind not in KINDS:
         return collectives.all_reduce(x, kind, group), Work(None)
     return _begun(lambda: operators.all_reduce(x.contiguous(), KINDS[kind], group.key), group)
 
 
 def all_gather(x: torch.Tensor, group: Group) -> Begun:
-    """What `collectives.all_gather` gives."""
+    """Begin `collectives.all_gather`."""
     if not _is_plain(x, group):
         return collectives.all_gather(x, group), Work(None)
     return _begun(lambda: operators.all_gather(x.contiguous(), group.size, group.key), group)
 
 
 def reduce_scatter(x: torch.Tensor, kind: str, group: Group) -> Begun:
-    """What `collectives.reduce_scatter` gives."""
+    """Begin `collectives.reduce_scatter`."""
     if not _is_plain(x, group, kind) or kind not in KINDS or not x.ndim or x.shape[0] % group.size:
         return collectives.reduce_scatter(x, kind, group), Work(None)
     return _begun(lambda: operators.reduce_scatter(x.contiguous(), KINDS[kind], group.size, group.key), group)
 
 
 def all_to_all(x: torch.Tensor, received: Sequence[int], sent: Sequence[int], group: Group) -> Begun:
-    """What `collectives.all_to_all_uneven` gives."""
+    """Begin `collectives.all_to_all_uneven`."""
     if not _is_plain(x, group) or len(sent) != group.size or len(received) != group.size or sum(sent) != x.shape[0]:
         return collectives.all_to_all_uneven(x, group, received, sent), Work(None)
     return _begun(lambda: operators.all_to_all(x.contiguous(), list(received), list(sent), group.key), group)
 
 
 def broadcast(x: torch.Tensor, place: int, group: Group) -> Begun:
-    """What `collectives.broadcast` gives."""
+    """Begin `collectives.broadcast`."""
     if not _is_plain(x, group):
         return collectives.broadcast(x, place, group), Work(None)
     return _begun(lambda: operators.broadcast(x.contiguous(), place, group.key), group)

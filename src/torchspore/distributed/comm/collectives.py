@@ -51,7 +51,7 @@ def _reduced(x: torch.Tensor, kind: str, key: str, said: torch.dtype | None = No
 
 
 _WIDER = {torch.int16: torch.int32, torch.uint16: torch.int32, torch.uint32: torch.int64}
-"""What gloo adds up of the dtypes that it does not know: sums and products are the same in as many bits."""
+"""The dtypes in which gloo adds those that it does not support: sums and products are equal in as many bits."""
 _LOWEST = -(1 << 63)
 
 
@@ -254,7 +254,7 @@ def _exchanged(plan: Plan, group: Group, like: torch.Tensor, sent: Sequence[torc
 
 
 def _needs_gradient(x: torch.Tensor) -> bool:
-    """Return whether a step on torch's tape is wanted: it costs more than all else here."""
+    """Return whether a step on torch's tape is needed: it costs more than everything else here."""
     return (x.requires_grad and torch.is_grad_enabled()) or in_transform()
 
 
@@ -399,7 +399,7 @@ def gather(x: torch.Tensor, root: int, group: Group) -> torch.Tensor:
 
 
 def reduce(x: torch.Tensor, root: int, kind: str, group: Group) -> torch.Tensor:
-    """What all_reduce gives for the process at place `root`; the others get their own `x`."""
+    """Return the result of all_reduce for the process at position `root`; the others get their own `x`."""
     _place("reduce", root, group)
     total = all_reduce(x, kind, group)
     return total if group.rank == root else x.clone()

@@ -1,4 +1,4 @@
-"""What the environment says of this process and the others: torchrun's variables, MindSpore's, mpirun's, srun's, or a table of ranks.
+"""The environment of this process and the others: variables of torchrun, MindSpore, mpirun and srun, or a table of ranks.
 
 | who sets them | variables |
 |---|---|
@@ -32,7 +32,7 @@ _NOT_READ = (
     ("PMI_RANK", "PMI_SIZE"), ("PMIX_RANK", ""), ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"), ("PALS_RANKID", ""),
     ("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"), ("FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
 )
-"""What launchers leave that are not read, or not all that is needed: a rank, and how many there are."""
+"""Variables of launchers that are not read, or that lack a part of what is needed: a rank, and the number of ranks."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def _open_mpi(variables: Mapping[str, str]) -> Place | None:
 
 
 def _hydra(variables: Mapping[str, str]) -> Place | None:
-    """What MPICH's process manager says, which Intel MPI and MVAPICH have too."""
+    """Read the variables of MPICH's process manager, which Intel MPI and MVAPICH have too."""
     size = _number(variables, "PMI_SIZE", 1)
     if size == 1 or ("SLURM_STEP_NUM_TASKS" in variables and "MPI_LOCALNRANKS" not in variables):        # srun --mpi=pmi2
         return None
@@ -207,7 +207,7 @@ def _manager() -> str:
 
 
 def _slurm(variables: Mapping[str, str]) -> Place | None:
-    """What srun says of a task. A batch script has no step, and is one process whatever was allocated."""
+    """Read srun's variables of a task. A batch script has no step, and is one process whatever was allocated."""
     size = _number(variables, "SLURM_STEP_NUM_TASKS", 1)
     if size == 1:
         return None

@@ -51,7 +51,7 @@ class Group:
 
 @dataclass
 class _State:
-    """What `start` made."""
+    """The groups and connections that `start` created."""
 
     place: Place
     store: Any

@@ -20,7 +20,7 @@ from torchspore.distributed.comm.pending_collectives import Waiting, ways
 
 BITS = 12
 MASK = (1 << 4 * BITS) - 1
-"""What came before an exchange: the numbers of it and of the three before it, in one."""
+"""The history of an exchange: the numbers of it and of the three before it, in one."""
 MOST = 1024
 """So many orders of known facts are compared in a group; programs whose exchanges are random have more."""
 SOON, AT_LAST = 0.0001, 0.02
@@ -57,7 +57,7 @@ class Later:
     def __init__(self, start: Callable[[], Any], claims: list[tuple[str, int]]) -> None:
         self._start, self.claims = start, claims
         self.open: list[str] = []
-        """What others have not said yet."""
+        """Texts that other processes have not sent yet."""
         self.is_free = False
         self._work: Any = None
         self._error: Exception | None = None
@@ -110,7 +110,7 @@ def _nothing() -> None:
 
 
 class Firsts:
-    """What this process knows of exchanges, and those that have not begun yet."""
+    """The exchanges that this process has seen, and those that have not begun yet."""
 
     def __init__(self, store: Any, rank: int) -> None:
         self._store, self._rank = store, rank

@@ -18,15 +18,15 @@ from typing import Any, TextIO
 from torchspore.base.text import with_hint
 
 LOG, PIDS, LAUNCHER, CORES = "TORCHSPORE_WORKER_LOG", "TORCHSPORE_WORKER_PIDS", "TORCHSPORE_LAUNCHER", "TORCHSPORE_WORKER_CORES"
-"""What a worker is told by the environment: where its output goes, where it writes its number, who starts it, on which cores it runs."""
+"""Environment variables for a worker: the file for its output, the file for its number, its launcher, its cores."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to run, by how many processes, where."""
+    """The program to run, the number of processes, and the folder."""
 
     words: tuple[str, ...]
-    """What `torchspore run` takes."""
+    """The arguments of `torchspore run`."""
     workers: int
     """On this machine."""
     nodes: int = 1
@@ -83,7 +83,7 @@ def _run(job: Job, was_pressed: Callable[[], bool]) -> int:
         return 2
     if was_pressed():
         raise KeyboardInterrupt
-    logging.disable(logging.ERROR)                  # torch elastic tells of each signal; what matters of it is said here
+    logging.disable(logging.ERROR)                  # torch elastic logs each signal; the important ones are reported here
     with tempfile.TemporaryDirectory(prefix="torchspore_workers_") as own:
         folder = job.log_dir or Path(tempfile.mkdtemp(prefix="torchspore_logs_"))
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What torch's C++ writes about its attempts to connect: pages that say what one line of ours does."""
+"""Filters the messages of torch's C++ code about its attempts to connect: pages that one line of ours replaces."""
 from __future__ import annotations
 
 import contextlib

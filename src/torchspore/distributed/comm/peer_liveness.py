@@ -145,7 +145,7 @@ class Errand(Generic[T]):
         return self._over.is_set()
 
     def result(self, seconds: float = PATIENCE) -> T | None:
-        """What the call gave, None where it has not come back within `seconds`. Raises what it raised."""
+        """Return the result of the call, None if it has not returned within `seconds`. Raise the call's error."""
         if not self._over.wait(seconds):
             return None
         if self._error is not None:

@@ -1,4 +1,4 @@
-"""Exchanges that this process waits in, as the others are told of them; and a thread that waits for those that gloo would give up."""
+"""Exchanges that this process waits in, as reported to the others; and a thread that waits for those that gloo would give up."""
 from __future__ import annotations
 
 import queue
@@ -19,7 +19,7 @@ class Waiting:
     """How many exchanges of the group came before it in this process."""
     kind: str
     sent: Any
-    """What it sends, a tensor's (dtype, shape); None where the kind says it all."""
+    """The (dtype, shape) of the tensor that it sends; None if the kind describes it completely."""
     ranks: tuple[int, ...]
     since: float = field(default_factory=time.monotonic)
     others: tuple[int, ...] = ()
@@ -27,13 +27,13 @@ class Waiting:
     lengths: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     """How much of axis 0 it sends to each of the group, and receives."""
     pairs: dict[str, str] = field(default_factory=dict)
-    """What goes from one process to another, by a name that both have for it."""
+    """The messages between two processes, by a name that both use."""
     left: list[int] = field(default_factory=list)
     """Who had left when this process looked last."""
     claims: list[tuple[str, int]] | None = None
-    """What this process says of it for the first time, and how many say the same; see `firsts`."""
+    """The texts about it that this process sends for the first time, and how many processes send the same; see `handshake`."""
     terms: str = ""
-    """What its numbers are made with; see `terms`."""
+    """The settings that its numbers depend on; see `reduction_terms`."""
 
     @property
     def fact(self) -> str:
@@ -70,7 +70,7 @@ class Waiting:
 
 
 PAIRS = "/pairs"
-"""What the key of a group ends in, where exchanges between two of its processes are meant."""
+"""The end of a group's key that stands for exchanges between two of its processes."""
 
 
 def name_of(key: str) -> str:

@@ -1,4 +1,4 @@
-"""What the numbers of exchanges are made with, as each rank has said it: means or sums, over how many steps, at which learning rate.
+"""The settings that the numbers of exchanges depend on, as each rank reports them: means or sums, over how many steps, the learning rate.
 
 Ranks whose exchanges are equal in kind and shape can mean other numbers by them, and their weights drift apart unseen. What a rank has
 said belongs to each of its exchanges from then on: `firsts` compares it, and where it differs `words` has both sides. It is a set: neither
@@ -19,7 +19,7 @@ HINT = "every rank must train with one context, one optimizer and one scale of t
 
 
 class Terms:
-    """What this rank has said."""
+    """The terms that this rank has reported."""
 
     def __init__(self) -> None:
         self.said: Said = {}
@@ -50,7 +50,7 @@ def _digest(pairs: list[tuple[str, str]]) -> str:
 
 
 def words(key: str, own: Said, rank: int, other: Said) -> str:
-    """What this rank and another one have said of a group's exchanges, where it differs first; an empty text where it does not."""
+    """Return this rank's and another rank's terms of a group's exchanges, the different one first; an empty text if they are equal."""
     here, there = ({**_lines(said, EVERY), **_lines(said, key)} for said in (own, other))
     subject = next((subject for subject, one in [*here, *there] if ((subject, one) in here) is not ((subject, one) in there)), None)
     if subject is None:
@@ -64,6 +64,6 @@ def _lines(said: Said, key: str) -> dict[tuple[str, str], str]:
 
 
 def _only(subject: str, one: dict[tuple[str, str], str], two: dict[tuple[str, str], str]) -> str:
-    """What one side says of a subject and the other does not."""
+    """Return the terms of a subject that one side has and the other lacks."""
     found = [f"{statement} ({line})" for (about, statement), line in one.items() if about == subject and (about, statement) not in two]
     return " and ".join(found[:2]) or "nothing else"

@@ -113,7 +113,7 @@ def _not_met(place: Place, where: str, serves: bool, seconds: float, said: str) 
 
 
 def _wait_for_workers(store: Any, place: Place) -> None:
-    """What MindSpore's scheduler does in `init`: it waits until the workers have ended, and the process ends with them."""
+    """Wait until the workers have ended, as MindSpore's scheduler does in `init`; the process ends with them."""
     while int(store.add("left", 0)) < place.size:
         time.sleep(0.2)
     raise SystemExit(0)

@@ -1,6 +1,6 @@
 """Exchanges that do not end: who waits where, who is somewhere else, who is gone. Nothing is sent before one of them is late.
 
-A rank that has waited LATE seconds writes into the store where it stands, and reads where the others of its group do. Two that stand in
+A rank that has waited LATE seconds writes its position into the store, and reads the positions of its group. Two ranks in
 different exchanges, or say different things of one, will wait for ever: both say so. A rank that is in no exchange is asked for its line; a
 thread answers for it. What is new about an exchange is compared before it begins (`firsts`).
 """
@@ -38,7 +38,7 @@ LOST = 20.0
 
 
 class Watch:
-    """What one process knows of the others."""
+    """Observes the other processes on behalf of this one."""
 
     def __init__(self, store: Any, rank: int, size: int, seconds: float, host: str = "127.0.0.1") -> None:
         self.store, self.rank, self.seconds = store, rank, seconds
@@ -165,7 +165,7 @@ class Watch:
         }
 
     def _facts(self, waiting: Waiting) -> dict[str, tuple[str, Waiting]]:
-        """What this rank says of the exchanges that it has begun."""
+        """Return the reports of this rank about the exchanges that it has begun."""
         begun = [one for of_group in list(self._begun.values()) for one in list(of_group)]
         return {name: (fact, one) for one in [*begun, waiting] for name, fact in one.facts(self.rank).items()}
 

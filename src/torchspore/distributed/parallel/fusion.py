@@ -20,7 +20,7 @@ Buckets = list[list[int]]
 
 @dataclass(frozen=True)
 class Rule:
-    """What the context says: cut at `places`, or after so many bytes; neither puts each gradient into a message of its own."""
+    """The context's rule: split at `places`, or after a number of bytes; with neither, each gradient has a message of its own."""
 
     places: tuple[int, ...] = ()
     limit: int = 0
@@ -32,7 +32,7 @@ class Rule:
 
 
 def rule(kind: str = "allreduce") -> Rule:
-    """What the context says of messages of a kind: 'allreduce', 'allgather' or 'reducescatter'."""
+    """Return the context's rule for messages of a kind: 'allreduce', 'allgather' or 'reducescatter'."""
     places = tuple(STORE.get("auto_parallel.all_reduce_fusion_config")) if kind == "allreduce" else ()
     if places:
         return Rule(places)

@@ -23,7 +23,7 @@ class Plan:
     buckets: Buckets
     group: Group
     factor: float | None
-    """What the sums are multiplied by; None where they stay sums."""
+    """The factor of the sums; None if they remain sums."""
 
 
 def reduced(gradients: Gradients, plan: Plan) -> list[torch.Tensor]:

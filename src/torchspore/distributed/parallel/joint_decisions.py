@@ -1,4 +1,4 @@
-"""What each process decides for itself and all must decide alike: to end the training, to lower the learning rate."""
+"""Decisions that each process makes and all must make alike: to end the training, to lower the learning rate."""
 from __future__ import annotations
 
 from torchspore.base.text import message

@@ -98,7 +98,7 @@ def of(optimizer: str, parameters: Sequence[Any], refusal: str = "") -> tuple[Sh
 
 @dataclass(frozen=True)
 class _Wishes:
-    """What `parallel_optimizer_config` says."""
+    """The members of `parallel_optimizer_config`."""
 
     smallest: int
     """Bytes from which on a Parameter is cut."""

@@ -1,4 +1,4 @@
-"""What `explain` says of the options of data parallel training."""
+"""The report of `explain` about the options of data parallel training."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ def told_mode() -> None:
 
 
 def told_precision() -> Outcome:
-    """What comes of `gradient_fp32_sync` where whole gradients are summed."""
+    """Return the outcome of `gradient_fp32_sync` if full gradients are summed."""
     if settings.mode() in settings.ALIKE:
         return Outcome.no_effect(f"{settings.mode()!r} always sums in float32, as MindSpore does")
     return Outcome.no_effect(f"{settings.mode()!r} sums no gradients over processes")

@@ -23,7 +23,7 @@ _reducers: dict[tuple[int, ...], weakref.ref[Ahead]] = {}
 
 
 class Ahead:
-    """What one reducer knows of the transform that computes its gradients."""
+    """Connects one reducer with the transform that computes its gradients."""
 
     def __init__(self, parameters: Sequence[TensorBase], plan: Plan) -> None:
         self.plan = plan

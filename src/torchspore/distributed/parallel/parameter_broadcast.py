@@ -17,7 +17,7 @@ from torchspore.engine.core.sharded_value import Parted
 _sent: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """The Parameters that have been sent, by their ids."""
 _store: Any = None
-"""What the processes met at when they were sent."""
+"""The store of the processes at the time of the broadcast."""
 _LARGEST = 64 << 20
 """Bytes of a message."""
 _NAME = "parameter_broadcast"

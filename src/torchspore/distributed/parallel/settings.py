@@ -1,4 +1,4 @@
-"""What the context says of training on several processes, and whether it fits those that there are."""
+"""The context's settings for training on several processes, and whether they fit the processes."""
 from __future__ import annotations
 
 from torchspore.base.text import message

@@ -18,7 +18,7 @@ from torchspore.graph.fx.aliasing import changing, owners, shown, writes
 
 @dataclass(frozen=True)
 class Tangles:
-    """What of a graph's memory can't be split as any other."""
+    """Parts of a graph's memory that can't be split like others."""
 
     whole: frozenset[Node]
     """Owners of memory that is written by a view, or whose views are used after it was written."""

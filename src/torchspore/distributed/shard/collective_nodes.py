@@ -1,4 +1,4 @@
-"""What a local graph says to the other devices: operators along axes of the grid, the same on each device.
+"""Communication in a local graph: operators along axes of the grid, the same on each device.
 
 torch does not have these operators: `rank_binding` replaces them by those of one rank, `simulation` runs them for all ranks. Called with
 a stand-in of the local shape each gives the stand-in of its result.
@@ -68,7 +68,7 @@ def received(shape: list[int], dtype: torch.dtype, device: torch.device, source:
 
 
 def arrived(x: torch.Tensor) -> torch.Tensor:
-    """What was received, or sent, when it is there."""
+    """Return the value that was received, or sent, after it has arrived."""
     return x
 
 
@@ -84,5 +84,5 @@ def _cut(x: torch.Tensor, dim: int, count: int) -> torch.Tensor:
 
 
 SENDING = frozenset((all_reduce, reduce_scatter, all_gather, all_to_all, borders, borders_sum))
-"""What sends; `cut` and `position` do not."""
+"""Operators that send; `cut` and `position` do not."""
 LOCAL = frozenset((cut, position))

@@ -1,4 +1,4 @@
-"""What all processes must have alike before a graph is split over them: Parameters, which each has made for itself, and random numbers.
+"""Checks that all processes agree before a graph is split over them: on Parameters, which each has created, and on random numbers.
 
 MindSpore makes equal parts from equal seeds; here those of process 0 are taken where they differ.
 """

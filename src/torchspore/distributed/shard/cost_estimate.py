@@ -1,4 +1,4 @@
-"""What a split would cost: for each operator how it lies, what it sends and how long it takes."""
+"""The cost of a split: each operator's layout, its communication and its time."""
 from __future__ import annotations
 
 import operator
@@ -65,7 +65,7 @@ class Row:
 
     @property
     def bytes(self) -> int:
-        """What each device receives."""
+        """Return the bytes that each device receives."""
         return sum(exchange.bytes for exchange in self.exchanges)
 
     @property
@@ -85,7 +85,7 @@ class Row:
 
 
 def rows(split: Any, machine: Machine) -> list[Row]:
-    """The operators in the order of the graph; what belongs to one call of the program's stands in one row."""
+    """Return the operators in the order of the graph; operators of one call of the program share a row."""
     found: list[Row] = []
     at: dict[Node, int] = {}
     names = dict(zip((n for n in split.local.whole.graph.nodes if n.op == "placeholder"), split.lifted))

@@ -23,7 +23,7 @@ from torchspore.errors import StrategyRefused
 
 Code = Callable[..., list[Any]]
 Result = tuple[LocalGraph, tuple[int, int], construction.Pipeline | None]
-"""What each device runs, how many sums of gradients go in how many messages, and the pipeline if there is one."""
+"""The graph of each device, the number of gradient sums and of their messages, and the pipeline if there is one."""
 
 
 def cut(module: torch.fx.GraphModule, spread: Spread, lifted: Sequence[Any]) -> Result:

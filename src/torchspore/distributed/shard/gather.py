@@ -20,7 +20,7 @@ from torchspore.engine.core.tensor import TensorBase, raw, wrap
 
 
 def whole_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
-    """What all processes hold together; each of them must ask for it."""
+    """Return the full value of all processes; each of them must ask for it."""
     t = own_part(t)
     mesh, place = Mesh(cut.matrix), cut.place(device_count.rank())
     if place is not None:
@@ -34,7 +34,7 @@ def whole_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
 
 
 def own(value: TensorBase) -> TensorBase:
-    """What this process has of a value, as a Tensor that is not a part of anything."""
+    """Return this process's part of a value as an ordinary Tensor."""
     return wrap(own_part(raw(value)))
 
 
@@ -49,7 +49,7 @@ def is_absent(cut: Cut) -> bool:
 
 
 def elsewhere(t: torch.Tensor, cut: Cut) -> torch.Tensor:
-    """What stands for a value of this form that another stage holds."""
+    """Return a stand-in for a value of this form that another stage stores."""
     return Elsewhere(torch.empty(t.shape, dtype=t.dtype, device="meta"), t.device, cut.stage or 0)
 
 
@@ -89,7 +89,7 @@ def part_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
 
 
 def kept(t: torch.Tensor, cut: Cut) -> torch.Tensor:
-    """What a Tensor that is cut holds: this process's part, which computes by elements alone; what lies in another stage as it is."""
+    """Return the storage of a split Tensor: this process's part, which computes by elements alone; another stage's values unchanged."""
     is_plain = isinstance(t, (Parted, Elsewhere)) or cut.layout(Mesh(cut.matrix)).is_whole
     return t if is_plain else Parted(t, cut)
 
@@ -102,7 +102,7 @@ def alike(t: Parted, cut: Cut) -> torch.Tensor:
 
 
 def refitted(tensor: TensorBase, t: torch.Tensor, cut: Cut) -> torch.Tensor:
-    """What a Tensor that is cut takes over of new values: its part of a whole; of another shape all, and it is cut no more."""
+    """Return the part of new values that a split Tensor stores; values of another shape are stored in full, without a split."""
     if tuple(t.shape) == cut.shape:
         return part_of(t, cut)
     tensor.__dict__.pop("_cut", None)

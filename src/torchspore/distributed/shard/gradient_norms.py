@@ -76,7 +76,7 @@ printing.OPERATORS.add(local_norm)
 
 
 def told(count: int) -> None:
-    """Reports what came of the options in a graph that is split over several devices: `count` gradients are told."""
+    """Report the outcomes of the options in a graph that is split over several devices: `count` gradients are reported."""
     path = str(STORE.get(_PATH))
     where = f"in files under {path}, a folder for each rank" if path else "on the screen"
     if STORE.get(_OPTION):

@@ -1,4 +1,4 @@
-"""What the pass gives: the graph of each device, and how each operator came to be split."""
+"""The result of the partitioner: the graph of each device, and the split of each operator."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ _STATEMENTS = {
     "loop": "a loop on a Tensor", "loop_keeping": "a loop on a Tensor", "loop_back": "the gradient of a loop on a Tensor",
     "loop_back_again": "the second gradient of a loop on a Tensor", "check": "an assert on a Tensor", "say": "a print",
 }
-"""What runs in the place of statements, by its functions' names."""
+"""By the names of their functions, the operators that replace statements."""
 
 
 @dataclass
@@ -43,11 +43,11 @@ class Placed:
     used: dict[Node, Layout] = field(default_factory=dict)
     """How its operands lay."""
     made: list[Node] = field(default_factory=list)
-    """What each device runs for it."""
+    """The nodes that each device runs for it."""
 
     @property
     def name(self) -> str:
-        """What people call it: MindSpore's operator, torch's, or a statement of the program."""
+        """Return the name for people: MindSpore's operator, torch's, or a statement of the program."""
         target: Any = self.node.target
         plain = _STATEMENTS.get(getattr(target, "__name__", ""))
         return plain or str(self.node.meta.get("called") or target)
@@ -55,7 +55,7 @@ class Placed:
 
 @dataclass
 class LocalGraph:
-    """What each device runs, how its inputs and outputs lie, and how each operator came to be split."""
+    """The graph of each device, the layouts of its inputs and outputs, and the split of each operator."""
 
     module: torch.fx.GraphModule
     mesh: Mesh
@@ -68,7 +68,7 @@ class LocalGraph:
 
 @dataclass(frozen=True)
 class Policy:
-    """What the context says of exchanges."""
+    """The context's settings for exchanges."""
 
     exchanges: bool = False
     """True if layouts may change by all-to-all; `enable_alltoall`."""
@@ -79,4 +79,4 @@ class Policy:
     means: bool = False
     """True if gradients are divided by the devices that hold the same part of a Parameter; `gradients_mean`."""
     tells_norms: bool = False
-    """True if the lengths of gradients are told before they are summed; `dump_local_norm`."""
+    """True if the lengths of gradients are reported before they are summed; `dump_local_norm`."""

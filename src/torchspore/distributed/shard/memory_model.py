@@ -22,7 +22,7 @@ class Memory:
     gradients: int
     activations: int
     work: int
-    """What the optimizer computes with."""
+    """The bytes that the optimizer works with."""
 
     @property
     def total(self) -> int:
@@ -31,7 +31,7 @@ class Memory:
 
 
 def memory(split: Any, stage: int | None = None) -> Memory:
-    """What one device holds: inputs for the whole step, other values from where they are made to where they are last used.
+    """Return the memory of one device: inputs for the entire step, other values from their creation to their last use.
 
     In a pipeline it is a device of the `stage`, or of the one that holds most.
     """
@@ -58,12 +58,12 @@ def is_state(name: str, names: Any) -> bool:
 
 
 def bytes_of(node: Node) -> int:
-    """What the results of a node take."""
+    """Return the bytes of a node's results."""
     return sum(t.numel() * t.element_size() for t in tree.leaves(node.meta.get("val")) if isinstance(t, torch.Tensor))
 
 
 def peak(module: torch.fx.GraphModule) -> dict[str, int]:
-    """What values of the graph hold, by kind, when that is most; views hold nothing of their own."""
+    """Return the bytes of the graph's values at their peak, by kind; views have no memory of their own."""
     owner, last = owners(module.graph), dict[Node, int]()
     nodes = list(module.graph.nodes)
     for at, node in enumerate(nodes):

@@ -1,4 +1,4 @@
-"""How the Parameters of graphs that were split lie on each process, kept while `enable_save_strategy_online` asks for it."""
+"""The layouts of the Parameters of split graphs on each process, recorded while `enable_save_strategy_online` is set."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence

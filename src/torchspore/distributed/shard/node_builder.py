@@ -69,7 +69,7 @@ def _known_to(args: list[Any]) -> dict[Any, Any] | None:
 
 @functools.lru_cache(4096)
 def _is_told_by_form(target: Any) -> bool:
-    """Return whether all that counts of a result hangs on the forms of what it is computed of: nothing is written.
+    """Return whether everything that counts of a result depends on the forms of its operands: nothing is written.
 
     A view counts too: what shares memory is read off schemas (`graph/fx/aliasing`), never off stand-ins.
     """

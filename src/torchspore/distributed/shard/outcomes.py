@@ -1,4 +1,4 @@
-"""What came of the options of parallel execution when a graph was split."""
+"""The outcomes of the options of parallel execution for a split graph."""
 from __future__ import annotations
 
 from collections import Counter
@@ -52,7 +52,7 @@ def told(split: Any) -> None:
 
 
 def _shares(split: Any) -> None:
-    """What `enable_parallel_optimizer` and its details came to."""
+    """Report the outcome of `enable_parallel_optimizer` and its details."""
     if not STORE.get(_IN + "enable_parallel_optimizer"):
         return
     outcome = Outcome.applied(f"{len(split.spread.bases)} Parameters are cut once more, with their optimizer's state")
@@ -63,7 +63,7 @@ def _shares(split: Any) -> None:
 
 
 def _pipeline(split: Any) -> None:
-    """What `pipeline_stages` and its details came to."""
+    """Report the outcome of `pipeline_stages` and its details."""
     pipeline, devices_each = split.pipeline, split.local.mesh.count
     if pipeline is None:
         return

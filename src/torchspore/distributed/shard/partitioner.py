@@ -421,7 +421,7 @@ class Localizer:
         return moved
 
     def noted(self, kind: str, x: Node, axes: Axes, dim: int, places: int) -> None:
-        """Notes an exchange that a lowering makes itself: of so many places of a dimension."""
+        """Note an exchange that a lowering creates itself: of `places` indexes of a dimension."""
         val = x.meta["val"]
         sent = val.element_size() * val.numel() // max(1, val.shape[dim]) * places
         self.placed[-1].steps.append((Step(kind, axes, dim, sent=sent), tuple(val.shape)))

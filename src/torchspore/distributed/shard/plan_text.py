@@ -52,7 +52,7 @@ def text(split: Any, machine: Machine) -> Iterator[str]:
 
 
 def _of_stages(split: Any, machine: Machine) -> Iterator[str]:
-    """What each stage of a pipeline takes, and what passes between them."""
+    """Yield the costs of each stage of a pipeline, and the transfers between them."""
     pipeline = split.pipeline
     for stage in range(pipeline.stages):
         own = costs.of(replace(split.local, module=stage_graph.of_stage(split.local.module, stage, pipeline.stages)), machine)

@@ -1,4 +1,4 @@
-"""How a value that lies in one layout comes to lie in another: the collectives with the fewest bytes."""
+"""The redistribution of a value from one layout to another: the collectives with the fewest bytes."""
 from __future__ import annotations
 
 import functools
@@ -58,7 +58,7 @@ def received(mesh: Mesh, shape: Shape, bytes_each: int, before: Layout, after: L
 
 
 def _moves(mesh: Mesh, shape: Shape, each: int, at: Layout, after: Layout, exchanges: bool) -> Iterator[tuple[Step, Layout]]:
-    """What can be done next: only what leads towards `after`."""
+    """Return the possible next steps: only those that lead towards `after`."""
     held = each * math.prod(at.local(mesh, shape))
     free = set(range(len(mesh.sizes))) - at.axes - set(at.terms)
     for axis, kind in at.partial:
@@ -125,7 +125,7 @@ def _follow(cuts: list[Axes], step: Step) -> None:
 
 
 def _summed(held: int, count: int) -> int:
-    """The bytes that each of so many devices receives where terms of `held` bytes become a sum that all have."""
+    """Return the bytes that each of `count` devices receives if terms of `held` bytes become a sum that all have."""
     return 2 * held * (count - 1) // count
 
 

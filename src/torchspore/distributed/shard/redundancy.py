@@ -1,4 +1,4 @@
-"""What several processes hold alike: which of them keeps it in files, and how the others get it again."""
+"""Values that several processes store alike: which process writes them to files, and how the others read them again."""
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What one capture knows of the devices: the whole shapes of what it meets, and how its inputs come to lie."""
+"""The record of one capture that is split: the full shapes of its values, and the layouts of its inputs."""
 from __future__ import annotations
 
 import math
@@ -73,15 +73,15 @@ class Spread:
         self.wishes: dict[int, str] = {}
         """By ids of Tensors that a call writes to, and that can't be laid out, how its strategy wants them to lie."""
         self.bases: dict[int, Layout] = {}
-        """By place of the input how a weight lies in the step that the optimizer cuts once more."""
+        """By index of the input, the layout in the step of a weight that the optimizer splits once more."""
         self.found_before: dict[str, StoredLayout] = {}
         """By name of a Parameter how a strategy file says that it lies; only where strategies are searched."""
         self.searched: Any = None
-        """What a search did (`search.finding.Searched`); None where there was none."""
+        """The result of a search (`search.comparison.Searched`); None if there was none."""
         self.chosen: Any = None
         """How the number of stages was chosen (`pipelines.choosing.Chosen`); None where the program says it."""
         self.was_cut: Any = None
-        """What `running.cut` gave where it had to be known before the graph was wanted: it is not done again."""
+        """The result of `execution.cut` if it was needed before the graph; it is not computed again."""
         self.strategy = STORE.get("auto_parallel.dataset_strategy")
         self.strategy_file = strategy_io.file_to_read()
         """Whose strategies take the place of those in the program."""
@@ -296,7 +296,7 @@ def _told(mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: Seq
 
 
 def _policy() -> partitioner.Policy:
-    """What the context says of exchanges."""
+    """Return the context's settings for exchanges."""
     get = STORE.get
     return partitioner.Policy(
         bool(get("auto_parallel.enable_alltoall")), bool(get("auto_parallel.force_fp32_communication")),

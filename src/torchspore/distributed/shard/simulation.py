@@ -51,7 +51,7 @@ def written(local: LocalGraph) -> list[int]:
 
 
 def parts(mesh: Mesh, layout: Layout, t: torch.Tensor) -> list[torch.Tensor]:
-    """What each rank holds of a whole value."""
+    """Return the part of a full value that each rank stores."""
     return [t[layout.part(mesh, t.shape, rank)].clone() for rank in range(mesh.count)]
 
 

@@ -1,4 +1,4 @@
-"""What graphs that were split tell of it: layouts of Parameters, strategies of operators."""
+"""The report about split graphs: layouts of Parameters, strategies of operators."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def layouts(graphs: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
-    """By name of each Parameter what MindSpore 2.10 tells of it, in its order.
+    """Return MindSpore 2.10's description of each Parameter by name, in its order.
 
     Device matrix, tensor map, shape of a part, field size, whether parts are equal, the group that shares it, shape of the whole, shape
     of a part as the tensor map has its axes, two answers that are False here, step and size of the optimizer's cut. An axis that several

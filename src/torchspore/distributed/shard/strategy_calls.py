@@ -27,7 +27,7 @@ class Final(StrategyRefused):
 
 Final.__name__ = Final.__qualname__ = "StrategyRefused"
 WRITERS = re.compile(r"(Assign|Apply|SparseApply|Fused|Scatter(Nd)?(Update|Add|Sub|Mul|Div|Max|Min)|ScatterNonAliasingAdd)")
-"""What writes its first input must be given it itself, not a value laid out: its other inputs follow."""
+"""Operators that write their first input: it must be passed itself, without a new layout; their other inputs follow."""
 
 
 def split_now() -> Capture | None:
@@ -145,7 +145,7 @@ def _laid(value: Any, layouts: Sequence[TensorLayout | None]) -> Any:
 
 
 def mirror(weight: Any, value: torch.Tensor) -> torch.Tensor:
-    """What a gradient of a weight is taken of: once it is there it is divided where `gradients_mean` is set, and its length told."""
+    """Return the tensor whose gradient is computed for a weight: `gradients_mean` divides the gradient, and its length is reported."""
     if not (STORE.get("auto_parallel.gradients_mean") or gradient_norms.wanted()) or split_now() is None or not hasattr(weight, "name"):
         return value
     marked: torch.Tensor = strategy_marker.mirror(value, str(weight.name))

@@ -77,7 +77,7 @@ def stored(layout: TensorLayout, shape: tuple[int, ...], step: int = 0, size: in
 
 @dataclass
 class StrategyFile:
-    """What a strategy file holds: strategies of operators by name, with the pipeline stage they are in, and layouts of Parameters."""
+    """The contents of a strategy file: strategies of operators by name, with their pipeline stage, and layouts of Parameters."""
 
     layouts: dict[str, StoredLayout] = field(default_factory=dict)
     strategies: dict[str, tuple[int, list[list[int]]]] = field(default_factory=dict)

@@ -38,7 +38,7 @@ def keep(spread: Spread) -> None:
 
 
 def _is_own(spread: Spread, path: str) -> bool:
-    """Return whether this process writes this file: the first does, and one whose rank stands in the name, as in 'rank_3/strategy.ckpt'."""
+    """Return whether this process writes this file: the first does, and one whose rank is in the name, as in 'rank_3/strategy.ckpt'."""
     if spread.kind != device_count.RANKS or device_count.rank() == 0:
         return True
     return re.search(rf"(?<!\d){device_count.rank()}(?!\d)", "/".join(Path(path).parts[-2:])) is not None

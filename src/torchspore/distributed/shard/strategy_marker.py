@@ -1,4 +1,4 @@
-"""The operator by which a program's strategy stands in a captured graph: its result is its input, and lies as the text says.
+"""The operator that marks a program's strategy in a captured graph: its result is its input, with the layout of the text.
 
 So does its gradient, which makes the sum over devices of a weight's gradient where the weight is copied.
 """
@@ -33,9 +33,9 @@ for _of, _gradient in ((laid, laid), (mirror, mirrored)):
     )
 MARKS = frozenset((laid, mirror, mirrored))
 _SAME = frozenset({"_to_copy", "clone", "alias", "detach", "mirror"})
-"""What hands its first input on as it lies."""
+"""Operators that pass their first input on with its layout."""
 OF_PARTS = "?"
-"""What begins the text of how a part of the batch is to lie: it counts where the whole batch would be cut so."""
+"""The beginning of the text for the layout of a part of the batch: it counts if the full batch would be split like that."""
 
 
 def text(matrix: tuple[int, ...], places: tuple[Any, ...]) -> str:

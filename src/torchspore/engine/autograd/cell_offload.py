@@ -11,7 +11,7 @@ from torchspore.engine.memory import offload
 from torchspore.engine.memory.saved_tensors import Tape
 
 RULE = "offload"
-"""What a Cell notes beside its rules for recomputing."""
+"""The note of a Cell next to its rules for recomputing."""
 
 
 def lies_in_offloaded(cells: Iterable[Any]) -> bool:

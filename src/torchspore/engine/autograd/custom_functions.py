@@ -32,7 +32,7 @@ class _Step(torch.autograd.Function):
 def apply(context: Any, forward: Callable[..., Any], backward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`forward(*args, **kwargs)`, whose gradient is `backward(*gradients)`, one for each output, which gives one for each of `args`.
 
-    `context` is told by `needs_input_grad` of which arguments gradients are wanted, and says what forward made: `non_differentiable`,
+    `context.needs_input_grad` lists the arguments that need gradients, and the context describes the results: `non_differentiable`,
     `materialize_grads`. Raises RuntimeError for a forward that writes into an argument while a gradient is taken, and in the backward pass
     for too few gradients, and for one that does not fit its argument's shape.
     """

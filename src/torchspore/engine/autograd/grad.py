@@ -49,7 +49,7 @@ LISTENERS: list[GradientListener] = []
 
 
 tape_gradients: Callable[..., Any] = torch.autograd.grad
-"""What computes gradients; `graph.control.gradient_presence` puts in its place what knows of branches and loops in a graph."""
+"""Computes gradients; `graph.control.gradient_presence` replaces it by a function that handles branches and loops in a graph."""
 
 
 class GradFrame(Frame):
@@ -84,7 +84,7 @@ class GradFrame(Frame):
         return found if self._versions is None else self._versions.read(found)
 
     def _first(self, tensor: TensorBase) -> torch.Tensor:
-        """What `tensor`, which has no stand-in yet, was when the frame began."""
+        """Return the value at the beginning of the frame of `tensor`, which has no stand-in yet."""
         return self._cut(tensor) if self.cut and id(tensor) in self.cut else super().resolve(tensor)
 
     def _cut(self, tensor: TensorBase) -> torch.Tensor:
@@ -392,7 +392,7 @@ def begin_part() -> None:
 
 
 def enter_inputs(argument: Any, own: GradFrame, taken: dict[int, torch.Tensor]) -> tuple[Any, Any]:
-    """The argument to call with and its leaves; a Tensor that stands in two places gets a second body, so that each has its own."""
+    """Return the argument to call with and its leaves; a Tensor that occurs twice gets a second object with its own gradient."""
     leaves: list[torch.Tensor] = []
 
     def enter(tensor: TensorBase) -> TensorBase:

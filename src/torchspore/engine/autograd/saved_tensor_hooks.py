@@ -1,4 +1,4 @@
-"""What a program does to values that are kept for the backward pass: packed when they are kept, unpacked when they are needed."""
+"""The program's hooks on values that are saved for the backward pass: packed when they are saved, unpacked when they are needed."""
 from __future__ import annotations
 
 from collections.abc import Callable

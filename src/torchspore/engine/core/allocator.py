@@ -14,7 +14,7 @@ import torch
 from torchspore.engine.core.native_build import Source
 
 KINDS = ("activation", "gradient", "workspace", "parameter", "optimizer state")
-"""What a block counts as, in the order of the native file."""
+"""The kinds of blocks, in the order of the native file."""
 ACTIVATION, GRADIENT, WORKSPACE, PARAMETER, STATE = range(5)
 _MOST_BLOCKS = 1 << 16
 
@@ -69,7 +69,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Refusal:
-    """What the limit refused: bytes that were asked for, bytes held then, the operator, and the largest blocks that were held."""
+    """A refusal of the limit: bytes requested, bytes in use then, the operator, and the largest blocks in use."""
 
     number: int
     asked: int

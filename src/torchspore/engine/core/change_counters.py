@@ -8,7 +8,7 @@ cells = 0
 """Attributes, Parameters and Cells that were set on Cells."""
 
 generation = 0
-"""What makes all graphs void: hooks, another dtype to compute in."""
+"""Counts events that make all graphs void: hooks, another dtype to compute in."""
 
 rebinds = 0
 """Tensors that were given another torch tensor (new shape, dtype, storage) or another property that graphs look at."""

@@ -59,7 +59,7 @@ def _make(data: Any, wanted: torch.dtype | None) -> torch.Tensor:
 
 
 def from_array(array: np.ndarray[Any, Any], wanted: torch.dtype | None = None, share: bool = False) -> torch.Tensor:
-    """A torch tensor with the values of `array`; with `share` on the host it stands on the array's own memory."""
+    """Return a torch tensor with the values of `array`; with `share` it uses the array's own memory on the host."""
     if array.dtype.kind not in "biufc":
         raise TypeError(f"Tensor of a NumPy array of dtype {array.dtype}: expected numbers or truth values.")
     if any(stride < 0 for stride in array.strides) or not array.dtype.isnative:
@@ -180,7 +180,7 @@ def to_numpy(tensor: TensorBase) -> np.ndarray[Any, Any]:
 
 
 def array_of(t: torch.Tensor) -> np.ndarray[Any, Any]:
-    """The values of a torch tensor as a NumPy array on the host, without a copy where it lies there; bfloat16 as float32."""
+    """Return the values of a torch tensor as a NumPy array on the host, without a copy if it is there already; bfloat16 as float32."""
     if t.requires_grad or t.device.type != "cpu":
         t = t.detach().cpu()
     if t.is_conj() or t.is_neg():

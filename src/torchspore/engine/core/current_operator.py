@@ -23,7 +23,7 @@ from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.torch_private import backward_node, next_sequence_number, without_modes
 
 marked: frozenset[int] = frozenset()
-"""The Cells, by id, of which places say that they lie in one of them."""
+"""The Cells, by id, that nodes name as their Cell."""
 followers = 0
 """How many ask: while it is not 0, graphs keep where they come from and run at O0."""
 GRAPH = "<captured graph>"
@@ -99,7 +99,7 @@ class Scopes:
 
 
 class _Seen:
-    """What the frames of a thread tell, from the innermost one outwards."""
+    """The state that the frames of a thread show, from the innermost outwards."""
 
     __slots__ = ("cell_frame", "cells", "engine", "graph", "graph_frame", "line", "operator", "operator_frame", "position", "root",
                  "root_frame")
@@ -172,7 +172,7 @@ class Follower:
     """
 
     def __init__(self, began: Callable[[int], None] = lambda iteration: None) -> None:
-        """`began` is told the number of each new iteration before its first operator."""
+        """`began` receives the number of each new iteration before its first operator."""
         self.iteration = 0
         self._began = began
         self._with_classes = True

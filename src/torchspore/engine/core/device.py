@@ -221,7 +221,7 @@ def name() -> str:
 
 
 def await_use(wanted: bool) -> None:
-    """Makes operators report their results, until the first one lies on an accelerator: from then on the device can't change."""
+    """Makes operators report their results, until the first one is on an accelerator: from then on the device can't change."""
     global awaits_use
     if wanted != awaits_use:
         awaits_use = wanted
@@ -229,7 +229,7 @@ def await_use(wanted: bool) -> None:
 
 
 def used(t: object) -> None:
-    """Marks the device as used, at the user's line, where an operator's result lies on an accelerator."""
+    """Marks the device as used, at the user's line, if an operator's result is on an accelerator."""
     if isinstance(t, torch.Tensor) and t.device.type != "cpu":
         effects.device_used(user_line() or "<unknown>")
         await_use(False)
@@ -262,7 +262,7 @@ def found() -> str:
 
 
 def _absent(target: str, asking: str = "") -> str:
-    """What is told of a device that this machine lacks or can't use."""
+    """Return the report about a device that this machine lacks or can't use."""
     source, setting = STORE.source("device_target")
     wrong = device_diagnosis.broken(target)
     if asking:

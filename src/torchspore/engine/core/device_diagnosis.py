@@ -19,7 +19,7 @@ _INSTALL = {
     gpu_kinds.CUDA: _PIP, gpu_kinds.ROCM: f"{_PIP} --index-url https://download.pytorch.org/whl/rocm7.0",
     gpu_kinds.XPU: f"{_PIP} --index-url https://download.pytorch.org/whl/xpu",
 }
-"""What installs a build of torch for a kind of GPU."""
+"""The commands that install a build of torch for a kind of GPU."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the devices of this machine are, and how much of their memory torch holds."""
+"""Facts about the devices of this machine, and the memory of them that torch uses."""
 from __future__ import annotations
 
 from typing import Any

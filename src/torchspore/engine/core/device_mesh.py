@@ -25,7 +25,7 @@ class Mesh:
         return math.prod(self.sizes[axis] for axis in axes)
 
     def coordinates(self, rank: int) -> tuple[int, ...]:
-        """Where a device lies on each axis."""
+        """Return the coordinates of a device on each axis."""
         found = []
         for size in reversed(self.sizes):
             rank, at = divmod(rank, size)
@@ -52,7 +52,7 @@ class Mesh:
         return tuple(first + sum(steps) for steps in itertools.product(*ranges))
 
     def axes_of(self, matrix: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-        """For each axis of a device matrix the axes of this grid that make it. Raises ValueError where it does not lie in the grid."""
+        """Return for each axis of a device matrix the axes of this grid that form it. Raises ValueError if it does not fit the grid."""
         found, place = [], 0
         for size in matrix:
             start, reached = place, 1
@@ -68,7 +68,7 @@ class Mesh:
 def mesh_of(count: int, matrices: Iterable[tuple[int, ...]] = ()) -> Mesh:
     """The coarsest grid of `count` devices in which all `matrices` lie.
 
-    Raises ValueError where there is none: (2, 3) and (3, 2) of six devices do not lie in one grid.
+    Raises ValueError if there is none: (2, 3) and (3, 2) of six devices do not fit one grid.
     """
     bounds: dict[int, tuple[int, ...]] = {count: (count,), 1: (count,)}
     for matrix in matrices:

@@ -13,7 +13,7 @@ import torch
 
 
 class Type:
-    """What MindSpore calls a type: a name for `repr`, a title for `str`, and, where it can be stored, a torch dtype."""
+    """A type as MindSpore names it: a name for `repr`, a title for `str`, and, if it can be stored, a torch dtype."""
 
     def __init__(self, name: str, title: str, bits: int = 0, stored: torch.dtype | None = None, numpy: Any = None) -> None:
         self._name, self._title, self._bits, self._torch, self._numpy = name, title, bits, stored, numpy

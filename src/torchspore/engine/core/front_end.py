@@ -1,4 +1,4 @@
-"""What the engine must know of the front end, which stands above it: each is handed down once, where it is defined."""
+"""Facts that the engine needs about the front end, which is above it: the defining module hands each of them down once."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ class FrontEnd:
 
     @contextmanager
     def telling(self, warn: Callable[[str], None]) -> Iterator[None]:
-        """Lets `warn` take what the user is told in the block, in the place of the log."""
+        """Let `warn` receive the user's messages in the block, instead of the log."""
         before, self.warn = self.warn, warn
         try:
             yield

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Replaced:
-    """What was replaced, until `restore`."""
+    """Patched functions and their originals, until `restore`."""
 
     def __init__(self) -> None:
         self._plain: list[tuple[Any, str, Any]] = []

@@ -58,7 +58,7 @@ class Versions:
         return base if memory is None else memory.first
 
     def read(self, t: torch.Tensor, extent: Extent | None = None) -> torch.Tensor:
-        """What `t` shows now; `extent` is the memory that it shows and where it begins there, if the memory is not its base here.
+        """Return the present value of `t`; `extent` is the memory that it shows and where it begins there, if that is not its base here.
 
         Raises the reason given to `forget` where that is not known.
         """

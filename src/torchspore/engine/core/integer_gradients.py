@@ -70,7 +70,7 @@ def leaf(t: torch.Tensor) -> torch.Tensor:
 
 
 def shadow(t: torch.Tensor) -> torch.Tensor | None:
-    """What stands for `t` in the record of gradients; None where nothing does."""
+    """Return the stand-in for `t` in the record of gradients; None if there is none."""
     return getattr(t, _SHADOW, None)
 
 

@@ -1,4 +1,4 @@
-"""What this machine is and what is installed on it, as plain facts for people and reports."""
+"""Facts about this machine and its installed packages, for people and reports."""
 from __future__ import annotations
 
 import os

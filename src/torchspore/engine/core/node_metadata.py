@@ -11,7 +11,7 @@ CALL = "call"
 """A number that the nodes of one call of an operator share, and those of its gradient (provenance.py)."""
 
 STAGE, PART = "pipeline_stage", "part"
-"""The stage of a pipeline that runs a node, from the Cell that it lies in; which part of the batch it computes, a number for each loop."""
+"""The pipeline stage that runs a node, from its Cell; the part of the batch that it computes, a number for each loop."""
 
 RUNS_IN = "runs_in"
 """The stage that was found to run a node (`distributed.shard.pipelines.stage_assignment`)."""

@@ -14,7 +14,7 @@ _SAMPLES: dict[torch.dtype, bool | int | float] = {torch.bool: True, torch.int64
 
 
 LARGEST = 2 ** 31
-"""What ints that come into a graph are at most, up or down; larger ones have graphs of their own, as Python's have no end."""
+"""The largest absolute value of ints that enter a graph; larger ones have graphs of their own, as Python's have no end."""
 _EXACT, _END = 2 ** 53, 2 ** 63
 
 
@@ -93,7 +93,7 @@ def is_plain(value: Any) -> bool:
 
 
 def as_operand(value: Number, other: torch.Tensor) -> torch.Tensor:
-    """What to compute with for `value` beside `other`: it promotes as a Python number does."""
+    """Return the operand for `value` with `other`: it promotes as a Python number does."""
     t = raw(value)
     return t.to(torch.result_type(other, _SAMPLES[t.dtype]))
 
@@ -105,7 +105,7 @@ def natural(value: Number) -> torch.Tensor:
 
 
 def beside(value: Number, arguments: Any, keywords: Any) -> torch.Tensor:
-    """What an operator that is given `value` among these computes with: a float makes float64 of nothing that is none, an int no int64."""
+    """Return the operand for `value` among these arguments: a float does not promote others to float64, an int not to int64."""
     t = raw(value)
     given = (*arguments, *keywords.values())
     others = [raw(other) for other in tensors(given) if type(other) is not Number]
@@ -141,14 +141,14 @@ def _fits(left: Number, right: Any, to_float: bool) -> bool:
 
 
 def _bound(value: Any) -> int:
-    """What an int operand is at most, up or down; 0 for a float."""
+    """Return the largest absolute value of an int operand; 0 for a float."""
     if isinstance(value, Number):
         return 0 if value._t.dtype is torch.float64 else 1 if value._t.dtype is torch.bool else value.bound
     return abs(int(value)) if isinstance(value, int) else 0
 
 
 def _bounded(sign: str, left: Any, right: Any) -> int:
-    """What the result of two ints is at most, up or down."""
+    """Return the largest absolute value of the result of two ints."""
     a, b = _bound(left), _bound(right)
     if sign == "pow":
         return 1 if a <= 1 else a ** b if b <= 64 else _END

@@ -181,7 +181,7 @@ def _plain(path: str, flags: int) -> int:
 
 
 def _number(file: Any) -> int | None:
-    """The number that stands at this place of the file, seven bits in each byte."""
+    """Return the number at this position of the file, seven bits in each byte."""
     found = 0
     for shift in range(0, 64, 7):
         one = file.read(1)

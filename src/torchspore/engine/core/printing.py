@@ -58,7 +58,7 @@ def print_values(values: Sequence[Any], captured: bool) -> None:
 
 
 def _pieces(value: Any) -> list[Piece]:
-    """What a value is made of, the Tensors by their values of now."""
+    """Return the pieces of a value, the Tensors with their present values."""
     given: list[torch.Tensor] = []
     pieces: list[Piece] = []
     _fill(_entry(value, given), given, pieces)
@@ -103,7 +103,7 @@ def _in_graph(values: list[torch.Tensor], layout: str) -> None:
 
 OPERATOR = define("print(Tensor[] values, str layout) -> ()", _in_graph, lambda values, layout: None)
 OPERATORS: set[Any] = {OPERATOR}
-"""What tells something while a graph runs: it acts, keeps its place, and fails for no values."""
+"""Operators that print while a graph runs: they have an effect, keep their position, and fail for no values."""
 
 
 def _fill(entry: list[Any], values: Sequence[torch.Tensor], pieces: list[Piece]) -> None:

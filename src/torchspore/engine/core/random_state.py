@@ -17,7 +17,7 @@ _lock = threading.Lock()
 _seed: int | None = None
 _counts: dict[str, int] = {}
 SEED_FOR_ZERO = 87654321
-"""What MindSpore takes for the seed of the program where that is 0, because 0 stands for "not set" in its kernels."""
+"""The seed that MindSpore uses for a program seed of 0, because 0 means "not set" in its kernels."""
 
 LARGEST_SEED = 2**31 - 1
 KERNEL_SEED_STEP = 3528531795 ^ 3449720151

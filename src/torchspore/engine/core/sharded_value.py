@@ -1,4 +1,4 @@
-"""What this process holds a part of, outside of graphs: computed with element by element, and no other way."""
+"""Values of which this process stores a part, outside of graphs: they compute element by element only."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ class RowShard(torch.Tensor):
 class Parted(torch.Tensor):
     """This process's part of a value of a split graph.
 
-    What is computed of it element by element is a part too: the other processes compute theirs. Beside a whole Tensor its part is taken.
+    An elementwise result is a part too: the other processes compute theirs. Of a full Tensor in the same operator its part is taken.
     Raises ValueElsewhere for what would need the other parts.
     """
 
@@ -161,7 +161,7 @@ def _read_again(own: torch.Tensor, cut: Any, place: int, count: int) -> Parted:
 
 
 def own_part(value: Any) -> Any:
-    """What this process holds of a tensor; all else as it is."""
+    """Return this process's part of a tensor; other values unchanged."""
     return value.own if isinstance(value, Parted) else value
 
 

@@ -19,7 +19,7 @@ class StructuredType(Type):
     """A type with the types of its parts, which decide its text and whether it equals another one."""
 
     name = ""
-    """What stands after `mindspore.` in the `repr` of the type without parts."""
+    """The text after `mindspore.` in the `repr` of the type without parts."""
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(self.name, self._describe(parts))

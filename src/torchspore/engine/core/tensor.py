@@ -48,12 +48,12 @@ class Composite:
         raise NotImplementedError
 
     def fixed(self) -> Any:
-        """What a graph that takes it depends on beside its Tensors; hashable."""
+        """Return the hashable facts apart from its Tensors that a graph depends on."""
         raise NotImplementedError
 
 
 class Frame:
-    """What stands between a thread's Tensors and their torch tensors for a while; frames nest."""
+    """A layer between a thread's Tensors and their torch tensors for a while; frames nest."""
 
     outer: Frame | None = None
     traces = False
@@ -148,7 +148,7 @@ class Frame:
             tensor._t = t.detach()
 
     def callee(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """What to call for a function of the program's that an operator or transform calls."""
+        """Return the function to call for a function of the program's that an operator or transform calls."""
         return self.outer.callee(function) if self.outer is not None else function
 
     def draw(self, draw: Callable[[], Any], again: Callable[[torch.Tensor], Any]) -> Any:

@@ -11,7 +11,7 @@ MANY = 1000
 ENDS = 3
 """How many elements are shown at each end of such an axis."""
 _IN_LINE = {"f": 12, "b": 12}
-"""How many elements of a vector stand in one line; 24 of others."""
+"""The number of elements of a vector in one line; 24 for other dtypes."""
 
 
 def shown(values: np.ndarray[Any, Any], dtype: str, commas: bool = True) -> str:

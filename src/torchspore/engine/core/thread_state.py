@@ -1,4 +1,4 @@
-"""What this thread is inside of: a call that runs as PyNative, or one that runs with graph breaks."""
+"""The state of this thread: inside a call that runs as PyNative, or one that runs with graph breaks."""
 from __future__ import annotations
 
 import threading
@@ -18,7 +18,7 @@ _counting = threading.Lock()
 class _Local(threading.local):
     in_pynative = False
     broken: Any = None             # the Cell whose construct is to be split
-    breaks = 0                     # so many calls that run with graph breaks lie in each other
+    breaks = 0                     # the depth of nested calls that run with graph breaks
 
 
 local = _Local()

@@ -175,12 +175,12 @@ def make_fx(function: Callable[..., Any], decomposition_table: Any = None, **opt
 
 
 def proxy_of(t: torch.Tensor, tracer: Any) -> torch.fx.Proxy:
-    """What stands for `t` in the trace that the tracer makes."""
+    """Return the proxy for `t` in the trace of a tracer."""
     return _proxy_tensor.get_proxy_slot(t, tracer).proxy
 
 
 def sizes_as_symbols(t: torch.Tensor, axes: tuple[int, ...]) -> Any:
-    """What tells a fake mode which axes of `t` have a symbol for their length."""
+    """Return the argument that makes a fake mode use symbols for the lengths of these axes of `t`."""
     from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext  # it loads sympy
 
     return StatelessSymbolicContext(dynamic_sizes=[DimDynamic.DYNAMIC if axis in axes else DimDynamic.STATIC for axis in range(t.ndim)])
@@ -201,7 +201,7 @@ def has_operator(namespace: str, name: str, overload: str) -> bool:
 
 
 def kernel_of(target: Any) -> Callable[..., Any]:
-    """What the operator object itself calls."""
+    """Return the function that the operator object itself calls."""
     return target._op if isinstance(target, OpOverload) else target
 
 
@@ -268,7 +268,7 @@ KERNEL_CALLS: dict[str, Any] = {
     "empty_strided_cpu": torch._C._dynamo.guards._empty_strided_cpu,  # type: ignore[attr-defined]
     "reinterpret_tensor": torch._C._dynamo.guards._reinterpret_tensor,  # type: ignore[attr-defined]
 }
-"""What the Python that Inductor writes around kernels calls, by the names that it uses."""
+"""The functions that Inductor's generated Python calls, by the names that it uses."""
 
 
 def _libraries(code: Any) -> dict[str, str]:
@@ -391,11 +391,11 @@ def when_initialized(module: Any, act: Callable[[], None]) -> None:
 
 
 _told_allocators = [""]
-"""What torch 2.11 was told last, which can't say it."""
+"""The last setting passed to torch 2.11, which has no getter for it."""
 
 
 def allocator_settings() -> str | None:
-    """What was said to the allocators of accelerators: `key:value` pairs with commas between them; None or empty for nothing."""
+    """Return the settings of the accelerators' allocators: `key:value` pairs with commas between them; None or empty for none."""
     read: Any = getattr(torch._C, "_accelerator_getAllocatorSettings", None)
     return read() if read is not None else _told_allocators[0]
 
@@ -414,7 +414,7 @@ quick_mark = torch._C._profiler._RecordFunctionFast
 
 
 def profile_events(profile: torch.profiler.profile) -> list[Any]:
-    """What a profile that was stopped has seen, as Kineto's own records: torch's public ones cost twenty times as much to make."""
+    """Return the events of a stopped profile as Kineto's own records: torch's public ones cost twenty times as much to create."""
     inner: Any = profile.profiler
     return [] if inner is None or inner.kineto_results is None else list(inner.kineto_results.events())
 
@@ -510,4 +510,4 @@ def stand_for(kind: type[torch.Tensor], like: torch.Tensor, device: torch.device
 
 
 no_torch_function = torch._C._disabled_torch_function_impl
-"""What a class of tensors has as `__torch_function__` whose results are to be plain tensors."""
+"""The `__torch_function__` of a class of tensors whose results are plain tensors."""

@@ -39,7 +39,7 @@ def dtype_of(arguments: Any) -> torch.dtype | None:
 
 
 def may_cast() -> bool:
-    """What the switch says."""
+    """Return the value of the switch."""
     return bool(STORE.get("enable_reduce_precision"))
 
 

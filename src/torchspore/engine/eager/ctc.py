@@ -26,7 +26,7 @@ def check(scores: T, labels: T, times: T, lengths: T) -> None:
 
 
 def whole(alphas: T, labels: T, times: T, lengths: T) -> T:
-    """Log alpha (N, time, 2 * S + 1), with minus infinity beyond each row's times and labels, where torch leaves what lies in memory."""
+    """Log alpha (N, time, 2 * S + 1), with minus infinity beyond each row's times and labels, where torch leaves uninitialized memory."""
     alphas = torch.nn.functional.pad(alphas, (0, 2 * labels.shape[1] + 1 - alphas.shape[2]))
     place = torch.arange(alphas.shape[2], device=alphas.device)
     time = torch.arange(alphas.shape[1], device=alphas.device)

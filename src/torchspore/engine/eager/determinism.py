@@ -135,7 +135,7 @@ def _running() -> str:
 
 
 def in_graph(target: Any, call: Callable[..., Any]) -> Callable[..., Any]:
-    """What a graph calls for an operator: one without a deterministic kernel was named when it was captured, and is quiet from then on."""
+    """Return the function that a graph calls for an operator: a warning about a missing deterministic kernel came at the capture only."""
     if not _before or getattr(target, "_opname", "") not in _WITHOUT:
         return call
 

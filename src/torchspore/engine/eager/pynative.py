@@ -1,4 +1,4 @@
-"""What PyNative mode does around operators beside computing: waits, marks the device as used, brings Tensors that lie elsewhere."""
+"""The work of PyNative mode around operators apart from computing: waiting, marking the device as used, moving Tensors."""
 
 from __future__ import annotations
 
@@ -124,9 +124,9 @@ def _miss_graph() -> None:
 
 
 def bring(arguments: Any) -> bool:
-    """Where an operator failed: moves every Tensor among `arguments` that lies elsewhere to the current device; says whether there was one.
+    """After an operator failed: move every Tensor among `arguments` on another device to the current device; return whether there was one.
 
-    A Tensor that was made before the device was chosen lies on the host; it moves when it is first needed, in the error path.
+    A Tensor that was created before the choice of the device is on the host; it moves when it is first needed, in the error path.
     """
     moved, wanted = False, device.current()
     try:

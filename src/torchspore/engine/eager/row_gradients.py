@@ -33,7 +33,7 @@ class RowsBase(Composite):
         return type(self)(indices, values, self._shape)
 
     def fixed(self) -> tuple[int, ...]:
-        """What a graph that takes it depends on beside its Tensors."""
+        """Return the facts apart from its Tensors that a graph depends on."""
         return self._shape
 
     @property

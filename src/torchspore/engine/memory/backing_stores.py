@@ -24,7 +24,7 @@ Memory = torch.UntypedStorage
 
 @dataclass
 class Totals:
-    """What has moved in this process: pieces and bytes out and back, and the seconds that the program waited for it."""
+    """Totals of this process: pieces and bytes moved out and back, and the seconds that the program waited for them."""
 
     pieces: int = 0
     out: int = 0
@@ -54,7 +54,7 @@ class Piece(Protocol):
 
 
 class Place(Protocol):
-    """What takes memory."""
+    """A store that takes memory."""
 
     def move(self, memory: Memory) -> Piece | None:
         """The memory on its way out, which the caller lets go of; None where there is not a room for it."""
@@ -71,7 +71,7 @@ class Disk:
         self.step, self._depth = step, depth
         self._writing: deque[Future[None]] = deque()
         self.reading: set[int] = set()
-        # Reads don't stand in the queue behind writes.
+        # Reads do not queue behind writes.
         self._writers = ThreadPoolExecutor(min(depth, 8), "torchspore-offload") if depth else None
         self.readers = ThreadPoolExecutor(min(depth, 8), "torchspore-offload") if depth else None
 
@@ -148,7 +148,7 @@ def _bytes(memory: Memory) -> Any:
 
 
 class Host:
-    """The host's memory, for what lies on an accelerator: at most `most` bytes, taken in blocks of `block` bytes, pinned where asked.
+    """The host's memory, for values of an accelerator: at most `most` bytes, taken in blocks of `block` bytes, pinned if asked.
 
     Copies run on a stream of their own. Beyond `most` the `next` place takes over, where there is one.
     """

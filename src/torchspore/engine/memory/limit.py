@@ -160,7 +160,7 @@ def _set_step(target: str, megabytes: int) -> None:
 
 
 def _others(said: str) -> list[str]:
-    """What was said to an allocator beside the step."""
+    """Return the allocator settings that do not concern the step."""
     return [one for one in _TOP_LEVEL.split(said) if one.strip() and not one.strip().startswith(_STEP + ":")]
 
 
@@ -168,7 +168,7 @@ _STEP, _OF_NPU = "large_segment_size_mb", "PYTORCH_NPU_ALLOC_CONF"
 _SMALLEST_STEP = 20
 """MiB that torch takes at a time by itself."""
 _TOP_LEVEL = re.compile(r",(?![^\[]*\])")
-"""A comma that stands in no list: `a:1,b:[2,3]`."""
+"""A comma outside of lists: `a:1,b:[2,3]`."""
 
 
 def error(cause: BaseException) -> OutOfMemory | None:
@@ -201,7 +201,7 @@ def _drop_tasks() -> None:
 
 
 def sentence(cause: BaseException, names_operator: bool = False) -> str | None:
-    """What to say of an error that the limit is the cause of, from "out of memory" to the hint; None where it is not.
+    """Return the text for an error that the limit caused, from "out of memory" to the hint; None for other errors.
 
     `names_operator` is for places that do not say themselves which operator it was.
     """
@@ -245,4 +245,4 @@ def _said(asked: str, held: int, most: int, listed: list[str]) -> str:
 
 _REFUSAL = re.compile(r"out of memory: .* \(refusal (\d+)\)")
 _OF_MEMORY = re.compile(r"out of memory|API call failed")
-"""What torch says where an allocator refuses; kernels in C++ say that a call failed."""
+"""torch's text if an allocator refuses; kernels in C++ report that a call failed."""

@@ -15,7 +15,7 @@ import platform
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _GLIBC = {"MALLOC_MMAP_THRESHOLD_": "", "MALLOC_TRIM_THRESHOLD_": "", "GLIBC_TUNABLES": "glibc.malloc."}
-"""The variables by which a user tells glibc what to keep, and what stands in them then."""
+"""The variables by which a user configures glibc's allocator, and the values that mean the default."""
 
 _libc: ctypes.CDLL | None = None
 """The C library, where freed blocks are kept."""

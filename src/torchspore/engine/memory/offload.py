@@ -39,7 +39,7 @@ NOTES = "memory offload"
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the program asks of offloading; sizes in bytes, None where it says nothing."""
+    """The program's settings for offloading; sizes in bytes, None if unset."""
 
     path: str
     names_path: bool
@@ -61,7 +61,7 @@ _wishes: dict[int, Wishes] = {}
 
 
 def wishes() -> Wishes:
-    """What the context says to this thread."""
+    """Return the context's settings for this thread."""
     version = STORE.version
     found = _wishes.get(version)
     if found is None:
@@ -128,7 +128,7 @@ def is_on() -> bool:
 
 
 def saving() -> AbstractContextManager[Any]:
-    """What a gradient transform runs inside of: its saved values move out, where they are to."""
+    """Return the block for a gradient transform: its saved values move out if offloading is on."""
     if not STORE.get("memory_offload") or is_capturing() or torch_private.is_transforming() or not is_on():
         return contextlib.nullcontext()
     _tell()
@@ -148,7 +148,7 @@ def is_capturing() -> bool:
 
 
 def place_of(device: torch.device) -> Place | None:
-    """Where values that lie on this device go now; None where they stay."""
+    """Return the store for values of this device; None if they stay."""
     wanted = wishes()
     if device.type == "cpu":
         return None if wanted.values == "cpu" or not is_short(device) else disk()
@@ -166,7 +166,7 @@ def somewhere(device: torch.device) -> Place:
 
 
 def in_graphs() -> int | None:
-    """What a graph is planned by: the bytes that may be in use before values move; None where nothing moves."""
+    """Return the goal of a graph's plan: the bytes that may be in use before values move; None if nothing moves."""
     if not is_on():
         return None
     _tell()
@@ -186,7 +186,7 @@ def _moves_values() -> bool:
 
 
 def moves_state() -> bool:
-    """Return whether the state of optimizers lies elsewhere between two steps."""
+    """Return whether the state of optimizers moves out between two steps."""
     return bool(STORE.get("memory_offload")) and is_on() and bool(target := wishes().parameters) and (
         target == "disk" if devices.current().type == "cpu" else True
     )
@@ -297,7 +297,7 @@ def _tell() -> None:
 
 
 def figures() -> str:
-    """What moved so far, for `explain`; empty where nothing did."""
+    """Return the totals of moves so far, for `explain`; empty if there were none."""
     sizes = [place.file.largest for place in _disks.values()]
     return f"{totals}" + (f"; the file took {in_bytes(max(sizes))} at most" if sizes else "") if totals.pieces else ""
 
@@ -313,7 +313,7 @@ _ON_CPU = "on the CPU values that move leave the host's memory, so that none of 
 
 
 def _outcome(name: str, value: Any) -> Outcome:
-    """What one member of `offload_config` comes to with the options as they are now."""
+    """Return the outcome of one member of `offload_config` under the present options."""
     if not (_by_cells and name in _OF_CELLS):
         if not STORE.get("memory_offload"):
             return Outcome.no_effect("memory_offload is OFF")
@@ -433,7 +433,7 @@ def _member(name: str) -> Callable[[Any], Outcome]:
 
 
 def _tell_members() -> None:
-    """The members that were set before: what they come to hangs on the other switches."""
+    """Report the members that were set before: their outcome depends on the other switches."""
     for name in _MEMBERS:
         if _is_set(name):
             effects.report(_IN + name, _outcome(name, STORE.get(_IN + name)))

@@ -2,7 +2,7 @@
 
 On the CPU state becomes the memory of a nameless file: the program reads and writes it as before, and after each step its pages leave
 the process, for the kernel to keep or to drop. The disk space is taken beforehand, so that no later write can fail. On an accelerator
-state lies in the host's memory, and comes to the device for its own part of the step.
+state is in the host's memory, and comes to the device for its own part of the step.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PART = 32 << 20
 _DONTNEED = 4
 """Linux's MADV_DONTNEED."""
 _OVER = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x10
-"""With Linux's MAP_FIXED: new memory in the place of what lies there."""
+"""With Linux's MAP_FIXED: new memory that replaces the old mapping."""
 _mapped = 0
 """Bytes of state in files."""
 
@@ -48,7 +48,7 @@ def _library() -> Any:
 
 
 def parted(optimizer: Any, group: Any) -> Iterator[Any]:
-    """An optimizer's group in parts of little state, where state lies elsewhere; else as it is."""
+    """Yield an optimizer's group in parts of little state if its state moves out; else the group itself."""
     if not _acts():
         yield group
         return
@@ -87,7 +87,7 @@ def at_hand(optimizer: Any, places: Sequence[int]) -> Iterator[None]:
 
 @contextmanager
 def on_device(own: Sequence[TensorBase], device: torch.device, pinned: bool) -> Iterator[None]:
-    """A block in which these lie on the device; after it they lie in the host's memory, in the same place each time."""
+    """A block in which these are on the device; after it they are in the host's memory, at the same address each time."""
     away = []
     for p in own:
         there = p._t if p._t.device.type == "cpu" and device.type != "cpu" else torch.empty_like(p._t, device="cpu", pin_memory=pinned)
@@ -104,7 +104,7 @@ def on_device(own: Sequence[TensorBase], device: torch.device, pinned: bool) -> 
 
 
 def put_away(t: torch.Tensor) -> None:
-    """Lets the pages of a tensor go that lies in a file; what does not yet is put into one. Raises OffloadFailed where that is full."""
+    """Release the pages of a tensor in a file; put a tensor without a file into one. Raises OffloadFailed if that is full."""
     memory = t.untyped_storage()
     place = _files.get(memory._cdata)
     if place is None or place() is None:
@@ -117,7 +117,7 @@ def put_away(t: torch.Tensor) -> None:
 
 
 _files: dict[int, Any] = {}
-"""By their addresses the memories that lie in files."""
+"""By their addresses, the memories that are in files."""
 
 
 class _Mapped:
@@ -197,7 +197,7 @@ def _told() -> str:
 
 
 def _acts() -> bool:
-    """Return whether state is to lie elsewhere, and is here to be moved."""
+    """Return whether state moves out, and is here to be moved."""
     return offload.moves_state() and frame() is None
 
 

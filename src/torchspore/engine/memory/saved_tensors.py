@@ -1,4 +1,4 @@
-"""What the backward pass needs lies elsewhere until it is needed: hooks on the values that torch.autograd saves.
+"""Moves values that the backward pass needs out of memory until then: hooks on the values that torch.autograd saves.
 
 Of each memory that is saved there is one *holding*, however many values show it. It moves out as soon as nobody else has it: Parameters,
 and what the program still computes with, stay. The backward pass asks for values in about the reverse order, so that the ones before are
@@ -144,7 +144,7 @@ class Tape:
     """The values that one gradient transform saves.
 
     `place_of` gives the place for a device, None where values stay; `ahead_of` the place from which values come back before they are
-    asked for, None while there is no room for them, and `ahead` how many of them. With `waits`, values that stay now move later, as soon as
+    asked for, None while there is no room for them, and `ahead` how many of them. With `waits`, values that stay now move later, when
     `place_of` gives a place.
     """
 
@@ -170,7 +170,7 @@ class Tape:
             _local.tape = around
 
     def keep(self, t: torch.Tensor) -> Any:
-        """What stands for a value until `give` is asked for it."""
+        """Return the stand-in for a value until `give` is asked for it."""
         if not can_move(t):
             return Kept(t) if type(t) is torch.Tensor and not torch_private.is_wrapped(t) else t.detach()
         place = self._place_of(t.device)

@@ -1,4 +1,4 @@
-"""What a captured graph calls to move values out and to bring them back (`graph.passes.memory.offload` puts the calls in)."""
+"""The operators with which a captured graph moves values out and back (`graph.passes.memory.offload` inserts them)."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +14,7 @@ Shape = tuple[torch.dtype, Any, torch.Size, tuple[int, ...]]
 
 
 class Moved:
-    """Values that show one memory, which lies elsewhere; or, where it could not move, in here."""
+    """Values that share one memory, which has moved out; or, if it could not move, is stored here."""
 
     def __init__(self, values: tuple[torch.Tensor, ...], memory: Memory, piece: Piece | None) -> None:
         self._shapes: list[Shape] = [(t.dtype, t.storage_offset(), t.shape, t.stride()) for t in values]

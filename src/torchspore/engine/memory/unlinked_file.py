@@ -16,7 +16,7 @@ from torchspore.errors import OffloadFailed, OptionPathBlocked, OptionPathError,
 
 _PAGE = 4096
 _NOT_NAMELESS = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
-"""What file systems and kernels say that have no files without a name."""
+"""Errors of file systems and kernels without unlinked files."""
 _IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 
 
@@ -41,7 +41,7 @@ class NamelessFile:
         self._descriptor = _opened(self.folder)
 
     def take(self, size: int) -> int:
-        """The place of a region of so many bytes. Raises Full beyond `most`."""
+        """Return the offset of a region of `size` bytes. Raises Full beyond `most`."""
         size = _rounded(size)
         with self._lock:
             self._merge()
@@ -124,7 +124,7 @@ class NamelessFile:
 
     @property
     def is_in_memory(self) -> bool:
-        """True if the folder lies in memory itself, so that nothing is gained."""
+        """True if the folder is in memory itself, so that nothing is gained."""
         return self.kind() in _IN_MEMORY
 
     def __del__(self, close: Any = os.close) -> None:      # `os` may be gone when Python ends

@@ -128,7 +128,7 @@ def standard_normal(state: int, count: int) -> tuple[Array, int]:
 
 
 def truncated_normal(state: int, count: int) -> tuple[Array, int]:
-    """`count` standard normal float64 numbers from -2 to 2: those of the polar method that lie there, each coordinate of two numbers."""
+    """`count` standard normal float64 numbers from -2 to 2: those of the polar method in that range, each coordinate of two numbers."""
     values, filled = np.empty(count, np.float64), 0
     while filled < count:
         states = minstd_block(state, min(_BLOCK, 4 * int((count - filled) * 0.75 + 16)))
@@ -173,7 +173,7 @@ def minstd_fractions64(state: int, count: int) -> tuple[Array, int]:
 
 _WORD = 1 << 32
 _generators: dict[int, np.random.MT19937] = {}
-"""Generators by the state they stand at, so that a stream that goes on is not drawn again from its seed."""
+"""Generators by their state, so that a stream that continues is not drawn again from its seed."""
 
 _KEPT = 64
 

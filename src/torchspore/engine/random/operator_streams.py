@@ -324,7 +324,7 @@ def drawn(stream: OperatorStream, kind: str, shape: Sequence[int], *numbers: flo
 
 
 def order_of_true(stream: OperatorStream, mask: torch.Tensor, count: int) -> torch.Tensor:
-    """`count` flat indexes (int64) of true elements of `mask`, which lies on the CPU, in random order; -1 where there are fewer."""
+    """`count` flat indexes (int64) of true elements of `mask`, a CPU tensor, in random order; -1 where there are fewer."""
     around = frame()
     if around is None:
         return torch.from_numpy(stream.order(mask, count)[0])
@@ -338,7 +338,7 @@ def order_of_true(stream: OperatorStream, mask: torch.Tensor, count: int) -> tor
 def drawn_by(
     stream: OperatorStream, kind: str, parameters: Sequence[torch.Tensor], shape: Sequence[int], *options: float, key: str = "",
 ) -> torch.Tensor:
-    """Values of a kind in `PARAMETER_DRAWS` on the CPU for parameters in Tensors, which lie there too and need no gradient."""
+    """Values of a kind in `PARAMETER_DRAWS` on the CPU for parameters in CPU Tensors that need no gradient."""
     around, tensors = frame(), list(parameters)
     if around is None:
         arrays = [tensor.numpy() for tensor in tensors]

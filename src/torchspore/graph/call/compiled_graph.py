@@ -89,7 +89,7 @@ class Graph:
         self.runs = 0
 
     def _labels(self) -> list[str]:
-        """Return a label for each input, to distinguish inputs of one shape: the argument's position, the Parameter's or attribute's name."""
+        """Return a label for each input, to distinguish inputs of one shape: an argument's position, a Parameter's or attribute's name."""
         return [
             str(source) if isinstance(source, int) else str(getattr(item, "name", "") or getattr(source, "name", ""))
             for source, item in zip(self._sources, self.inputs)

@@ -104,7 +104,7 @@ def texts_in(code: CodeType) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=4096)
 def computes_globals(code: CodeType) -> bool:
-    """Return whether a function asks `globals()` for other names than its texts: `globals()["k"]`, `globals().get("k")`, `"k" in globals()`."""
+    """Return whether a function asks `globals()` for unknown names: `globals()["k"]`, `globals().get("k")`, `"k" in globals()`."""
     steps = [step for step in dis.get_instructions(code) if step.opname not in (*_BETWEEN, "PRECALL", "RESUME")]
     for place, step in enumerate(steps):
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval == "globals":

@@ -385,7 +385,7 @@ class Part(Capture):
         seeds = [self._late_input(f"d{i}", results[i].shape, results[i].dtype, results[i].device) for i in out.seeds]
         flags: list[Flag] = [self._late_input(f"f{i}", (), torch.bool, torch.device("cpu")) for i in out.seeds]
         self._is_backward = True
-        with self.watch.heard():           # with self.watch.heard():           # the trace guard observes the program's code in a gradient (`bprop`, hooks) too
+        with self.watch.heard():           # the trace guard observes the program's code in a gradient (`bprop`, hooks) too
             got, flags = gradient_presence.gradients([results[i] for i in out.seeds], leaves, seeds, flags)
         self._is_backward = False
         return [*[torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, got)], *map(as_tensor, flags)]

@@ -14,7 +14,7 @@ from torchspore.engine.eager.half_precision import HALVES, is_fast
 
 
 def waiting(nodes: Callable[[], Iterable[Node]], operators: int) -> AbstractContextManager[None]:
-    """Print that a graph of `operators` operators runs for the first time, if the block takes long. `nodes` returns all nodes of the graph."""
+    """Print that a graph of `operators` operators runs for the first time, if the block takes long. `nodes` returns all nodes."""
     return progress.waiting(f"{user_line()}: a graph of {operators:,} operators", lambda: f"runs for the first time{_slowness(nodes())}.")
 
 

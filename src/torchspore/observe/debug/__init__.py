@@ -1,1 +1,1 @@
-"""What looks on while a program runs, for people who look for a fault; none of it is loaded before a switch asks for it."""
+"""Observers of a running program, for people who look for a fault; none of them is loaded before a switch asks for it."""

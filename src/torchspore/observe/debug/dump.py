@@ -178,7 +178,7 @@ class _Group:
 
     @property
     def outputs(self) -> list[torch.Tensor]:
-        """What no kernel of the call has used up, in the order in which its memory was filled: views may come in another one."""
+        """Return the results that no kernel of the call has consumed, in the order in which their memory was filled."""
         found = [t for key, t in self.made.items() if key not in self.used] or self.last
         return sorted(found, key=lambda t: self.memories[_memory(t)])
 
@@ -206,7 +206,7 @@ class _Dump(TorchDispatchMode):
 
     @property
     def writers(self) -> list[Writer]:
-        """What writes the files."""
+        """The writers of the files."""
         return [writer for _, writer in self._sinks]
 
     def begin(self) -> None:

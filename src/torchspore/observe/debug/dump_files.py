@@ -4,7 +4,7 @@
 `statistic.csv`, and `operators.csv`, which is ours: the order in which operators ran, with full names and the user's lines. TASK is the
 place in that order.
 
-What waits to be written is bounded in bytes: whoever hands in more waits. An npy file is there whole or not at all; tables grow by whole
+The queue of the writer is bounded in bytes: a producer beyond the bound waits. An npy file is complete or absent; tables grow by complete
 lines.
 """
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Record:
 
 
 class Writer:
-    """Writes records in the order in which they come, in a thread; a trouble with the disk is told once, and ends it."""
+    """Writes records in the order in which they come, in a thread; an error of the disk is reported once, and ends it."""
 
     def __init__(self, settings: Settings, rank: Callable[[], str], warn: Callable[[str], None]) -> None:
         """`rank` gives the name of this process's folder; it is asked when the first record is written."""
@@ -210,7 +210,7 @@ def own_folder(wanted: Path) -> Path:
 
 
 def statistics(values: np.ndarray[Any, Any], categories: Sequence[str]) -> list[Any]:
-    """What `statistic_category` asks for, of the values as numbers; NaN counts for nothing but its own count, the mean and the norm."""
+    """Return the numbers of `statistic_category`; NaN values count only for their own count, the mean and the norm."""
     flat = values.reshape(-1)
     flat = np.abs(flat) if flat.dtype.kind == "c" else flat
     wide = flat.astype(np.float64) if flat.dtype.kind in "fb" else flat

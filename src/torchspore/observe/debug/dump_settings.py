@@ -38,7 +38,7 @@ class Settings:
     overflow_number: int = 0
     """After how many of them no more are written; 0 is any number."""
     failures: str = ""
-    """What of an operator that fails is written: 'inputs', or '' for nothing (`op_debug_mode` 4, `exception_dump`)."""
+    """The values of a failing operator that are written: 'inputs', or '' for nothing (`op_debug_mode` 4, `exception_dump`)."""
     iterations: tuple[tuple[int, int], ...] | None = None
     """The first and last of each span; None is all."""
     tensors: bool = True
@@ -111,7 +111,7 @@ def from_environment() -> tuple[str, str] | None:
 
 
 def read(path: str, warn: Callable[[str], None]) -> Settings:
-    """The settings in a file. Raises ValueError that names the member that is wrong; what is unknown is told to `warn`, by name."""
+    """Read the settings of a file. Raises ValueError that names the wrong member; `warn` receives unknown members by name."""
     try:
         if os.path.getsize(path) > _LARGEST:
             raise ValueError(f"{path}: expected a JSON file of dump settings, of less than {_LARGEST} bytes.")

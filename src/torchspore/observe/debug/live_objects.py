@@ -1,4 +1,4 @@
-"""What lives in the memory of this process, looked at after a fault."""
+"""The objects in the memory of this process, listed after a fault."""
 from __future__ import annotations
 
 import gc
@@ -40,7 +40,7 @@ def _row(value: Any, t: torch.Tensor) -> str:
 
 
 def device_memory() -> str:
-    """What the allocator of an accelerator knows: totals, and its blocks as JSON."""
+    """Return the state of an accelerator's allocator: totals, and its blocks as JSON."""
     module = gpu_kinds.module()
     if not (module.is_available() and module.is_initialized()):
         return ""

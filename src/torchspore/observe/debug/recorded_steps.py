@@ -33,7 +33,7 @@ _MOST_CHECKED = 1 << 24
 """Elements of a result that are looked through for NaN and infinity."""
 
 runner: Callable[[Any, str, Any, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] | None = None
-"""What runs a step, given who runs it, its label, the function whose Parameters count, and the call; None where nobody wants to know."""
+"""Runs a step, given who runs it, its label, the function whose Parameters count, and the call; None if no recorder is on."""
 
 
 class _Local(threading.local):
@@ -240,7 +240,7 @@ def encoded(value: Any, tensors: dict[str, torch.Tensor], prefix: str) -> Any:
 
 
 def decoded(told: Any, tensors: dict[str, torch.Tensor], device: Any = None) -> Any:
-    """What `encoded` was given. Raises ValueError for anything else."""
+    """Return the value that `encoded` received. Raises ValueError for anything else."""
     if not isinstance(told, list) or len(told) != 2:
         raise ValueError("a value of the step is damaged")
     kind, held = told
@@ -268,7 +268,7 @@ def _of_array(array: np.ndarray) -> torch.Tensor:
         raise NotKept(f"an array of {array.dtype} can't be kept") from None
 
 
-# ---- what a step stands on
+# ---- the state that a step depends on
 
 def cells_of(function: Any) -> list[Any]:
     """The Cells that a step's function is or speaks of, by its free variables and globals."""

@@ -1,4 +1,4 @@
-"""What a dump was asked for by name and never met: a name with a slip in it would leave an empty folder, and no word."""
+"""The names that a dump asked for and never met: a misspelled name would otherwise leave an empty folder without an explanation."""
 from __future__ import annotations
 
 import os
@@ -32,7 +32,7 @@ class Missing:
                 self._names.add(at.name)
 
     def told(self, is_written: bool) -> Iterator[str]:
-        """What to say at the end; nothing where no operator ran, and in a forked child."""
+        """Yield the messages at the end; none if no operator ran, and in a forked child."""
         if self._last < 0 or os.getpid() != self._process:
             return
         for kernel in sorted(self._kernels)[:_TOLD]:

@@ -13,7 +13,7 @@ PREFIX = "torchspore::"
 CELL, OPTIMIZER, OPERATOR, DATA, GRAPH, STEP, COMPILE = (
     f"{PREFIX}{kind}::" for kind in ("cell", "optimizer", "operator", "data", "graph", "step", "compile")
 )
-"""What marks of torchspore's own begin with: their texts are read back from the trace."""
+"""The beginning of torchspore's marks: their texts are read back from the trace."""
 
 
 class _Local(threading.local):

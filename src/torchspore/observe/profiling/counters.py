@@ -1,4 +1,4 @@
-"""What the groups of counters of Ascend's cores come to on this machine: what stands for them, or that nothing does."""
+"""The groups of counters of Ascend's cores on this machine: their equivalents, or that there are none."""
 from __future__ import annotations
 
 from torchspore.observe.profiling.totals import Total
@@ -17,7 +17,7 @@ MEANINGS = {
 
 
 def meaning(group: str) -> str:
-    """What stands for a group of counters here, as one line."""
+    """Return the equivalent of a group of counters here, as one line."""
     return f"{group}: {MEANINGS[group]}"
 
 

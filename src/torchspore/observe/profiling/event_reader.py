@@ -28,7 +28,7 @@ _OTHERS = ("torchspore/", "torch/", "numpy/")
 _SEEN = 10
 """A run of a graph of which less than this part is seen as operators runs code that torch does not see."""
 _SHAPELESS = ("aten::empty", "aten::resolve", "aten::detach", "aten::lift", "aten::as_strided", "aten::set_", "aten::alias")
-"""What moves no values, and is not an operator of anybody's."""
+"""Events that move no values and are not operators of anybody."""
 
 
 @dataclass
@@ -56,7 +56,7 @@ class _Open:
     depth: int
     in_cell: bool = False
     compiles: bool = False
-    """What runs inside makes a graph: its operators compute nothing."""
+    """True if the code inside builds a graph: its operators compute nothing."""
     run: _Run | None = None
     stack: tuple[str, ...] = ()
     """The user's lines that led there, where torch notes them."""
@@ -78,7 +78,7 @@ class _Reader:
 
 
 def read(events: list[Any], modules: dict[int, Any], held: dict[str, int], forward_point: str, backward_point: str) -> Record:
-    """What torch's events show."""
+    """Read torch's events."""
     reader = _Reader(operator_names.Graphs(modules))
     record = reader.record
     kernels, allocations, by_thread = [], [], dict[int, list[Any]]()
@@ -114,7 +114,7 @@ def _name(event: Any) -> str:
 
 @functools.cache
 def _is_users_line(path: str) -> bool:
-    """Return whether a file is the user's; torch leaves off the folder of sys.path that it lies in."""
+    """Return whether a file is the user's; torch removes its folder of sys.path from the name."""
     if not path.endswith(".py") or path.startswith(_OTHERS) or os.path.exists(os.path.join(sysconfig.get_paths()["stdlib"], path)):
         return False
     return is_users(path)
@@ -190,7 +190,7 @@ def _event(reader: _Reader, made: _Open, around: _Open, event: Any, name: str, b
             full = _numbered(reader, _gradient(around.origin, kind), event.start_ns())
         else:
             kind = operator_names.kind_of(name)
-            # What runs outside of every Cell and operator makes Tensors of the program's own data.
+            # Code outside of every Cell and operator creates Tensors of the program's own data.
             phase = around.phase or (SYNC if operator_names.is_exchange(name, kind) else operator_names.guessed_phase(name, before)
                                      if around.graph is not None else FORWARD if around.in_cell else "")
             full = _numbered(reader, f"{around.scope}/{kind}", event.start_ns())

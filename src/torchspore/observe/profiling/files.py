@@ -168,7 +168,7 @@ def _chosen(operators: Sequence[Operator], wanted: Wanted) -> list[Operator]:
 
 
 def of_steps(record: Record, numbers: frozenset[int]) -> Record:
-    """The part of a record that lies in the steps of these numbers; all of it where there are none."""
+    """Return the part of a record that belongs to the steps of these numbers; all of it if there are none."""
     if not numbers:
         return record
     chosen = [step for step in record.steps if step.number in numbers]

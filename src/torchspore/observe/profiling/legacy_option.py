@@ -30,7 +30,7 @@ _TOLD = {
 _running: tuple[Watch, dict[str, Any]] | None = None
 _has_ended = False
 _switched: bool | None = None
-"""What `enable_profiling` was set to last."""
+"""The last value of `enable_profiling`."""
 
 
 def enable(wanted: bool) -> Outcome:

@@ -1,4 +1,4 @@
-"""What a profile was found to hold, as plain data: operators, steps, memory. Times are nanoseconds of the machine's clock."""
+"""The contents of a profile as plain data: operators, steps, memory. Times are nanoseconds of the machine's clock."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field

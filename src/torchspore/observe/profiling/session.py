@@ -22,7 +22,7 @@ from torchspore.observe.profiling.record import Record
 MOST = 30_000
 """Operators after which a watch of a whole program ends by itself."""
 _BYTES, _SHARE = 30_000, 4
-"""What torch keeps of an operator of PyNative mode until a profile is read; the part of the free memory that this may take."""
+"""The bytes that torch stores for an operator of PyNative mode until a profile is read; the share of the free memory for them."""
 
 _lock = threading.Lock()
 _running: Watch | None = None
@@ -38,7 +38,7 @@ class Busy(Exception):
 
 
 _ACTIVITIES = {gpu_kinds.CUDA: torch.profiler.ProfilerActivity.CUDA, gpu_kinds.XPU: torch.profiler.ProfilerActivity.XPU}
-"""What torch's profiler watches on a GPU."""
+"""The activities of torch's profiler on a GPU."""
 
 
 class Watch:
@@ -125,7 +125,7 @@ class Watch:
                 shutil.copyfileobj(made, target)
 
     def read(self, forward_point: str = "", backward_point: str = "") -> Record:
-        """What was seen. `forward_point` and `backward_point` name the operators at which forward begins and the gradient ends."""
+        """Return the record. `forward_point` and `backward_point` name the operators at which forward begins and the gradient ends."""
         events = [] if self._profile is None else profile_events(self._profile)
         found = event_reader.read(events, self._points.graphs, self._held, forward_point, backward_point)
         found.device = str(gpu_kinds.module().get_device_name()) if found.kernels else "CPU"

@@ -48,7 +48,7 @@ def _is_at(row: Operator, point: str) -> bool:
 
 
 def _segments(record: Record, threads: set[int]) -> Iterator[_Segment]:
-    """What ran, by its beginning: data that was waited for, and operators, where they computed. Waiting beside computing is none."""
+    """Yield the activities in order of time: waits for data, and operators where they computed. A wait during computing does not count."""
     found: list[_Segment] = []
     for row in record.operators:
         if row.phase and (row.thread in threads or row.phase in (BACKWARD, SYNC) or not threads):
@@ -103,14 +103,14 @@ def _step(number: int, start: int, end: int, inside: list[_Segment], rows: list[
     for (begin, _, phase), (following, _, _) in zip(inside, [*inside[1:], (end, end, "")]):
         phases[phase] += max(0, min(following, end) - max(begin, start))
     first = max(0, inside[0][0] - start)
-    # What lies before the first thing that was seen is the program's own, on its way to the next data.
+    # The time before the first event is the program's own, on its way to the next data.
     phases[inside[0][2] if inside[0][2] != FORWARD else DATA] += first
     forward = [row for row in rows if (_is_at(row, forward_point) if forward_point else row.phase == FORWARD)]
     backward = [row for row in rows if (_is_at(row, backward_point) if backward_point else row.phase == BACKWARD)]
     forward_start = min((row.device_start or row.start for row in forward), default=start)
     backward_end = max((row.device_end or row.start + row.span for row in backward), default=0)
     if forward_point and forward:
-        # What comes before the point counts as waiting for it.
+        # The time before the point counts as waiting for it.
         moved = _part(inside, start, forward_start, end, FORWARD)
         phases[FORWARD], phases[DATA] = phases[FORWARD] - moved, phases[DATA] + moved
     if backward_point and backward:

@@ -59,9 +59,9 @@ class _Targets:
     ignored: Node
     """Which rows do not count."""
     place: Node
-    """Where in the own classes each lies, 0 where it lies elsewhere."""
+    """The index of each class among this device's classes, 0 for classes of other devices."""
     outside: Node
-    """The rows whose target lies elsewhere or does not count."""
+    """The rows whose target another device stores or that does not count."""
 
 
 def _targets(to: Any, node: Node, scores: Any, target: Any) -> _Targets:

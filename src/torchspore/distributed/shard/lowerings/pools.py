@@ -71,7 +71,7 @@ def _least(dtype: torch.dtype) -> float | int:
 
 @lowers("max_pool2d_with_indices")
 def max_pool(to: Any, node: Node) -> Any:
-    """Each device over its own part and the borders; where the greatest lie is told in places of the whole."""
+    """Pool this device's part and the borders; the positions of the greatest values are those in the full value."""
     x = to.operands(node)[0]
     settings = _pool_settings(arguments(node), 1)
     ceils = len(arguments(node)) > 5 and arguments(node)[5]

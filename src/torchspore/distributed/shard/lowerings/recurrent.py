@@ -62,7 +62,7 @@ class _Call:
         return self.to.value(self.to.item(made, at), lies, shape)
 
     def kept(self, made: Node, at: int) -> Any:
-        """What the kernel keeps for its gradient."""
+        """Return a value that the kernel saves for its gradient."""
         return self.to.value(self.to.item(made, at), Layout((self.rows,)), (0,))
 
 

@@ -33,7 +33,7 @@ def looked_up(to: Any, indices: Node, rows: int, like: Node) -> Node:
 
 
 def _own_alone(to: Any, found: Node, outside: Node, indices: Node, table: Any) -> Node:
-    """The rows found, zeros where an index lies elsewhere."""
+    """Return the rows, with zeros for indexes of other devices."""
     nowhere = to.call(_aten.logical_not.default, (looked_up(to, indices, table.shape[0], found),), {})
     return _zeroed(to, found, to.call(_aten.logical_or.default, (outside, nowhere), {}))
 
@@ -47,7 +47,7 @@ def _zeroed(to: Any, rows: Node, outside: Node) -> Node:
 
 @lowers("embedding")
 def embedding(to: Any, node: Node) -> Any:
-    """A table (v, d) cut along v: rows that lie elsewhere are zeros here, and the sum over devices is the row."""
+    """A table (v, d) split along v: rows of other devices are zeros here, and the sum over devices is the row."""
     table, indices = to.operands(node)[:2]
     axes = table.layout.cuts[0]
     if not axes or table.layout.partial:
@@ -108,7 +108,7 @@ def rows_taken(to: Any, node: Node) -> Any:
 
 @lowers("new_zeros", "new_ones", "new_full", "new_empty")
 def made_new(to: Any, node: Node) -> Any:
-    """What only takes a dtype from another value."""
+    """An operator that takes only the dtype of another value."""
     x, (_, shape, *rest) = to.operands(node)[0], arguments(node)
     if tuple(shape) == x.shape or x.layout.is_whole:
         return None

@@ -1,7 +1,7 @@
 """A branch whose memory belongs to several stages (a step that is skipped on overflow): one branch for each stage.
 
-What every stage has, a counter say, is written by one more branch that all run, after the others: those compute with a copy of it, so that
-they see what the program wrote and nobody writes it twice.
+One more branch, which all stages run after the others, writes state of every stage, such as a counter. The others compute with a copy of
+it, so they see the program's value, and no stage writes it twice.
 """
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Parting:
         self.graph, self.node, self.known, self.everywhere = graph, node, known, everywhere
         given: Any = node.args
         self.test, self.inputs, *self.sides = given
-        for side in (*self.sides, *self.sides):                # what one side tells of an input holds for the other too
+        for side in (*self.sides, *self.sides):                # facts that one side shows about an input hold for the other too
             assign(side, [None if stage == everywhere else stage for stage in self.known], [False] * len(known))
             holders = [one for one in side.graph.nodes if one.op == "placeholder"]
             self.known = [_stage(one, everywhere) for one in holders]

@@ -19,9 +19,9 @@ from torchspore.engine.core import node_metadata
 from torchspore.engine.core.tensor import TensorBase
 
 EVERYWHERE = "_everywhere"
-"""What marks a Parameter that every stage keeps, for graphs to come."""
+"""The mark of a Parameter that every stage stores, for later graphs."""
 SMALL = 1024
-"""Results of so many bytes at most are given to all stages anyway: a loss."""
+"""Results of at most this many bytes go to all stages in any case: a loss."""
 
 
 @dataclass

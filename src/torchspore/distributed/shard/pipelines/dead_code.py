@@ -1,4 +1,4 @@
-"""What a graph that was cut need not run any more."""
+"""Removes the nodes that a graph need not run any more after a split."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -11,7 +11,7 @@ from torch.fx.node import Node
 from torchspore.engine.core.torch_private import is_operator
 
 _BY_ITEM = ("_foreach_", "_fused_", "_amp_foreach_")
-"""What these names begin is computed item by item."""
+"""The beginnings of names of operators that are computed item by item."""
 
 
 def parted(graph: torch.fx.Graph, stages: Mapping[Node, int], everywhere: int) -> bool:

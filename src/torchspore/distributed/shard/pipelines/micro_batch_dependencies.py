@@ -1,4 +1,4 @@
-"""What ties the parts of a batch together though it need not: the order in which gradients are added, ones in the shape of a sum."""
+"""Removes needless dependencies between the parts of a batch: the order in which gradients are added, ones in the shape of a sum."""
 from __future__ import annotations
 
 from typing import Any
@@ -80,7 +80,7 @@ def _is_sum(node: Node) -> bool:
 
 
 def _terms(node: Node) -> list[Node]:
-    """What a chain of additions adds up."""
+    """Return the terms of a chain of additions."""
     found: list[Node] = []
     open_ = [node]
     while open_:

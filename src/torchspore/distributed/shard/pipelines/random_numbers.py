@@ -32,7 +32,7 @@ _BY_FORM = frozenset({
     "rand_like.default", "randn_like.default", "randint_like.default", "randint_like.low_dtype", "rand.generator", "randn.generator",
     "randint.generator", "randint.low_generator", "randperm.generator",
 })
-"""Draws whose number of random numbers hangs on their form alone, not on values."""
+"""Draws whose number of random numbers depends on their form alone, not on values."""
 _CHUNK = 1 << 16
 """So many whole numbers are drawn at once."""
 
@@ -49,7 +49,7 @@ class Draws:
 def noted(graph: torch.fx.Graph) -> Draws:
     """Finds the draws of a graph in the program's order and numbers them; a second run of a region has the numbers of the first.
 
-    What sets the generator for second runs is taken out, because each draw will. Where the draws can't be told nothing is changed.
+    Nodes that set the generator for second runs are removed, because each draw sets it. If the draws are not comparable, nothing changes.
     """
     found, at, marked = Draws(), 0, dict[Node, int]()
     states: dict[Node, int] = {}
@@ -130,7 +130,7 @@ def _may_draw(node: Node) -> bool:
 
 
 def _text(node: Node) -> str:
-    """The draw as text: operator, and its arguments with forms for Tensors; empty where it hangs on values."""
+    """Return the draw as text: operator, and its arguments with forms for Tensors; empty if it depends on values."""
     target: Any = node.target
     name = f"{target._opname}.{target._overloadname}"
     if name not in _BY_FORM or target.namespace != "aten":

@@ -1,4 +1,4 @@
-"""What processes of another stage hold: a Tensor with a shape and without memory, which says so where somebody wants its values."""
+"""Tensors of another stage's processes: they have a shape and no memory, and raise an error if their values are needed."""
 from __future__ import annotations
 
 from typing import Any
@@ -91,7 +91,7 @@ class Elsewhere(torch.Tensor):
         return is_by_elements(function, name.partition(".")[0]) and all(fits(t.shape, self.shape) for t in here)
 
     def _computed(self, function: Any, name: str, args: Any, kwargs: Any) -> Any:
-        """What the operator makes, elsewhere too."""
+        """Return the results of an operator on such tensors, which are in another stage too."""
         if "device" in kwargs:
             kwargs = {**kwargs, "device": "meta"}
         try:

@@ -21,7 +21,7 @@ _COST = {FORWARD: 1.0, BACKWARD: 2.0, WEIGHTS: 2.0}
 
 @dataclass(frozen=True)
 class Block:
-    """What one stage computes of one part: `hop` counts the transfers that came before."""
+    """The computation of one part by one stage: `hop` counts the transfers before it."""
 
     stage: int
     hop: int
@@ -169,7 +169,7 @@ class _Clock:
         return block, start
 
     def _best(self, stage: _Stage, is_strict: bool) -> tuple[float, Block] | None:
-        """What a stage would run next, and when."""
+        """Return the next block that a stage would run, and its time."""
         ready = {block: max(stage.free, at) for block, at in stage.ready.items() if not is_strict or self._may(stage, block)}
         if not ready:
             return None
@@ -194,7 +194,7 @@ class _Clock:
         return max(1, self.count - stage) * max(1, self.turns[stage])
 
     def _rank(self, block: Block) -> tuple[float, ...]:
-        """What a stage prefers among blocks that are ready: the least."""
+        """Return the key by which a stage chooses among blocks that are ready: the least wins."""
         part = self.parts[block.part]
         kind = (1, 0, 2)[block.kind]                           # backward, forward, and what fills gaps
         if self.is_interleaved and block.kind != WEIGHTS:

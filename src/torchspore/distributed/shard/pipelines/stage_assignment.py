@@ -77,7 +77,7 @@ class _Assigner:
         return {node: self.stages.get(node, ALL) for node in self.graph.nodes}
 
     def _is_common(self, state: Node) -> bool:
-        """Return whether each stage stores it: a few numbers that the step does not write (a learning rate), or that all stages write alike."""
+        """Return whether each stage stores it: a few numbers that the step does not write (a learning rate), or that all write alike."""
         val = state.meta.get("val")
         if state in self.written:
             return any(node_metadata.STAGE in node.meta and node.meta[node_metadata.STAGE] == ALL for node in state.users)
@@ -143,7 +143,7 @@ class _Assigner:
         return min(given) if node.meta.get(node_metadata.OPTIMIZER) else max(given)
 
     def _heaviest(self, node: Node) -> int:
-        """The stage that most of what a node reads lies in; of equal ones the last."""
+        """Return the stage that holds most of a node's inputs; of equal ones the last."""
         weights: dict[int, int] = {}
         for item in node.all_input_nodes:
             if item in self.stages:

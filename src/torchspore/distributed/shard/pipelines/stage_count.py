@@ -1,6 +1,6 @@
 """`auto_pipeline`: into how many stages the devices are divided is chosen, from 1 to `pipeline_stages`.
 
-The step is captured and split for each number, and its order run with a clock; the cheapest counts. Nothing hangs on time or chance, so
+The step is captured and split for each number, and its order run with a clock; the cheapest counts. Nothing depends on time or chance, so
 that all processes find the same.
 """
 from __future__ import annotations
@@ -32,7 +32,7 @@ Parts = Callable[[_Trace], tuple["torch.fx.GraphModule", "Spread", list[Any]]]
 
 @dataclass(frozen=True)
 class Chosen:
-    """What each number of stages would cost, and why others do not fit."""
+    """The cost of each number of stages, and the reasons why others do not fit."""
 
     stages: int
     costs: dict[int, Cost]
@@ -69,7 +69,7 @@ def numbers() -> list[int]:
 def cheapest(trace: Callable[[int], _Trace], parts: Parts[_Trace]) -> _Trace:
     """The trace for the number of stages that costs least; `parts` gives its graph, what it knows of devices, and its inputs.
 
-    Parameters that lie in stages already decide. Raises what the largest number raises where no number fits.
+    Parameters that are stored by stages already decide. If no number fits, the largest number's error is raised.
     """
     best: tuple[_Trace, Spread] | None = None
     first: Exception | None = None

@@ -17,7 +17,7 @@ ON_THEIR_WAY = 8
 
 
 def of_stage(module: torch.fx.GraphModule, stage: int, count: int) -> torch.fx.GraphModule:
-    """What one of `count` stages runs of a graph with transfers.
+    """Return the part of a graph with transfers that one of `count` stages runs.
 
     Its own nodes, those of all stages that it needs, its half of each transfer. A result that belongs to another stage is `absent` here.
     """
@@ -30,7 +30,7 @@ def absent(val: torch.Tensor) -> torch.Tensor:
 
 
 def filler(dtype: torch.dtype) -> Any:
-    """What stands where nothing is: nan, or the least number."""
+    """Return the value that fills missing memory: nan, or the least number."""
     if dtype.is_floating_point or dtype.is_complex:
         return math.nan
     return False if dtype is torch.bool else torch.iinfo(dtype).min
@@ -59,7 +59,7 @@ class _Cutter:
         return made
 
     def _copy(self, node: Node) -> Node:
-        """What stands for a node here; what was received is waited for where it is first read."""
+        """Copy a node into the stage's graph; a received value is waited for at its first use."""
         own = self.copies[node]
         if own.target is nodes.received:
             if own not in self.waited:

@@ -28,7 +28,7 @@ KNOWN = nodes.SENDING | nodes.LOCAL | frozenset({nodes.passed, later})
 
 @dataclass(frozen=True)
 class Rule:
-    """What the context says of the order."""
+    """The context's settings for the order."""
 
     name: str
     is_interleaved: bool
@@ -86,7 +86,7 @@ def _delay(found: Sequence[Node], blocks: dict[Node, Block]) -> None:
 
 
 def _awaited(found: Sequence[Node], before: Mapping[Node, Sequence[Node]]) -> set[Node]:
-    """What another stage waits for, directly or not."""
+    """Return the nodes that another stage waits for, directly or not."""
     needed: set[Node] = set()
     for node in reversed(found):
         if node.target is nodes.passed or node in needed:

@@ -18,9 +18,9 @@ from torchspore.distributed.shard.search.costs import Cost
 
 
 def of(local: LocalGraph, stages: int, machine: Machine) -> Cost:
-    """What a step costs: seconds until its last stage is done, and what is computed, received and held where that is most.
+    """Return the cost of a step: seconds until its last stage is done, and the largest computation, communication and memory.
 
-    What passes between stages is under way while both go on; a stage that needs it waits.
+    Transfers between stages overlap with the computation of both; a stage that needs the value waits.
     """
     clock = _Clock(local, stages, machine)
     for node in local.module.graph.nodes:

@@ -1,4 +1,4 @@
-"""What goes from one stage to another: a transfer for each value that an operator of another stage reads."""
+"""The transfers between stages: one for each value that an operator of another stage reads."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -26,7 +26,7 @@ def html(split: Any, machine: Machine) -> str:
 
 
 def data(split: Any, machine: Machine) -> dict[str, Any]:
-    """What the page shows."""
+    """Return the data of the page."""
     found, mesh = cost_estimate.rows(split, machine), split.local.mesh
     total, held = cost_estimate.totals(split, found, machine), memory_model.memory(split)
     seen = {at: row for at, row in enumerate(found) if row.is_seen}

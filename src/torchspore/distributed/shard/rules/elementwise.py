@@ -1,4 +1,4 @@
-"""Operators whose result at a place hangs on the operands at that place."""
+"""Operators whose result at an index depends on the operands at that index."""
 from __future__ import annotations
 
 from collections.abc import Sequence

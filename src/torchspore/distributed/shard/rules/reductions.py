@@ -35,7 +35,7 @@ def reduction(given: Given) -> Rule | None:
         "linalg_vector_norm", "cumsum", "cumprod", "sort", "topk", "_softmax", "_log_softmax", "cummax", "cummin", "logcumsumexp",
         "kthvalue", "mode")
 def along_an_axis(given: Given) -> Rule | None:
-    """What sees all of one dimension, or of some: these are not cut, all others may be."""
+    """Operators that read all of one dimension, or of some: these are not split, all others may be."""
     name = given.target._opname
     naming, shape = Naming(), given.shape("self")
     if name in ("max", "min") and len(given.inputs) > 1:

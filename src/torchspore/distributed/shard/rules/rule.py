@@ -40,7 +40,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Local:
-    """What a call on parts may need to know."""
+    """Facts that a call on parts may need."""
 
     mesh: Mesh
     inputs: tuple[Layout, ...]
@@ -112,7 +112,7 @@ def written_as(rule: Rule, mesh: Mesh, inputs: Sequence[tuple[Layout, Dims]]) ->
 
 
 def _beside(rule: Rule) -> dict[int, set[int]]:
-    """By factor all that lie in one value with it: an axis of the grid cuts a value once."""
+    """Return for each factor those that share a value with it: an axis of the grid splits a value once."""
     found: dict[int, set[int]] = {factor: {factor} for factor in rule.sizes}
     for dims in (*rule.inputs, *rule.outputs):
         own = {factor for dim in dims for factor in dim}

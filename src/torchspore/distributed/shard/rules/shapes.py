@@ -13,7 +13,7 @@ from torchspore.engine.core.device_layout import Shape
 
 @splits("view", "_unsafe_view", "reshape", "_reshape_alias")
 def reshape(given: Given) -> Rule | None:
-    """What two shapes have in common: dimensions that are joined or split are made of the same factors."""
+    """Find the common parts of two shapes: dimensions that are joined or split consist of the same factors."""
     out = given.outputs[0]
     if out is None or out.dtype != given.inputs[0].dtype:
         return None
@@ -141,7 +141,7 @@ def parted(given: Given) -> Rule | None:
 
 @splits("slice", "select", "narrow", "slice_backward", "select_backward", "constant_pad_nd", "flip", "roll")
 def one_part(given: Given) -> Rule | None:
-    """What takes a part along some dimensions, or puts one into zeros: these are not cut."""
+    """Operators that take a part along some dimensions, or put a part into zeros: these dimensions are not split."""
     shape, out = tuple(given.inputs[0].shape), given.outputs[0]
     name = given.target._opname
     if out is None or (name in ("flip", "roll") and not given.args.get("dims")):

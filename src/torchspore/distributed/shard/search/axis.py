@@ -24,7 +24,7 @@ NEVER = 1e6
 
 @dataclass(frozen=True)
 class Choice:
-    """What an operator is cut by along one axis: a factor, or none; with `terms` it lets terms of that kind through."""
+    """The split of an operator along one axis: a factor, or none; with `terms` it lets terms of that kind through."""
 
     factor: int | None = None
     terms: int = WHOLE

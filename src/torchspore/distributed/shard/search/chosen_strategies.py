@@ -1,4 +1,4 @@
-"""What a search found, as strategies of the program's operators."""
+"""The result of a search, as strategies of the program's operators."""
 from __future__ import annotations
 
 from collections.abc import Sequence

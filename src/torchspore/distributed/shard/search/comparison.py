@@ -1,4 +1,4 @@
-"""A search beside what the program's own strategies give: the cheaper of both counts, and what is told of it."""
+"""Compares a search with the program's own strategies: the cheaper of both counts, and the report about it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ MODE = "auto_parallel.search_mode"
 
 @dataclass(frozen=True)
 class Searched:
-    """What came of a search."""
+    """The result of a search."""
 
     mode: str
     machine: Machine

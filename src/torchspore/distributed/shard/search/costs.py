@@ -1,4 +1,4 @@
-"""What operators and whole local graphs cost on an assumed machine."""
+"""The costs of operators and of full local graphs on an assumed machine."""
 from __future__ import annotations
 
 import math
@@ -22,7 +22,7 @@ FREE = frozenset({
 })
 """Views, which compute nothing."""
 ROWS = frozenset({"embedding", "index_select", "gather"})
-"""What reads of its first operand as much as it gives."""
+"""Operators that read as much of their first operand as they return."""
 _ATTENTION = "_scaled_dot_product"
 PRODUCTS = frozenset({
     "mm", "bmm", "matmul", "addmm", "baddbmm", "addbmm", "linear", "_linear_pointwise", "convolution", "convolution_backward",
@@ -31,7 +31,7 @@ PRODUCTS = frozenset({
 
 @dataclass(frozen=True)
 class Cost:
-    """What a step costs each device."""
+    """The cost of a step for each device."""
 
     received: int
     messages: int
@@ -45,7 +45,7 @@ class Cost:
     """How many times the bytes that a device can hold are held, beyond them."""
 
     def order(self) -> tuple[float, float]:
-        """What costs are compared by: what fits into memory comes first."""
+        """Return the key of comparison: plans that fit into memory come first."""
         return (self.excess, self.seconds)
 
     def told(self, more: str = "") -> str:

@@ -28,7 +28,7 @@ class Solved:
 
 
 class Elimination:
-    """Tables over variables, solved for once or from several values that are known: what hangs on none of these is done once."""
+    """Tables over variables, solved once or for several known values: work that depends on none of these is done once."""
 
     def __init__(self, unary: Sequence[np.ndarray], edges: Sequence[tuple[int, int, np.ndarray]], limit: int = LIMIT) -> None:
         self.unary, self.edges, self.limit = unary, edges, limit

@@ -1,4 +1,4 @@
-"""What a local graph that was written without a search chose, as choices of variables: a search that starts there ends no worse."""
+"""The choices of a local graph that was built without a search, as choices of variables: a search that starts there ends no worse."""
 from __future__ import annotations
 
 from torch.fx.node import Node

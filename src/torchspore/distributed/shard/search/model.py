@@ -80,7 +80,7 @@ class Variable:
     is_told: bool = False
     """True if an operand lies as the program says."""
     unfixed: int = -1
-    """The same number for variables alike, but for what is `fixed`: that lies otherwise in each grid."""
+    """The same number for variables that are alike apart from their `fixed` layouts, which differ in each grid."""
     form: int = -1
     """The same number for variables alike: layers repeat, and what was found for one holds for the others."""
 
@@ -115,7 +115,7 @@ class Model:
         self._number()
 
     def on(self, fixed: Mapping[Node, Layout], marked: Mapping[Node, Layout]) -> Model:
-        """The same graph in another grid: what lies as the program says lies there otherwise, all else is as it was."""
+        """Return the same graph in another grid: layouts that the program sets change, everything else stays."""
         found = copy.copy(self)
         found.fixed, found.marked = fixed, marked
         found.variables = [dataclasses.replace(one, fixed=found._lies(one)) for one in self.variables]
@@ -284,7 +284,7 @@ class Model:
 
 
 def _form(variable: Variable, sources: Sequence[Variable]) -> Any:
-    """All of a variable but what is fixed, and of the values that it uses, that choices and their costs hang on."""
+    """Return everything of a variable, and of the values that it uses, that choices and their costs depend on, except fixed layouts."""
     rule, wide = variable.rule, variable.wide
     return (
         variable.kind, rule.inputs, rule.outputs, tuple(rule.sizes.items()), variable.factors, variable.keeps_terms,

@@ -1,4 +1,4 @@
-"""What may be cut of an operator where its lowering is counted in: rules as `rules` has them, with the cuts that lowerings carry out."""
+"""The possible splits of an operator if its lowering is included: those of `rules`, and those that lowerings carry out."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ class Wide:
     """How many exchanges the lowering makes where a factor of `seen` is cut."""
     seen: frozenset[int] = frozenset()
     share: float = 0.0
-    """What part of the first operand each of these exchanges holds."""
+    """The share of the first operand that each of these exchanges carries."""
 
 
 Maker = Callable[[Given], Wide | None]
@@ -34,7 +34,7 @@ def _widens(*names: str) -> Callable[[Maker], Maker]:
 
 
 def wide(given: Given) -> Wide | None:
-    """What may be cut of a call; None where it runs whole on each device."""
+    """Return the possible splits of a call; None if it runs unsplit on each device."""
     maker = _MAKERS.get(given.target._opname)
     found = maker(given) if maker is not None else None
     if found is not None:

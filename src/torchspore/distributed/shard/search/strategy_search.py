@@ -3,7 +3,7 @@
 For each grid of the devices one axis after the other is solved for. The operators that cost most choose first; from there
 `dynamic_programming` finds the best choices exactly, and `recursive_programming`, which halves the devices again and again, with narrow
 tables. The best are made local graphs, and the cheapest of these counts, beside the one that the program's own strategies give. Nothing
-hangs on time or chance, so that all processes find the same.
+depends on time or chance, so that all processes find the same.
 """
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PRICES = (1e-15, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8)
 
 @dataclass(frozen=True)
 class Problem:
-    """What is searched: a graph, how its inputs and marks lie in a grid, whether results may lie as they do."""
+    """The input of a search: a graph, the layouts of its inputs and marks in a grid, whether results keep their layouts."""
 
     module: torch.fx.GraphModule
     base: Mesh
@@ -63,7 +63,7 @@ class Candidate:
 
 @dataclass
 class Tally:
-    """What a search did."""
+    """Counts of a search."""
 
     grids: int = 0
     choices: int = 0
@@ -114,7 +114,7 @@ def halved(base: Mesh) -> Iterator[Mesh]:
 
 
 def factorings(count: int, length: int) -> Iterator[tuple[int, ...]]:
-    """The ways to write a number as so many factors above 1, in all orders."""
+    """Yield the ways to write a number as a product of `length` factors above 1, in all orders."""
     if length == 1:
         if count > 1:
             yield (count,)

@@ -36,7 +36,7 @@ def is_known(name: str) -> bool:
 
 
 def forms_of(name: str, attributes: Mapping[str, Any], shapes: Iterable[Iterable[int]]) -> tuple[Form, ...]:
-    """What may be cut together in such a call; of several forms the first that fits counts. Raises KeyError for an unknown name."""
+    """Return the axes that may be split together in such a call; the first form that fits counts. Raises KeyError for an unknown name."""
     found = _families()[name](Call(name, attributes, tuple(map(tuple, shapes))))
     return found if isinstance(found, tuple) else (found,)
 
@@ -73,5 +73,5 @@ def layouts_of(
 
 
 def replicated(ranks: Iterable[int], outputs: Iterable[int], devices: int) -> Fit:
-    """What an operator without a strategy has: each device holds all of every input and output, told by their numbers of axes."""
+    """Return the layouts of an operator without a strategy: each device has all of every input and output, given their numbers of axes."""
     return Fit((devices,), tuple(whole(rank, devices) for rank in ranks), tuple(whole(rank, devices) for rank in outputs))

@@ -1,4 +1,4 @@
-"""What may be cut together: each axis of an operator's inputs and outputs has a label, and equal labels are cut equally."""
+"""Axes that may be split together: each axis of an operator's inputs and outputs has a label, and equal labels are split equally."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ WHOLE = ""
 class Form:
     """The axes of one call of an operator.
 
-    A label that stands in no output is summed over (or reduced otherwise): cutting it costs a collective. `order` is the order of the
+    A label that no output has is summed over (or reduced otherwise): splitting it costs a collective. `order` is the order of the
     grid's axes, the major first. `whole` names labels that must not be cut and says why; `check` looks at all cuts together and at the
     number of devices, and gives the reason why they do not fit. `scatters` is a label that is summed over, along which rows of the
     output may be cut, too.

@@ -1,4 +1,4 @@
-"""How a Tensor lies on devices: a grid of devices, and for each axis of the Tensor the axes of the grid that cut it."""
+"""The layout of a Tensor on devices: a grid of devices, and for each axis of the Tensor the axes of the grid that split it."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator

@@ -7,7 +7,7 @@ from torchspore.distributed.shard.strategies.axis_labels import WHOLE, Call, Fam
 def matrix_product(call: Call) -> tuple[Form, ...]:
     """A product of the last two axes: rows i, the inner axis k, columns j; axes before them are broadcast against each other.
 
-    Both matrices may lie on one grid of all devices, too, rows along its first axis and columns along its second.
+    Both matrices may also be on one grid of all devices, rows along its first axis and columns along its second.
     """
     first, second = call.shapes
     rows, columns = ("i", "k"), ("k", "j")

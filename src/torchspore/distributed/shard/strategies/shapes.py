@@ -48,7 +48,7 @@ def split(call: Call) -> Form:
 
 
 def unstack(call: Call) -> Form:
-    """What stands along one axis, each alone."""
+    """Operators that handle each element along one axis alone."""
     axes = labels(len(call.shapes[0]))
     axis = call.axis("axis", default=0)
     rest = axes[:axis] + axes[axis + 1:]

@@ -16,7 +16,7 @@ _MOST_TRIED = 20_000
 
 
 class Fit(NamedTuple):
-    """What a strategy gives: the grid of devices, the layouts of the inputs that are Tensors, and those of the outputs."""
+    """The result of a strategy: the grid of devices, the layouts of the inputs that are Tensors, and those of the outputs."""
 
     device_matrix: tuple[int, ...]
     inputs: tuple[TensorLayout, ...]

@@ -107,7 +107,7 @@ def _in_transform() -> bool:
 
 
 def convolve(x: T, weight: T, bias: T | None, stride: Any, padding: Any, dilation: Any, groups: int) -> T:
-    """What `torch.convolution` gives, by the algorithms that the context names."""
+    """Compute `torch.convolution` by the algorithms that the context names."""
     single, images = x.dim() == weight.dim() - 1, x
     if single:
         images = x.unsqueeze(0)
@@ -119,7 +119,7 @@ def convolve(x: T, weight: T, bias: T | None, stride: Any, padding: Any, dilatio
 def convolve_transposed(
     x: T, weight: T, bias: T | None, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any,
 ) -> T:
-    """What `torch.conv_transpose2d` and its like give: a convolution's way back to its input."""
+    """Compute `torch.conv_transpose2d` and its like: the gradient of a convolution for its input."""
     single, images = x.dim() == weight.dim() - 1, x
     if single:
         images = x.unsqueeze(0)
@@ -277,7 +277,7 @@ def _plan(job: Job, name: str) -> Plan:
 
 
 def _refusal(job: Job, name: str, said: str) -> str:
-    """What to say of an algorithm that can't do a shape: those that can."""
+    """Return the error text for an algorithm that does not support a shape: it lists those that do."""
     try:
         able = [other for other in cudnn.able(job) if other != name]
     except Refused:                        # not even the shapes are such that cuDNN takes them

@@ -24,7 +24,7 @@ from torchspore.engine.devices.gpu.cudnn_calls import SUCCESS, Direction, Trial
 from torchspore.errors import DeviceFailed, DeviceNotFound
 
 PATH = "TORCHSPORE_CUDNN"
-"""Names the library's file where it lies elsewhere than torch's own."""
+"""Names the library's file if it is not torch's own."""
 _TYPES = {torch.float16: calls.HALF, torch.float32: calls.FLOAT, torch.float64: calls.DOUBLE, torch.bfloat16: calls.BFLOAT16}
 DTYPES = tuple(_TYPES)
 _threads = threading.local()
@@ -36,7 +36,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """A convolution in one direction: the shapes of x, w and y, and all else that an algorithm may depend on."""
+    """A convolution in one direction: the shapes of x, w and y, and everything else that an algorithm may depend on."""
 
     direction: Direction
     x: tuple[int, ...]
@@ -169,7 +169,7 @@ def _numbers(values: tuple[int, ...]) -> Any:
 
 
 class Descriptors:
-    """What cuDNN knows of a convolution: its three arrays and how it moves over them. They go when nobody holds this any more."""
+    """cuDNN's descriptors of a convolution: its three arrays and its strides. They are freed with this object."""
 
     def __init__(self, job: Job) -> None:
         self.of: dict[str, Any] = {}

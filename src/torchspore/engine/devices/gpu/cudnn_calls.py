@@ -21,7 +21,7 @@ DETERMINISTIC = 1
 
 
 class Trial(ctypes.Structure):
-    """What cuDNN says of one algorithm that it tried: milliseconds, bytes of workspace."""
+    """cuDNN's measurement of one algorithm: milliseconds, bytes of workspace."""
 
     _fields_ = [
         ("algorithm", ctypes.c_int), ("status", ctypes.c_int), ("time", ctypes.c_float), ("memory", ctypes.c_size_t),
@@ -68,7 +68,7 @@ SIGNATURES: dict[str, str] = {
     "cudnnFindConvolutionBackwardDataAlgorithmEx": "handle filter data tensor data " + _FIND.format(out="tensor"),
     "cudnnFindConvolutionBackwardFilterAlgorithmEx": "handle tensor data tensor data " + _FIND.format(out="filter"),
 }
-"""What each function takes, in order; enumerations are ints, `data` is memory of the device (or, for the two factors, of the host)."""
+"""The arguments of each function, in order; enumerations are ints, `data` is memory of the device (of the host for the two factors)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ _APPLIED = Outcome.applied("handed to the graph engine")
 
 
 def is_fit(module: torch.fx.GraphModule) -> bool:
-    """Return whether all inputs lie on one Ascend device and all operators are torch's own, which torchair knows."""
+    """Return whether all inputs are on one Ascend device and all operators are torch's own, which torchair supports."""
     values = [node.meta.get("val") for node in module.graph.nodes if node.op == "placeholder"]
     devices = {t.device for t in values if isinstance(t, torch.Tensor)}
     ours = any(node.op == "call_function" and getattr(node.target, "namespace", "aten") not in ("aten", "prims", "npu", "")

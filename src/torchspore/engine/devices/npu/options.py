@@ -12,7 +12,7 @@ from torchspore.engine.core import device
 from torchspore.engine.core.precision import follow_mode
 
 _PRECISIONS = ("allow_fp32_to_fp16", "must_keep_origin_dtype")
-"""What ACL_PRECISION_MODE takes; the other policies are graph passes of ours."""
+"""The values of ACL_PRECISION_MODE; the other policies are graph passes of ours."""
 _WATCHDOG = "TORCH_HCCL_ASYNC_ERROR_HANDLING"
 
 
