@@ -42,8 +42,8 @@ def captured(owner: Any, function: Callable[..., Any], args: Sequence[Any], call
     except Refusal as refusal:
         raise NotExportable(message(f"{call}: {refusal.line}: {compilation.name_of(owner)} {refusal.reason}", "a call that is one graph",
                                     hint="what Python must do belongs outside of construct")) from None
-    if found.written:
-        cell, name, _ = found.written[0]
+    if found.write_backs:
+        cell, name, _ = found.write_backs[0]
         raise NotExportable(message(f"{call}: {type(cell).__name__} sets its attribute {name!r} in the call", "a call that sets none",
                                     hint="make it a Parameter, or call set_train(False) first"))
     given = {id(t): f"input{place}" for place, t in enumerate(tensors(list(args)))}

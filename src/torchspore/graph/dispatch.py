@@ -32,30 +32,30 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     """Runs `function(*args, **kwargs)` as a captured graph, captured now if need be; as PyNative where a graph can't hold it."""
     if thread_state.local.in_pynative:
         return function(*args, **kwargs)
-    own = table_of(owner)
-    if not own:
+    table = table_of(owner)
+    if not table:
         STORE.look_again()
     if STORE.get("precompile_only"):
         effects.report("precompile_only", _COMPILED)
         return compile(owner, function, args, kwargs)
-    refused_in = own.refused_in
+    refused_in = table.refused_in
     if refused_in is not None and refused_in == (change_counters.generation, STORE.snapshot()):
         return settled(breaks.run(owner, function, args, kwargs))
     flat: list[TensorBase] = []
-    found = find(owner, function, args, kwargs, flat)
-    if isinstance(found, Graph):
-        return run(found, flat, function, args, kwargs)
-    if found.as_pynative:
+    graph = find(owner, function, args, kwargs, flat)
+    if isinstance(graph, Graph):
+        return run(graph, flat, function, args, kwargs)
+    if graph.as_pynative:
         return thread_state.in_pynative(function, args, kwargs)
     settings = settings_of(owner, function)
     if settings.is_split:
-        if found.kind is Kind.RAISES:
+        if graph.kind is Kind.RAISES:
             thread_state.in_pynative(function, args, kwargs)
-        raise splitter().refusal_error(found.line, found.reason)
+        raise splitter().refusal_error(graph.line, graph.reason)
     syntax = settings.syntax
-    if syntax != "LAX" and not found.is_allowed:
-        _refuse(owner, found, function, args, kwargs)
-    if found.needs_room:
+    if syntax != "LAX" and not graph.is_allowed:
+        _refuse(owner, graph, function, args, kwargs)
+    if graph.needs_room:
         return depth.with_room(lambda: settled(breaks.run(owner, function, args, kwargs)))
     return settled(breaks.run(owner, function, args, kwargs))
 
@@ -95,5 +95,5 @@ def is_recorded() -> bool:
 
 def graphs(owner: Any) -> list[Graph]:
     """All graphs captured of a Cell or function; `str` shows one."""
-    own = getattr(owner, "__dict__", {}).get("_graphs_", {})
-    return [graph for entry in own.values() for graph in entry.graphs]
+    table = getattr(owner, "__dict__", {}).get("_graphs_", {})
+    return [graph for entry in table.values() for graph in entry.graphs]

@@ -51,7 +51,7 @@ class Recording(Forward):
             self.finish(result, False)
         self._is_over = True
 
-    def is_left(self) -> bool:
+    def has_ended(self) -> bool:
         """Return whether the function that began it has ended without `end`, by an exception."""
         at: FrameType | None = sys._getframe()
         while at is not None:
@@ -63,11 +63,11 @@ class Recording(Forward):
 
 def begin(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """From now on this thread's operators are recorded, until `end`."""
-    while _local.open and _local.open[-1].is_left():
+    while _local.open and _local.open[-1].has_ended():
         _local.open.pop().end(())
-    made = Recording(function, args, kwargs, sys._getframe(2))
-    made.begin()
-    _local.open.append(made)
+    recording = Recording(function, args, kwargs, sys._getframe(2))
+    recording.begin()
+    _local.open.append(recording)
 
 
 def end(result: Any) -> None:
@@ -82,9 +82,9 @@ def gradients(
     function: Any, args: tuple[Any, ...], positions: tuple[int, ...], weights: tuple[TensorBase, ...], sens: Any, has_aux: bool,
 ) -> tuple[Any, list[Any], list[Any]]:
     """(The result, gradients by position, gradients by weight) of the record that ended last; without one `function` is called."""
-    kept, _local.ended = _local.ended, None
-    found = kept.gradients(positions, weights, sens, has_aux) if kept is not None else None
-    return found if found is not None else differentiate(function, args, {}, positions, weights, sens, has_aux)
+    recording, _local.ended = _local.ended, None
+    gradients = recording.gradients(positions, weights, sens, has_aux) if recording is not None else None
+    return gradients if gradients is not None else differentiate(function, args, {}, positions, weights, sens, has_aux)
 
 
 def is_open() -> bool:

@@ -31,14 +31,16 @@ _PRINTS = "it prints, so that it can't be run to be measured"
 _TALKS = "it exchanges values with other processes, which would not answer a run that only measures"
 
 
-def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, talks: bool, held: frozenset[int] = frozenset()) -> Code:
+def compile(
+    module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, talks: bool, persistent: frozenset[int] = frozenset()
+) -> Code:
     """The code of a cleaned graph.
 
     `inputs` is asked only where something is measured; what it gives is never written to. `talks`: whether the graph exchanges values with
     other processes, who would not answer a run that only measures. `held` are the places of inputs that the
     program stores (Parameters, Tensors in attributes), which seldom change: values that depend on them alone may be computed once.
     """
-    asked, why = settings, ""
+    requested, why = settings, ""
     if current_operator.followers or printing.prints(module):
         why = _FOLLOWED if current_operator.followers else _PRINTS
         settings = dataclasses.replace(settings, level="O0", infer_boost=False, kernels=None, tuning=None, lanes=0)
@@ -49,12 +51,12 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, ta
         settings, why = dataclasses.replace(settings, infer_boost=False, kernels=kernels, tuning=None, lanes=0), why or _TALKS
     module = prepared(module, settings, talks)
     stages.keep("backend_pass", module)
-    outcomes.compiling(settings, asked, why)
+    outcomes.compiling(settings, requested, why)
     try:
         with allocator.aside():
-            code = _tuned(module, inputs, settings, held)
+            code = _tuned(module, inputs, settings, persistent)
             if (settings.lanes > 1 or settings.level == "O2") and not talks:
-                code = lanes.beside(code, module, inputs, settings)
+                code = lanes.run_in_lanes(code, module, inputs, settings)
     except measurement.Unrunnable as reason:
         graph_log.event("level", f"nothing is measured, the graph runs as at O0: {reason}")
         code = _plain(module)
@@ -63,19 +65,19 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, ta
     return code
 
 
-def _tuned(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
-    if settings.tuning is None or _takes_kept_values(module):
-        return _code(module, inputs, settings, held)
+def _tuned(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, persistent: frozenset[int]) -> Code:
+    if settings.tuning is None or _has_cached_values(module):
+        return _code(module, inputs, settings, persistent)
     from torchspore.graph.autotune import tuner
 
-    return tuner.compile(module, inputs, settings, held, lambda: untuned(module, inputs, settings, held))
+    return tuner.compile(module, inputs, settings, persistent, lambda: untuned(module, inputs, settings, persistent))
 
 
-def _code(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
+def _code(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, persistent: frozenset[int]) -> Code:
     if settings.infer_boost:
-        return _boosted(module, inputs, settings, held)
-    if settings.level != "O0" and not _takes_kept_values(module):
-        return variants.compile(module, inputs, settings, held)
+        return _boosted(module, inputs, settings, persistent)
+    if settings.level != "O0" and not _has_cached_values(module):
+        return variants.compile(module, inputs, settings, persistent)
     return _plain(module)
 
 
@@ -83,24 +85,24 @@ def _plain(module: torch.fx.GraphModule) -> Code:
     return eager_codegen.compile(passes.run(passes.FINISH, module))
 
 
-def untuned(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
+def untuned(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, persistent: frozenset[int]) -> Code:
     """The code that a prepared graph has where nothing is tuned; the graph stays as it is."""
     module = copied(module)
     if settings.kernels is not None and settings.level == "O0" and not settings.infer_boost:
         from torchspore.graph.graph_kernels import kernel_build
 
-        module = kernel_build.made(module, settings.kernels).module
-    return _code(module, inputs, dataclasses.replace(settings, tuning=None), held)
+        module = kernel_build.build(module, settings.kernels).module
+    return _code(module, inputs, dataclasses.replace(settings, tuning=None), persistent)
 
 
 def prepared(module: torch.fx.GraphModule, settings: Settings, talks: bool) -> torch.fx.GraphModule:
     """The graph after the steps that switches ask for, whatever the level: precision, memory, graph kernels, order."""
-    steps = list(_asked(module, settings, talks))
+    steps = list(_requested_steps(module, settings, talks))
     return passes.run(steps, module) if steps else module
 
 
-def _asked(module: torch.fx.GraphModule, settings: Settings, talks: bool) -> Iterator[passes.Step]:
-    if precision.is_wanted(module, settings):
+def _requested_steps(module: torch.fx.GraphModule, settings: Settings, talks: bool) -> Iterator[passes.Step]:
+    if precision.is_requested(module, settings):
         yield "precision", lambda module: precision.apply(module, settings)
     order: list[passes.Step] = [("exec_order", lambda module: ordered(module, settings.order))] if settings.order else []
     if settings.saves_memory:
@@ -116,28 +118,28 @@ def _asked(module: torch.fx.GraphModule, settings: Settings, talks: bool) -> Ite
     if talks:
         yield "regather", regathered
         yield "communication", overlapped
-    if settings.offloads is not None or settings.offloads_state or memory.is_asked(module):
+    if settings.offloads is not None or settings.offloads_state or memory.is_requested(module):
         yield "memory_offload", lambda module: memory.offloaded(module, settings)
 
 
-def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
+def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, persistent: frozenset[int]) -> Code:
     """The graph for inference alone, where that is faster. Raises InferenceOnly where the graph trains."""
-    reason = inference.trains(module, held)
+    reason = inference.trains(module, persistent)
     if reason is not None:
         raise InferenceOnly(
             f"{user_line()}: infer_boost 'on' compiles for inference only, and this call {reason}.\n\n"
             "hint: train with jit_config={'infer_boost': 'off'}, and call set_train(False) on a net for inference.",
         )
     plain = functools.partial(eager_codegen.compile, passes.run(passes.FINISH, module, copies=True, keep=None))
-    wanted = matrix_products.is_large if settings.deterministic else matrix_products.prefers_onednn
-    found = inference.hoisted(module, held, wanted, settings.layout)
-    if found is None:
+    prefers_onednn = matrix_products.is_large if settings.deterministic else matrix_products.prefers_onednn
+    hoisted = inference.hoisted(module, persistent, prefers_onednn, settings.layout)
+    if hoisted is None:
         outcomes.not_boosted("nothing in it hangs on weights alone")
         return plain()
     outcomes.layout(settings, has_images(module))
-    code = inference.code(found)
+    code = inference.code(hoisted)
     if settings.deterministic or _boost_wins(module, inputs, settings, plain, code):
-        outcomes.boost(*inference.counts(module, found))
+        outcomes.boost(*inference.counts(module, hoisted))
         return code
     outcomes.not_boosted("that was measured to be as fast")
     return plain()
@@ -157,6 +159,6 @@ def _boost_wins(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings
     return best == "boosted"
 
 
-def _takes_kept_values(module: torch.fx.GraphModule) -> bool:
+def _has_cached_values(module: torch.fx.GraphModule) -> bool:
     """Return whether it is the gradient of a branch or loop whose forward half runs elsewhere: nothing can be measured without that."""
     return any(node.op == "placeholder" and node.meta.get("val") is None for node in module.graph.nodes)

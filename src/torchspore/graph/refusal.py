@@ -60,7 +60,7 @@ class Refusal(BaseException):
         self.kind = kind
         self.reason = reason
         self.line = line if line is not None else user_line() or "<unknown>"
-        self.stack = provenance.stack_of(sys._getframe(1)) if provenance.is_kept() else []
+        self.stack = provenance.stack_of(sys._getframe(1)) if provenance.keeps_lines() else []
         """The user's lines that led there, outermost first, where `debug_level` keeps them."""
 
     def calls(self) -> str:
@@ -71,6 +71,6 @@ class Refusal(BaseException):
 
 def of_integers() -> Refusal:
     """The gradient by integers, or through a cast to them, crosses the border of a part of a graph, whose gradients are real numbers."""
-    made = Refusal("takes the gradient of integers into or out of a branch, a loop or a part of a call")
-    made.as_pynative = True
-    return made
+    refusal = Refusal("takes the gradient of integers into or out of a branch, a loop or a part of a call")
+    refusal.as_pynative = True
+    return refusal

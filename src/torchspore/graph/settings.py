@@ -40,7 +40,7 @@ class Flags:
     """The greatest number of operators in one kernel."""
     threads: int | None = None
     moves: bool = False
-    kept_longer: int = 0
+    extra_lifetime: int = 0
     smallest: int = 0
     expand: Names = ()
     expand_only: Names = ()
@@ -65,7 +65,7 @@ def flags() -> Flags | None:
     level = STORE.get(_IN + "opt_level")
     if level is None:
         level = 2 if STORE.get("enable_graph_kernel") else 0
-    return _flags_of(level, tuple(_given(name) for name in _READ)) if level else None
+    return _flags_of(level, tuple(_read_option(name) for name in _READ)) if level else None
 
 
 _READ = (
@@ -77,29 +77,29 @@ _READ = (
 )
 
 
-def _given(name: str) -> Any:
+def _read_option(name: str) -> Any:
     value = STORE.get(_IN + name)
     return tuple(value) if isinstance(value, list) else value
 
 
 @functools.cache
 def _flags_of(level: int, values: tuple[Any, ...]) -> Flags:
-    given = dict(zip(_READ, values))
-    on, off = given["enable_pass"], given["disable_pass"]
+    options = dict(zip(_READ, values))
+    on, off = options["enable_pass"], options["disable_pass"]
 
     def runs(flag: str, name: str, from_level: int) -> bool:
-        wanted = given[flag] if given[flag] is not None else name in on or level >= from_level
-        return bool(wanted) and name not in off
+        runs_pass = options[flag] if options[flag] is not None else name in on or level >= from_level
+        return bool(runs_pass) and name not in off
 
     return Flags(
-        level, given["dump_as_text"], runs("enable_stitch_fusion", "stitch_fusion", 3),
+        level, options["dump_as_text"], runs("enable_stitch_fusion", "stitch_fusion", 3),
         runs("enable_recompute_fusion", "graph_kernel_recompute", 2), runs("enable_parallel_fusion", "parallel_fusion", 3),
-        runs("enable_horizontal_fusion", "horizontal_fusion", 3), given["exact_precision_mode"], given["enable_vectorization"],
-        given["online_tuning"] > 0, given["reduce_fuse_depth"], given["composite_op_limit_size"], given["cpu_refer_thread_num"],
-        (given["fusion_ops_level"] if given["fusion_ops_level"] is not None else int(level == 3)) >= 1,
-        given["recompute_increment_threshold"], given["recompute_peak_threshold"], given["enable_expand_ops"],
-        given["enable_expand_ops_only"], given["disable_expand_ops"], given["enable_cluster_ops"], given["enable_cluster_ops_only"],
-        given["disable_cluster_ops"], given["enable_simplify_exprs_only"], given["disable_simplify_exprs"], on, off,
+        runs("enable_horizontal_fusion", "horizontal_fusion", 3), options["exact_precision_mode"], options["enable_vectorization"],
+        options["online_tuning"] > 0, options["reduce_fuse_depth"], options["composite_op_limit_size"], options["cpu_refer_thread_num"],
+        (options["fusion_ops_level"] if options["fusion_ops_level"] is not None else int(level == 3)) >= 1,
+        options["recompute_increment_threshold"], options["recompute_peak_threshold"], options["enable_expand_ops"],
+        options["enable_expand_ops_only"], options["disable_expand_ops"], options["enable_cluster_ops"], options["enable_cluster_ops_only"],
+        options["disable_cluster_ops"], options["enable_simplify_exprs_only"], options["disable_simplify_exprs"], on, off,
     )
 
 
@@ -132,8 +132,8 @@ def _searches(value: str) -> tuple[str, ...]:
     if value == "NO_TUNE":
         return "RL", "GA"
     _, setting = STORE.source("auto_tune_mode")
-    written = setting.written if setting is not None else value
-    return tuple(str(written).split(","))
+    value_written = setting.written if setting is not None else value
+    return tuple(str(value_written).split(","))
 
 
 def budget() -> float:
@@ -184,7 +184,7 @@ class Settings:
     tuning: Tuning | None = None
     """The searches of `aoe_tune_mode` and `auto_tune_mode`; None if there are none."""
 
-    def told(self) -> dict[str, str]:
+    def describe(self) -> dict[str, str]:
         """The compile options as the head of a saved graph names them."""
         return {
             "debug_level": "DEBUG" if self.debug else "RELEASE", "exc_mode": "auto", "infer_boost": "on" if self.infer_boost else "off",
@@ -192,56 +192,68 @@ class Settings:
         }
 
 
-_made = functools.cache(Settings)
+_settings_of = functools.cache(Settings)
 _of_context: dict[tuple[int, int], Settings] = {}
 
 
 def settings_of(owner: Any, function: Any = None) -> Settings:
     """The settings for a call of `owner` (a Cell or jit function); `function` is what runs, a method under `jit` has options of its own."""
-    own = getattr(owner, "__dict__", {}).get("_jit_config_")
-    if not own and not isinstance(owner, FunctionType):
-        own = getattr(function, "_jit_config_", None)
-    if own:
-        return _with(own)
+    config = getattr(owner, "__dict__", {}).get("_jit_config_")
+    if not config and not isinstance(owner, FunctionType):
+        config = getattr(function, "_jit_config_", None)
+    if config:
+        return _with(config)
     version = STORE.version, change_counters.processes
-    found = _of_context.get(version)
-    if found is None:
+    settings = _of_context.get(version)
+    if settings is None:
         if len(_of_context) > 64:
             _of_context.clear()
-        found = _of_context[version] = _with({})
-    return found
+        settings = _of_context[version] = _with({})
+    return settings
 
 
-def _with(own: Mapping[str, Any]) -> Settings:
+def _with(config: Mapping[str, Any]) -> Settings:
     """The context's values where `own` has none."""
-    level = own.get("jit_level") or STORE.get("jit_level") or "O0"
-    boost = own["infer_boost"] if "infer_boost" in own else STORE.get("infer_boost")
+    level = config.get("jit_level") or STORE.get("jit_level") or "O0"
+    boost = config["infer_boost"] if "infer_boost" in config else STORE.get("infer_boost")
     steps = _steps()
-    if own.get("exec_order"):
-        steps["order"] = own["exec_order"]
-    return _made(
-        level, boost == "on", not STORE.get("disable_format_transform"), STORE.get("deterministic") == "ON", _syntax(own), _debug(own),
+    if config.get("exec_order"):
+        steps["order"] = config["exec_order"]
+    return _settings_of(
+        level,
+        boost == "on",
+        not STORE.get("disable_format_transform"),
+        STORE.get("deterministic") == "ON",
+        _syntax(config),
+        _debug(config),
         **steps,
     )
 
 
 def _steps() -> dict[str, Any]:
     """Return the context's settings of the steps that change a graph."""
-    asked = STORE.get("precision_mode")
-    is_auto = not asked and bool(STORE.get("enable_auto_mixed_precision"))
+    policy = STORE.get("precision_mode")
+    is_auto = not policy and bool(STORE.get("enable_auto_mixed_precision"))
     return {
-        "precision": "allow_mix_precision" if is_auto else asked, "is_auto_mixed": is_auto, "reduces": STORE.get("enable_reduce_precision"),
-        "saves_memory": STORE.get("memory_optimize_level") == 1, "reuses_memory": STORE.get("env_config_path.sys.mem_reuse"),
-        "offloads": offload.in_graphs(), "offloads_state": offload.moves_state_in_graphs(),
-        "order": "" if STORE.source("exec_order")[0] == DEFAULT else STORE.get("exec_order"), "lanes": STORE.get("inter_op_parallel_num"),
-        "generates": {"1": True, "0": False}.get(str(STORE.get("jit_compile"))), "kernels": flags(), "tuning": tuning(),
+        "precision": "allow_mix_precision" if is_auto else policy,
+        "is_auto_mixed": is_auto,
+        "reduces": STORE.get("enable_reduce_precision"),
+        "saves_memory": STORE.get("memory_optimize_level") == 1,
+        "reuses_memory": STORE.get("env_config_path.sys.mem_reuse"),
+        "offloads": offload.in_graphs(),
+        "offloads_state": offload.moves_state_in_graphs(),
+        "order": "" if STORE.source("exec_order")[0] == DEFAULT else STORE.get("exec_order"),
+        "lanes": STORE.get("inter_op_parallel_num"),
+        "generates": {"1": True, "0": False}.get(str(STORE.get("jit_compile"))),
+        "kernels": flags(),
+        "tuning": tuning(),
         "is_split": splitter.is_needed(),
     }
 
 
-def _debug(own: Mapping[str, Any]) -> bool:
-    return own["debug_level"] == "DEBUG" if "debug_level" in own else bool(STORE.get("debug_level"))
+def _debug(config: Mapping[str, Any]) -> bool:
+    return config["debug_level"] == "DEBUG" if "debug_level" in config else bool(STORE.get("debug_level"))
 
 
-def _syntax(own: Mapping[str, Any]) -> str:
-    return own.get("jit_syntax_level") or ("STRICT", "COMPATIBLE", "LAX")[STORE.get("jit_syntax_level")]
+def _syntax(config: Mapping[str, Any]) -> str:
+    return config.get("jit_syntax_level") or ("STRICT", "COMPATIBLE", "LAX")[STORE.get("jit_syntax_level")]

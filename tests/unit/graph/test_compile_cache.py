@@ -265,10 +265,10 @@ def test_another_dtype_or_shape_is_another_entry(cached: Path) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("CXXFLAGS", "-O1"), ("CXX", "clang++"), ("TORCHINDUCTOR_FREEZING", "1")])
 def test_another_compiler_or_flag_is_another_place(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
-    before = folder.named(torch.__version__, folder.OWN)
-    assert folder.named(torch.__version__, folder.OWN) == before
+    before = folder.named(torch.__version__, folder.PACKAGE)
+    assert folder.named(torch.__version__, folder.PACKAGE) == before
     monkeypatch.setenv(name, value)
-    assert folder.named(torch.__version__, folder.OWN) != before
+    assert folder.named(torch.__version__, folder.PACKAGE) != before
 
 
 def test_another_torch_or_torchspore_is_another_place(tmp_path: Path) -> None:

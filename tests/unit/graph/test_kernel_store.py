@@ -32,7 +32,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
     made = Shelf()
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     autotune_cache.forget()
-    with autotune_cache.kept_in(made):
+    with autotune_cache.stored_in(made):
         yield made
     autotune_cache.forget()
 

@@ -64,7 +64,7 @@ def two_threads() -> Iterator[None]:
 def always(measured_by: Any, two_threads: None) -> Iterator[None]:
     """Lanes are taken whether they are faster or not: the machine may be busy."""
     measured_by(measurers.Last())
-    with measurement.told_by(measurers.ticks()):
+    with measurement.timed_by(measurers.ticks()):
         yield
 
 

@@ -177,7 +177,7 @@ def test_a_store_is_told_choices_and_asked_for_them(measured_by: Any) -> None:
         find, keep = dict.get, dict.__setitem__
 
     kept = Kept()
-    with autotune_cache.kept_in(kept):
+    with autotune_cache.stored_in(kept):
         first = trained(images, "O1")
         assert kept
         autotune_cache.forget()

@@ -10,7 +10,7 @@ import torch
 from torchspore.engine.core.torch_private import make_fx
 from torchspore.graph.backend import eager_codegen
 from torchspore.graph.passes import CLEAN, run
-from torchspore.graph.passes.cleanup import cancel_views, drop_dead, drop_same
+from torchspore.graph.passes.cleanup import cancel_views, drop_copies, drop_dead
 from torchspore.graph.passes.in_place import overwrite
 from torchspore.graph.passes.regather import regathered
 
@@ -43,7 +43,7 @@ def test_drop_dead_keeps_writes_and_random_operators() -> None:
 def test_drop_same_takes_detach_away() -> None:
     module = traced(lambda x: [x.detach() * 2], torch.ones(3))
     assert targets(module) == ["aten.detach.default", "aten.mul.Tensor"]
-    assert targets(drop_same(module)) == ["aten.mul.Tensor"]
+    assert targets(drop_copies(module)) == ["aten.mul.Tensor"]
 
 
 def test_cancel_views_takes_two_transposes_away() -> None:

@@ -25,7 +25,7 @@ class Value:
 _STATEMENTS = {
     "branch": "an if on a Tensor", "branch_keeping": "an if on a Tensor", "branch_back": "the gradient of an if on a Tensor",
     "loop": "a loop on a Tensor", "loop_keeping": "a loop on a Tensor", "loop_back": "the gradient of a loop on a Tensor",
-    "loop_back_again": "the second gradient of a loop on a Tensor", "check": "an assert on a Tensor", "say": "a print",
+    "loop_back_second": "the second gradient of a loop on a Tensor", "check": "an assert on a Tensor", "say": "a print",
 }
 """By the names of their functions, the operators that replace statements."""
 

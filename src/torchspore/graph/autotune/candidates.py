@@ -35,43 +35,43 @@ Module = torch.fx.GraphModule
 OPERATORS, KERNELS, LAUNCH, PREPARED = "operators", "kernels", "one launch", "weights prepared"
 LARGEST_LAUNCH = 120
 """Graphs of more operators are not tried as one launch: compiling that takes minutes."""
-_WANTED = {"BLAS": lambda *operands: False, "oneDNN": matrix_products.is_large, "the faster each": matrix_products.prefers_onednn}
+_ONEDNN_RULES = {"BLAS": lambda *operands: False, "oneDNN": matrix_products.is_large, "the faster each": matrix_products.prefers_onednn}
 
 
-class Whole:
+class GraphVariant:
     """A graph that is tuned as a whole."""
 
-    def __init__(self, module: Module, inputs: measurement.Inputs, settings: Settings, held: frozenset[int]) -> None:
-        self.module, self.inputs, self.settings, self.held = module, inputs, settings, held
+    def __init__(self, module: Module, inputs: measurement.Inputs, settings: Settings, persistent: frozenset[int]) -> None:
+        self.module, self.inputs, self.settings, self.persistent = module, inputs, settings, persistent
         self._is_on_cpu = inference.is_on_cpu(module)
-        self._forms = variants.Forms(module, inputs, settings, held)
+        self._forms = variants.Forms(module, inputs, settings, persistent)
 
     def genes(self) -> list[Gene]:
         """Return the choices for this graph on this machine."""
-        found = [Gene("back end", tuple(self._back_ends()), dear=(KERNELS, LAUNCH))]
+        genes = [Gene("back end", tuple(self._back_ends()), dear=(KERNELS, LAUNCH))]
         if self._is_on_cpu:
-            found += [Gene("products", tuple(_WANTED) if self._has_products() else ("BLAS",)), Gene("threads", threads())]
+            genes += [Gene("products", tuple(_ONEDNN_RULES) if self._has_products() else ("BLAS",)), Gene("threads", threads())]
         if self.settings.layout and has_images(self.module):
-            found.append(Gene("layout", ("as it is", "channels last")))
+            genes.append(Gene("layout", ("as it is", "channels last")))
         with_kernels = ("back end", KERNELS)
-        found += [Gene("fusion limit", (200, 40, 10), with_kernels), Gene("reductions", (True, False), with_kernels)]
+        genes += [Gene("fusion limit", (200, 40, 10), with_kernels), Gene("reductions", (True, False), with_kernels)]
         if self._is_on_cpu:
-            found += [
+            genes += [
                 Gene("vector bits", (0, *widths()), with_kernels), Gene("chunk", (512, 4096, 65536), with_kernels),
                 Gene("tiling", (True, False), with_kernels),
             ]
-        return found
+        return genes
 
     def _back_ends(self) -> list[str]:
-        found = [OPERATORS]
+        genes = [OPERATORS]
         if inductor.is_there():
-            found.append(KERNELS)
+            genes.append(KERNELS)
             count = sum(node.op == "call_function" for node in self.module.graph.nodes)
             if count <= LARGEST_LAUNCH and self._is_on_cpu:
-                found.append(LAUNCH)
-        if self._is_on_cpu and inference.trains(self.module, self.held) is None:
-            found.append(PREPARED)
-        return found
+                genes.append(LAUNCH)
+        if self._is_on_cpu and inference.trains(self.module, self.persistent) is None:
+            genes.append(PREPARED)
+        return genes
 
     def _has_products(self) -> bool:
         return any(node.target in (torch.ops.aten.mm.default, torch.ops.aten.addmm.default) for node in self.module.graph.nodes)
@@ -80,28 +80,28 @@ class Whole:
         """The code of a plan; None where it can't be had. Raises ValueError for a plan that no search here could give."""
         check(plan, self.genes())
         with on_threads(plan.get("threads")):
-            made = self._made(plan)
-        return None if made is None else with_threads(made, plan.get("threads"))
+            code = self._build(plan)
+        return None if code is None else with_threads(code, plan.get("threads"))
 
-    def _made(self, plan: Plan) -> Code | None:
+    def _build(self, plan: Plan) -> Code | None:
         back_end = plan.get("back end", OPERATORS)
         if back_end == LAUNCH:
-            return self._forms.in_one()
+            return self._forms.fused()
         if back_end == PREPARED:
             return self._prepared(plan)
         module = copied(self.module)
-        wanted = _WANTED[plan.get("products", "BLAS")]
-        module = variants.with_onednn(module, wanted) or module
+        prefers_onednn = _ONEDNN_RULES[plan.get("products", "BLAS")]
+        module = variants.with_onednn(module, prefers_onednn) or module
         module = channels_last(module) if plan.get("layout") == "channels last" else passes.pool_channels_last(module)
         if back_end == KERNELS:
             variants.restride(module, self.inputs)
-            module = kernel_build.made(module, flags_of(plan, self.settings)).module
+            module = kernel_build.build(module, flags_of(plan, self.settings)).module
         return eager_codegen.compile(passes.overwrite(module))
 
     def _prepared(self, plan: Plan) -> Code | None:
         layout = plan.get("layout") == "channels last"
-        found = inference.hoisted(self.module, self.held, _WANTED[plan.get("products", "BLAS")], layout)
-        return None if found is None else inference.code(found)
+        hoisted = inference.hoisted(self.module, self.persistent, _ONEDNN_RULES[plan.get("products", "BLAS")], layout)
+        return None if hoisted is None else inference.code(hoisted)
 
 
 def check(plan: Any, genes: list[Gene]) -> None:
@@ -110,7 +110,7 @@ def check(plan: Any, genes: list[Gene]) -> None:
     if not isinstance(plan, dict):
         raise ValueError(f"{plan!r:.60} is no plan")
     for name, value in plan.items():
-        if not any(type(one) is type(value) and one == value for one in values.get(name, ())):
+        if not any(type(other) is type(value) and other == value for other in values.get(name, ())):
             raise ValueError(f"{name!r:.40} {value!r:.40} is none of the choices")
 
 
@@ -126,10 +126,10 @@ def flags_of(plan: Plan, settings: Settings) -> Flags:
 
 def threads() -> tuple[int, ...]:
     """The numbers of threads to choose from: what torch has now, then its halves down to one."""
-    found = [torch.get_num_threads()]
-    while found[-1] > 1:
-        found.append(found[-1] // 2)
-    return tuple(found)
+    counts = [torch.get_num_threads()]
+    while counts[-1] > 1:
+        counts.append(counts[-1] // 2)
+    return tuple(counts)
 
 
 def widths() -> tuple[int, ...]:
@@ -139,11 +139,11 @@ def widths() -> tuple[int, ...]:
 
 
 @contextmanager
-def on_threads(wanted: int | None) -> Iterator[None]:
+def on_threads(threads: int | None) -> Iterator[None]:
     """Gives torch so many threads for a while; None leaves it as it is."""
     before = torch.get_num_threads()
-    if wanted is not None and wanted != before:
-        torch.set_num_threads(wanted)
+    if threads is not None and threads != before:
+        torch.set_num_threads(threads)
     try:
         yield
     finally:
@@ -151,14 +151,14 @@ def on_threads(wanted: int | None) -> Iterator[None]:
             torch.set_num_threads(before)
 
 
-def with_threads(code: Callable[..., Any], wanted: int | None) -> Callable[..., Any]:
+def with_threads(code: Callable[..., Any], threads: int | None) -> Callable[..., Any]:
     """The code on so many threads; as it is where that is what torch has."""
-    if wanted is None or wanted == torch.get_num_threads():
+    if threads is None or threads == torch.get_num_threads():
         return code
 
     def run(*inputs: Any) -> Any:
         before = torch.get_num_threads()
-        torch.set_num_threads(wanted)
+        torch.set_num_threads(threads)
         try:
             return code(*inputs)
         finally:
@@ -207,30 +207,30 @@ class Single:
             for search in searches:
                 search(trials)
             tried += len(trials.seconds)
-            best, base = next(iter(trials.ranked()), None), trials.seconds.get(trials.told(trials.base))
-            took = None if best is None else trials.seconds[trials.told(best)]
+            best, base = next(iter(trials.ranked()), None), trials.seconds.get(trials.effective_genes(trials.base))
+            took = None if best is None else trials.seconds[trials.effective_genes(best)]
             if best is not None and took is not None and base is not None and took < 0.95 * base:
                 plan[name] = trials.clean(best)
         return plan, tried
 
     def _units(self) -> dict[str, Unit]:
-        found: dict[str, Unit] = {}
+        units: dict[str, Unit] = {}
         taken: set[Node] = set()
         groups = partition.groups(self.module, flags_of({}, self.settings))
         for cluster in groups:
             taken |= set(cluster.nodes)
-        singles = [joined(sorted([node, *items], key=_place(self.module))) for node, items in _alone(self.module, taken)]
+        singles = [joined(sorted([node, *items], key=_node_index(self.module))) for node, items in _alone(self.module, taken)]
         for cluster in [*groups, *singles]:
             part = taken_out(cluster)
             name = hashlib.sha256(signature(part).encode()).hexdigest()[:16]
-            found.setdefault(name, Unit(part)).clusters.append(cluster)
-        return found
+            units.setdefault(name, Unit(part)).clusters.append(cluster)
+        return units
 
     def _genes(self, unit: Unit) -> list[Gene]:
         genes = [Gene("threads", threads())]
         if any(node.target in _PRODUCTS for node in unit.part.graph.nodes):
             genes.append(Gene("by", ("BLAS", "oneDNN")))
-        elif len(unit.clusters[0].nodes) > 1 and inductor.is_there() and not _is_one(unit.clusters[0]):
+        elif len(unit.clusters[0].nodes) > 1 and inductor.is_there() and not _is_single_operator(unit.clusters[0]):
             kernel = ("by", "kernel")
             genes += [Gene("by", ("operators", "kernel"), dear=("kernel",)), Gene("chunk", (512, 4096, 65536), kernel),
                       Gene("vector bits", (0, *widths()), kernel), Gene("tiling", (True, False), kernel)]
@@ -244,7 +244,7 @@ class Single:
         """One unit under a plan."""
         with on_threads(plan.get("threads")):
             if plan.get("by") == "kernel":
-                code = inductor.kernel(part, "O0", kernel_build.options(flags_of(plan, self.settings)), kernel_build.ASKED)
+                code = inductor.kernel(part, "O0", kernel_build.options(flags_of(plan, self.settings)), kernel_build.REPORT_TEXT)
             else:
                 changed = variants.with_onednn(part, lambda *operands: True) if plan.get("by") == "oneDNN" else None
                 code = eager_codegen.compile(changed or part)
@@ -252,46 +252,46 @@ class Single:
 
     def code(self, plan: Plan) -> Code | None:
         """The graph with each unit as the plan says; None where one can't be had. Raises ValueError for what no search gives."""
-        kept: list[tuple[Cluster, Callable[..., Any]]] = []
+        replacements: list[tuple[Cluster, Callable[..., Any]]] = []
         for name, unit in self._units().items():
             if name in plan:
                 check(plan[name], self._genes(unit))
                 code = self._code(unit.part, plan[name])
                 if code is None:
                     return None
-                kept += [(cluster, code) for cluster in unit.clusters]
-        module = put_in(self.module, kept) if kept else copied(self.module)
+                replacements += [(cluster, code) for cluster in unit.clusters]
+        module = put_in(self.module, replacements) if replacements else copied(self.module)
         return eager_codegen.compile(passes.overwrite(module))
 
 
-def _place(module: Module) -> Callable[[Node], int]:
-    return {node: place for place, node in enumerate(module.graph.nodes)}.__getitem__
+def _node_index(module: Module) -> Callable[[Node], int]:
+    return {node: index for index, node in enumerate(module.graph.nodes)}.__getitem__
 
 
 def _alone(module: Module, taken: set[Node]) -> list[tuple[Node, list[Node]]]:
     """The operators outside of groups that compute and neither write nor draw random numbers, each with the choices of its results."""
-    found = []
+    genes = []
     for node in module.graph.nodes:
         if node.op != "call_function" or node in taken or not is_work(node) or acts(node) or writes(node):
             continue
         values = [item.meta.get("val") for item in (node, *node.all_input_nodes)]
         flat = [v for value in values for v in tree.listed(value)]
         if all(v is None or (isinstance(v, torch.Tensor) and v.layout is torch.strided) for v in flat) and values[0] is not None:
-            found.append((node, [user for user in node.users if user.target is operator.getitem]))
-    return found
+            genes.append((node, [user for user in node.users if user.target is operator.getitem]))
+    return genes
 
 
-def _is_one(cluster: Cluster) -> bool:
+def _is_single_operator(cluster: Cluster) -> bool:
     return sum(map(is_work, cluster.nodes)) < partition.FEWEST
 
 
 def _values(part: Module) -> list[torch.Tensor]:
     """Made-up inputs; whole numbers are 0, which is a place in every table."""
-    found = []
+    clusters = []
     for node in part.graph.nodes:
         if node.op == "placeholder":
-            found.append(filled(node.meta["val"], lambda t: t.uniform_(0.1, 1.1) if t.is_floating_point() else t.zero_()))
-    return found
+            clusters.append(filled(node.meta["val"], lambda t: t.uniform_(0.1, 1.1) if t.is_floating_point() else t.zero_()))
+    return clusters
 
 
 def _seconds(code: Callable[..., Any], inputs: list[torch.Tensor]) -> float:

@@ -20,7 +20,9 @@ from torchspore.graph.settings import Flags, Settings, Tuning
 Module = torch.fx.GraphModule
 
 
-def keep(key: str, module: Module, inputs: measurement.Inputs, settings: Settings, held: frozenset[int], tuning: Tuning) -> Path | None:
+def keep(
+    key: str, module: Module, inputs: measurement.Inputs, settings: Settings, persistent: frozenset[int], tuning: Tuning
+) -> Path | None:
     """Puts a graph into the tuning file and its own file beside it; gives the tuning file, None where that can't be done (said once)."""
     try:
         graph = serialize.write(module)
@@ -28,14 +30,14 @@ def keep(key: str, module: Module, inputs: measurement.Inputs, settings: Setting
         tuning_file.say(f"tuning: the graph at {user_line()} can't be kept ({reason}); it runs untuned.")
         return None
     where = tuning_file.path()
-    beside = f"graphs/{key}.json"
+    file_name = f"graphs/{key}.json"
     entry = {
-        "net": user_line() or "", "status": "to do", "job": tuning.job, "searches": list(tuning.searches), "graph": beside,
-        "settings": dataclasses.asdict(settings), "held": sorted(held), "ranges": [_range(t) for t in inputs()],
+        "net": user_line() or "", "status": "to do", "job": tuning.job, "searches": list(tuning.searches), "graph": file_name,
+        "settings": dataclasses.asdict(settings), "held": sorted(persistent), "ranges": [_range(t) for t in inputs()],
     }
     try:
         (where.parent / "graphs").mkdir(parents=True, exist_ok=True)
-        tuning_file.write(where.parent / beside, graph)
+        tuning_file.write(where.parent / file_name, graph)
     except OSError as error:
         tuning_file.say(f"tuning: {where.parent} can't be written ({error.strerror or error}); the program goes on untuned.")
         return None
@@ -57,12 +59,12 @@ class Waiting:
     entry: dict[str, Any]
     module: Module
     settings: Settings
-    held: frozenset[int]
+    persistent: frozenset[int]
     tuning: Tuning
 
     def inputs(self) -> list[torch.Tensor]:
         """Made-up inputs of the shapes and ranges that the program had."""
-        found = []
+        entries = []
         generator = torch.Generator().manual_seed(0)
         placeholders = [node for node in self.module.graph.nodes if node.op == "placeholder"]
         for node, span in zip(placeholders, self.entry["ranges"], strict=True):
@@ -72,8 +74,8 @@ class Waiting:
                 else:
                     t.copy_(torch.randint(span[0], span[1] + 1, tuple(t.shape), generator=generator))
 
-            found.append(filled(node.meta["val"], fill))
-        return found
+            entries.append(filled(node.meta["val"], fill))
+        return entries
 
 
 def waiting(where: Path, graphs: dict[str, dict[str, Any]]) -> Iterator[Waiting | str]:
@@ -94,12 +96,12 @@ def waiting(where: Path, graphs: dict[str, dict[str, Any]]) -> Iterator[Waiting 
             yield f"{entry.get('net') or key[:12]}: its graph can't be read ({error!r:.100})"
 
 
-def _settings(told: dict[str, Any]) -> Settings:
-    told = dict(told)
-    flags = told.pop("kernels", None)
-    if told.pop("tuning", None) is not None or (flags and flags.get("blocking")):
+def _settings(entries: dict[str, Any]) -> Settings:
+    entries = dict(entries)
+    flags = entries.pop("kernels", None)
+    if entries.pop("tuning", None) is not None or (flags and flags.get("blocking")):
         raise ValueError("settings that no program keeps")
-    return Settings(**_plain(Settings, told), kernels=None if flags is None else Flags(**_plain(Flags, flags)))
+    return Settings(**_plain(Settings, entries), kernels=None if flags is None else Flags(**_plain(Flags, flags)))
 
 
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -108,11 +110,11 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
-def _plain(of: type, told: dict[str, Any]) -> dict[str, Any]:
+def _plain(of: type, entries: dict[str, Any]) -> dict[str, Any]:
     """The fields of a dataclass out of JSON. Raises ValueError where one is of another type: settings reach compilers."""
-    kinds = {one.name: _KINDS.get(str(one.type), ()) for one in dataclasses.fields(of)}
-    found = {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
-    for name, value in found.items():
+    kinds = {field.name: _KINDS.get(str(field.type), ()) for field in dataclasses.fields(of)}
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in entries.items()}
+    for name, value in values.items():
         if type(value) not in kinds.get(name, ()) or (isinstance(value, tuple) and not all(isinstance(item, str) for item in value)):
             raise ValueError(f"{name!r:.40} {value!r:.40} is no setting")
-    return found
+    return values

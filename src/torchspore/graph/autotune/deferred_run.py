@@ -28,15 +28,15 @@ def work_off(where: Path, untuned: Untuned) -> Iterator[str]:
             yield item
             continue
         try:
-            found = search(
-                item.module, item.inputs, item.settings, item.held, item.tuning,
-                functools.partial(untuned, item.module, item.inputs, item.settings, item.held),
+            result = search(
+                item.module, item.inputs, item.settings, item.persistent, item.tuning,
+                functools.partial(untuned, item.module, item.inputs, item.settings, item.persistent),
             )
         except Exception as error:  # a file may hold any graph; the next one is none the worse
             yield f"{item.entry['net'] or item.key[:12]}: its graph can't be run ({error!r:.100})"
             continue
-        tuning_file.keep(item.key, {**entry_of(found, item.tuning, item.entry["net"]), "machine": machine()}, where)
-        yield f"{item.entry['net'] or item.key[:12]}: {found.base * 1e3:.3f} ms, {found}"
+        tuning_file.keep(item.key, {**entry_of(result, item.tuning, item.entry["net"]), "machine": machine()}, where)
+        yield f"{item.entry['net'] or item.key[:12]}: {result.base * 1e3:.3f} ms, {result}"
 
 
 def threads_of(where: Path) -> int | None:
@@ -44,8 +44,8 @@ def threads_of(where: Path) -> int | None:
     import json
 
     try:
-        told = json.loads(read_plain(where))["machine"].split()
-        return int(told[-2]) if told[-1] == "threads" else None
+        processor = json.loads(read_plain(where))["machine"].split()
+        return int(processor[-2]) if processor[-1] == "threads" else None
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         return None
 

@@ -20,12 +20,12 @@ def idle(why: str) -> None:
     _report(Outcome.no_effect(why))
 
 
-def searched(found: Any, where: str) -> None:
+def searched(result: Any, where: str) -> None:
     """A graph was searched for."""
-    effects.note(SECTION, f"{user_line()}: {found}; kept in {where}")
+    effects.note(SECTION, f"{user_line()}: {result}; kept in {where}")
     _counts[0] += 1
-    if found.plan is not None:
-        _better.append(found.gain[0])
+    if result.plan is not None:
+        _better.append(result.gain[0])
     gains = f"{len(_better)} of {_counts[0]} graphs became faster, the best {max(_better):.2f} times" if _better else "nothing better found"
     _report(Outcome.applied(f"{_counts[0]} graph{'s' if _counts[0] > 1 else ''} searched for, {gains}"))
 
@@ -39,7 +39,7 @@ def used(entry: dict[str, Any]) -> None:
     _report(Outcome.applied(text))
 
 
-def left(where: Any) -> None:
+def deferred(where: Any) -> None:
     """A graph waits for `torchspore tune`."""
     if where is None:
         _report(Outcome.applied("offline: the graph could not be kept"))

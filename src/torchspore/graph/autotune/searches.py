@@ -55,17 +55,17 @@ class Trials:
         """How many ways there are that differ."""
         return _count(self.genes, {})
 
-    def told(self, plan: Mapping[str, Any]) -> tuple[Any, ...]:
+    def effective_genes(self, plan: Mapping[str, Any]) -> tuple[Any, ...]:
         """Return the genes of a plan that have an effect; genes that mean nothing next to the others are omitted."""
         return tuple(plan[gene.name] if gene.when is None or plan.get(gene.when[0]) == gene.when[1] else None for gene in self.genes)
 
     def clean(self, plan: Plan) -> Plan:
         """The plan without the genes that mean nothing beside the others."""
-        return {gene.name: plan[gene.name] for gene, told in zip(self.genes, self.told(plan)) if told is not None}
+        return {gene.name: plan[gene.name] for gene, value in zip(self.genes, self.effective_genes(plan)) if value is not None}
 
     def run(self, plan: Plan) -> float | None:
         """The seconds of a plan, measured if it was not yet; None also where the time is up."""
-        key = self.told(plan)
+        key = self.effective_genes(plan)
         if key not in self.seconds:
             if self.seconds and time.monotonic() > self._ends:
                 return None
@@ -86,9 +86,9 @@ class Trials:
 
     def ranked(self) -> list[Plan]:
         """The plans that were measured, the fastest first."""
-        good = [(took, place) for place, took in enumerate(self.seconds.values()) if took is not None]
+        good = [(took, index) for index, took in enumerate(self.seconds.values()) if took is not None]
         plans = list(self.plans.values())
-        return [plans[place] for _, place in sorted(good)]
+        return [plans[index] for _, index in sorted(good)]
 
 
 def _count(genes: Sequence[Gene], chosen: Plan) -> int:
@@ -114,9 +114,9 @@ def search_by_bandit(trials: Trials) -> None:
             return
         epsilon = FIRST_EPSILON + (LAST_EPSILON - FIRST_EPSILON) * episode / (EPISODES - 1)
         plan = agents.plan(epsilon)
-        known = trials.told(plan) in trials.seconds
+        is_tried = trials.effective_genes(plan) in trials.seconds
         trials.run(plan)
-        if not known:
+        if not is_tried:
             agents.learn(plan)
 
 
@@ -131,11 +131,11 @@ class _Agents:
 
     def learn(self, plan: Plan) -> None:
         """Takes the reward of a plan that was measured."""
-        base = self._trials.seconds.get(self._trials.told(self._trials.base))
-        took = self._trials.seconds.get(self._trials.told(plan))
+        base = self._trials.seconds.get(self._trials.effective_genes(self._trials.base))
+        took = self._trials.seconds.get(self._trials.effective_genes(plan))
         reward = 0.0 if took is None or base is None else base / took
-        for gene, told in zip(self._trials.genes, self._trials.told(plan)):
-            if told is not None or gene.when is None:
+        for gene, value in zip(self._trials.genes, self._trials.effective_genes(plan)):
+            if value is not None or gene.when is None:
                 total, count = self._sums.get((gene.name, plan[gene.name]), (0.0, 0))
                 self._sums[gene.name, plan[gene.name]] = total + reward, count + 1
 
@@ -173,13 +173,13 @@ def search_by_genes(trials: Trials) -> None:
 
 
 def _cost(trials: Trials, plan: Plan) -> float:
-    took = trials.seconds.get(trials.told(plan))
+    took = trials.seconds.get(trials.effective_genes(plan))
     return float("inf") if took is None else took
 
 
 def _child(trials: Trials, population: list[Plan]) -> Plan:
-    one, other = (_chosen(trials, population) for _ in range(2))
-    child = {gene.name: trials.random.choice((one, other))[gene.name] for gene in trials.genes}
+    first, other = (_chosen(trials, population) for _ in range(2))
+    child = {gene.name: trials.random.choice((first, other))[gene.name] for gene in trials.genes}
     for gene in trials.genes:
         if trials.random.random() < 1 / len(trials.genes):
             child[gene.name] = trials.random.choice(gene.values)

@@ -14,7 +14,7 @@ import torch
 from torchspore.base.frames import user_line
 from torchspore.engine.core import graph_log
 from torchspore.graph.autotune import deferred, outcomes, tuning_file
-from torchspore.graph.autotune.candidates import Single, Whole
+from torchspore.graph.autotune.candidates import GraphVariant, Single
 from torchspore.graph.autotune.searches import Plan, Trials, search_by_bandit, search_by_genes
 from torchspore.graph.backend import autotune_cache, measurement
 from torchspore.graph.backend.eager_codegen import Code
@@ -34,7 +34,7 @@ LEAST = 30e-6
 
 
 @dataclass
-class Found:
+class SearchResult:
     """The result of a search: the plan, None if nothing was faster, and the speedup (median, least, greatest)."""
 
     plan: Plan | None
@@ -50,7 +50,7 @@ class Found:
         return f"{ways}, {self.gain[0]:.2f} times faster ({self.gain[1]:.2f} .. {self.gain[2]:.2f}): {shown(self.plan)}"
 
 
-def compile(module: Module, inputs: measurement.Inputs, settings: Settings, held: frozenset[int], plain: Callable[[], Code]) -> Code:
+def compile(module: Module, inputs: measurement.Inputs, settings: Settings, persistent: frozenset[int], plain: Callable[[], Code]) -> Code:
     """The code of a graph under the switches of tuning; `plain` makes the untuned one."""
     tuning = settings.tuning
     assert tuning is not None
@@ -60,26 +60,26 @@ def compile(module: Module, inputs: measurement.Inputs, settings: Settings, held
         return plain()
     untuned = dataclasses.replace(settings, tuning=None)
     key = fingerprint(module, untuned, f"tuning {tuning.job}")
-    known = _known(key)
+    known = _find_entry(key)
     if known is not None:
-        code = plain() if known["plan"] is None else built(module, inputs, untuned, held, known["job"], known["plan"])
+        code = plain() if known["plan"] is None else built(module, inputs, untuned, persistent, known["job"], known["plan"])
         if code is not None:
             outcomes.used(known)
             return code
     if not tuning.is_online:
-        outcomes.left(deferred.keep(key, module, inputs, untuned, held, tuning))
+        outcomes.deferred(deferred.keep(key, module, inputs, untuned, persistent, tuning))
         return plain()
-    found = search(module, inputs, untuned, held, tuning, plain)
-    entry = entry_of(found, tuning, user_line() or "")
+    result = search(module, inputs, untuned, persistent, tuning, plain)
+    entry = entry_of(result, tuning, user_line() or "")
     autotune_cache.keep(key, json.dumps(entry))
     where = "the compile cache" if autotune_cache.store is not None else tuning_file.keep(key, entry)
-    graph_log.event("tuning", str(found))
-    outcomes.searched(found, str(where) if where else "nowhere")
-    code = plain() if found.plan is None else built(module, inputs, untuned, held, tuning.job, found.plan)
+    graph_log.event("tuning", str(result))
+    outcomes.searched(result, str(where) if where else "nowhere")
+    code = plain() if result.plan is None else built(module, inputs, untuned, persistent, tuning.job, result.plan)
     return code or plain()
 
 
-def _known(key: str) -> dict[str, Any] | None:
+def _find_entry(key: str) -> dict[str, Any] | None:
     """Return the result of an earlier search: of this process, of the compile cache or of the tuning file."""
     text = autotune_cache.find(key)
     try:
@@ -89,26 +89,26 @@ def _known(key: str) -> dict[str, Any] | None:
         return None
 
 
-def entry_of(found: Found, tuning: Tuning, net: str) -> dict[str, Any]:
+def entry_of(result: SearchResult, tuning: Tuning, net: str) -> dict[str, Any]:
     """What is kept of a search."""
     return {
-        "net": net, "status": "tuned", "job": tuning.job, "plan": found.plan, "gain": list(found.gain), "tried": found.tried,
-        "seconds": round(found.seconds, 2),
+        "net": net, "status": "tuned", "job": tuning.job, "plan": result.plan, "gain": list(result.gain), "tried": result.tried,
+        "seconds": round(result.seconds, 2),
     }
 
 
-def built(module: Module, inputs: measurement.Inputs, settings: Settings, held: frozenset[int], job: str, plan: Plan) -> Code | None:
+def built(module: Module, inputs: measurement.Inputs, settings: Settings, persistent: frozenset[int], job: str, plan: Plan) -> Code | None:
     """The code of a plan; None where it can't be had, or was made for something else."""
     try:
-        return (Whole(module, inputs, settings, held) if job == "1" else Single(module, inputs, settings)).code(plan)
+        return (GraphVariant(module, inputs, settings, persistent) if job == "1" else Single(module, inputs, settings)).code(plan)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         tuning_file.say(f"tuning: a plan that was kept means nothing here ({error!r:.80}); the graph runs untuned.")
         return None
 
 
 def search(
-    module: Module, inputs: measurement.Inputs, settings: Settings, held: frozenset[int], tuning: Tuning, plain: Callable[[], Code],
-) -> Found:
+    module: Module, inputs: measurement.Inputs, settings: Settings, persistent: frozenset[int], tuning: Tuning, plain: Callable[[], Code],
+) -> SearchResult:
     """Searches, then measures what was found beside the untuned form; nothing live is written, no random state is disturbed."""
     started = time.monotonic()
     race = Race(inputs)
@@ -116,24 +116,28 @@ def search(
     race.enter("untuned", lambda: untuned)
     base = measured(race, untuned)
     if base < LEAST:
-        return Found(None, (1.0, 1.0, 1.0), 0, time.monotonic() - started, base)
+        return SearchResult(None, (1.0, 1.0, 1.0), 0, time.monotonic() - started, base)
     searches = [SEARCHES[name] for name in tuning.searches]
     if tuning.job == "1":
-        whole = Whole(module, inputs, settings, held)
-        trials = Trials(whole.genes(), lambda plan: _entered(race, whole.code, trials.clean(plan)), budget())
-        for one in searches:
-            one(trials)
-        ranked = [plan for plan in trials.ranked() if trials.told(plan) != trials.told(trials.base) or settings.level != "O0"]
+        variant = GraphVariant(module, inputs, settings, persistent)
+        trials = Trials(variant.genes(), lambda plan: _entered(race, variant.code, trials.clean(plan)), budget())
+        for search_name in searches:
+            search_name(trials)
+        ranked = [
+            plan
+            for plan in trials.ranked()
+            if trials.effective_genes(plan) != trials.effective_genes(trials.base) or settings.level != "O0"
+        ]
         tried, plan = len(trials.seconds), trials.clean(ranked[0]) if ranked else None
     else:
         with measurement.undisturbed():
             single = Single(module, inputs, settings)
             plan, tried = single.search(searches, budget())
     if not plan:
-        return Found(None, (1.0, 1.0, 1.0), tried, time.monotonic() - started, base)
-    best = built(module, inputs, settings, held, tuning.job, plan)
+        return SearchResult(None, (1.0, 1.0, 1.0), tried, time.monotonic() - started, base)
+    best = built(module, inputs, settings, persistent, tuning.job, plan)
     gain = _gain(race, untuned, best, base) if best is not None else (1.0, 1.0, 1.0)
-    return Found(plan if gain[0] >= WORTH else None, gain, tried, time.monotonic() - started, base)
+    return SearchResult(plan if gain[0] >= WORTH else None, gain, tried, time.monotonic() - started, base)
 
 
 def _entered(race: Race, make: Callable[[Plan], Code | None], plan: Plan) -> float | None:

@@ -21,7 +21,7 @@ from torchspore.context import effects
 from torchspore.engine.core import graph_log, process
 from torchspore.graph.fx.fingerprint import machine
 
-PLACE = "TORCHSPORE_TUNING"
+PATH_VARIABLE = "TORCHSPORE_TUNING"
 SECTION = "tuning"
 FORMAT = 1
 Entry = dict[str, Any]
@@ -41,7 +41,7 @@ def say(text: str) -> None:
 
 def folder() -> Path:
     """Where tuning files lie for this process."""
-    named = os.environ.get(PLACE)
+    named = os.environ.get(PATH_VARIABLE)
     if named:
         return Path(named).absolute()
     return Path(process.folder(), "tuning").absolute()
@@ -62,17 +62,17 @@ def path() -> Path:
 def read(where: Path, of: str | None = None) -> dict[str, Entry]:
     """The graphs in a file, none where there is not a file. Raises Unusable; `of` is the machine that it must be of, this one otherwise."""
     try:
-        held = json_text.parse(read_plain(where))
+        contents = json_text.parse(read_plain(where))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
         raise Unusable(f"can't be read ({error})") from None
-    if not isinstance(held, dict) or held.get("format") != FORMAT or not isinstance(held.get("graphs"), dict):
+    if not isinstance(contents, dict) or contents.get("format") != FORMAT or not isinstance(contents.get("graphs"), dict):
         raise Unusable("is no tuning file of this version of torchspore")
     ours = machine() if of is None else of
-    if held.get("machine") != ours:
-        raise Unusable(f"was made on another machine or with another torch ({held.get('machine')}; here {ours})")
-    return {key: entry for key, entry in held["graphs"].items() if isinstance(entry, dict)}
+    if contents.get("machine") != ours:
+        raise Unusable(f"was made on another machine or with another torch ({contents.get('machine')}; here {ours})")
+    return {key: entry for key, entry in contents["graphs"].items() if isinstance(entry, dict)}
 
 
 def find(key: str) -> Entry | None:
@@ -83,7 +83,7 @@ def find(key: str) -> Entry | None:
     except Unusable as reason:
         say(f"tuning: {where} {reason}; it is passed over.")
         return None
-    if key not in graphs and graphs and os.environ.get(PLACE):
+    if key not in graphs and graphs and os.environ.get(PATH_VARIABLE):
         say(f"tuning: {where} holds nothing for the graph at {user_line()}; it was made for another net, or other shapes.")
     return graphs.get(key)
 

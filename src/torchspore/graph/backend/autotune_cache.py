@@ -26,11 +26,11 @@ class Store(Protocol):
 
 
 store: Store | None = None
-_known: dict[str, str] = {}
+_choices: dict[str, str] = {}
 
 
 @contextmanager
-def kept_in(other: Store) -> Iterator[None]:
+def stored_in(other: Store) -> Iterator[None]:
     """Lets the block find choices in `other` too, and keep those that it makes there."""
     global store
     before, store = store, other
@@ -42,23 +42,23 @@ def kept_in(other: Store) -> Iterator[None]:
 
 def find(key: str) -> str | None:
     """The choice made before for this key, in this process or, with a store, in an earlier one."""
-    found = _known.get(key)
-    if found is None and store is not None:
-        found = store.find(key)
-        if found is not None:
-            _known[key] = found
-    return found
+    choice = _choices.get(key)
+    if choice is None and store is not None:
+        choice = store.find(key)
+        if choice is not None:
+            _choices[key] = choice
+    return choice
 
 
 def keep(key: str, choice: str) -> None:
     """Keeps a choice for graphs that come."""
-    if len(_known) >= LIMIT:
-        _known.clear()
-    _known[key] = choice
+    if len(_choices) >= LIMIT:
+        _choices.clear()
+    _choices[key] = choice
     if store is not None:
         store.keep(key, choice)
 
 
 def forget() -> None:
     """Forgets all choices of this process."""
-    _known.clear()
+    _choices.clear()

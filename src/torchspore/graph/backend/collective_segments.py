@@ -45,8 +45,8 @@ def with_kernels(
         raise measurement.Unrunnable(str(error).partition("\n")[0]) from None
     for node, twin in zip(module.graph.nodes, alone.graph.nodes):
         node.meta = dict(twin.meta)
-    found = fusion.by_rule(module, may_fuse)
-    fused = None if found is None else answered(found)
+    clustered = fusion.by_rule(module, may_fuse)
+    fused = None if clustered is None else answered(clustered)
     if fused is None:
         return None
     race, name = Race(inputs), "kernels chosen by a rule"
@@ -55,13 +55,13 @@ def with_kernels(
     if name not in race.codes:
         return None
     graph_log.event("level", name)
-    return found
+    return clustered
 
 
 def answered(module: Module) -> Module | None:
     """A copy whose exchanges are answered in this process, as if the others had sent the same; None where one can't be."""
-    made = copied(module)
-    for node in made.graph.nodes:
+    segments = copied(module)
+    for node in segments.graph.nodes:
         if is_exchange(node):
             answer = _ANSWERS.get(str(node.target))
             if answer is None:
@@ -70,8 +70,8 @@ def answered(module: Module) -> Module | None:
         # Its operand may depend on values of other processes.
         elif getattr(node.target, "__name__", "") == _CHECK:
             node.target = _unchecked
-    made.recompile()
-    return None if any(is_exchange(node) for inner in inner_of(made) for node in inner.graph.nodes) else made
+    segments.recompile()
+    return None if any(is_exchange(node) for inner in inner_of(segments) for node in inner.graph.nodes) else segments
 
 
 def _nothing(t: torch.Tensor) -> torch.Tensor:

@@ -25,31 +25,31 @@ def _is_unfit(node: torch.fx.Node) -> bool:
     )
 
 
-def recorded(code: Code, held: frozenset[int]) -> Code:
+def recorded(code: Code, persistent: frozenset[int]) -> Code:
     """Runs `code` from a recording. Inputs at `held` (Parameters) are read where they lie, the others are copied to fixed places.
 
     When a stored input has moved in memory, the graph is recorded again. Results are copies, as the next run overwrites its own.
     """
-    kept: dict[str, Any] = {}
+    recording: dict[str, Any] = {}
 
     def run(*inputs: torch.Tensor) -> list[Any]:
-        places = [t.data_ptr() for place, t in enumerate(inputs) if place in held]
-        if kept.get("places") != places:
-            kept.clear()
-            kept.update(_record(code, inputs, held), places=places)
-        for place, mine in kept["copies"]:
-            mine.copy_(inputs[place])
-        kept["graph"].replay()
-        for place, mine in kept["written"]:
-            inputs[place].copy_(mine)
-        return [t.clone() if isinstance(t, torch.Tensor) else t for t in kept["outs"]]
+        addresses = [t.data_ptr() for index, t in enumerate(inputs) if index in persistent]
+        if recording.get("places") != addresses:
+            recording.clear()
+            recording.update(_record(code, inputs, persistent), places=addresses)
+        for index, mine in recording["copies"]:
+            mine.copy_(inputs[index])
+        recording["graph"].replay()
+        for index, mine in recording["written"]:
+            inputs[index].copy_(mine)
+        return [t.clone() if isinstance(t, torch.Tensor) else t for t in recording["outs"]]
 
     return run
 
 
-def _record(code: Code, inputs: tuple[torch.Tensor, ...], held: frozenset[int]) -> dict[str, Any]:
+def _record(code: Code, inputs: tuple[torch.Tensor, ...], persistent: frozenset[int]) -> dict[str, Any]:
     """The recording. What the warm runs write into is put back."""
-    fixed = [t if place in held else t.clone() for place, t in enumerate(inputs)]
+    fixed = [t if index in persistent else t.clone() for index, t in enumerate(inputs)]
     before = [t.clone() for t in fixed]
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
@@ -61,8 +61,8 @@ def _record(code: Code, inputs: tuple[torch.Tensor, ...], held: frozenset[int]) 
     graph = torch.cuda.CUDAGraph()
     with torch.no_grad(), torch.cuda.graph(graph):
         outs = code(*fixed)
-    written = [place for place, t in enumerate(fixed) if t._version != versions[place]]
+    written_indices = [index for index, t in enumerate(fixed) if t._version != versions[index]]
     for t, old in zip(fixed, before):
         t.copy_(old)
-    copies = [(place, t) for place, t in enumerate(fixed) if place not in held]
-    return {"graph": graph, "outs": outs, "copies": copies, "written": [(place, t) for place, t in copies if place in written]}
+    copies = [(index, t) for index, t in enumerate(fixed) if index not in persistent]
+    return {"graph": graph, "outs": outs, "copies": copies, "written": [(index, t) for index, t in copies if index in written_indices]}

@@ -39,9 +39,9 @@ DIRECT: dict[Any, Callable[..., Any]] = {
 
 def function(target: Any) -> Callable[..., Any]:
     """Return the function to call for a node's target."""
-    found = DIRECT.get(target)
-    if found is not None:
-        return found
+    direct = DIRECT.get(target)
+    if direct is not None:
+        return direct
     if is_operator(target) and target.namespace == "_c10d_functional":
         return exchanges.twins.get(target._opname) or torch_private.kernel_of(target)
     return torch_private.kernel_of(target)
@@ -70,13 +70,13 @@ def source(module: torch.fx.GraphModule, inner: bool = False) -> tuple[str, dict
     lines, of_lines = [], [None, None, None]      # counted from 1, after two lines of the head
     phase = None
     for node in nodes:
-        own = lines_of(module, node, names, bound, last.get(node, []))
-        if peak_memory.wanted and node.op == "call_function" and (now := peak_memory.phase_of(node.meta)) != phase:
+        node_lines = lines_of(module, node, names, bound, last.get(node, []))
+        if peak_memory.is_recording and node.op == "call_function" and (now := peak_memory.phase_of(node.meta)) != phase:
             phase = now
             bound["phase"] = allocator.phase
-            own.insert(0, f"phase({phase})")
-        lines += own
-        of_lines += [node] * len(own)
+            node_lines.insert(0, f"phase({phase})")
+        lines += node_lines
+        of_lines += [node] * len(node_lines)
     if current_operator.followers or any(node.meta.get(node_metadata.LINE) for node in nodes):
         bound["places"] = current_operator.places_of(of_lines)
     arguments = [names[node] for node in nodes if node.op == "placeholder"]
@@ -114,17 +114,17 @@ def _is_uncounted(node: Node) -> bool:
 def _last_uses(nodes: list[Node]) -> dict[Node, list[Node]]:
     """For each node the values that nobody needs after it; inputs are the caller's."""
     seen: set[Node] = set()
-    found: dict[Node, list[Node]] = {}
+    last_uses: dict[Node, list[Node]] = {}
     for node in reversed(nodes):
-        own = [] if node.users or node.op != "call_function" else [node]
+        node_lines = [] if node.users or node.op != "call_function" else [node]
         for other in node.all_input_nodes:
             if other not in seen:
                 seen.add(other)
                 if other.op != "placeholder":
-                    own.append(other)
-        if own:
-            found[node] = own
-    return found
+                    node_lines.append(other)
+        if node_lines:
+            last_uses[node] = node_lines
+    return last_uses
 
 
 def _call(node: Node, names: dict[Node, str], bound: dict[str, Any]) -> str:
@@ -134,8 +134,8 @@ def _call(node: Node, names: dict[Node, str], bound: dict[str, Any]) -> str:
     shown = target.name() if is_operator(target) else f"{getattr(target, '__name__', 'call')}_{id(target)}"
     name = "f_" + "".join(c if c.isalnum() else "_" for c in shown)
     bound[name] = determinism.in_graph(target, function(target))
-    given = [_text(a, names, bound) for a in node.args] + [f"{k}={_text(v, names, bound)}" for k, v in node.kwargs.items()]
-    return f"{name}({', '.join(given)})"
+    arguments = [_text(a, names, bound) for a in node.args] + [f"{k}={_text(v, names, bound)}" for k, v in node.kwargs.items()]
+    return f"{name}({', '.join(arguments)})"
 
 
 def _text(value: Any, names: dict[Node, str], bound: dict[str, Any]) -> str:
@@ -153,7 +153,7 @@ def _text(value: Any, names: dict[Node, str], bound: dict[str, Any]) -> str:
 
 
 def _attribute(module: torch.nn.Module, target: str) -> Any:
-    found: Any = module
+    value: Any = module
     for part in target.split("."):
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value

@@ -68,16 +68,16 @@ def _has_tensors(node: Node) -> bool:
                for v in values)
 
 
-def in_one(module: torch.fx.GraphModule) -> torch.fx.GraphModule | None:
+def fuse_all(module: torch.fx.GraphModule) -> torch.fx.GraphModule | None:
     """The graph with all that neither writes nor draws random numbers as one C++ launch, or few; None where that can't be had."""
-    kept: list[tuple[Cluster, inductor.Kernel]] = []
+    replacements: list[tuple[Cluster, inductor.Kernel]] = []
     for cluster in clusters(module, _is_pure):
         if _is_work(cluster, _is_any):
-            kernel = inductor.one_launch(taken_out(cluster))
+            kernel = inductor.compile_single_kernel(taken_out(cluster))
             if kernel is None:
                 return None
-            kept.append((cluster, kernel))
-    return put_in(module, kept) if kept else None
+            replacements.append((cluster, kernel))
+    return put_in(module, replacements) if replacements else None
 
 
 def _is_pure(node: Node) -> bool:
@@ -116,16 +116,16 @@ def fused(
     """
     module = copied(module)
     inside = change_inner(module, lambda inner: fused(inner, level, total / LOOPS, may_fuse))
-    kept: list[tuple[Cluster, inductor.Kernel]] = []
+    replacements: list[tuple[Cluster, inductor.Kernel]] = []
     alike = _alike(module, may_fuse)
     for position, (text, like) in enumerate(alike.items(), 1):
         if not inductor.is_there():
             return None
         progress.note(f"measures and compiles kernel {position} of {len(alike)}.")
-        kernel = _known(of_text("cluster", level + text), like, level, total)
+        kernel = _cached_kernel(of_text("cluster", level + text), like, level, total)
         if kernel is not None:
-            kept += [(cluster, kernel) for cluster in like.clusters]
-    return put_in(module, kept) if kept else module if inside else None
+            replacements += [(cluster, kernel) for cluster in like.clusters]
+    return put_in(module, replacements) if replacements else module if inside else None
 
 
 def by_rule(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool] = is_fusable) -> torch.fx.GraphModule | None:
@@ -135,7 +135,7 @@ def by_rule(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool] = is_
     """
     module = copied(module)
     total = sum(_guess(node) for node in module.graph.nodes)
-    kept: list[tuple[Cluster, inductor.Kernel]] = []
+    replacements: list[tuple[Cluster, inductor.Kernel]] = []
     alike = _alike(module, may_fuse)
     for position, (text, like) in enumerate(alike.items(), 1):
         if not inductor.is_there():
@@ -149,8 +149,8 @@ def by_rule(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool] = is_
         kernel = _kernels.get(key) or inductor.kernel(like.part, "O1")
         if kernel is not None:
             _kernels[key] = kernel
-            kept += [(found, kernel) for found in like.clusters]
-    return put_in(module, kept) if kept else None
+            replacements += [(cluster, kernel) for cluster in like.clusters]
+    return put_in(module, replacements) if replacements else None
 
 
 def _guess(node: Node) -> float:
@@ -166,12 +166,12 @@ def _moved(node: Node) -> int:
 
 def _alike(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool]) -> dict[str, Like]:
     """The clusters with work in them, those that are alike together."""
-    found: dict[str, Like] = {}
+    groups: dict[str, Like] = {}
     for cluster in clusters(module, may_fuse):
         if _is_work(cluster):
             part = taken_out(cluster)
-            found.setdefault(signature(part), Like(part, [])).clusters.append(cluster)
-    return found
+            groups.setdefault(signature(part), Like(part, [])).clusters.append(cluster)
+    return groups
 
 
 def _is_generated(name: str) -> bool:
@@ -183,17 +183,17 @@ def _is_work(cluster: Cluster, counts: Callable[[str], bool] = _is_generated) ->
     return bool(cluster.outputs) and any(map(counts, names))
 
 
-def _known(key: str, like: Like, level: str, total: float) -> inductor.Kernel | None:
+def _cached_kernel(key: str, like: Like, level: str, total: float) -> inductor.Kernel | None:
     """The kernel for clusters of this kind, where it is known or found out now to be the faster way."""
     if key in _kernels:
         return _kernels[key]
-    known = autotune_cache.find(key)
-    if known == "operators" or (known is None and not total):
+    choice = autotune_cache.find(key)
+    if choice == "operators" or (choice is None and not total):
         return None
-    found = inductor.kernel(like.part, level) if known == "kernel" else _measured(like, key, level, total)
-    if found is not None:
-        _kernels[key] = found
-    return found
+    kernel = inductor.kernel(like.part, level) if choice == "kernel" else _measured(like, key, level, total)
+    if kernel is not None:
+        _kernels[key] = kernel
+    return kernel
 
 
 def _measured(like: Like, key: str, level: str, total: float) -> inductor.Kernel | None:
@@ -202,11 +202,11 @@ def _measured(like: Like, key: str, level: str, total: float) -> inductor.Kernel
         like.seconds = measurement.seconds({"operators": eager_codegen.compile(like.part)}, like.inputs, _TURNS)["operators"]
         if like.seconds < SHORTEST or like.seconds * len(like.clusters) < SHARE * total:
             return None                       # not kept: in another graph it may be worth while
-        found = _winner(like, level)
+        kernel = _winner(like, level)
     like.inputs = []
     if inductor.is_there():
-        autotune_cache.keep(key, "operators" if found is None else "kernel")
-    return found
+        autotune_cache.keep(key, "operators" if kernel is None else "kernel")
+    return kernel
 
 
 def _winner(like: Like, level: str) -> inductor.Kernel | None:

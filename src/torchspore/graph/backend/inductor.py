@@ -41,7 +41,7 @@ def is_there() -> bool:
     return _broken is None
 
 
-def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _NONE, asked: str = _LEVELS) -> Kernel | None:
+def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _NONE, subject: str = _LEVELS) -> Kernel | None:
     """One compiled function for the graph, which has no writes in it; None where the compiler is missing or failed, which is said once, and
     where Inductor has no way to write this one, which `explain` tells.
 
@@ -53,10 +53,10 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
     if _broken is not None:
         return None
     started, key = time.perf_counter(), of_text("compiled", f"{level} {sorted(more.items())} {signature(module)}")
-    held = kernel_store.find(key)
-    if held is not None:
+    stored = kernel_store.find(key)
+    if stored is not None:
         graph_log.event("load", f"a kernel for {_shown(module)} in {time.perf_counter() - started:.3f} s")
-        return held
+        return stored
     try:
         inputs = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
         compiled = (_compiler.get() or torch_private.inductor)(module, inputs, {**_options(level), **more})
@@ -72,37 +72,37 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
         kernel_store.keep(key, compiled.source, compiled.libraries)
         graph_log.event("compile", f"a kernel for {_shown(module)} in {time.perf_counter() - started:.1f} s")
         return compiled
-    _say(asked)
+    _say(subject)
     return None
 
 
-def one_launch(module: torch.fx.GraphModule) -> Kernel | None:
+def compile_single_kernel(module: torch.fx.GraphModule) -> Kernel | None:
     """One C++ function for a graph with no writes in it, calls of other kernels included; None where Inductor can't write it."""
     if _broken is not None:
         return None
     started = time.perf_counter()
     inputs = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
     try:
-        found: Kernel = (_compiler.get() or torch_private.inductor)(module, inputs, _options("O1"), True)
+        kernel: Kernel = (_compiler.get() or torch_private.inductor)(module, inputs, _options("O1"), True)
     except Exception as error:                # not every kernel can be called from its C++: other forms are there
         graph_log.event("level", f"one launch is left out: {_first_line(error)}")
         return None
     graph_log.event("compile", f"one launch for {_shown(module)} in {time.perf_counter() - started:.1f} s")
-    return found
+    return kernel
 
 
-def _say(asked: str) -> None:
-    text = f"{asked}, and {_broken}; graphs run without them."
+def _say(subject: str) -> None:
+    text = f"{subject}, and {_broken}; graphs run without them."
     print(f"torchspore: {user_line()}: {text}", file=sys.stderr)
     effects.note("compiler", text)
 
 
 def _options(level: str) -> dict[str, Any]:
     """Inductor's settings: the same random numbers as PyNative's, and at O2 whatever tuning it has."""
-    found: dict[str, Any] = {"fallback_random": True, "compile_threads": 1}
+    options: dict[str, Any] = {"fallback_random": True, "compile_threads": 1}
     if level == "O2":
-        found |= {"max_autotune": True, "coordinate_descent_tuning": True}
-    return found
+        options |= {"max_autotune": True, "coordinate_descent_tuning": True}
+    return options
 
 
 def _first_line(error: BaseException) -> str:

@@ -25,25 +25,25 @@ from torchspore.graph.report import stages
 _version = operator.attrgetter("_version")
 
 
-def with_kept_values(hoisted: Hoisted, first: Code, rest: Code) -> Code:
+def with_cached_values(hoisted: Hoisted, first: Code, rest: Code) -> Code:
     """Runs `first` on the weights where one of them is another tensor or was written to since, then `rest`.
 
     torch counts the writes into a tensor's memory (`_version`); whoever writes past torch (a NumPy view of it) is not seen.
     """
     take = operator.itemgetter(*hoisted.taken) if len(hoisted.taken) > 1 else lambda inputs: (inputs[hoisted.taken[0]],)
-    kept: list[Any] = [(), [], [], 0, []]           # the weights, their versions, the values, the count, copies of vectors
+    cached: list[Any] = [(), [], [], 0, []]           # the weights, their versions, the values, the count, copies of vectors
 
     def run(*inputs: torch.Tensor) -> list[Any]:
         weights: Any = take(inputs)
-        before, versions, values, count, vectors = kept
+        before, versions, values, count, vectors = cached
         now = list(map(_version, weights))
         if now != versions or not all(map(operator.is_, weights, before)) or (
             count != change_counters.batch_norms and not all(map(torch.equal, vectors, _vectors(weights)))
         ):
             values = first(*weights)
-            kept[:3] = [weights, now, values]
-            kept[4] = [t.clone() for t in _vectors(weights)]
-        kept[3] = change_counters.batch_norms
+            cached[:3] = [weights, now, values]
+            cached[4] = [t.clone() for t in _vectors(weights)]
+        cached[3] = change_counters.batch_norms
         return rest(*inputs, *values)
 
     return run
@@ -57,30 +57,37 @@ def _vectors(weights: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 Module = torch.fx.GraphModule
 
 
-def hoisted(module: Module, places: frozenset[int], wanted: matrix_products.Wanted, layout: bool) -> Hoisted | None:
+def hoisted(module: Module, positions: frozenset[int], prefers_onednn: matrix_products.Preference, layout: bool) -> Hoisted | None:
     """Return the boosted graphs; None if no value depends on weights alone. `places` lists the inputs that the program stores."""
-    changed = fold_norms(onednn_linears(copied(module), wanted))
+    changed = fold_norms(onednn_linears(copied(module), prefers_onednn))
     if has_images(changed) and layout:
         changed = channels_last(changed)
     if is_on_cpu(module):
-        changed = pack(changed, steady(changed, places), layout)
-    return hoist(passes.drop_dead(fuse_activations(changed)), places)
+        changed = pack(changed, steady(changed, positions), layout)
+    return hoist(passes.drop_dead(fuse_activations(changed)), positions)
 
 
-def counts(module: Module, found: Hoisted) -> tuple[int, int, int]:
+def counts(module: Module, hoisted: Hoisted) -> tuple[int, int, int]:
     """How many batch norms the graph had, how many of them are folded, and how many weights are packed."""
-    norms, left = _count(module, "native_batch_norm"), _count(found.rest, "native_batch_norm") + _count(found.first, "native_batch_norm")
-    return norms, norms - left, _count(found.first, "_reorder_linear_weight") + _count(found.first, "_reorder_convolution_weight")
+    norms, norms_after = (
+        _count(module, "native_batch_norm"),
+        _count(hoisted.rest, "native_batch_norm") + _count(hoisted.first, "native_batch_norm"),
+    )
+    return (
+        norms,
+        norms - norms_after,
+        _count(hoisted.first, "_reorder_linear_weight") + _count(hoisted.first, "_reorder_convolution_weight"),
+    )
 
 
 def _count(module: Module, name: str) -> int:
     return sum(is_operator(node.target) and node.target._opname == name for node in module.graph.nodes)
 
 
-def code(found: Hoisted) -> Code:
+def code(hoisted: Hoisted) -> Code:
     """Runs the first graph when weights have changed, the rest at each call."""
-    rest = overwrite(copied(found.rest))
-    return stages.shown(with_kept_values(found, eager_codegen.compile(found.first, True), eager_codegen.compile(rest)), rest)
+    rest = overwrite(copied(hoisted.rest))
+    return stages.shown(with_cached_values(hoisted, eager_codegen.compile(hoisted.first, True), eager_codegen.compile(rest)), rest)
 
 
 def is_on_cpu(module: Module) -> bool:
@@ -91,12 +98,12 @@ def is_on_cpu(module: Module) -> bool:
     )
 
 
-def trains(module: Module, places: frozenset[int]) -> str | None:
+def trains(module: Module, positions: frozenset[int]) -> str | None:
     """Return how the graph differs from an inference: it computes gradients, or writes into one of the inputs at `places`."""
     inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
     for node in module.graph.nodes:
         if is_operator(node.target) and "backward" in node.target._opname:
             return "computes gradients"
-        if any(root(item) in inputs and inputs.index(root(item)) in places for item in writes(node)):
+        if any(root(item) in inputs and inputs.index(root(item)) in positions for item in writes(node)):
             return "writes into Parameters or other Tensors of the Cell"
     return None

@@ -16,7 +16,7 @@ PLAIN = frozenset(fusion.POINTWISE)
 """Operators that compute each value for itself."""
 SUMS = frozenset({"sum", "mean", "amax", "amin", "var", "var_mean"})
 """Reductions that are one operator and no more."""
-WHOLE = frozenset(fusion.REDUCTIONS) - SUMS - {"max_pool2d_with_indices", "avg_pool2d", "avg_pool2d_backward"}
+REDUCTIONS_IN_MEMORY = frozenset(fusion.REDUCTIONS) - SUMS - {"max_pool2d_with_indices", "avg_pool2d", "avg_pool2d_backward"}
 """Operators that are several reductions and what comes between: they are taken apart where they become part of a kernel."""
 MOVES = frozenset(fusion.MOVES)
 EXACT = frozenset("""
@@ -30,28 +30,28 @@ EXACT = frozenset("""
 @functools.cache
 def allowed(flags: Flags) -> frozenset[str]:
     """ATen's names of the operators that may be in a kernel."""
-    found = set(PLAIN)
+    names = set(PLAIN)
     if flags.level >= 2 and flags.depth != 0:
-        found |= SUMS
-    whole: set[str] = set(WHOLE) if flags.stitch else set()
-    whole |= WHOLE & _of(flags.expand)
+        names |= SUMS
+    reductions: set[str] = set(REDUCTIONS_IN_MEMORY) if flags.stitch else set()
+    reductions |= REDUCTIONS_IN_MEMORY & _of(flags.expand)
     if flags.expand_only:
-        whole = _of(flags.expand_only) & WHOLE
-    found |= whole - _of(flags.expand_not)
+        reductions = _of(flags.expand_only) & REDUCTIONS_IN_MEMORY
+    names |= reductions - _of(flags.expand_not)
     if flags.moves:
-        found |= MOVES
-    found |= _of(flags.cluster)
+        names |= MOVES
+    names |= _of(flags.cluster)
     if flags.cluster_only:
-        found = set(_of(flags.cluster_only))
-    found -= _of(flags.cluster_not)
-    return frozenset(found & EXACT if flags.exact else found)
+        names = set(_of(flags.cluster_only))
+    names -= _of(flags.cluster_not)
+    return frozenset(names & EXACT if flags.exact else names)
 
 
 def _of(names: Names) -> set[str]:
     return {opname for name in names for opname in OPERATORS[name]}
 
 
-def is_wanted(flags: Flags, node: Node) -> bool:
+def is_allowed(flags: Flags, node: Node) -> bool:
     """Return whether the flags allow a node into a kernel, and a kernel can compute it with the same numbers."""
     return fusion.is_fusable(node) and (is_view(node) or node.target._opname in allowed(flags)) and _has_inputs(node)  # type: ignore[union-attr]
 
@@ -64,7 +64,7 @@ def is_reduction(node: Node) -> bool:
     """Return whether the value is a reduction, or one of the results of one."""
     if node.target is operator.getitem:
         return is_reduction(node.args[0])  # type: ignore[arg-type]
-    return is_operator(node.target) and node.target._opname in SUMS | WHOLE
+    return is_operator(node.target) and node.target._opname in SUMS | REDUCTIONS_IN_MEMORY
 
 
 def is_plain(node: Node) -> bool:
@@ -93,14 +93,14 @@ class Apart:
 
 def _distances(flags: Flags, nodes: list[Node]) -> dict[Node, int]:
     """For each operator that leads to a reduction, how many lie between, itself included."""
-    found: dict[Node, int] = {}
+    depths: dict[Node, int] = {}
     for node in reversed(nodes):
-        if node.op != "call_function" or not is_wanted(flags, node):
+        if node.op != "call_function" or not is_allowed(flags, node):
             continue
         if is_reduction(node):
-            found[node] = 0
+            depths[node] = 0
             continue
-        after = [found[user] for user in node.users if user in found]
+        after = [depths[user] for user in node.users if user in depths]
         if after:
-            found[node] = min(after) + (not is_view(node))
-    return found
+            depths[node] = min(after) + (not is_view(node))
+    return depths

@@ -20,7 +20,7 @@ import torch
 from torchspore.engine.core import torch_private
 from torchspore.graph.backend import autotune_cache
 
-_GIVEN: dict[str, Any] = {"torch": torch, **torch_private.KERNEL_CALLS}
+_KERNEL_GLOBALS: dict[str, Any] = {"torch": torch, **torch_private.KERNEL_CALLS}
 """The names that the source of a kernel may use in addition to its libraries."""
 
 
@@ -44,10 +44,10 @@ def keep(key: str, source: str, libraries: dict[str, str]) -> None:
     text = _call_in(source, libraries)
     if text is not None:
         try:
-            told = {name: (os.path.relpath(path, _folder()), _digest(Path(path))) for name, path in libraries.items()}
+            library_entries = {name: (os.path.relpath(path, _folder()), _digest(Path(path))) for name, path in libraries.items()}
         except OSError:
             return
-        autotune_cache.keep(key, json.dumps({"text": text, "libraries": told}))
+        autotune_cache.keep(key, json.dumps({"text": text, "libraries": library_entries}))
 
 
 def _folder() -> Path:
@@ -56,18 +56,18 @@ def _folder() -> Path:
 
 def _call_in(source: str, libraries: dict[str, str]) -> str | None:
     """The function `call` in what Inductor wrote; None where it names what can't be had without Inductor."""
-    found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef) and node.name == "call"]
-    if len(found) != 1 or not libraries:
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef) and node.name == "call"]
+    if len(functions) != 1 or not libraries:
         return None
-    words = [node for node in ast.walk(found[0]) if isinstance(node, ast.Name)]
-    own = {word.id for word in words if isinstance(word.ctx, ast.Store)} | {"self", "args"}
-    if {word.id for word in words} - own - set(_GIVEN) - set(libraries):
+    words = [node for node in ast.walk(functions[0]) if isinstance(node, ast.Name)]
+    local_names = {word.id for word in words if isinstance(word.ctx, ast.Store)} | {"self", "args"}
+    if {word.id for word in words} - local_names - set(_KERNEL_GLOBALS) - set(libraries):
         return None
-    return ast.unparse(found[0])
+    return ast.unparse(functions[0])
 
 
 def _function(text: str, names: dict[str, Any]) -> Callable[..., list[Any]]:
-    bound = {**_GIVEN, **names}
+    bound = {**_KERNEL_GLOBALS, **names}
     exec(compile(text, "<kernel>", "exec"), bound)
     call = bound["call"]
 

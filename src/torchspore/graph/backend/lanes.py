@@ -54,15 +54,15 @@ _lock = threading.Lock()
 
 def worker_pool(count: int, threads: int) -> list[Worker]:
     """`count` workers whose kernels use `threads` threads each."""
-    found = _workers.get(threads, [])
-    if len(found) < count:
+    idle = _workers.get(threads, [])
+    if len(idle) < count:
         with _lock:
-            found = _workers.setdefault(threads, [])
+            idle = _workers.setdefault(threads, [])
             before = torch.get_num_threads()
-            while len(found) < count:
-                found.append(Worker(f"torchspore lane {len(found) + 1}", threads))
+            while len(idle) < count:
+                idle.append(Worker(f"torchspore lane {len(idle) + 1}", threads))
             torch.set_num_threads(before)        # MKL has one number for all threads, and a worker has set it
-    return found[:count]
+    return idle[:count]
 
 
 def _forget() -> None:
@@ -83,11 +83,11 @@ class Parallel:
     one that reads it. A call that comes while another thread is in one runs without lanes.
     """
 
-    def __init__(self, module: torch.fx.GraphModule, place: Mapping[Node, int], threads: int) -> None:
+    def __init__(self, module: torch.fx.GraphModule, lane_of: Mapping[Node, int], threads: int) -> None:
         """`place` says for each node which lane it runs in, from 0 on."""
         self._module, self._threads = module, threads
-        self._count = max(place.values()) + 1
-        self._lanes = _Writer(module, place).lanes()
+        self._count = max(lane_of.values()) + 1
+        self._lanes = _Writer(module, lane_of).lanes()
         self._results = next(iter(reversed(module.graph.nodes))).args[0]
         self._inputs = {node: at for at, node in enumerate(node for node in module.graph.nodes if node.op == "placeholder")}
         self._busy = threading.Lock()
@@ -98,7 +98,7 @@ class Parallel:
         """Holds all locks."""
         self._locks = [[threading.Lock() for _ in range(count)] for _, count in self._lanes]
         self._done = [threading.Lock() for _ in self._lanes[1:]]
-        for lock in (*self._done, *(lock for own in self._locks for lock in own)):
+        for lock in (*self._done, *(lock for node_locks in self._locks for lock in node_locks)):
             lock.acquire()
 
     def run(self, *inputs: Any) -> list[Any]:
@@ -148,15 +148,15 @@ class Parallel:
 class _Writer:
     """Writes the Python text of the lanes."""
 
-    def __init__(self, module: torch.fx.GraphModule, place: Mapping[Node, int]) -> None:
-        self._module, self._place = module, place
+    def __init__(self, module: torch.fx.GraphModule, lane_of: Mapping[Node, int]) -> None:
+        self._module, self._lane_of = module, lane_of
         nodes = list(module.graph.nodes)
-        self._nodes = [node for node in nodes if node in place]
+        self._nodes = [node for node in nodes if node in lane_of]
         self._before, _ = dependencies(nodes)
         self._names = {node: f"v{at}" for at, node in enumerate(nodes)}
         self._inputs = [node for node in nodes if node.op == "placeholder"]
         self._results = {item for item in nodes[-1].args[0] if isinstance(item, Node)}
-        self._width = max(place.values()) + 1
+        self._width = max(lane_of.values()) + 1
         self._freed: dict[tuple[Node, int], int] = {}                   # the lock that a node's lane frees after it, for another lane
         self._waits: dict[Node, list[Node]] = defaultdict(list)         # what a node's lane waits for before it
         self._readers: dict[Node, set[int]] = defaultdict(set)          # other lanes that read a node's value
@@ -168,10 +168,10 @@ class _Writer:
         seen: dict[tuple[int, int], int] = {}
         counts: dict[int, int] = defaultdict(int)
         for node in self._nodes:
-            lane = self._place[node]
+            lane = self._lane_of[node]
             last: dict[int, Node] = {}
             for item in self._before[node]:
-                other = self._place.get(item, lane)
+                other = self._lane_of.get(item, lane)
                 if other != lane and (other not in last or order[item] > order[last[other]]):
                     last[other] = item
             for other, item in last.items():
@@ -181,7 +181,7 @@ class _Writer:
                     self._freed[item, lane] = counts[other]
                     counts[other] += 1
             for item in node.all_input_nodes:
-                if self._place.get(item, lane) != lane:
+                if self._lane_of.get(item, lane) != lane:
                     self._readers[item].add(lane)
         self._counts = counts
 
@@ -191,7 +191,7 @@ class _Writer:
 
     def _function(self, lane: int) -> Callable[..., None]:
         bound: dict[str, Any] = {"__name__": __name__, "no_grad": torch.no_grad}
-        nodes = [node for node in self._nodes if self._place[node] == lane]
+        nodes = [node for node in self._nodes if self._lane_of[node] == lane]
         gone = self._last_uses(nodes)
         lines = [line for node in nodes for line in self._lines(node, lane, bound, gone.get(node, []))]
         arguments = ", ".join(self._names[node] for node in self._inputs)
@@ -201,33 +201,33 @@ class _Writer:
         return bound["run"]
 
     def _lines(self, node: Node, lane: int, bound: dict[str, Any], gone: list[Node]) -> list[str]:
-        name, found = self._names[node], []
+        name, arguments = self._names[node], []
         for item in self._waits[node]:
-            found.append(f"locks[{self._place[item]}][{self._freed[item, lane]}].acquire()")
+            arguments.append(f"locks[{self._lane_of[item]}][{self._freed[item, lane]}].acquire()")
         for item in node.all_input_nodes:
-            if self._place.get(item, lane) != lane and (item, lane) not in self._taken:
+            if self._lane_of.get(item, lane) != lane and (item, lane) not in self._taken:
                 self._taken.add((item, lane))
-                found.append(f"{self._names[item]} = box.pop(({self._names[item]!r}, {lane}))")
-        found += eager_codegen.lines_of(self._module, node, self._names, bound, [])
+                arguments.append(f"{self._names[item]} = box.pop(({self._names[item]!r}, {lane}))")
+        arguments += eager_codegen.lines_of(self._module, node, self._names, bound, [])
         if node in self._results:
             bound[name + "n"] = node
-            found.append(f"out[{name}n] = {name}")
-        found += [f"box[{name!r}, {other}] = {name}" for other in self._readers[node]]
+            arguments.append(f"out[{name}n] = {name}")
+        arguments += [f"box[{name!r}, {other}] = {name}" for other in self._readers[node]]
         freed = [self._freed[node, other] for other in range(self._width) if (node, other) in self._freed]
-        found += [f"locks[{lane}][{number}].release()" for number in freed]
-        return [*found, *([f"{' = '.join(self._names[item] for item in gone)} = None"] if gone else [])]
+        arguments += [f"locks[{lane}][{number}].release()" for number in freed]
+        return [*arguments, *([f"{' = '.join(self._names[item] for item in gone)} = None"] if gone else [])]
 
     def _last_uses(self, nodes: list[Node]) -> dict[Node, list[Node]]:
         """For each node of a lane the values that the lane does not need after it."""
         self._taken: set[tuple[Node, int]] = set()
         seen: set[Node] = set()
-        found: dict[Node, list[Node]] = {}
+        dependencies: dict[Node, list[Node]] = {}
         for node in reversed(nodes):
             for item in (node, *node.all_input_nodes):
                 if item not in seen and item.op != "placeholder":
                     seen.add(item)
-                    found.setdefault(node, []).append(item)
-        return found
+                    dependencies.setdefault(node, []).append(item)
+        return dependencies
 
 
 HANDOVER = 30e-6
@@ -240,32 +240,32 @@ WORTH = 0.95
 class Plan:
     """Which lane each node runs in, and the seconds that all of it and the graph without lanes should take."""
 
-    place: dict[Node, int] = field(default_factory=dict)
+    lane_of: dict[Node, int] = field(default_factory=dict)
     seconds: float = 0.0
     alone: float = 0.0
 
 
-def beside(code: Code, module: torch.fx.GraphModule, inputs: measurement.Inputs, settings: Settings) -> Code:
+def run_in_lanes(code: Code, module: torch.fx.GraphModule, inputs: measurement.Inputs, settings: Settings) -> Code:
     """The code of a graph, in lanes where that is faster: if `inter_op_parallel_num` asks for them, and at O2, which tries all there is."""
     threads = torch.get_num_threads()
-    wanted = settings.lanes or (threads if settings.level == "O2" else 1)
-    if wanted < 2:
+    lane_count = settings.lanes or (threads if settings.level == "O2" else 1)
+    if lane_count < 2:
         return code
-    graph, count = stages.graph_of(code), min(wanted, threads)
+    graph, count = stages.graph_of(code), min(lane_count, threads)
     why = (
         "the kernels have one thread (runtime_num_threads)" if count < 2 else
         "deterministic is ON: with other numbers of threads sums have other bits" if settings.deterministic else
         "lanes are for graphs that run as they were captured" if graph is None or _inputs(graph) != _inputs(module) else
         "operators on a GPU run one after the other" if not inference.is_on_cpu(graph) else None
     )
-    found = _if_faster(graph, inputs, settings, count) if why is None and graph is not None else None
-    if settings.lanes and found is None:
+    lanes_code = _if_faster(graph, inputs, settings, count) if why is None and graph is not None else None
+    if settings.lanes and lanes_code is None:
         outcomes.no_lanes(
             why or "no graph has operators that gain by running at the same time: they are small, or wait for each other",
         )
     elif settings.lanes:
         outcomes.lanes(f"graphs run in up to {count} lanes with {threads // count} of {threads} threads each, where that is faster")
-    return code if found is None else found
+    return code if lanes_code is None else lanes_code
 
 
 def _if_faster(module: torch.fx.GraphModule, inputs: measurement.Inputs, settings: Settings, count: int) -> Code | None:
@@ -273,9 +273,9 @@ def _if_faster(module: torch.fx.GraphModule, inputs: measurement.Inputs, setting
     key = fingerprint(module, settings, f"{count} lanes")
     if autotune_cache.find(key) == "one line":
         return None
-    found = compile(module, inputs, count)
-    autotune_cache.keep(key, "one line" if found is None else "lanes")
-    return found
+    lanes_code = compile(module, inputs, count)
+    autotune_cache.keep(key, "one line" if lanes_code is None else "lanes")
+    return lanes_code
 
 
 def compile(module: torch.fx.GraphModule, inputs: measurement.Inputs, count: int) -> Code | None:
@@ -284,20 +284,20 @@ def compile(module: torch.fx.GraphModule, inputs: measurement.Inputs, count: int
     The kernels of a lane use their share of the threads that the kernels of one operator after the other use.
     """
     threads = max(1, torch.get_num_threads() // count)
-    found = plan(module, inputs, count, threads)
-    lanes = len(set(found.place.values()))
-    told = f"{lanes} lanes take {found.seconds * 1e3:.3f} ms by the plan, one {found.alone * 1e3:.3f} ms"
-    if lanes < 2 or found.seconds > WORTH * found.alone:
-        graph_log.event("lanes", f"{told}: operators run one after the other")
+    lane_plan = plan(module, inputs, count, threads)
+    lanes = len(set(lane_plan.lane_of.values()))
+    description = f"{lanes} lanes take {lane_plan.seconds * 1e3:.3f} ms by the plan, one {lane_plan.alone * 1e3:.3f} ms"
+    if lanes < 2 or lane_plan.seconds > WORTH * lane_plan.alone:
+        graph_log.event("lanes", f"{description}: operators run one after the other")
         return None
-    parallel = Parallel(module, found.place, threads)
+    parallel = Parallel(module, lane_plan.lane_of, threads)
 
     def code(*tensors: torch.Tensor) -> list[Any]:
         return parallel.run(*tensors)
 
     alone, in_lanes = _best("one line", eager_codegen.compile(module), inputs), _best("lanes", code, inputs)
     is_worth = in_lanes < WORTH * alone
-    graph_log.event("lanes", f"{told}; measured {in_lanes * 1e3:.3f} and {alone * 1e3:.3f} ms: "
+    graph_log.event("lanes", f"{description}; measured {in_lanes * 1e3:.3f} and {alone * 1e3:.3f} ms: "
                              f"{'lanes are' if is_worth else 'one is'} kept")
     return stages.shown(code, module) if is_worth else None
 
@@ -309,29 +309,31 @@ def _inputs(module: torch.fx.GraphModule) -> int:
 def _best(name: str, code: Code, inputs: measurement.Inputs) -> float:
     """The least seconds of a run. Runs follow each other: for a while after a kernel with several threads these keep the cores busy."""
     with measurement.undisturbed():
-        own = [measurement.copy(t) for t in inputs()]
-        return measurement.seconds({name: code}, own)[name]
+        copies = [measurement.copy(t) for t in inputs()]
+        return measurement.seconds({name: code}, copies)[name]
 
 
 def plan(module: torch.fx.GraphModule, inputs: measurement.Inputs, count: int, threads: int) -> Plan:
     """Each node, in the order of the graph, goes to the lane where it can start first (list scheduling, Graham 1969)."""
     alone, seconds = _seconds(module, inputs, torch.get_num_threads()), _seconds(module, inputs, threads)
     before, _ = dependencies(list(module.graph.nodes))
-    free, ends, found = [0.0] * count, dict[Node, float](), Plan(alone=sum(alone.values()))
+    free, ends, lane_plan = [0.0] * count, dict[Node, float](), Plan(alone=sum(alone.values()))
     for node in module.graph.nodes:
         if node.op in ("placeholder", "output"):
             continue
-        starts = [max([at, *_ready(node, lane, before, ends, found.place)]) for lane, at in enumerate(free)]
+        starts = [max([at, *_ready(node, lane, before, ends, lane_plan.lane_of)]) for lane, at in enumerate(free)]
         lane = min(range(count), key=starts.__getitem__)
-        found.place[node], ends[node] = lane, starts[lane] + seconds[node]
+        lane_plan.lane_of[node], ends[node] = lane, starts[lane] + seconds[node]
         free[lane] = ends[node]
-    found.seconds = max(free)
-    return found
+    lane_plan.seconds = max(free)
+    return lane_plan
 
 
-def _ready(node: Node, lane: int, before: Mapping[Node, list[Node]], ends: Mapping[Node, float], place: Mapping[Node, int]) -> list[float]:
+def _ready(
+    node: Node, lane: int, before: Mapping[Node, list[Node]], ends: Mapping[Node, float], lane_of: Mapping[Node, int]
+) -> list[float]:
     """When what `node` waits for is there, seen from a lane."""
-    return [ends[item] + HANDOVER * (place[item] != lane) for item in before[node] if item in ends]
+    return [ends[item] + HANDOVER * (lane_of[item] != lane) for item in before[node] if item in ends]
 
 
 def _seconds(module: torch.fx.GraphModule, inputs: measurement.Inputs, threads: int) -> dict[Node, float]:
@@ -358,6 +360,6 @@ class _Clock(torch.fx.Interpreter):
 
     def run_node(self, n: Node) -> Any:
         started = measurement.now()
-        found = super().run_node(n)
+        result = super().run_node(n)
         self.seconds[n] = measurement.now() - started
-        return found
+        return result

@@ -7,9 +7,9 @@ from torchspore.engine.core import torch_private
 from torchspore.graph.backend import autotune_cache, measurement
 from torchspore.graph.fx.fingerprint import of_text
 from torchspore.graph.fx.sample_inputs import filled
-from torchspore.graph.passes.onednn import LINEAR, Wanted
+from torchspore.graph.passes.onednn import LINEAR, Preference
 
-__all__ = ["LINEAR", "Wanted", "is_large", "prefers_onednn"]
+__all__ = ["LINEAR", "Preference", "is_large", "prefers_onednn"]
 
 WORTH = 0.92
 """oneDNN is taken where it needs at most this share of the time: less is noise."""
@@ -19,26 +19,26 @@ SMALL = 2**15
 """Products of fewer multiplications are calls and no work: they stay as they are."""
 
 
-def prefers_onednn(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
+def prefers_onednn(a: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
     """Return whether oneDNN is the faster one for operands of these shapes and strides; measures if it is not known yet."""
-    if not is_large(left, right, added):
+    if not is_large(a, right, added):
         return False
-    key = of_text("product", f"{tuple(left.shape)} {left.stride()} {tuple(right.shape)} {right.stride()} {added is None}")
-    known = autotune_cache.find(key)
-    if known is None:
-        known = "oneDNN" if _measured(left, right, added) else "BLAS"
-        autotune_cache.keep(key, known)
-    return known == "oneDNN"
+    key = of_text("product", f"{tuple(a.shape)} {a.stride()} {tuple(right.shape)} {right.stride()} {added is None}")
+    choice = autotune_cache.find(key)
+    if choice is None:
+        choice = "oneDNN" if _measured(a, right, added) else "BLAS"
+        autotune_cache.keep(key, choice)
+    return choice == "oneDNN"
 
 
-def is_large(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
+def is_large(a: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
     """The rule where nothing may be measured, because a choice by time could give other bits in another run."""
-    return left.shape[0] * left.shape[1] * right.shape[1] >= SMALL
+    return a.shape[0] * a.shape[1] * right.shape[1] >= SMALL
 
 
-def _measured(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
+def _measured(a: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
     with torch_private.without_modes(), torch.no_grad():
-        x, y = (filled(t, lambda memory: memory.fill_(0.5), torch.float32) for t in (left, right))
+        x, y = (filled(t, lambda memory: memory.fill_(0.5), torch.float32) for t in (a, right))
         b = None if added is None else torch.ones(added.shape)
         turned = y.t()
         if b is None:

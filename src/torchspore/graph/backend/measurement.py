@@ -36,7 +36,7 @@ def undisturbed() -> Iterator[None]:
 
 
 @contextmanager
-def same_seed() -> Iterator[None]:
+def with_equal_seed() -> Iterator[None]:
     """Lets each form draw the same random numbers; for use within `undisturbed`."""
     torch.manual_seed(0)
     yield
@@ -49,12 +49,12 @@ def copy(t: torch.Tensor) -> torch.Tensor:
 
 def rounded_otherwise(t: Tensor) -> Tensor:
     """A copy with each number moved up or down, at random, by SPREAD: what a sum of a thousand products may be off by."""
-    found = copy(t)
+    clone = copy(t)
     if t.is_floating_point() and t.dim():
-        memory = torch.as_strided(found, (extent(found),), (1,))
+        memory = torch.as_strided(clone, (extent(clone),), (1,))
         signs = torch.where(torch.rand(memory.shape, device=t.device) < 0.5, SPREAD, -SPREAD).to(t.dtype)
         memory += memory * signs * torch.finfo(t.dtype).eps
-    return found
+    return clone
 
 
 def differs(ours: Sequence[Any], theirs: Sequence[Any]) -> float:
@@ -115,7 +115,7 @@ def by_clock(codes: dict[str, Runs], inputs: list[torch.Tensor], turns: Turns = 
     return best
 
 
-def told_by(clock: Callable[[], float]) -> AbstractContextManager[None]:
+def timed_by(clock: Callable[[], float]) -> AbstractContextManager[None]:
     """Lets `clock` say what time it is where operators are timed one by one, in this thread."""
     return during(_clock, clock)
 

@@ -42,37 +42,37 @@ class Race:
         with measurement.undisturbed():
             code = make()
             try:
-                found = self._run(code)
+                results = self._run(code)
             except (RuntimeError, AssertionError, IndexError, ValueError) as error:    # Inductor asserts strides
                 if self._expected is None:
                     raise measurement.Unrunnable(str(error).partition("\n")[0]) from None
                 graph_log.event("level", f"{name} is left out: {str(error).splitlines()[0]:.120}")
                 return
             if self._expected is None:
-                self._expected = found
-            off, far, farthest = self._compared(found)
-            count = len(found[1])
+                self._expected = results
+            off, far, farthest = self._compared(results)
+            count = len(results[1])
             is_near = off <= NEAR and farthest <= FAR_STATE
             if not is_near or (far > max(3, FEW * count) and far > TIMES * self._rounding()):
                 graph_log.event("level", f"{name} is left out: its results are off by {off:.1e}, {far} of {count} written tensors too")
                 return
             self.codes[name] = code
 
-    def _compared(self, found: tuple[Tensors, Tensors]) -> tuple[float, int, float]:
+    def _compared(self, results: tuple[Tensors, Tensors]) -> tuple[float, int, float]:
         """How far the results are off; how many of the tensors that are written into are far off, and how far the farthest is."""
         assert self._expected is not None
-        off = measurement.differs(self._expected[0], found[0])
-        written = [measurement.differs([one], [other]) for one, other in zip(self._expected[1], found[1])]
-        return off, sum(not each <= NEAR_STATE for each in written), max(written, default=0.0)
+        off = measurement.differs(self._expected[0], results[0])
+        written_differences = [measurement.differs([value], [other]) for value, other in zip(self._expected[1], results[1])]
+        return off, sum(not each <= NEAR_STATE for each in written_differences), max(written_differences, default=0.0)
 
     def _rounding(self) -> int:
         """How many of the tensors that are written into are far off when the first form gets its inputs rounded otherwise."""
         if self._touchy is None:
-            own = [measurement.rounded_otherwise(t) for t in self._inputs]
-            with measurement.same_seed():
-                found = next(iter(self.codes.values()))(*own), own
-            self._touchy = self._compared(found)[1]
-            graph_log.event("level", f"{self._touchy} of {len(own)} written tensors are off when the inputs of O0 are rounded otherwise")
+            copies = [measurement.rounded_otherwise(t) for t in self._inputs]
+            with measurement.with_equal_seed():
+                results = next(iter(self.codes.values()))(*copies), copies
+            self._touchy = self._compared(results)[1]
+            graph_log.event("level", f"{self._touchy} of {len(copies)} written tensors are off when the inputs of O0 are rounded otherwise")
         return self._touchy
 
     def __str__(self) -> str:
@@ -83,9 +83,9 @@ class Race:
         return [measurement.copy(t) for t in self._inputs]
 
     def _run(self, code: Code) -> tuple[Tensors, Tensors]:
-        own = self.inputs()
-        with measurement.same_seed():
-            return code(*own), own
+        copies = self.inputs()
+        with measurement.with_equal_seed():
+            return code(*copies), copies
 
     def best(self) -> str:
         """The name of the fastest form; those that came since the last time run in turns with the one that was fastest then."""

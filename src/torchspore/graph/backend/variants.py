@@ -37,7 +37,7 @@ PLAIN, PRODUCTS, LAYOUT, FUSED, PREPARED = "O0", "oneDNN products", "channels la
 LAUNCH, RECORDED, ENGINE = "one launch", "recorded, ", "graph engine"
 
 
-def compile(module: Module, inputs: measurement.Inputs, settings: Settings, held: frozenset[int] = frozenset()) -> Code:
+def compile(module: Module, inputs: measurement.Inputs, settings: Settings, persistent: frozenset[int] = frozenset()) -> Code:
     """The fastest form that gives O0's numbers; what was fastest for an equal graph before is taken without a look."""
     if exchanges(module) and not settings.deterministic:
         outcomes.level(f"{settings.level}: the graph exchanges values with other processes, a rule chooses kernels and nothing is measured")
@@ -46,15 +46,15 @@ def compile(module: Module, inputs: measurement.Inputs, settings: Settings, held
         # What is chosen by time could be another kernel in the next run and give other bits: here a rule decides.
         outcomes.level(f"{settings.level}: deterministic is ON, a rule chooses kernels and nothing is measured")
         return _by_rule(module)
-    forms = Forms(module, inputs, settings, held)
+    forms = Forms(module, inputs, settings, persistent)
     outcomes.level(f"{settings.level}: the fastest of several forms of each graph is kept")
     outcomes.layout(settings, has_images(module))
     key = fingerprint(module, settings)
-    known = autotune_cache.find(key)
-    if known is not None:
-        code = forms.code(known)
+    choice = autotune_cache.find(key)
+    if choice is not None:
+        code = forms.code(choice)
         if code is not None:
-            graph_log.event("level", f"{known}, as measured before")
+            graph_log.event("level", f"{choice}, as measured before")
             return code
     best, code = _raced(forms, inputs)
     autotune_cache.keep(key, best)
@@ -71,8 +71,8 @@ def _ruled(module: Module) -> Module:
 
 def _between_exchanges(module: Module, inputs: measurement.Inputs, settings: Settings) -> Code:
     base = _ruled(module)
-    found = None if settings.generates is False else collective_segments.with_kernels(base, inputs, _lines, may_fuse(settings))
-    return _lines(base if found is None else found)
+    segments = None if settings.generates is False else collective_segments.with_kernels(base, inputs, _lines, may_fuse(settings))
+    return _lines(base if segments is None else segments)
 
 
 def _raced(forms: Forms, inputs: measurement.Inputs) -> tuple[str, Code]:
@@ -86,7 +86,7 @@ def _raced(forms: Forms, inputs: measurement.Inputs) -> tuple[str, Code]:
     elif forms.is_thorough:
         _enter(race, FUSED + PREPARED, forms.prepared(race.seconds[best]))
     if forms.is_thorough:
-        _enter(race, LAUNCH, forms.in_one())
+        _enter(race, LAUNCH, forms.fused())
         _enter(race, ENGINE, forms.by_graph_engine())
         _enter(race, RECORDED + race.best(), forms.recorded(race.codes[race.best()]))
     best = race.best()
@@ -102,8 +102,8 @@ def _enter(race: Race, name: str, code: Code | None) -> None:
 class Forms:
     """The ways in which one graph can be run, made when they are asked for."""
 
-    def __init__(self, module: Module, inputs: measurement.Inputs, settings: Settings, held: frozenset[int]) -> None:
-        self._module, self._inputs, self._settings, self._held = module, inputs, settings, held
+    def __init__(self, module: Module, inputs: measurement.Inputs, settings: Settings, persistent: frozenset[int]) -> None:
+        self._module, self._inputs, self._settings, self._persistent = module, inputs, settings, persistent
         self.modules = {PLAIN: passes.pool_channels_last(copied(module))}
 
     def simple(self) -> list[str]:
@@ -121,8 +121,8 @@ class Forms:
         if self._settings.generates is False:
             return None
         restride(self.modules[base], self._inputs)
-        found = fusion.fused(self.modules[base], self._settings.level, seconds, may_fuse(self._settings))
-        return None if found is None else _lines(found)
+        fused = fusion.fused(self.modules[base], self._settings.level, seconds, may_fuse(self._settings))
+        return None if fused is None else _lines(fused)
 
     @property
     def is_thorough(self) -> bool:
@@ -131,32 +131,34 @@ class Forms:
 
     def prepared(self, seconds: float | None = None) -> Code | None:
         """For inference: compute values that depend on weights alone once. `seconds` is the time that it takes with compiled clusters."""
-        if inference.trains(self._module, self._held) is not None or (seconds is not None and self._settings.generates is False):
+        if inference.trains(self._module, self._persistent) is not None or (seconds is not None and self._settings.generates is False):
             return None
-        found = inference.hoisted(self._module, self._held, matrix_products.prefers_onednn, self._settings.layout)
-        if found is None:
+        hoisted = inference.hoisted(self._module, self._persistent, matrix_products.prefers_onednn, self._settings.layout)
+        if hoisted is None:
             return None
         if seconds is None:
-            return inference.code(found)
+            return inference.code(hoisted)
         with measurement.undisturbed():
-            own = [measurement.copy(t) for t in self._inputs()]
-            given = eager_codegen.compile(found.first)(*[own[place] for place in found.taken])
-            restrided(found.rest, [*own, *given])
-        rest = fusion.fused(found.rest, self._settings.level, seconds, may_fuse(self._settings))
-        return None if rest is None else inference.code(dataclasses.replace(found, rest=rest))
+            copies = [measurement.copy(t) for t in self._inputs()]
+            arguments = eager_codegen.compile(hoisted.first)(*[copies[index] for index in hoisted.taken])
+            restrided(hoisted.rest, [*copies, *arguments])
+        rest = fusion.fused(hoisted.rest, self._settings.level, seconds, may_fuse(self._settings))
+        return None if rest is None else inference.code(dataclasses.replace(hoisted, rest=rest))
 
-    def in_one(self) -> Code | None:
+    def fused(self) -> Code | None:
         """All in one C++ launch, where Inductor can write that."""
         if self._settings.generates is False:
             return None
         module = copied(self._module)
         restride(module, self._inputs)
-        found = fusion.in_one(module)
-        return None if found is None else _lines(found)
+        kernel_module = fusion.fuse_all(module)
+        return None if kernel_module is None else _lines(kernel_module)
 
     def recorded(self, code: Code) -> Code | None:
         """On a GPU a form as one launch."""
-        return stages.shown(cuda_graphs.recorded(code, self._held), stages.graph_of(code)) if cuda_graphs.is_fit(self._module) else None
+        return (
+            stages.shown(cuda_graphs.recorded(code, self._persistent), stages.graph_of(code)) if cuda_graphs.is_fit(self._module) else None
+        )
 
     def by_graph_engine(self) -> Code | None:
         """On Ascend all as one piece, compiled by CANN's graph engine."""
@@ -168,10 +170,10 @@ class Forms:
     def code(self, name: str) -> Code | None:
         """The form of this name; None where it can't be made here."""
         if name.startswith(RECORDED):
-            found = self.code(name.removeprefix(RECORDED))
-            return None if found is None else self.recorded(found)
+            code = self.code(name.removeprefix(RECORDED))
+            return None if code is None else self.recorded(code)
         if name == LAUNCH:
-            return self.in_one()
+            return self.fused()
         if name == ENGINE:
             return self.by_graph_engine()
         if name == PREPARED:
@@ -186,23 +188,23 @@ class Forms:
 
 def may_fuse(settings: Settings) -> Callable[[Node], bool]:
     """Which operators may become parts of a kernel: the flags of graph kernels may forbid some."""
-    return fusion.is_fusable if settings.kernels is None else functools.partial(kernel_operators.is_wanted, settings.kernels)
+    return fusion.is_fusable if settings.kernels is None else functools.partial(kernel_operators.is_allowed, settings.kernels)
 
 
 def restride(module: Module, inputs: measurement.Inputs) -> None:
     """Works out the strides of all values by a run, or takes what a run of an equal graph told."""
     key = of_text("strides", signature(module))
-    known = autotune_cache.find(key)
-    if known is None or not with_layouts(module, known):
+    choice = autotune_cache.find(key)
+    if choice is None or not with_layouts(module, choice):
         with measurement.undisturbed():
             restrided(module, [measurement.copy(t) for t in inputs()])
         autotune_cache.keep(key, layouts(module))
 
 
-def with_onednn(module: Module, wanted: matrix_products.Wanted) -> Module | None:
+def with_onednn(module: Module, prefers_onednn: matrix_products.Preference) -> Module | None:
     """The graph with products by oneDNN; None where there is nothing to change."""
-    changed = onednn_linears(copied(module), wanted)
-    inside = change_inner(changed, lambda inner: with_onednn(inner, wanted))
+    changed = onednn_linears(copied(module), prefers_onednn)
+    inside = change_inner(changed, lambda inner: with_onednn(inner, prefers_onednn))
     if not inside and not any(node.target is matrix_products.LINEAR for node in changed.graph.nodes):
         return None
     return fuse_activations(changed)

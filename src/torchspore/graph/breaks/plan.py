@@ -8,7 +8,7 @@ from torchspore.graph.breaks.shared_locals import mentions, shared
 from torchspore.graph.control import syntax
 from torchspore.graph.control.source import Definition
 
-Place = tuple[int, int]
+Position = tuple[int, int]
 """Line and column of a statement, which tell it from the others of its function."""
 
 _OPAQUE = (
@@ -22,9 +22,9 @@ class Plan:
 
     def __init__(self, code: CodeType, definition: Definition) -> None:
         self.code, self.definition = code, definition
-        self.good: set[Place] = set()
-        self.alone: set[Place] = set()
-        self.breaks: dict[Place, str] = {}
+        self.good: set[Position] = set()
+        self.alone: set[Position] = set()
+        self.breaks: dict[Position, str] = {}
         self.version = 0
         self._declared = syntax.declared(ast.iter_child_nodes(definition), ast.Global) | syntax.declared(
             ast.iter_child_nodes(definition), ast.Nonlocal)
@@ -32,21 +32,21 @@ class Plan:
 
     def is_break(self, statement: ast.stmt) -> bool:
         """Return whether a statement runs in Python, with its blocks, if it has some, in parts again."""
-        if place(statement) in self.breaks or not can_be_captured(statement) or mentions(statement, self._shared):
+        if position_of(statement) in self.breaks or not can_be_captured(statement) or mentions(statement, self._shared):
             return True
         return bool(syntax.stored([statement]) & self._declared)
 
     def joins(self, statement: ast.stmt) -> bool:
         """Return whether a statement may be in one graph with its neighbours."""
-        return place(statement) in self.good and place(statement) not in self.alone
+        return position_of(statement) in self.good and position_of(statement) not in self.alone
 
-    def held(self, statements: tuple[Place, ...]) -> None:
+    def set_captured(self, statements: tuple[Position, ...]) -> None:
         """Is told that these statements became a graph."""
         if not self.good.issuperset(statements):
             self.good.update(statements)
             self.version += 1
 
-    def refused(self, statements: tuple[Place, ...], reason: str) -> None:
+    def refused(self, statements: tuple[Position, ...], reason: str) -> None:
         """Is told that these statements can't be one graph: several are tried alone, a single one becomes a graph break."""
         if len(statements) == 1:
             self.breaks[statements[0]] = reason
@@ -55,7 +55,7 @@ class Plan:
         self.version += 1
 
 
-def place(statement: ast.stmt) -> Place:
+def position_of(statement: ast.stmt) -> Position:
     """Where a statement stands."""
     return statement.lineno, statement.col_offset
 

@@ -39,8 +39,8 @@ _lock = threading.RLock()
 def of(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` in a form that runs in parts; itself where it is none of the program's own or its source can't be read."""
     if isinstance(function, MethodType):
-        found = of(function.__func__)
-        return function if found is function.__func__ else MethodType(found, function.__self__)
+        method = of(function.__func__)
+        return function if method is function.__func__ else MethodType(method, function.__self__)
     if not isinstance(function, FunctionType) or not is_users(function.__code__.co_filename):
         return function
     with _lock:
@@ -91,11 +91,11 @@ class Region:
 
     def _as_graph(self, args: tuple[Any, ...]) -> Any:
         flat: list[TensorBase] = []
-        found = lookup.find(self, self.function, args, {}, flat)
-        if isinstance(found, Graph):
-            self.plan.held(self.piece.statements)
-            return lookup.run(found, flat, self.function, args, {})
-        self._refused(found)
+        graph = lookup.find(self, self.function, args, {}, flat)
+        if isinstance(graph, Graph):
+            self.plan.set_captured(self.piece.statements)
+            return lookup.run(graph, flat, self.function, args, {})
+        self._refused(graph)
         return self.function(*args)
 
     def _measured(self, args: tuple[Any, ...]) -> Any:
@@ -137,30 +137,30 @@ class Runner:
         if self._regions and all(region.is_slower for region in self._regions.values()):
             return function
         if self._split is None or (self._version != self._plan.version and self._rewrites < REWRITES):
-            self._split = self._written(function)
+            self._split = self._store_names(function)
         split = self._split
         if split.__defaults__ is not function.__defaults__ or split.__kwdefaults__ is not function.__kwdefaults__:
             split.__defaults__, split.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
         return split
 
-    def _written(self, function: FunctionType) -> FunctionType:
+    def _store_names(self, function: FunctionType) -> FunctionType:
         self._version = self._plan.version
         self._rewrites += 1
         splitter = Splitter(self._plan)
         definition = splitter.function()
-        kept, self._regions = self._regions, {}
+        stored_regions, self._regions = self._regions, {}
         helper = Helper()
         for piece in splitter.pieces:
             key = (piece.statements, piece.takes, piece.gives)
-            region = kept.get(key)
+            region = stored_regions.get(key)
             if region is None:
                 lines = f"line {piece.first}" if piece.first == piece.last else f"lines {piece.first}-{piece.last}"
-                made = _made(function, piece.definition, helper)
-                made.__dict__["_cf_definition"] = piece.definition
-                region = Region(self._plan, piece, made, f"{function.__qualname__} {lines}")
+                part = _build_function(function, piece.definition, helper)
+                part.__dict__["_cf_definition"] = piece.definition
+                region = Region(self._plan, piece, part, f"{function.__qualname__} {lines}")
             self._regions[key] = region
             helper.regions.append(region)
-        return _made(function, definition, helper)
+        return _build_function(function, definition, helper)
 
 
 class Outcome:
@@ -217,10 +217,10 @@ class Helper:
         try:
             result = region(args)
         except BaseException as error:  # Outcome.end raises it
-            held = _locals_at(error, region.function.__code__)
-            if held is None:                                         # it failed before it began
-                held = dict(zip(region.piece.takes, args))
-            return (*(held.get(text, UNBOUND) for text in names), Outcome(None, error))
+            local_values = _locals_at(error, region.function.__code__)
+            if local_values is None:                                         # it failed before it began
+                local_values = dict(zip(region.piece.takes, args))
+            return (*(local_values.get(text, UNBOUND) for text in names), Outcome(None, error))
         values = result[-len(names):]
         return (*values, Outcome(result[0] if len(result) > len(names) else None, None))
 
@@ -229,12 +229,12 @@ class Helper:
         return of(function) if isinstance(function, (FunctionType, MethodType)) else function
 
 
-def _made(function: FunctionType, definition: Any, helper: Helper) -> FunctionType:
+def _build_function(function: FunctionType, definition: Any, helper: Helper) -> FunctionType:
     """A function from a definition, in the scope of `function`: its globals, its free variables themselves."""
     code = function.__code__
     compiled = source.compiled(definition, code, source.class_of(function), (*code.co_freevars, HELPER))
     assert compiled is not None
     cells = {**dict(zip(code.co_freevars, function.__closure__ or ())), HELPER: CellType(helper)}
-    made = FunctionType(compiled, function.__globals__, definition.name, None, tuple(cells[n] for n in compiled.co_freevars))
-    made.__qualname__, made.__module__ = function.__qualname__, function.__module__
-    return made
+    part = FunctionType(compiled, function.__globals__, definition.name, None, tuple(cells[n] for n in compiled.co_freevars))
+    part.__qualname__, part.__module__ = function.__qualname__, function.__module__
+    return part

@@ -21,8 +21,8 @@ def shared(definition: Definition, code: CodeType) -> set[str]:
     names = set(code.co_cellvars)
     if not names:
         return names
-    made = [node for node in _inside(definition) if _runs_later(node)]
-    first = {name: min((_place(node) for node in made if name in _mentioned(node)), default=None) for name in names}
+    nested = [node for node in _inside(definition) if _runs_later(node)]
+    first = {name: min((_position_of(node) for node in nested if name in _mentioned(node)), default=None) for name in names}
     bound: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
     arguments = definition.args
     for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
@@ -31,10 +31,10 @@ def shared(definition: Definition, code: CodeType) -> set[str]:
     if not isinstance(definition, ast.Lambda):
         for statement in definition.body:
             _bindings(statement, bound, 1)
-    written = {name for node in made for part in ast.walk(node) if isinstance(part, ast.Nonlocal) for name in part.names}
+    written_names = {name for node in nested for part in ast.walk(node) if isinstance(part, ast.Nonlocal) for name in part.names}
     return {
-        name for name, place in first.items()
-        if place is not None and (name in written or len(bound[name]) >= _MANY or any(at > place for at in bound[name]))
+        name for name, position in first.items()
+        if position is not None and (name in written_names or len(bound[name]) >= _MANY or any(at > position for at in bound[name]))
     }
 
 
@@ -44,13 +44,13 @@ def mentions(statement: ast.stmt, names: set[str]) -> bool:
 
 
 def _mentioned(node: ast.AST) -> set[str]:
-    found: set[str] = set(stored([node]))
+    names: set[str] = set(stored([node]))
     for part in ast.walk(node):
         if isinstance(part, ast.Name):
-            found.add(part.id)
+            names.add(part.id)
         elif isinstance(part, ast.Nonlocal):
-            found.update(part.names)
-    return found
+            names.update(part.names)
+    return names
 
 
 def _inside(definition: Definition) -> Iterator[ast.AST]:
@@ -77,7 +77,7 @@ def _bindings(node: ast.AST, bound: dict[str, list[tuple[int, int]]], times: int
     else:
         names = set()
     for name in names & bound.keys():
-        bound[name] += [_place(node)] * times
+        bound[name] += [_position_of(node)] * times
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
         return
     for child in ast.iter_child_nodes(node):
@@ -85,5 +85,5 @@ def _bindings(node: ast.AST, bound: dict[str, list[tuple[int, int]]], times: int
             _bindings(child, bound, _MANY if isinstance(node, (ast.For, ast.While)) else times)
 
 
-def _place(node: ast.AST) -> tuple[int, int]:
+def _position_of(node: ast.AST) -> tuple[int, int]:
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)

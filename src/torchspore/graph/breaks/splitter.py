@@ -6,7 +6,7 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torchspore.graph.breaks.plan import Place, Plan, place
+from torchspore.graph.breaks.plan import Plan, Position, position_of
 from torchspore.graph.control import syntax
 from torchspore.graph.control.syntax import later, located, name
 
@@ -22,7 +22,7 @@ _BLOCKS = ("body", "orelse", "finalbody")
 class Piece:
     """Statements that are to become one graph, as a function of the names that they read."""
 
-    statements: tuple[Place, ...]
+    statements: tuple[Position, ...]
     takes: tuple[str, ...]
     gives: tuple[str, ...]
     definition: ast.FunctionDef
@@ -37,8 +37,8 @@ class Splitter:
         self.plan = plan
         function = plan.definition
         assert isinstance(function, ast.FunctionDef)
-        given = function.args
-        every = (*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg)
+        arguments = function.args
+        every = (*arguments.posonlyargs, *arguments.args, arguments.vararg, *arguments.kwonlyargs, arguments.kwarg)
         self._arguments = [a.arg for a in every if a is not None]
         declared = syntax.declared(function.body, ast.Global) | syntax.declared(function.body, ast.Nonlocal)
         self._locals = (set(self._arguments) | syntax.stored(function.body)) - declared
@@ -50,14 +50,14 @@ class Splitter:
         """The split form."""
         original = self.plan.definition
         assert isinstance(original, ast.FunctionDef)
-        made = copy.deepcopy(original)
-        made.decorator_list = []
-        made.body = self._block(original.body, set(self._arguments), False)
-        if moved := self._locals - set(self._arguments) - syntax.stored(made.body):
+        definition = copy.deepcopy(original)
+        definition.decorator_list = []
+        definition.body = self._block(original.body, set(self._arguments), False)
+        if moved := self._locals - set(self._arguments) - syntax.stored(definition.body):
             # Only pieces bind them now; what is left of the function would read a variable of the module under that name.
-            made.body.insert(0, ast.If(ast.Constant(False), [syntax.assign(text, ast.Constant(None)) for text in sorted(moved)], []))
-        made.body = located(made.body, original.body[0])
-        return ast.fix_missing_locations(made)
+            definition.body.insert(0, ast.If(ast.Constant(False), [syntax.assign(text, ast.Constant(None)) for text in sorted(moved)], []))
+        definition.body = located(definition.body, original.body[0])
+        return ast.fix_missing_locations(definition)
 
     def _block(self, statements: Sequence[ast.stmt], definite: set[str], in_loop: bool) -> list[ast.stmt]:
         """The split form of a block; `definite` are the names that surely have a value at its beginning."""
@@ -80,29 +80,29 @@ class Splitter:
         if not run:
             return []
         stored, surely = syntax.stored(run) & self._locals, _surely_stored(run)
-        given = sorted(stored & (self._read_outside(run) | (syntax.read(run) if in_loop else set())))
+        argument_names = sorted(stored & (self._read_outside(run) | (syntax.read(run) if in_loop else set())))
         is_return = isinstance(run[-1], ast.Return)
         # Where an error may be caught, the function goes on with what was stored before it: no name is sure then, and all are given.
-        is_caught = self._is_guarded and bool(given) and not _stores_last(run)
-        gives = given if is_caught or not is_return else []
-        wanted = (_read_first(run) | (set(gives) - (set() if is_caught else surely))) & self._locals
-        takes = [a for a in self._arguments if a in wanted] + sorted(wanted - set(self._arguments))
+        is_caught = self._is_guarded and bool(argument_names) and not _stores_last(run)
+        gives = argument_names if is_caught or not is_return else []
+        result_names = (_read_first(run) | (set(gives) - (set() if is_caught else surely))) & self._locals
+        takes = [a for a in self._arguments if a in result_names] + sorted(result_names - set(self._arguments))
         if self._arguments and _names_super(run) and self._arguments[0] not in takes:
             takes.insert(0, self._arguments[0])
         unsure = set(takes) - definite
         open_ = set(gives) - definite - surely
         number = len(self.pieces)
         self.pieces.append(Piece(
-            tuple(place(s) for s in run), tuple(takes), tuple(gives), self._definition(number, run, takes, gives, unsure, open_),
+            tuple(position_of(s) for s in run), tuple(takes), tuple(gives), self._definition(number, run, takes, gives, unsure, open_),
             run[0].lineno, run[-1].end_lineno or run[-1].lineno,
         ))
         arguments = ast.Tuple([_value_of(n, n in unsure) for n in takes], ast.Load())
         if is_caught:
-            made = _caught_call(number, arguments, gives, set(gives) - definite, is_return)
+            call = _caught_call(number, arguments, gives, set(gives) - definite, is_return)
         else:
-            made = _call(number, arguments, gives, is_return) + _without_value(open_)
+            call = _call(number, arguments, gives, is_return) + _without_value(open_)
         definite |= surely
-        return located(made, run[0])
+        return located(call, run[0])
 
     def _definition(
         self, number: int, run: list[ast.stmt], takes: list[str], gives: list[str], unsure: set[str], open_: set[str],
@@ -110,23 +110,23 @@ class Splitter:
         """The piece as a function; it may be given no value for the names `unsure`, and may have none for `open_` at its end."""
         body = [*_without_value(unsure), *(copy.deepcopy(s) for s in run)]
         last = body[-1]
-        given = [_value_of(n, n in open_) for n in gives]
+        values = [_value_of(n, n in open_) for n in gives]
         if isinstance(last, ast.Return):
-            body[-1] = ast.copy_location(ast.Return(ast.Tuple([last.value or ast.Constant(None), *given], ast.Load())), last)
+            body[-1] = ast.copy_location(ast.Return(ast.Tuple([last.value or ast.Constant(None), *values], ast.Load())), last)
         else:
-            body.append(ast.copy_location(ast.Return(ast.Tuple(given, ast.Load())), last))
-        made = ast.FunctionDef(
+            body.append(ast.copy_location(ast.Return(ast.Tuple(values, ast.Load())), last))
+        function = ast.FunctionDef(
             name=f"_cf_piece_{number}_{self.plan.code.co_name.strip('<>')}",
             args=ast.arguments([], [ast.arg(n) for n in takes], None, [], [], None, []), body=body,
             decorator_list=[], returns=None, type_comment=None,
         )
-        made.type_params = []  # type: ignore[attr-defined]
-        located([made], run[0])
-        return ast.fix_missing_locations(ast.copy_location(made, run[0]))
+        function.type_params = []  # type: ignore[attr-defined]
+        located([function], run[0])
+        return ast.fix_missing_locations(ast.copy_location(function, run[0]))
 
     def _break(self, statement: ast.stmt, definite: set[str], in_loop: bool) -> ast.stmt:
         """The statement as it stands, its calls going through `_cf_parts.call`, its blocks in parts."""
-        made = copy.copy(statement)
+        copied = copy.copy(statement)
         inside = in_loop or isinstance(statement, (ast.For, ast.While))
         bound = definite | (_targets(statement) & self._locals)
         for field in ast.iter_fields(statement):
@@ -134,40 +134,40 @@ class Splitter:
             if key in _BLOCKS and isinstance(value, list) and not isinstance(statement, _DEFINITIONS):
                 around = self._is_guarded
                 self._is_guarded = around or (key == "body" and isinstance(statement, (ast.Try, ast.With)))
-                setattr(made, key, self._block(value, bound, inside))
+                setattr(copied, key, self._block(value, bound, inside))
                 self._is_guarded = around
             elif key == "handlers":
-                made.handlers = [self._handler(h, bound, inside) for h in value]  # type: ignore[attr-defined]
+                copied.handlers = [self._handler(h, bound, inside) for h in value]  # type: ignore[attr-defined]
             elif isinstance(statement, (*_DEFINITIONS, ast.Match)):
                 continue
             elif isinstance(value, ast.AST):
-                setattr(made, key, _Calls().visit(copy.deepcopy(value)))
+                setattr(copied, key, _Calls().visit(copy.deepcopy(value)))
             elif isinstance(value, list):
-                setattr(made, key, [_Calls().visit(copy.deepcopy(v)) if isinstance(v, ast.AST) else v for v in value])
-        return made
+                setattr(copied, key, [_Calls().visit(copy.deepcopy(v)) if isinstance(v, ast.AST) else v for v in value])
+        return copied
 
     def _handler(self, handler: ast.ExceptHandler, definite: set[str], in_loop: bool) -> ast.ExceptHandler:
-        made = copy.copy(handler)
-        made.body = self._block(handler.body, definite | ({handler.name} if handler.name else set()), in_loop)
-        return made
+        copied = copy.copy(handler)
+        copied.body = self._block(handler.body, definite | ({handler.name} if handler.name else set()), in_loop)
+        return copied
 
     def _read_outside(self, run: list[ast.stmt]) -> set[str]:
         """The names that the function reads in other statements than these."""
-        own = {id(s) for s in run}
-        found: set[str] = set()
+        run_ids = {id(s) for s in run}
+        names: set[str] = set()
 
         def walk(statements: Sequence[ast.stmt]) -> None:
             for statement in statements:
-                if id(statement) in own:
+                if id(statement) in run_ids:
                     continue
-                if any(id(part) in own for part in ast.walk(statement)):
+                if any(id(part) in run_ids for part in ast.walk(statement)):
                     for child in ast.iter_child_nodes(statement):
                         walk([child])  # type: ignore[list-item]
                 else:
-                    found.update(syntax.read([statement]))
+                    names.update(syntax.read([statement]))
 
         walk(self.plan.definition.body)  # type: ignore[arg-type]
-        return found
+        return names
 
 
 class _Calls(ast.NodeTransformer):
@@ -226,16 +226,16 @@ def _tuple(values: Sequence[str], context: ast.expr_context) -> ast.Tuple:
 
 def _surely_stored(statements: Sequence[ast.stmt]) -> set[str]:
     """The names that have a value once the statements have run."""
-    found: set[str] = set()
+    names: set[str] = set()
     for statement in statements:
         if isinstance(statement, _BINDING):
             if not (isinstance(statement, ast.AnnAssign) and statement.value is None):
-                found |= syntax.stored([statement])
+                names |= syntax.stored([statement])
         elif isinstance(statement, ast.If):
-            found |= _surely_stored(statement.body) & _surely_stored(statement.orelse)
+            names |= _surely_stored(statement.body) & _surely_stored(statement.orelse)
         elif isinstance(statement, ast.With):
-            found |= _targets(statement) | _surely_stored(statement.body)
-    return found
+            names |= _targets(statement) | _surely_stored(statement.body)
+    return names
 
 
 def _stores_last(run: list[ast.stmt]) -> bool:
@@ -246,12 +246,12 @@ def _stores_last(run: list[ast.stmt]) -> bool:
 
 def _read_first(statements: Sequence[ast.stmt]) -> set[str]:
     """The names that the statements may read before they store them."""
-    found: set[str] = set()
+    names: set[str] = set()
     stored: set[str] = set()
     for statement in statements:
-        found |= syntax.read([statement]) - stored
+        names |= syntax.read([statement]) - stored
         stored |= _surely_stored([statement])
-    return found
+    return names
 
 
 def _targets(statement: ast.stmt) -> set[str]:

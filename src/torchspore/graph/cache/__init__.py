@@ -39,8 +39,8 @@ class _Choices:
         self._folder, self._reads, self._writes = folder, reads, writes
 
     def find(self, key: str) -> str | None:
-        found = self._folder.read("choices", key) if self._reads else None
-        return None if found is None else found.decode()
+        contents = self._folder.read("choices", key) if self._reads else None
+        return None if contents is None else contents.decode()
 
     def keep(self, key: str, choice: str) -> None:
         if self._writes:
@@ -54,12 +54,12 @@ def current() -> Folder | None:
             effects.report("compile_cache_path", Outcome.no_effect("enable_compile_cache is off"))
         return None
     root = Path(STORE.get("compile_cache_path") or ".").absolute() / process.folder() / "graph_cache"
-    found = _folders.get(root)
-    if found is None:
-        found = _folders[root] = Folder(root)
-        found.prepare()
-    _report(found)
-    return found if found.usable else None
+    folder = _folders.get(root)
+    if folder is None:
+        folder = _folders[root] = Folder(root)
+        folder.prepare()
+    _report(folder)
+    return folder if folder.usable else None
 
 
 @contextlib.contextmanager
@@ -70,51 +70,53 @@ def open(
 
     `codes` are the user's functions that the trace ran, the outermost first; `inputs` what each input of the graph is called.
     """
-    found = current()
-    if found is None or current_operator.followers or not _is_fixed(module):       # a kept graph knows no longer where it comes from
+    folder = current()
+    if folder is None or current_operator.followers or not _is_fixed(module):       # a kept graph knows no longer where it comes from
         yield module
         return
     ran = [code for code in codes if code.co_filename != "<string>"]     # which dataclasses' methods have for a file
     name = f"{getattr(ran[0], 'co_qualname', ran[0].co_name)} of {ran[0].co_filename}" if ran else "a net of library layers"
     scripts = sorted({code.co_filename for code in ran})
     reads, writes = not STORE.get("save_compile_cache"), bool(STORE.get("enable_compile_cache") or STORE.get("save_compile_cache"))
-    entry = _Entry(found, module, name, scripts, settings, inputs)
-    with autotune_cache.kept_in(_Choices(found, reads, writes)), _inductor_in(found.kernels()):
+    entry = _Entry(folder, module, name, scripts, settings, inputs)
+    with autotune_cache.stored_in(_Choices(folder, reads, writes)), _inductor_in(folder.kernels()):
         stored = entry.stored() if _loads() else None
         if _loads() and stored is None:
-            say(f"compile cache: there is no graph of {name} for these inputs in {found.root}; it is compiled.")
+            say(f"compile cache: there is no graph of {name} for these inputs in {folder.root}; it is compiled.")
         elif stored is None:
             entry.compare(reads)
         yield stored if stored is not None else module
     if writes:
         entry.keep()
-        found.sweep()
+        folder.sweep()
 
 
 class _Entry:
     """A graph in the folder: under the name of its callable and the shapes of its inputs."""
 
     def __init__(
-        self, found: Folder, module: torch.fx.GraphModule, name: str, scripts: list[str], settings: Settings, called: list[str],
+        self, folder: Folder, module: torch.fx.GraphModule, name: str, scripts: list[str], settings: Settings, called: list[str],
     ) -> None:
-        self._folder, self._module, self._name, self._inputs = found, module, name, called
+        self._folder, self._module, self._name, self._inputs = folder, module, name, called
         self._scripts = {path: _hash(path) for path in scripts}
         inputs = [serialize._meta(node.meta.get("val")) for node in module.graph.nodes if node.op == "placeholder"]
         self._fingerprint = fingerprint(module, settings, f"graph {streams_of(module)}")     # the stored graph names its streams
         # Without a script of the user's nothing but the graph tells one net from another.
         subject = name if scripts else self._fingerprint
         self._key = hashlib.sha256(repr((subject, inputs, settings, STORE.snapshot())).encode()).hexdigest()
-        self._contents = self._told()
+        self._contents = self._serialize()
 
     def compare(self, reads: bool) -> None:
         """Says in the log what the folder knows of this graph: nothing, the same, or another form of its script."""
-        held = self._held()
-        if held is None:
+        entries = self._read_entries()
+        if entries is None:
             say(f"compile cache: nothing is kept for {self._name} in {self._folder.root}; all of it is compiled.")
-        elif held["scripts"] != self._scripts:
-            changed = [path for path, digest in self._scripts.items() if held["scripts"].get(path) != digest] or sorted(held["scripts"])
+        elif entries["scripts"] != self._scripts:
+            changed = [path for path, digest in self._scripts.items() if entries["scripts"].get(path) != digest] or sorted(
+                entries["scripts"]
+            )
             say(f"compile cache: {', '.join(changed)} has changed since {self._name} was kept; it is compiled again.")
-        elif held["fingerprint"] != self._fingerprint:
+        elif entries["fingerprint"] != self._fingerprint:
             say(f"compile cache: {self._name} became another graph; it is compiled again.")
         elif not reads:
             say(f"compile cache: {self._name} is compiled again and kept in {self._folder.root}, because save_compile_cache is on.")
@@ -123,26 +125,26 @@ class _Entry:
 
     def stored(self) -> torch.fx.GraphModule | None:
         """The graph as it was kept, whatever the script says now; None where there is none that fits these inputs and results."""
-        held = self._held()
-        if held is None or held["graph"] is None:
+        entries = self._read_entries()
+        if entries is None or entries["graph"] is None:
             return None
         try:
-            found = serialize.read(held["graph"])
+            module = serialize.read(entries["graph"])
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError):
             self._folder.drop("graphs", self._key, "is no graph")
             return None
-        if _ends(found) != _ends(self._module) or held["inputs"] != self._inputs:
+        if _ends(module) != _ends(self._module) or entries["inputs"] != self._inputs:
             return None
         say(f"compile cache: {self._name} runs as it was kept in {self._folder.root}, without a look at its script.")
-        return found
+        return module
 
-    def _held(self) -> dict[str, Any] | None:
+    def _read_entries(self) -> dict[str, Any] | None:
         contents = self._folder.read("graphs", self._key)
         if contents is None:
             return None
         try:
-            held = json.loads(contents)
-            return {name: held[name] for name in ("scripts", "fingerprint", "graph", "inputs")}
+            entries = json.loads(contents)
+            return {name: entries[name] for name in ("scripts", "fingerprint", "graph", "inputs")}
         except (ValueError, KeyError, TypeError):
             self._folder.drop("graphs", self._key, "is no entry of this cache")
             return None
@@ -151,10 +153,10 @@ class _Entry:
         """Puts the graph into the folder and writes the hash over all its scripts."""
         self._folder.write("graphs", self._key, self._contents)
         if self._folder.usable:
-            told = hashlib.sha256("\n".join(f"{path} {digest}" for path, digest in self._scripts.items()).encode()).hexdigest()
-            self._folder.put("compile_dependency.hash", told)
+            script_digest = hashlib.sha256("\n".join(f"{path} {digest}" for path, digest in self._scripts.items()).encode()).hexdigest()
+            self._folder.put("compile_dependency.hash", script_digest)
 
-    def _told(self) -> bytes:
+    def _serialize(self) -> bytes:
         """The graph as it is before it is compiled: that may change it."""
         from torchspore.graph.fx.text import text
 
@@ -212,13 +214,13 @@ def _inductor_in(path: Path) -> Iterator[None]:
             os.environ[name] = before
 
 
-def _report(found: Folder) -> None:
-    if not found.usable:
-        outcome = Outcome.no_effect(f"{found.root} can't be used")
+def _report(folder: Folder) -> None:
+    if not folder.usable:
+        outcome = Outcome.no_effect(f"{folder.root} can't be used")
     else:
-        outcome = Outcome.applied(f"graphs and kernels are kept in {found.root}")
+        outcome = Outcome.applied(f"graphs and kernels are kept in {folder.root}")
     for key in ("enable_compile_cache", "compile_cache_path", "save_compile_cache", "load_compile_cache"):
-        if STORE.get(key) and (key != "load_compile_cache" or not found.usable):
+        if STORE.get(key) and (key != "load_compile_cache" or not folder.usable):
             effects.report(key, outcome)
-    if STORE.get("load_compile_cache") and found.usable:
-        effects.report("load_compile_cache", Outcome.applied(f"graphs are taken from {found.root} as they were kept"))
+    if STORE.get("load_compile_cache") and folder.usable:
+        effects.report("load_compile_cache", Outcome.applied(f"graphs are taken from {folder.root} as they were kept"))

@@ -23,7 +23,7 @@ from torchspore.engine.core import graph_log
 from torchspore.engine.core.front_end import FRONT
 
 LIMIT = "TORCHSPORE_CACHE_LIMIT"
-OWN = Path(__file__).parents[2]
+PACKAGE = Path(__file__).parents[2]
 """Where torchspore's own files are."""
 _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _DEFAULT = 4 << 30
@@ -55,9 +55,9 @@ class Folder:
             trust.make(self.root)
             trust.check_way(self.root)
             parts = [self.root / part for part in ("graphs", "choices", "kernels")]
-            for own in (self.root, *parts, *[part / surroundings() for part in parts]):
-                trust.make(own)
-                trust.check(own)
+            for folder in (self.root, *parts, *[part / surroundings() for part in parts]):
+                trust.make(folder)
+                trust.check(folder)
             probe = self.root / "graphs" / ".probe"
             self._put(probe, b"")
             probe.unlink(missing_ok=True)                # another process may try the same folder at this moment
@@ -162,16 +162,16 @@ class Folder:
             self._fail(error)
 
     def _shrink(self, most: int) -> None:
-        found = []
+        files = []
         for folder, _, names in os.walk(self.root):
             for name in names:
                 path = Path(folder, name)
                 with contextlib.suppress(OSError):
                     status = path.stat()
-                    found.append((max(status.st_atime, status.st_mtime), status.st_size, path))
-        total = sum(size for _, size, _ in found)
+                    files.append((max(status.st_atime, status.st_mtime), status.st_size, path))
+        total = sum(size for _, size, _ in files)
         gone = 0
-        for _, size, path in sorted(found):
+        for _, size, path in sorted(files):
             if total <= most:
                 break
             if path.name in (".lock", "compile_dependency.hash"):
@@ -185,37 +185,37 @@ class Folder:
 
 def limit() -> int:
     """The most bytes that the folder may hold: TORCHSPORE_CACHE_LIMIT, as in `500MB`; 4GB without it."""
-    written = os.environ.get(LIMIT, "").strip().upper()
-    number = written.rstrip("BKMGT ")
+    limit_text = os.environ.get(LIMIT, "").strip().upper()
+    number = limit_text.rstrip("BKMGT ")
     try:
-        return int(float(number) * _UNITS[written[len(number):].strip()]) if written else _DEFAULT
+        return int(float(number) * _UNITS[limit_text[len(number):].strip()]) if limit_text else _DEFAULT
     except (ValueError, KeyError):
-        say(f"{LIMIT}={written}: expected a size such as 500MB; 4GB is taken.", key=LIMIT)
+        say(f"{LIMIT}={limit_text}: expected a size such as 500MB; 4GB is taken.", key=LIMIT)
         return _DEFAULT
 
 
 @functools.cache
 def surroundings() -> str:
     """Return a short name for all that compiled code depends on apart from the graph: versions, compiler, flags, Inductor's settings."""
-    return named(torch.__version__, OWN)
+    return named(torch.__version__, PACKAGE)
 
 
-def named(version: str, own: Path) -> str:
+def named(version: str, package: Path) -> str:
     """The name for a version of torch, and for torchspore's files in `own`."""
     compiler = os.environ.get("CXX", "g++")
     try:
-        said = subprocess.run([*shlex.split(compiler), "--version"], capture_output=True, text=True, timeout=20).stdout
+        compiler_version = subprocess.run([*shlex.split(compiler), "--version"], capture_output=True, text=True, timeout=20).stdout
     except (OSError, subprocess.SubprocessError, ValueError):
-        said = ""
+        compiler_version = ""
     flags = sorted(
         f"{name}={value}" for name, value in os.environ.items()
         if name in ("CXXFLAGS", "CPPFLAGS", "LDFLAGS") or (name.startswith("TORCHINDUCTOR_") and name != "TORCHINDUCTOR_CACHE_DIR")
     )
-    told = [_files(own), version, platform.python_version(), platform.machine(), compiler, said, *flags]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+    facts = [_files(package), version, platform.python_version(), platform.machine(), compiler, compiler_version, *flags]
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
 
 
 def _files(root: Path) -> str:
     """Size and time of each file: a version under work changes without another number."""
-    found = sorted(root.rglob("*.py"))
-    return " ".join(f"{path.relative_to(root)}:{(status := path.stat()).st_size}:{status.st_mtime_ns}" for path in found)
+    paths = sorted(root.rglob("*.py"))
+    return " ".join(f"{path.relative_to(root)}:{(status := path.stat()).st_size}:{status.st_mtime_ns}" for path in paths)

@@ -43,65 +43,65 @@ def capture(
     owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
 ) -> Graph | Refusal:
     """A new graph for the call; a Refusal where none can hold it."""
-    own = graph_table.table_of(owner)
-    wasted = _wasted(owner, own, entry.settings.is_split)
+    table = graph_table.table_of(owner)
+    wasted = _wasted(owner, table, entry.settings.is_split)
     if wasted is not None:
         return wasted
     if entry.is_open and len(entry.graphs) >= dynamic_shapes.SPLITS and "_open_inputs_" not in owner.__dict__:
         return Refusal("needs another graph for each length")
-    why = rebuild_reason(entry, own)
+    why = rebuild_reason(entry, table)
     if entry.graphs:
-        own.numbers.see(read for graph in entry.graphs for read in graph.changed())
-    elif not own.recent:
-        own.numbers.try_attributes(assigned_numbers.of_call(owner, function))
+        table.numbers.see(read for graph in entry.graphs for read in graph.changed())
+    elif not table.recent:
+        table.numbers.try_attributes(assigned_numbers.of_call(owner, function))
     try:
         graph = _graph(owner, entry, function, args, kwargs, flat, why)
     except Refusal as refusal:
-        if own.numbers.drop_trial():
+        if table.numbers.drop_trial():
             return capture(owner, entry, function, args, kwargs, flat)
         if entry.is_open:
             return refusal
-        if not own.numbers.lift(refusal.numbers) and not own.numbers.attributes:
+        if not table.numbers.lift(refusal.numbers) and not table.numbers.attributes:
             return refusal
         try:
             graph = _graph(owner, entry, function, args, kwargs, flat, why)
         except Refusal:
-            own.numbers.fix_attributes()
+            table.numbers.fix_attributes()
             return refusal
     if STORE.get("auto_parallel.parameter_broadcast"):
         splitter().broadcast_parameters(item for item in graph.inputs if getattr(item, "__parameter__", False))
     entry.graphs.insert(0, graph)
     del entry.graphs[8:]
-    own.is_small = graph.operators < FEW and (own.is_small or not own.recent)
-    own.recent = [*own.recent[1 - graph_table.WATCHED:], graph]
+    table.is_small = graph.operators < FEW and (table.is_small or not table.recent)
+    table.recent = [*table.recent[1 - graph_table.WATCHED:], graph]
     effects.report("mode", APPLIED)
     return graph
 
 
-def _wasted(owner: Any, own: Table, is_split: bool) -> Refusal | None:
+def _wasted(owner: Any, table: Table, is_split: bool) -> Refusal | None:
     """Why another capture is not worth its time, where the last ones were not. What is split over devices has no other way to run."""
-    if own.keeps_changing():
+    if table.keeps_changing():
         refusal = Refusal(f"is called with something that keeps changing: {graph_table.WASTED} captures in a row served one call each")
         if not getattr(owner, "is_piece", False):
-            _warn(own, f"{refusal.line}: {name_of(owner)} {refusal.reason}.\n\nhint: {_what_changes(own)}")
+            _warn(table, f"{refusal.line}: {name_of(owner)} {refusal.reason}.\n\nhint: {_what_changes(table)}")
         return None if is_split else refusal
-    if own.costs_more() and not is_split:
-        served = sum(graph.runs for graph in own.recent)
-        refusal = Refusal(f"runs as PyNative: its last {len(own.recent)} captures served {served} calls, which costs more than it saves")
+    if table.costs_more() and not is_split:
+        served = sum(graph.runs for graph in table.recent)
+        refusal = Refusal(f"runs as PyNative: its last {len(table.recent)} captures served {served} calls, which costs more than it saves")
         refusal.as_pynative = True
         return refusal
     return None
 
 
-def _warn(own: Table, text: str) -> None:
-    if not own.has_warned:
-        own.has_warned = True
+def _warn(table: Table, text: str) -> None:
+    if not table.has_warned:
+        table.has_warned = True
         warn(text)
 
 
-def _what_changes(own: Table) -> str:
+def _what_changes(table: Table) -> str:
     """Return a hint for the reason that kept a Cell or function from using a graph again."""
-    reads = [read for graph in own.recent for read in graph.changed()]
+    reads = [read for graph in table.recent for read in graph.changed()]
     if reads:
         return f"the attribute {reads[-1].name!r} is another one at each call; make it a Tensor."
     return "pass what changes as a Tensor, or keep shapes the same from call to call."
@@ -117,7 +117,7 @@ def _graph(
     name, keeps_lines = name_of(owner), entry.settings.debug or entry.settings.is_split or _talks()
     with session.compiling(name, entry.settings, keeps_lines):
         outcomes.syntax(entry.settings.syntax)
-        graph = _made(owner, entry, function, args, kwargs, flat)
+        graph = _build_graph(owner, entry, function, args, kwargs, flat)
         _tell(owner, entry, graph, flat, why)
         return graph
 
@@ -132,12 +132,12 @@ def compile_error(
     owner: Any, settings: Settings, refusal: Refusal, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
 ) -> CompileError:
     """The error for a call that was refused and must be a graph; the graph up to there is saved, and the error says where."""
-    def again() -> None:
+    def capture_again() -> None:
         _, captured = _captured(owner, Entry(settings), Numbers(), function, args, kwargs)
         if settings.syntax == "STRICT":
             strict_syntax.check(captured.watch.codes)
 
-    path = failed_compilation.write(name_of(owner), refusal, settings.told(), (function, args, kwargs), again)
+    path = failed_compilation.write(name_of(owner), refusal, settings.describe(), (function, args, kwargs), capture_again)
     return strict_syntax.error(name_of(owner), refusal, settings.syntax, path)
 
 
@@ -147,7 +147,7 @@ def only_captured(owner: Any, function: Callable[..., Any], args: tuple[Any, ...
     return captured
 
 
-def _made(
+def _build_graph(
     owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
 ) -> Graph:
     started = time.perf_counter()
@@ -179,9 +179,9 @@ def _for_its_devices(
     return _captured(owner, entry, numbers, function, args, kwargs)
 
 
-def _parts(made: tuple[Capture, Captured]) -> tuple[Any, Any, list[Any]]:
+def _parts(trace: tuple[Capture, Captured]) -> tuple[Any, Any, list[Any]]:
     """The clean graph of a trace, which stays as it is, what it knows of devices, and its inputs."""
-    captured = made[1]
+    captured = trace[1]
     return passes.run(passes.CLEAN, captured.module, copies=True, keep=None), captured.spread, captured.lifted
 
 
@@ -194,33 +194,33 @@ def _captured(
 
     def new(converts: bool, may_learn: bool) -> Capture:
         forwards = forward_cache.Calls(graph_table.table_of(owner).learned_forwards(), may_learn, is_piece) if kind is Capture else None
-        made = kind()
-        made.forwards = forwards
-        made.watch.converter = control if converts else None
-        made.watch.says = converts and entry.settings.syntax == "COMPATIBLE"
-        made.numbers = numbers.inputs()
-        made.is_piece = is_piece
+        capture = kind()
+        capture.forwards = forwards
+        capture.watch.converter = control if converts else None
+        capture.watch.says = converts and entry.settings.syntax == "COMPATIBLE"
+        capture.numbers = numbers.inputs()
+        capture.is_piece = is_piece
         if entry.settings.is_split:
-            made.spread = splitter().begin_capture(list(engine.tensors((args, kwargs))), stages)
-        made.axes = graph_table.open_axes(owner, args) if entry.is_open else graph_table.NO_AXES
-        return made
+            capture.spread = splitter().begin_capture(list(engine.tensors((args, kwargs))), stages)
+        capture.axes = graph_table.open_axes(owner, args) if entry.is_open else graph_table.NO_AXES
+        return capture
 
     def shared(converts: bool) -> tuple[Capture, Captured]:
         """With the forward passes recorded that gradients inside use: it takes another trace to learn that of what is not `set_grad()`."""
         for attempt in range(3):
-            made = new(converts, may_learn=attempt < 2)
+            capture = new(converts, may_learn=attempt < 2)
             try:
-                captured = made.run(function, args, kwargs)
+                captured = capture.run(function, args, kwargs)
             except Refusal as refusal:
                 if not refusal.is_unrecorded:
                     raise
                 continue
             finally:
                 if STORE.get("support_binary"):
-                    support_binary.keep(made.watch.codes)
-            if made.forwards is None or not made.forwards.learned():
+                    support_binary.keep(capture.watch.codes)
+            if capture.forwards is None or not capture.forwards.learned():
                 break
-        return made, captured
+        return capture, captured
 
     def capture() -> tuple[Capture, Captured]:
         """As it stands; where a Tensor decides what it does, once more with its source converted."""
@@ -231,9 +231,9 @@ def _captured(
             is_trial = bool(numbers.tried) or (entry.lifted and numbers.is_trial(entry.form))
             if entry.converts or not may_help or (refusal.needs_number and is_trial):
                 raise
-            found = shared(True)
+            capture_result = shared(True)
         entry.converts = True
-        return found
+        return capture_result
 
     with held_back(), nothing_freed():     # Ctrl-C in the middle of a trace would leave its stand-ins where they are
         if not entry.is_deep:

@@ -17,12 +17,12 @@ from torchspore.engine.core.tensor import Composite, TensorBase, wrap
 from torchspore.engine.eager import pynative
 from torchspore.graph import cache, passes, pipeline
 from torchspore.graph.backend.eager_codegen import Code
-from torchspore.graph.call.random_streams import with_own_numbers
+from torchspore.graph.call.random_streams import with_own_streams
 from torchspore.graph.call.rollback import Undo, undo_for
 from torchspore.graph.capture.capture import Captured, In, Out
 from torchspore.graph.capture.identity import Identities, form_of
 from torchspore.graph.capture.state import MISSING, Read, current, hold
-from torchspore.graph.fx.aliasing import written_inputs
+from torchspore.graph.fx.aliasing import inputs_written
 from torchspore.graph.fx.exchanges import exchanges
 from torchspore.graph.fx.modules import nested_nodes
 from torchspore.graph.refusal import Refusal
@@ -43,7 +43,7 @@ class Graph:
         stages.keep("optimize", self.module)
         stages.keep("validate", self.module)
         _check_generators(self.module)
-        self._result, self._written = captured.result, captured.written
+        self._result, self._write_backs = captured.result, captured.write_backs
         self._streams = captured.streams                 # a primitive that the call creates has no other owner
         self.split: SplitGraph | None = None
         """The graph of N devices; None if the graph is not split."""
@@ -65,23 +65,23 @@ class Graph:
         self._names = [(read.holder.get, read.name, read.value, read) for read in self._variables if read.is_constant]
         self._contents = [read for read in self._variables if not read.is_constant]
         self._identities = Identities(captured.watch, flat, captured.lifted)
-        self._twice, self._held = self._identities.in_attributes, self._identities.in_containers
-        self._is_given = frozenset(place for place, _ in (*self._twice, *self._held))
+        self._twice, self._containers = self._identities.in_attributes, self._identities.in_containers
+        self._argument_positions = frozenset(index for index, _ in (*self._twice, *self._containers))
         self._rereads = any(isinstance(read.value, TensorBase) for read in self._variables)
         self._sources = [self._source(item, flat, captured.watch.homes) for item in captured.lifted]
         self.inputs: list[Any] = captured.lifted
         self._seen: tuple[int, int] | None = None
         self._inputs: list[Any] = []
-        self._known: frozenset[int] = frozenset()
+        self._state_ids: frozenset[int] = frozenset()
         """The ids of the Tensors of the program's state, as they are now."""
         self.settings = settings if captured.fits is None else dataclasses.replace(settings, level="O0")  # open lengths are not compiled
         self._fits = captured.fits
         with cache.open(self.module, captured.watch.codes, settings, self._labels()) as self.module:
             # Before a pass lets weights be written early: what it computes again has not failed the first time.
-            self._writes, self._exchanges = written_inputs(self.module), exchanges(self.module)
+            self._writes, self._exchanges = inputs_written(self.module), exchanges(self.module)
             nodes, nested = list(self.module.graph.nodes), nested_nodes(self.module)
             self._undo = undo_for(nodes, nested, self.settings, self._writes)
-            self.code = with_own_numbers(self._compiled(flat), nodes, nested)
+            self.code = with_own_streams(self._compiled(flat), nodes, nested)
         # The arguments of this call are the program's own, who may want to be rid of them.
         self.inputs = [None if isinstance(source, int) else item for source, item in zip(self._sources, self.inputs)]
         self.operators = sum(node.op == "call_function" for node in self.module.graph.nodes)
@@ -99,21 +99,21 @@ class Graph:
         if self.split is not None and self.split.code is not None:
             code: Code = self.split.code
             return code
-        held = frozenset(p for p, s in enumerate(self._sources) if isinstance(s, (Read, TensorBase)))
-        return pipeline.compile(self.module, functools.partial(self._examples, flat), self.settings, self._exchanges, held)
+        persistent = frozenset(p for p, s in enumerate(self._sources) if isinstance(s, (Read, TensorBase)))
+        return pipeline.compile(self.module, functools.partial(self._examples, flat), self.settings, self._exchanges, persistent)
 
     def _examples(self, flat: list[TensorBase]) -> list[torch.Tensor]:
         """The real tensors of the inputs as they are now."""
-        found = [flat[s] if isinstance(s, int) else s for s in current(self._sources)]
-        given = [item._t if isinstance(item, TensorBase) else item() for item in found]
-        return [own_part(t) for t in given] if self._has_parts else given
+        values = [flat[s] if isinstance(s, int) else s for s in current(self._sources)]
+        tensors = [item._t if isinstance(item, TensorBase) else item() for item in values]
+        return [own_part(t) for t in tensors] if self._has_parts else tensors
 
     @staticmethod
     def _source(item: Any, flat: list[TensorBase], homes: dict[int, Read]) -> Any:
         """Where an input comes from: the place of an argument, what was read, the Tensor itself, or a function."""
-        for place, argument in enumerate(flat):
+        for index, argument in enumerate(flat):
             if argument is item:
-                return place
+                return index
         return homes.get(id(item), item) if isinstance(item, TensorBase) else item
 
     def matches(self, version: int, flat: list[TensorBase]) -> bool:
@@ -123,17 +123,17 @@ class Graph:
                 return False
         if self._contents and not hold(self._contents):
             return False
-        for place, read in self._twice:
-            if read.now() is not flat[place]:
+        for index, read in self._twice:
+            if read.now() is not flat[index]:
                 return False
-        for place, item in self._held:
-            if item is not flat[place]:
+        for index, item in self._containers:
+            if item is not flat[index]:
                 return False
         now = (version, change_counters.rebinds)
         if now == self._seen and not self._rereads:
-            known = self._known
+            state_ids = self._state_ids
             for item in flat:
-                if id(item) in known and self._meets(flat):
+                if id(item) in state_ids and self._meets(flat):
                     return False
             return self._fits is None or self._fits(self._examples(flat))
         if now != self._seen and not hold(self._attributes):
@@ -143,12 +143,12 @@ class Graph:
             return False
         self._inputs, self._seen = inputs, now
         met = (*inputs, *current(identities.tensors))
-        self._known = identities.ids_in_containers.union([id(item) for item in met if isinstance(item, TensorBase)])
+        self._state_ids = identities.ids_in_containers.union([id(item) for item in met if isinstance(item, TensorBase)])
         return not self._meets(flat) and (self._fits is None or self._fits(self._examples(flat)))
 
     def _meets(self, flat: list[TensorBase]) -> bool:
         """Return whether an argument is a Tensor that the trace read elsewhere and that was a different argument then."""
-        return any(id(item) in self._known and place not in self._is_given for place, item in enumerate(flat))
+        return any(id(item) in self._state_ids and index not in self._argument_positions for index, item in enumerate(flat))
 
     @property
     def has_open_lengths(self) -> bool:
@@ -180,47 +180,47 @@ class Graph:
         """Runs the graph for these arguments."""
         self.runs += 1
         inputs = [flat[i] if i.__class__ is int else i for i in self._inputs]
-        given = [i._t if isinstance(i, TensorBase) else i() for i in inputs]
+        tensors = [i._t if isinstance(i, TensorBase) else i() for i in inputs]
         if self._has_parts:
-            given = [own_part(t) for t in given]
-        outs = self.code(*given) if self._undo is None else self._undoing(self._undo, given)
+            tensors = [own_part(t) for t in tensors]
+        outs = self.code(*tensors) if self._undo is None else self._undoing(self._undo, tensors)
         if engine.active:
             pynative.after(outs)
         return self._result_of(outs, inputs)
 
-    def can_run_again(self, error: BaseException) -> bool:
+    def can_rerun(self, error: BaseException) -> bool:
         """Return whether a run that ended with `error` changed nothing, here or elsewhere. A lack of memory may end it anywhere."""
         if self._exchanges:          # the other ranks do not run again
             return False
         return not self._writes or not ("alloc" in str(error) or "out of memory" in str(error))
 
-    def _undoing(self, undo: Undo, given: list[torch.Tensor]) -> list[torch.Tensor]:
+    def _undoing(self, undo: Undo, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
         """Runs the code; what it did is undone where it fails."""
-        aside = undo.begin(given)
+        aside = undo.begin(tensors)
         try:
-            outs = self.code(*given)
+            outs = self.code(*tensors)
         except BaseException as error:
-            undo.back(aside, isinstance(error, REFUSALS) and self.can_run_again(error))
+            undo.back(aside, isinstance(error, REFUSALS) and self.can_rerun(error))
             raise
         undo.end()
         return outs
 
     def _result_of(self, outs: list[torch.Tensor], inputs: list[Any]) -> Any:
         """Puts the result together and writes what the trace wrote to attributes."""
-        if self._is_simple and not self._written and self.split is None:
+        if self._is_simple and not self._write_backs and self.split is None:
             return wrap(outs[self._result.index])
-        made: dict[int, Any] = {} if self.split is None else self.split.wrapped(outs)
-        for owner, name, value in self._written:
-            owner.__dict__[name] = _filled(value, outs, inputs, made)
+        results: dict[int, Any] = {} if self.split is None else self.split.wrapped(outs)
+        for owner, name, value in self._write_backs:
+            owner.__dict__[name] = _filled(value, outs, inputs, results)
             change_counters.rebinds += 1
-        return _filled(self._result, outs, inputs, made)
+        return _filled(self._result, outs, inputs, results)
 
     def nodes(self) -> list[Node]:
         """The nodes of the graph and of its branches and loops."""
         return list(nested_nodes(self.module))
 
     @property
-    def whole(self) -> torch.fx.GraphModule:
+    def unsplit_module(self) -> torch.fx.GraphModule:
         """The graph of one device."""
         return self.module if self.split is None else self.split.unsplit
 
@@ -230,21 +230,21 @@ class Graph:
         return text(self.module)
 
 
-def _filled(value: Any, outs: list[torch.Tensor], inputs: list[Any], made: dict[int, Any]) -> Any:
+def _filled(value: Any, outs: list[torch.Tensor], inputs: list[Any], results: dict[int, Any]) -> Any:
     """The nested result with Tensors in the places of outputs and inputs."""
-    def one(leaf: Any) -> Any:
+    def fill_leaf(leaf: Any) -> Any:
         if isinstance(leaf, Out):
             if leaf.is_number:
                 return outs[leaf.index].item()
-            if leaf.index not in made:
-                made[leaf.index] = wrap(outs[leaf.index])
-            return made[leaf.index]
+            if leaf.index not in results:
+                results[leaf.index] = wrap(outs[leaf.index])
+            return results[leaf.index]
         if isinstance(leaf, In):
-            found = inputs[leaf.index]
-            return found._t.item() if isinstance(found, Number) else found
-        return leaf.rebuilt(tuple(map(one, leaf.parts()))) if isinstance(leaf, Composite) else leaf
+            value = inputs[leaf.index]
+            return value._t.item() if isinstance(value, Number) else value
+        return leaf.rebuilt(tuple(map(fill_leaf, leaf.parts()))) if isinstance(leaf, Composite) else leaf
 
-    return tree.mapped(value, one)
+    return tree.mapped(value, fill_leaf)
 
 
 def _check_generators(module: torch.fx.GraphModule) -> None:

@@ -20,7 +20,7 @@ from torchspore.engine.core.torch_private import disable_proxy_modes_tracing, is
 from torchspore.engine.eager import pynative
 from torchspore.graph import pipeline
 from torchspore.graph.call.compiled_graph import Graph
-from torchspore.graph.call.random_streams import with_own_numbers
+from torchspore.graph.call.random_streams import with_own_streams
 from torchspore.graph.capture.capture import Capture, Captured
 from torchspore.graph.control import gradient_presence
 from torchspore.graph.control.forward_backward_split import halves
@@ -52,7 +52,7 @@ class RecordedCapture(Capture):
         """The outputs that a gradient comes in for."""
         self.views: list[tuple[int, int]] = []
         """(Output, output with its memory) of each Tensor that shows memory of the call which the program itself does not get."""
-        self._wanted: list[int] = []
+        self._input_indices: list[int] = []
         self._memories: dict[int, torch.Tensor] = {}
         """By the id of an output the memory that it shows, where no output is that memory."""
         self._gradients: list[torch.Tensor] = []
@@ -81,14 +81,14 @@ class RecordedCapture(Capture):
         return fake
 
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
-        found = super().resolve(tensor)
-        if precision.reads_as_stored() and found.dtype is not tensor._t.dtype:
+        leaf = super().resolve(tensor)
+        if precision.reads_as_stored() and leaf.dtype is not tensor._t.dtype:
             raise Refusal("writes into a Parameter that it has read in the dtype of the Cell around it")
-        return self._versions.read(found)
+        return self._versions.read(leaf)
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
         precision.as_stored(tensor)
-        if self._is_made_here(tensor):
+        if self._is_created_here(tensor):
             before = self.resolve(tensor)
             self._versions.replace(tensor._t, value.expand(before.shape).to(before.dtype).clone())
             self._end_write(tensor)
@@ -101,13 +101,13 @@ class RecordedCapture(Capture):
         self._end_write(tensor)
 
     def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
-        if self._is_made_here(tensor):
+        if self._is_created_here(tensor):
             self._versions.change(tensor._t, change)
         else:
             super().modify(tensor, change)
         self._end_write(tensor)
 
-    def _is_made_here(self, tensor: TensorBase) -> bool:
+    def _is_created_here(self, tensor: TensorBase) -> bool:
         """Return whether the memory that `tensor` shows was made in the call, and is not an input's."""
         base = base_of(tensor._t)
         return self._is_mine(tensor._t) and not any(base is fake for fake in self._fakes)
@@ -126,8 +126,8 @@ class RecordedCapture(Capture):
             raise reason
         self._versions.forget(base, reason)
 
-    def known(self, tensor: TensorBase) -> Any:
-        return None if self._versions.has(base_of(tensor._t)) else super().known(tensor)
+    def known_out(self, tensor: TensorBase) -> Any:
+        return None if self._versions.has(base_of(tensor._t)) else super().known_out(tensor)
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
         if self._is_backward:
@@ -136,35 +136,35 @@ class RecordedCapture(Capture):
 
     def _end(self) -> None:
         """Takes the gradients: the trace guard observes what the program does in them (`bprop`, hooks), as everywhere else."""
-        for tensor in tensors((self.watch.now_written(), self.result)):
+        for tensor in tensors((self.watch.current_values(), self.result)):
             if self._is_mine(tensor._t):
                 tensor._t = self._versions.read(tensor._t)
-        outputs = {id(tensor): tensor for tensor in tensors((self.watch.now_written(), self.result)) if self._is_mine(tensor._t)}
+        outputs = {id(tensor): tensor for tensor in tensors((self.watch.current_values(), self.result)) if self._is_mine(tensor._t)}
         if any(integer_gradients.shadow(tensor._t) is not None for tensor in outputs.values()):
             raise of_integers()
         if any(fake.requires_grad for fake in self._plain):
             raise Refusal(_WRITES_OUTSIDE)
-        wanted = {key: tensor._t for key, tensor in outputs.items() if tensor._t.requires_grad and is_differentiable(tensor._t)}
-        if not wanted or not self._leaves:
+        differentiable = {key: tensor._t for key, tensor in outputs.items() if tensor._t.requires_grad and is_differentiable(tensor._t)}
+        if not differentiable or not self._leaves:
             return
         # A view gets its gradient through the memory: later writes into it, or into another view of it, go there.
-        self._memories = {key: base for key, t in wanted.items() if self._is_unnamed(base := base_of(t), list(outputs.values()))}
+        self._memories = {key: base for key, t in differentiable.items() if self._is_unnamed(base := base_of(t), list(outputs.values()))}
         memories = {id(base): base for base in self._memories.values()}
-        wanted = {**{key: t for key, t in wanted.items() if key not in self._memories}, **memories}
-        self._wanted = list(wanted)
+        differentiable = {**{key: t for key, t in differentiable.items() if key not in self._memories}, **memories}
+        self._input_indices = list(differentiable)
         before, last = set(self.tracer.graph.nodes), self._last
-        seeds = [self._late_input(t.shape, t.dtype, t.device) for t in wanted.values()]
+        seeds = [self._late_input(t.shape, t.dtype, t.device) for t in differentiable.values()]
         flags: list[Flag] = [self._late_input((), torch.bool, torch.device("cpu")) for _ in seeds]
         self._last = last                  # inputs that only the gradient meets come before the seeds too
         self._is_backward = True
-        found, flags = gradient_presence.gradients(list(wanted.values()), self._leaves, seeds, flags)
-        are_there = [as_tensor(flag) for flag, g in zip(flags, found) if g is not None]
+        gradients, flags = gradient_presence.gradients(list(differentiable.values()), self._leaves, seeds, flags)
+        are_there = [as_tensor(flag) for flag, g in zip(flags, gradients) if g is not None]
         self._is_backward = False
         for node in self.tracer.graph.nodes:
             if node not in before:
                 node.meta[node_metadata.BACKWARD] = True
-        self.leaves = [place for place, g in zip(self.leaves, found) if g is not None]
-        self._gradients = [*[g for g in found if g is not None], *are_there]
+        self.leaves = [index for index, g in zip(self.leaves, gradients) if g is not None]
+        self._gradients = [*[g for g in gradients if g is not None], *are_there]
 
     def _is_unnamed(self, base: torch.Tensor, outputs: list[TensorBase]) -> bool:
         """Return whether `base` is memory that the call made, and the program gets views of it only."""
@@ -178,9 +178,9 @@ class RecordedCapture(Capture):
 
     def _more_outputs(self) -> list[torch.Tensor]:
         memories = {id(base): base for base in self._memories.values()}
-        index_of = {key: len(self._outputs) + place for place, key in enumerate(memories)}
-        self.seeds = [index_of[key] if key in index_of else self._known[key].index for key in self._wanted]
-        self.views = [(self._known[key].index, index_of[id(base)]) for key, base in self._memories.items()]
+        index_of = {key: len(self._outputs) + index for index, key in enumerate(memories)}
+        self.seeds = [index_of[key] if key in index_of else self._outs[key].index for key in self._input_indices]
+        self.views = [(self._outs[key].index, index_of[id(base)]) for key, base in self._memories.items()]
         return [*memories.values(), *self._gradients]
 
 
@@ -193,7 +193,9 @@ class RecordedGraph(Graph):
         self._capture = capture
         super().__init__(captured, flat, seconds, settings)
         # A branch or loop returns what it writes as a result.
-        self._written_inputs = [place for place, writers in self._writes.items() if any(is_operator(node.target) for node in writers)]
+        self._input_indices_written = [
+            index for index, writers in self._writes.items() if any(is_operator(node.target) for node in writers)
+        ]
 
     def matches(self, version: int, flat: list[TensorBase]) -> bool:
         """Also whether the transform around records the same inputs."""
@@ -201,8 +203,8 @@ class RecordedGraph(Graph):
             return False
         recorded = self._capture.recorded
         return all(
-            raw(tensor).requires_grad == (place in recorded)
-            for place, tensor in enumerate(flat[i] if isinstance(i, int) else i for i in self._inputs) if isinstance(tensor, TensorBase)
+            raw(tensor).requires_grad == (index in recorded)
+            for index, tensor in enumerate(flat[i] if isinstance(i, int) else i for i in self._inputs) if isinstance(tensor, TensorBase)
         )
 
     def _compiled(self, flat: list[TensorBase]) -> Callable[..., list[Any]]:
@@ -216,7 +218,7 @@ class RecordedGraph(Graph):
         forward_code = pipeline.compile(forward, lambda: self._examples(flat), self.settings, exchanges(forward))
         stages.part("backward")
         backward_code = pipeline.compile(backward, lambda: examples(backward), self.settings, exchanges(backward))
-        backward_code = with_own_numbers(backward_code, list(backward.graph.nodes), nested_nodes(backward))
+        backward_code = with_own_streams(backward_code, list(backward.graph.nodes), nested_nodes(backward))
         leaves, seeds, views = tuple(capture.leaves), tuple(capture.seeds), capture.views
 
         def code(*inputs: torch.Tensor) -> list[Any]:
@@ -231,14 +233,14 @@ class RecordedGraph(Graph):
         """Runs the graph, recorded by the gradient transform around it."""
         self.runs += 1
         inputs = [flat[i] if i.__class__ is int else i for i in self._inputs]
-        for place in self._written_inputs:
-            if isinstance(inputs[place], TensorBase):
-                engine.modify(inputs[place], _as_it_is)  # the transform around hands out a copy, and writes it back when it ends
+        for index in self._input_indices_written:
+            if isinstance(inputs[index], TensorBase):
+                engine.modify(inputs[index], _as_it_is)  # the transform around hands out a copy, and writes it back when it ends
         stored = self._capture.stored
-        given = [
-            raw(precision.as_stored(i) if place in stored else i) if isinstance(i, TensorBase) else i() for place, i in enumerate(inputs)
+        tensors = [
+            raw(precision.as_stored(i) if index in stored else i) if isinstance(i, TensorBase) else i() for index, i in enumerate(inputs)
         ]
-        outs = self.code(*given) if self._undo is None else self._undoing(self._undo, given)
+        outs = self.code(*tensors) if self._undo is None else self._undoing(self._undo, tensors)
         if engine.active:
             pynative.after(outs)
         return self._result_of(outs, inputs)
@@ -258,11 +260,11 @@ class _Step(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, forward: Any, backward: Any, count: int, leaves: Any, seeds: Any, *inputs: torch.Tensor) -> Any:
-        found = forward(*inputs)
-        outputs, kept = found[:count], found[count:]
-        ctx.places = [isinstance(k, torch.Tensor) for k in kept]
-        ctx.save_for_backward(*[k for k in kept if isinstance(k, torch.Tensor)])
-        ctx.others = [k for k in kept if not isinstance(k, torch.Tensor)]
+        results = forward(*inputs)
+        outputs, saved = results[:count], results[count:]
+        ctx.is_tensor = [isinstance(k, torch.Tensor) for k in saved]
+        ctx.save_for_backward(*[k for k in saved if isinstance(k, torch.Tensor)])
+        ctx.others = [k for k in saved if not isinstance(k, torch.Tensor)]
         ctx.backward_code, ctx.leaves, ctx.seeds, ctx.count = backward, leaves, seeds, len(inputs)
         ctx.metas = [(outputs[i].shape, outputs[i].dtype, outputs[i].device) for i in seeds]
         ctx.mark_non_differentiable(*[o for i, o in enumerate(outputs) if i not in seeds])
@@ -273,22 +275,22 @@ class _Step(torch.autograd.Function):
     @once_differentiable  # the graph of the gradient leaves no tape behind it
     def backward(ctx: Any, *gradients: Any) -> Any:
         saved, others = iter(ctx.saved_tensors), iter(ctx.others)
-        kept = [next(saved) if is_tensor else next(others) for is_tensor in ctx.places]
-        given = [
+        kept = [next(saved) if is_tensor else next(others) for is_tensor in ctx.is_tensor]
+        output_gradients = [
             torch.zeros(shape, dtype=dtype, device=device) if gradients[i] is None else gradients[i].contiguous()
             for i, (shape, dtype, device) in zip(ctx.seeds, ctx.metas)
         ]
         flags = [torch.tensor(gradients[i] is not None) for i in ctx.seeds]
-        found = ctx.backward_code(*kept, *given, *flags)
+        found = ctx.backward_code(*kept, *output_gradients, *flags)
         by_leaf = {i: g if flag.item() else None for i, g, flag in zip(ctx.leaves, found, found[len(ctx.leaves):])}
         return (None, None, None, None, None, *[by_leaf.get(i) for i in range(ctx.count)])
 
 
 def examples(module: torch.fx.GraphModule) -> list[torch.Tensor]:
     """Made-up inputs of the shapes that a graph expects, to measure it with."""
-    found = []
+    examples = []
     for node in module.graph.nodes:
         if node.op == "placeholder":
             value = node.meta["val"]
-            found.append(filled(value, lambda made: made.normal_() if made.is_floating_point() else made.zero_()))
-    return found
+            examples.append(filled(value, lambda tensor: tensor.normal_() if tensor.is_floating_point() else tensor.zero_()))
+    return examples

@@ -18,7 +18,7 @@ from torchspore.graph.forward_cache import Learned
 from torchspore.graph.refusal import Refusal
 from torchspore.graph.settings import Settings, settings_of
 
-KEPT = 64
+MOST_GRAPHS = 64
 """How many keys of one Cell or function are kept, least recently used first to go."""
 
 WASTED = 8
@@ -83,10 +83,10 @@ class Table(OrderedDict[Any, Entry]):
 
 def table_of(owner: Any) -> Table:
     """Return the table that a Cell or function stores."""
-    found = owner.__dict__.get("_graphs_")
-    if found is None:
-        found = owner.__dict__.setdefault("_graphs_", Table(bool(getattr(owner, "is_piece", False))))
-    return found
+    entries = owner.__dict__.get("_graphs_")
+    if entries is None:
+        entries = owner.__dict__.setdefault("_graphs_", Table(bool(getattr(owner, "is_piece", False))))
+    return entries
 
 
 def facts_of(owner: Any, function: Any) -> tuple[list[int], int]:
@@ -113,15 +113,15 @@ def look_up(
     settings = settings_of(owner, function)
     try:
         axes = NO_AXES if settings.is_split else open_axes(owner, args)      # parts must come out even: a graph for each length
-        given = (signature(args, flat, numbers, axes), signature(kwargs, flat, numbers) if kwargs else None)
+        signatures = (signature(args, flat, numbers, axes), signature(kwargs, flat, numbers) if kwargs else None)
     except Refusal as refusal:
         return refusal
     ran, is_recorded = getattr(function, "__func__", function), engine.frame() is not None and (True, precision.dtype_around())
-    form: Any = (ran, given, STORE.snapshot(), settings, change_counters.generation, is_recorded)
+    form: Any = (ran, signatures, STORE.snapshot(), settings, change_counters.generation, is_recorded)
     table, lifted, key = table_of(owner), _NONE, form
     if numbers:
         lifted = _NONE if settings.is_split else table.numbers.lifted(form, tuple(numbers))     # layouts of primitives need plain numbers
-        key = (form, lifted, *[value for place, value in enumerate(numbers) if place not in lifted])
+        key = (form, lifted, *[value for index, value in enumerate(numbers) if index not in lifted])
     entry = table.get(key)
     if entry is None and not axes and table and engine.frame() is None and not settings.is_split:
         table.lengths.see(args)
@@ -130,11 +130,11 @@ def look_up(
             return look_up(owner, function, args, kwargs, flat)
     if entry is None:
         try:
-            keep(given)
+            keep(signatures)
         except Refusal as refusal:
             return refusal
         entry = table[key] = Entry(settings, form=form, lifted=lifted, is_open=bool(axes))
-        while len(table) > KEPT:
+        while len(table) > MOST_GRAPHS:
             table.popitem(last=False)
     elif len(table) > 1:
         table.move_to_end(key)

@@ -18,31 +18,31 @@ from torchspore.engine.core.tensor import wrap
 from torchspore.errors import TorchsporeError
 
 
-def said(error: Exception, whole: torch.fx.GraphModule) -> Exception:
+def describe_error(error: Exception, module: torch.fx.GraphModule) -> Exception:
     """The error to raise: in the program's own words for an assert or a raise, else with the line and operator, as far as they are known.
 
     `whole` is the graph as it was captured, in which shapes are those of the program.
     """
-    written = getattr(error, "as_written", None)
-    if written is not None:
-        found: Exception = written()
-        return found
+    build_error = getattr(error, "as_written", None)
+    if build_error is not None:
+        error_as_written: Exception = build_error()
+        return error_as_written
     if isinstance(error, TorchsporeError) or getattr(error, "explained", False):
         return error
-    found_in = next((known for place in _places(error) if (known := _known(place))), [])
-    if not found_in:
+    metadata = next((metadata_list for namespace in _namespaces(error) if (metadata_list := _metadata_at(namespace))), [])
+    if not metadata:
         return error
-    meta, line = found_in[0], _one_of([str(meta[node_metadata.LINE]) for meta in found_in])
+    meta, line = metadata[0], _only_line([str(meta[node_metadata.LINE]) for meta in metadata])
     operator = meta.get(node_metadata.CALLED) or current_operator.spelled(str(meta.get(current_operator.KERNEL, "")))
-    own = _of_call(whole, meta.get(node_metadata.CALL))
-    operands = [wrap(val) for val in _operands(own)]
-    if isinstance(error, IndexError) and any("nll_loss" in str(node.target) for node in own):
+    call_nodes = _of_call(module, meta.get(node_metadata.CALL))
+    operands = [wrap(val) for val in _operands(call_nodes)]
+    if isinstance(error, IndexError) and any("nll_loss" in str(node.target) for node in call_nodes):
         error = IndexError("Target is out of bounds")         # cut classes are looked up
-    made: Exception = FRONT.refused(near(line), operator, operands, bool(meta.get(node_metadata.GRADIENT)), error)
-    return tracebacks.raised_at(made, line)
+    user_error: Exception = FRONT.refused(near(line), operator, operands, bool(meta.get(node_metadata.GRADIENT)), error)
+    return tracebacks.raised_at(user_error, line)
 
 
-def _places(error: Exception) -> Iterator[Mapping[str, Any]]:
+def _namespaces(error: Exception) -> Iterator[Mapping[str, Any]]:
     """What is known of the nodes that ran when the error came up, the innermost first."""
     noted = current_operator.failed_in(error)
     if noted is not None:
@@ -51,33 +51,33 @@ def _places(error: Exception) -> Iterator[Mapping[str, Any]]:
     while trace is not None:
         frames.append(trace)
         trace = trace.tb_next
-    for one in reversed(frames):
-        if one.tb_frame.f_code.co_filename == current_operator.GRAPH:
-            places = one.tb_frame.f_globals.get("places", ())
-            if one.tb_lineno < len(places):
-                yield places[one.tb_lineno]
+    for traceback_entry in reversed(frames):
+        if traceback_entry.tb_frame.f_code.co_filename == current_operator.GRAPH:
+            namespaces = traceback_entry.tb_frame.f_globals.get("places", ())
+            if traceback_entry.tb_lineno < len(namespaces):
+                yield namespaces[traceback_entry.tb_lineno]
 
 
-def _known(place: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _metadata_at(namespace: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What is known of an operator, or of those in a generated kernel that may have refused values."""
-    return [meta for meta in place.get(node_metadata.REFUSING, [place]) if meta.get(node_metadata.LINE)]
+    return [meta for meta in namespace.get(node_metadata.REFUSING, [namespace]) if meta.get(node_metadata.LINE)]
 
 
-def _one_of(lines: list[str]) -> str:
+def _only_line(lines: list[str]) -> str:
     """`net.py:12 or 15`."""
     path = lines[0].rpartition(":")[0]
     numbers = dict.fromkeys(line.rpartition(":")[2] for line in lines if line.rpartition(":")[0] == path)
     return f"{path}:{' or '.join(numbers)}"
 
 
-def _of_call(whole: torch.fx.GraphModule, call: Any) -> list[Node]:
+def _of_call(module: torch.fx.GraphModule, call: Any) -> list[Node]:
     """The nodes that one call of an operator ran."""
     return [] if call is None else [
-        node for node in whole.graph.nodes if node.meta.get(node_metadata.CALL) == call and not node_metadata.is_backward(node.meta)]
+        node for node in module.graph.nodes if node.meta.get(node_metadata.CALL) == call and not node_metadata.is_backward(node.meta)]
 
 
-def _operands(own: Sequence[Node]) -> list[torch.Tensor]:
+def _operands(nodes: Sequence[Node]) -> list[torch.Tensor]:
     """The stand-ins of what these nodes of a call were given; a table before its indexes, scores before their targets."""
-    found = {given: given.meta["val"] for node in own for given in node.all_input_nodes
-             if given not in own and isinstance(given.meta.get("val"), torch.Tensor)}
-    return sorted(found.values(), key=lambda val: not val.is_floating_point())
+    values = {input_node: input_node.meta["val"] for node in nodes for input_node in node.all_input_nodes
+             if input_node not in nodes and isinstance(input_node.meta.get("val"), torch.Tensor)}
+    return sorted(values.values(), key=lambda val: not val.is_floating_point())

@@ -12,7 +12,7 @@ import torch
 from torchspore.engine.core.number import MUTABLE
 from torchspore.engine.core.tensor import Composite, TensorBase
 from torchspore.graph.capture.dynamic_shapes import Axes
-from torchspore.graph.capture.ownership import is_known_by_itself
+from torchspore.graph.capture.ownership import is_identified_by_identity
 from torchspore.graph.capture.snapshot import Node, Object, Unwatchable, Walk, is_settled
 from torchspore.graph.refusal import Kind, Refusal
 
@@ -47,12 +47,12 @@ def signature(value: Any, flat: list[TensorBase], numbers: list[Any], axes: dict
         return (kind, value.fixed(), *[signature(part, flat, numbers, axes) for part in value.parts()])
     if isinstance(value, (np.ndarray, list, dict, set)):
         raise Refusal(f"is given an argument of type {kind.__name__}", kind=Kind.ARGUMENT)
-    if is_settled(value) or is_known_by_itself(value):
+    if is_settled(value) or is_identified_by_identity(value):
         return (kind, value)
     if getattr(kind, "__dataclass_params__", None) is not None and kind.__dataclass_params__.frozen:
         fixed: list[Any] = []                                      # numbers in it are not inputs of a graph
-        held = [(field.name, getattr(value, field.name, None)) for field in dataclasses.fields(value)]
-        return (kind, *[(name, signature(item, flat, fixed, axes)) for name, item in held], tuple(fixed))
+        fields = [(field.name, getattr(value, field.name, None)) for field in dataclasses.fields(value)]
+        return (kind, *[(name, signature(item, flat, fixed, axes)) for name, item in fields], tuple(fixed))
     return Argument(value)
 
 
@@ -110,10 +110,10 @@ def keep(form: Any) -> None:
 
 
 def _of_tensor(tensor: TensorBase, flat: list[TensorBase], axes: dict[int, Axes]) -> Any:
-    for place, other in enumerate(flat):
+    for index, other in enumerate(flat):
         if other is tensor:
             flat.append(tensor)
-            return place
+            return index
     flat.append(tensor)
     t = tensor._t
     if type(tensor).__dict__.get("__parameter__"):
@@ -121,16 +121,16 @@ def _of_tensor(tensor: TensorBase, flat: list[TensorBase], axes: dict[int, Axes]
     if axes and id(tensor) in axes:
         open_ = axes[id(tensor)]
         return (tuple(None if axis in open_ else size for axis, size in enumerate(t.shape)), t.dtype, t.device)
-    held = tensor.__dict__
-    if t.__class__ is torch.Tensor and "_cut" not in held:
-        return (t.shape, t.stride(), t.dtype, t.device, *_carried(held)) if held else (t.shape, t.stride(), t.dtype, t.device)
+    attributes = tensor.__dict__
+    if t.__class__ is torch.Tensor and "_cut" not in attributes:
+        return (t.shape, t.stride(), t.dtype, t.device, *_carried(attributes)) if attributes else (t.shape, t.stride(), t.dtype, t.device)
     return (t.shape, t.stride(), t.dtype, t.device, tensor.__dict__.get("_cut") or getattr(t, "cut", None))      # parts of processes
 
 
-def _carried(held: dict[str, Any]) -> list[Any]:
+def _carried(attributes: dict[str, Any]) -> list[Any]:
     """Return the attributes that a program attached to a Tensor. Raise Refusal for values that may change."""
-    found = [(name, type(value), value) for name, value in held.items() if name[0] != "_" and name != "init"]
-    for name, kind, _ in found:
+    custom = [(name, type(value), value) for name, value in attributes.items() if name[0] != "_" and name != "init"]
+    for name, kind, _ in custom:
         if kind not in _PLAIN:
             raise Refusal(f"is given a Tensor with an attribute {name!r} of type {kind.__name__}", kind=Kind.ARGUMENT)
-    return found
+    return custom

@@ -27,33 +27,33 @@ def find(
     owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
 ) -> Graph | Refusal:
     """The graph for a call, captured now if need be, or why there is none. Appends the Tensors among the arguments to `flat`."""
-    found = look_up(owner, function, args, kwargs, flat)
-    if isinstance(found, Refusal):
-        compilation.refused(owner, found)
-        return found
-    if found.lifted:
-        args, kwargs = placed((args, kwargs), found.lifted, flat)
-    for graph in found.graphs:
+    entry = look_up(owner, function, args, kwargs, flat)
+    if isinstance(entry, Refusal):
+        compilation.refused(owner, entry)
+        return entry
+    if entry.lifted:
+        args, kwargs = placed((args, kwargs), entry.lifted, flat)
+    for graph in entry.graphs:
         if graph.matches(change_counters.cells, flat):
             return graph
-    if found.refusal is not None and (found.refused_at == change_counters.cells or found.refusals >= TRIED):
-        return found.refusal
-    made = compilation.capture(owner, found, function, args, kwargs, flat)
+    if entry.refusal is not None and (entry.refused_at == change_counters.cells or entry.refusals >= TRIED):
+        return entry.refusal
+    made = compilation.capture(owner, entry, function, args, kwargs, flat)
     allocator.tidy()
-    if isinstance(made, Refusal) and found.is_open and not made.as_pynative and not table_of(owner).keeps_changing():
+    if isinstance(made, Refusal) and entry.is_open and not made.as_pynative and not table_of(owner).keeps_changing():
         made = _of_this_length(owner, made, function, args, kwargs)
     if isinstance(made, Refusal):
-        if found.lifted:
-            table_of(owner).numbers.fix(found.form)
+        if entry.lifted:
+            table_of(owner).numbers.fix(entry.form)
             flat.clear()
             plain_args, plain_kwargs = _plain(args, kwargs)
             return find(owner, function, plain_args, plain_kwargs, flat)
-        found.refusal, found.refused_at, found.refusals = made, change_counters.cells, found.refusals + 1
-        own = table_of(owner)
-        is_lax = found.settings.syntax == "LAX" and not found.settings.is_split
-        if found.refusals >= TRIED and is_lax and not found.is_deep and not own.recent:
-            own.refused_in = (change_counters.generation, STORE.snapshot())
-        made.needs_room = found.is_deep
+        entry.refusal, entry.refused_at, entry.refusals = made, change_counters.cells, entry.refusals + 1
+        table = table_of(owner)
+        is_lax = entry.settings.syntax == "LAX" and not entry.settings.is_split
+        if entry.refusals >= TRIED and is_lax and not entry.is_deep and not table.recent:
+            table.refused_in = (change_counters.generation, STORE.snapshot())
+        made.needs_room = entry.is_deep
         compilation.refused(owner, made)
     return made
 
@@ -75,21 +75,21 @@ def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args
         with first_run.waiting(graph.nodes, graph.operators):
             return graph.run(flat)
     except REFUSALS as error:
-        if graph.settings.is_split or not graph.can_run_again(error):
-            raise limit.error(error) or kernel_errors.said(error, graph.whole) from None
+        if graph.settings.is_split or not graph.can_rerun(error):
+            raise limit.error(error) or kernel_errors.describe_error(error, graph.unsplit_module) from None
         return thread_state.in_pynative(function, args, kwargs)
 
 
 def compile(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Captures the graph for these arguments and runs nothing."""
     flat: list[TensorBase] = []
-    found = look_up(owner, function, args, kwargs, flat)
-    if isinstance(found, Entry) and not any(graph.matches(change_counters.cells, flat) for graph in found.graphs):
-        made = compilation.capture(owner, found, function, args, kwargs, flat)
-        if isinstance(made, Refusal):
-            compilation.refused(owner, made)
-            if found.settings.syntax != "LAX":
-                raise compilation.compile_error(owner, found.settings, made, function, args, kwargs)
+    entry = look_up(owner, function, args, kwargs, flat)
+    if isinstance(entry, Entry) and not any(graph.matches(change_counters.cells, flat) for graph in entry.graphs):
+        graph = compilation.capture(owner, entry, function, args, kwargs, flat)
+        if isinstance(graph, Refusal):
+            compilation.refused(owner, graph)
+            if entry.settings.syntax != "LAX":
+                raise compilation.compile_error(owner, entry.settings, graph, function, args, kwargs)
 
 
 def _of_this_length(
@@ -100,10 +100,10 @@ def _of_this_length(
     dynamic_shapes.close(owner)
     table_of(owner).lengths.close()
     flat: list[TensorBase] = []
-    found = find(owner, function, args, kwargs, flat)
-    if isinstance(found, Graph):
-        found.matches(change_counters.cells, flat)
-    return found
+    graph = find(owner, function, args, kwargs, flat)
+    if isinstance(graph, Graph):
+        graph.matches(change_counters.cells, flat)
+    return graph
 
 
 def can_record() -> bool:

@@ -11,7 +11,7 @@ from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.call.rollback import Nested, is_random
 
 
-def with_own_numbers(code: Code, nodes: list[Node], nested: Nested) -> Code:
+def with_own_streams(code: Code, nodes: list[Node], nested: Nested) -> Code:
     """`code` of a graph of `nodes`, with MindSpore's streams in torch's generators while it runs, if it draws random numbers."""
     random_nodes = [node for node in nodes if is_random(node, nested)]
     if not random_nodes:

@@ -100,9 +100,9 @@ def _number_difference(key: Any, other: Any) -> str:
 def _argument_difference(before: Any, now: Any) -> str:
     """The first argument that differs between two signatures of (arguments, keyword arguments)."""
     (old, old_keywords), (new, new_keywords) = before, now
-    for number, (one, other) in enumerate(zip(old[1:], new[1:]), 1):
-        if not _are_equal(one, other):
-            return _one_argument(f"argument {number}", one, other)
+    for number, (first, other) in enumerate(zip(old[1:], new[1:]), 1):
+        if not _are_equal(first, other):
+            return _one_argument(f"argument {number}", first, other)
     if len(old) != len(new):
         return f"the number of arguments changed from {len(old) - 1} to {len(new) - 1}"
     named, named_before = dict((new_keywords or (dict,))[1:]), dict((old_keywords or (dict,))[1:])
@@ -136,10 +136,10 @@ def _signature(form: Any) -> str:
     return _value(form[1]) if len(form) == 2 and form[0] in _PLAIN else ""
 
 
-def _are_equal(one: Any, other: Any) -> bool:
+def _are_equal(first: Any, other: Any) -> bool:
     """Return whether two signatures are equal; the Parameters in them are by identity, because `==` of two compares their values."""
-    if isinstance(one, TensorBase) or isinstance(other, TensorBase):
-        return one is other
-    if type(one) is tuple and type(other) is tuple:
-        return len(one) == len(other) and all(map(_are_equal, one, other))
-    return bool(one == other)
+    if isinstance(first, TensorBase) or isinstance(other, TensorBase):
+        return first is other
+    if type(first) is tuple and type(other) is tuple:
+        return len(first) == len(other) and all(map(_are_equal, first, other))
+    return bool(first == other)

@@ -36,12 +36,12 @@ def _prints(node: Node) -> bool:
 class Undo:
     """The state that is saved before each run of one graph."""
 
-    def __init__(self, places: Sequence[int], devices: Sequence[torch.device], prints: bool) -> None:
-        self._places, self._devices, self._prints = places, devices, prints
+    def __init__(self, positions: Sequence[int], devices: Sequence[torch.device], prints: bool) -> None:
+        self._positions, self._devices, self._prints = positions, devices, prints
 
     def begin(self, inputs: Sequence[Any]) -> Any:
         """Puts aside what a run may lose; `inputs` are torch tensors."""
-        tensors = [inputs[place] for place in self._places]
+        tensors = [inputs[index] for index in self._positions]
         copies: list[torch.Tensor] = []
         if tensors:
             with torch.no_grad():
@@ -58,11 +58,11 @@ class Undo:
         if self._prints:
             printing.release()
 
-    def back(self, aside: Any, runs_again: bool) -> None:
+    def back(self, aside: Any, will_rerun: bool) -> None:
         """Puts everything back; what was to be printed is not where PyNative runs the call again, which prints it."""
         tensors, copies, states, streams = aside
         if self._prints:
-            (printing.drop if runs_again else printing.release)()
+            (printing.drop if will_rerun else printing.release)()
         with torch.no_grad():
             for tensor, copy in zip(tensors, copies):
                 tensor.detach().copy_(copy)
@@ -76,30 +76,30 @@ Nested = Mapping[Node, list[Node]]
 """The result of `modules.nested_nodes`."""
 
 
-def undo_for(nodes: list[Node], nested: Nested, settings: Settings, written: Mapping[int, list[Node]]) -> Undo | None:
+def undo_for(nodes: list[Node], nested: Nested, settings: Settings, written_inputs: Mapping[int, list[Node]]) -> Undo | None:
     """Return what to save for a graph of these nodes that writes into these inputs; None if a failing run loses nothing."""
-    at = {node: place for place, node in enumerate(nodes)}
+    at = {node: index for index, node in enumerate(nodes)}
     # The rows that an optimizer's step takes were taken before, by the forward pass: it can't refuse them, and tables are large.
     failing = [node for node in nodes if may_fail(node, nested) and node_metadata.OPTIMIZER not in node.meta]
     if not failing:
         return None
     is_moved = settings.lanes or settings.order or settings.infer_boost or settings.kernels is not None or settings.tuning is not None
     in_order = settings.level == "O0" and not is_moved
-    places: list[int] = []
-    for place, writers in written.items():
+    positions: list[int] = []
+    for index, writers in written_inputs.items():
         if any(_may_come_later(writer, failing, at, in_order) for writer in writers):
-            places.append(place)
+            positions.append(index)
     devices = {
         value.device for node in nodes if is_random(node, nested) and at[node] <= at[failing[-1]]
         for value in _values(node) if isinstance(value, torch.Tensor)
     }
     prints = any(_prints(part) for node in nodes for part in _everything(node, nested) if part.op == "call_function")
-    return Undo(places, sorted(devices, key=str), prints) if places or devices or prints else None
+    return Undo(positions, sorted(devices, key=str), prints) if positions or devices or prints else None
 
 
 def _values(node: Node) -> list[Any]:
-    found = node.meta.get("val")
-    return tree.listed(found)
+    value = node.meta.get("val")
+    return tree.listed(value)
 
 
 def _may_come_later(writer: Node, failing: list[Node], at: dict[Node, int], in_order: bool) -> bool:
@@ -119,15 +119,15 @@ def _ancestors(writer: Node) -> tuple[set[Node], set[Node]]:
     seen: set[tuple[Node, bool]] = set()
     while front:
         node, is_near = front.pop()
-        for given in node.all_input_nodes:
-            step = (given, is_near)
+        for operand in node.all_input_nodes:
+            step = (operand, is_near)
             if step in seen:
                 continue
             seen.add(step)
-            before.add(given)
+            before.add(operand)
             if is_near:
-                near.add(given)
-            front.append((given, is_near and (given.op != "call_function" or _is_loop(given))))
+                near.add(operand)
+            front.append((operand, is_near and (operand.op != "call_function" or _is_loop(operand))))
     return before, near
 
 
@@ -151,7 +151,7 @@ def may_fail(node: Node, nested: Nested) -> bool:
         name = node.target._opname
         if node.target.namespace != "aten":
             return True
-        if is_random(node, nested) and not any(isinstance(given, Node) for given in node.args[1:]):
+        if is_random(node, nested) and not any(isinstance(operand, Node) for operand in node.args[1:]):
             return name == "multinomial" or not name.endswith("_")   # what is drawn into a tensor with numbers that are known
         if any(part in name for part in _OF_INTEGERS):
             return not any(isinstance(v, torch.Tensor) and v.is_floating_point() for v in _values(node))

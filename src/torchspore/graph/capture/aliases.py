@@ -12,12 +12,12 @@ class Aliases:
     def __init__(self) -> None:
         self._pairs: dict[int, tuple[torch.Tensor, dict[int, tuple[torch.Tensor, str | None]]]] = {}
 
-    def add(self, one: torch.Tensor, other: torch.Tensor, line: str | None) -> bool:
+    def add(self, first: torch.Tensor, other: torch.Tensor, line: str | None) -> bool:
         """Says that both may be the same memory; gives whether that is new."""
-        if one is other or id(other) in self._of(one):
+        if first is other or id(other) in self._of(first):
             return False
-        self._of(one)[id(other)] = (other, line)
-        self._of(other)[id(one)] = (one, line)
+        self._of(first)[id(other)] = (other, line)
+        self._of(other)[id(first)] = (first, line)
         return True
 
     def of(self, base: torch.Tensor) -> list[tuple[torch.Tensor, BaseException]]:

@@ -20,9 +20,9 @@ def of_call(owner: Any, function: Callable[..., Any]) -> list[tuple[Any, str]]:
             around |= assigned_attributes(frame.f_code)
     assigned = []
     for cell in cells.values():
-        held = cell.__dict__
+        attributes = cell.__dict__
         names = around | _assigned_by_methods(type(cell))
-        assigned += [(held, name) for name in names if type(held.get(name)) in (int, float) and not is_large(held[name])]
+        assigned += [(attributes, name) for name in names if type(attributes.get(name)) in (int, float) and not is_large(attributes[name])]
     return assigned
 
 

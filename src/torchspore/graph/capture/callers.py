@@ -21,15 +21,15 @@ def is_ours(frame: FrameType | None) -> bool:
 
     The caller of a logger is responsible for its handlers: torch logs while it traces, and pytest has handlers of its own.
     """
-    found: bool | None = None
+    caller_file: bool | None = None
     while frame is not None:
         name = frame.f_code.co_filename
         if "/logging/" in name:
-            found = None
-        elif found is None and not name.endswith(_BETWEEN):
+            caller_file = None
+        elif caller_file is None and not name.endswith(_BETWEEN):
             if is_users(name):
-                found = False
+                caller_file = False
             elif "importlib" in name or "/torch/" in name or "/torchspore/" in name:
-                found = True
+                caller_file = True
         frame = frame.f_back
-    return found is not False
+    return caller_file is not False

@@ -46,7 +46,7 @@ from torchspore.graph.fx import control_flow
 from torchspore.graph.refusal import Kind, Refusal
 from torchspore.graph.report import provenance, stages
 
-_one_at_a_time = threading.RLock()        # make_fx keeps its tracer in a module variable
+_tracing_lock = threading.RLock()        # make_fx keeps its tracer in a module variable
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Captured:
     module: torch.fx.GraphModule
     lifted: list[Any]                      # a Tensor, or a function that gives a torch tensor, for each input
     result: Any                            # the result with Out and In in the places of Tensors
-    written: list[tuple[Any, str, Any]]    # (owner, attribute, value with Out and In in it) to be written after each run
+    write_backs: list[tuple[Any, str, Any]]    # (owner, attribute, value with Out and In in it) to be written after each run
     watch: Watch
     fits: dynamic_shapes.Fits | None = None
     spread: Any = None                     # how it is split over devices (`distributed.shard.sharded_capture.Spread`)
@@ -93,9 +93,9 @@ class Capture(Frame):
         self.numbers: dict[Any, Any] = {}           # attributes whose Python numbers are inputs of the graph
         self.is_piece = False                       # some statements of a call that runs in parts
         self.spread: Any = None                     # what knows of other devices, where the graph is to be split over them
-        self._places: dict[int, int] = {}           # id(Tensor) -> its place in `lifted`, which keeps it alive
+        self._input_index: dict[int, int] = {}           # id(Tensor) -> its place in `lifted`, which keeps it alive
         self._fakes: list[torch.Tensor] = []
-        self._written_down: dict[int, tuple[torch.Tensor, int, Any]] = {}
+        self._recorded_values: dict[int, tuple[torch.Tensor, int, Any]] = {}
         """By the id of its stand-in, which is kept, the version and the number of each Tensor that the program made of one."""
         self._unknown: dict[int, tuple[torch.Tensor, BaseException]] = {}
         """Memory whose values are not known any more, and why."""
@@ -108,16 +108,16 @@ class Capture(Frame):
         t = tensor._t
         if self._is_mine(t):
             if self._unknown:
-                self._check_is_known(t)
+                self._check_is_defined(t)
             return t
         if isinstance(t, RowShard):
             return t.gather_in(self.resolve)
-        place = self._places.get(id(tensor))
-        if place is None:
-            place = self._places[id(tensor)] = self._lift(tensor, t)
-        return self._fakes[place]
+        index = self._input_index.get(id(tensor))
+        if index is None:
+            index = self._input_index[id(tensor)] = self._lift(tensor, t)
+        return self._fakes[index]
 
-    def _check_is_known(self, t: torch.Tensor) -> None:
+    def _check_is_defined(self, t: torch.Tensor) -> None:
         base = base_of(t)
         if id(base) in self._unknown:
             raise self._unknown[id(base)][1]
@@ -171,30 +171,30 @@ class Capture(Frame):
 
     def literal(self, data: Any, make: Callable[[Any], torch.Tensor]) -> torch.Tensor:
         if isinstance(data, np.ndarray):
-            found = self.watch.arrays.get(id(data))
-            if found is None:
+            constant = self.watch.arrays.get(id(data))
+            if constant is None:
                 if not constant_arrays.is_constant():
                     raise Refusal("makes a Tensor of a NumPy array that is computed in the call", kind=Kind.MAKES_TENSOR)
                 with without_modes():
                     values = make(data)
                 return self._lifted_values(lambda: values)
-            return self._lifted_values(lambda: make(found()))
+            return self._lifted_values(lambda: make(constant()))
         if isinstance(data, (list, tuple)) and _has_array(data):
             raise Refusal("makes a Tensor of NumPy arrays that are computed in the call", kind=Kind.MAKES_TENSOR)
         with without_modes():
             t = make(data)
             number = _number_in(data, t) if type(data) in (bool, int, float) and t.numel() == 1 else None
-        made = self._lifted_values(lambda: t)
+        lifted = self._lifted_values(lambda: t)
         if number is not None:
-            self._written_down[id(made)] = (made, made._version, number)
-        return made
+            self._recorded_values[id(lifted)] = (lifted, lifted._version, number)
+        return lifted
 
     def _lifted_values(self, source: Callable[[], torch.Tensor]) -> torch.Tensor:
         """New values as an input; cloned in the graph, because the program may write into them."""
         with without_modes():
             t = source()
-        place = self._lift(source, t)
-        return self._fakes[place].clone()
+        index = self._lift(source, t)
+        return self._fakes[index].clone()
 
     # ---- what the program does
 
@@ -228,9 +228,9 @@ class Capture(Frame):
         refusal.needs_number = type(tensor) is Number
         raise refusal
 
-    def known(self, tensor: TensorBase) -> Any:
-        found, version, number = self._written_down.get(id(tensor._t), (None, 0, None))
-        return number if found is not None and found._version == version else None
+    def known_out(self, tensor: TensorBase) -> Any:
+        copy, version, number = self._recorded_values.get(id(tensor._t), (None, 0, None))
+        return number if copy is not None and copy._version == version else None
 
     def keep_alive(self, stream: Any) -> None:
         self._streams[stream.number] = stream
@@ -253,8 +253,8 @@ class Capture(Frame):
             load_for_symbols()                     # sets a variable of the environment: once all is watched it would be the program's doing
         self.watch.learn(function)
         self.watch.has_numbers = bool(self.numbers) or any(isinstance(item, Number) for item in tensors((args, kwargs)))
-        self.watch.given((args, kwargs))
-        given = set() if self.is_piece else self.watch.contents.ids()
+        self.watch.add_arguments((args, kwargs))
+        argument_ids = set() if self.is_piece else self.watch.contents.ids()
         self._has_containers = any(isinstance(item, (list, tuple, dict)) for item in (*args, *kwargs.values()))
         function = self.callee(function)
 
@@ -267,10 +267,10 @@ class Capture(Frame):
                 self._lift_numbers()
                 self.result = self._settled(function(*args, **kwargs), self.is_piece)
                 self._end()
-            self._settle(given)
+            self._settle(argument_ids)
             return [*self._outputs, *self._more_outputs()]
 
-        with _one_at_a_time, beside.alone():
+        with _tracing_lock, beside.alone():
             self.watch.randomness = Randomness()          # of now, when nobody else draws
             try:
                 with without_modes(), without_log_of_refusals(), lazy_graphs(True):
@@ -290,17 +290,17 @@ class Capture(Frame):
             finally:
                 control_flow.RECORDS.clear()
         self.watch.narrow()
-        open_ = [place for place, item in enumerate(self.lifted) if id(item) in self.axes]
+        open_ = [index for index, item in enumerate(self.lifted) if id(item) in self.axes]
         fits = dynamic_shapes.Fits(self.mode.shape_env, self._fakes, open_) if open_ else None
-        return Captured(module, self.lifted, self.result, self.written, self.watch, fits, self.spread, tuple(self._streams.values()))
+        return Captured(module, self.lifted, self.result, self.write_backs, self.watch, fits, self.spread, tuple(self._streams.values()))
 
     @staticmethod
     def _settled(result: Any, is_piece: bool) -> Any:
         """The result with tuples and lists in the places of iterators; between the parts of a call they stay what they are, in Python."""
-        found = result if is_piece else settled(result)
-        if holds_iterator(found):
+        settled_result = result if is_piece else settled(result)
+        if holds_iterator(settled_result):
             raise Refusal("gives an iterator")
-        return found
+        return settled_result
 
     def _lift_numbers(self) -> None:
         """Makes stand-ins for the attributes that are to be inputs."""
@@ -317,7 +317,7 @@ class Capture(Frame):
         """Why a local name has no value, where that ended the capture and a branch or loop on a Tensor is to blame."""
         return self.watch.lost.get(unbound_name(error)) if isinstance(error, NameError) else None
 
-    def _settle(self, given: set[int]) -> None:
+    def _settle(self, argument_ids: set[int]) -> None:
         """Puts all state back and turns the Tensors of the result into places of inputs and outputs."""
         changed = self.watch.restore()
         reason, kind = self.watch.changed_state()
@@ -334,8 +334,8 @@ class Capture(Frame):
             raise refusal
         self.watch.note_unmoved()
         self._outputs: list[torch.Tensor] = []
-        self._known: dict[int, Out] = {}
-        self.written = []
+        self._outs: dict[int, Out] = {}
+        self.write_backs = []
         for owner, name, value in changed:
             if not any(True for _ in tensors(value)):
                 line = self.watch.lines.get((id(owner.__dict__), name)) or self._first_line()
@@ -345,25 +345,25 @@ class Capture(Frame):
                     if type(value) in (int, float) and type(owner.__dict__.get(name)) is type(value)
                 )
                 raise refusal
-            self.written.append((owner, name, transform(value, self._placed)))
-        Results(self.watch, given, self._first_line).check(self.result)
+            self.write_backs.append((owner, name, transform(value, self._placed)))
+        Results(self.watch, argument_ids, self._first_line).check(self.result)
         self.result = transform(self.result, self._placed)
-        if dynamic_shapes.holds_symbols([value for _, _, value in self.written]):
+        if dynamic_shapes.holds_symbols([value for _, _, value in self.write_backs]):
             raise Refusal("gives a length that is open", kind=Kind.TWO_KINDS)
 
     def _placed(self, tensor: TensorBase) -> Out | In:
         if not self._is_mine(tensor._t):
             self.resolve(tensor)
-            return In(self._places[id(tensor)])
+            return In(self._input_index[id(tensor)])
         if self._unknown:
-            self._check_is_known(tensor._t)
-        found = self._known.get(id(tensor))
-        if found is None and may_be_number(tensor) and not isinstance(tensor, Number):
+            self._check_is_defined(tensor._t)
+        out = self._outs.get(id(tensor))
+        if out is None and may_be_number(tensor) and not isinstance(tensor, Number):
             raise Refusal("gives what is a Tensor or a Python number, as a Tensor decides", self._first_line(), Kind.TWO_KINDS)
-        if found is None:
-            found = self._known[id(tensor)] = Out(len(self._outputs), isinstance(tensor, Number))
+        if out is None:
+            out = self._outs[id(tensor)] = Out(len(self._outputs), isinstance(tensor, Number))
             self._outputs.append(tensor._t)
-        return found
+        return out
 
     def _first_line(self) -> str:
         code = next((code for code in self.watch.codes if code.co_filename != "<string>"), None)
@@ -386,8 +386,8 @@ def converted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def unbound_name(error: NameError) -> str:
     """The name that has no value."""
-    found = re.search(r"'(\w+)'", str(error))
-    return error.name or (found.group(1) if found else "")
+    match = re.search(r"'(\w+)'", str(error))
+    return error.name or (match.group(1) if match else "")
 
 
 def _needs_values(reason: str, kind: Kind, line: str | None = None) -> Refusal:
@@ -433,8 +433,8 @@ def _of_ours(error: BaseException) -> str:
     while step is not None and step.tb_next is not None:
         step = step.tb_next
     file = step.tb_frame.f_code.co_filename if step is not None else ""
-    own = file.rpartition("/torchspore/graph/")[2]
-    is_slip = isinstance(error, (AttributeError, KeyError, AssertionError)) and not own.startswith("control/runtime_helpers")
-    if step is None or own == file or not is_slip:
+    module_path = file.rpartition("/torchspore/graph/")[2]
+    is_slip = isinstance(error, (AttributeError, KeyError, AssertionError)) and not module_path.startswith("control/runtime_helpers")
+    if step is None or module_path == file or not is_slip:
         return ""
-    return f" in torchspore's own graph/{own}:{step.tb_lineno} ({error})"
+    return f" in torchspore's own graph/{module_path}:{step.tb_lineno} ({error})"

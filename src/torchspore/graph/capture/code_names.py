@@ -22,9 +22,9 @@ STORES, IMPORTS = frozenset(("STORE_ATTR",)), frozenset(("IMPORT_NAME",))
 
 
 @functools.lru_cache(maxsize=4096)
-def asked_in(code: CodeType, how: frozenset[str] = _ASK_VARIABLES) -> frozenset[str]:
+def names_asked_in(code: CodeType, how: frozenset[str] = _ASK_VARIABLES) -> frozenset[str]:
     """The names that these instructions of a function, or of a function in it, ask for; without `how` its module's variables."""
-    return frozenset(step.argval for own in codes_in(code) for step in dis.get_instructions(own) if step.opname in how)
+    return frozenset(step.argval for inner in codes_in(code) for step in dis.get_instructions(inner) if step.opname in how)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -36,25 +36,25 @@ def assigned_attributes(code: CodeType) -> frozenset[str]:
 @functools.lru_cache(maxsize=4096)
 def attributes_in(code: CodeType) -> frozenset[str]:
     """The names in a function, and in the functions in it, that stand for attributes and for nothing else."""
-    variables = set(asked_in(code))
-    for own in codes_in(code):
-        variables.update(constant for constant in own.co_consts if isinstance(constant, str))
-    return frozenset(name for own in codes_in(code) for name in own.co_names) - variables
+    variables = set(names_asked_in(code))
+    for inner in codes_in(code):
+        variables.update(constant for constant in inner.co_consts if isinstance(constant, str))
+    return frozenset(name for inner in codes_in(code) for name in inner.co_names) - variables
 
 
 @functools.lru_cache(maxsize=4096)
 def chains_in(code: CodeType) -> tuple[tuple[str, ...], ...]:
     """The variables of its module or of functions around it of which a function asks attributes, with these: `os.path.join`."""
-    found: dict[tuple[str, ...], None] = {}
-    for own in codes_in(code):
+    chains: dict[tuple[str, ...], None] = {}
+    for inner in codes_in(code):
         chain: tuple[str, ...] = ()
-        for step in dis.get_instructions(own):
+        for step in dis.get_instructions(inner):
             if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and chain:
                 chain = (*chain, step.argval)
-                found[chain] = None
+                chains[chain] = None
             elif step.opname not in _BETWEEN:
                 chain = (step.argval,) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") else ()
-    return tuple(chain for chain in found if not any(other[:-1] == chain for other in found))
+    return tuple(chain for chain in chains if not any(other[:-1] == chain for other in chains))
 
 
 _BETWEEN = ("EXTENDED_ARG", "CACHE", "PUSH_NULL", "NOP")
@@ -66,28 +66,28 @@ def compared_in(code: CodeType) -> frozenset[str | None]:
 
     What is compared with a constant (by its capitals, too) or with what a call gives is left out, and so are attributes of such variables.
     """
-    found: set[str | None] = set()
-    for own in codes_in(code):
+    operands: set[str | None] = set()
+    for inner in codes_in(code):
         last: Any = None
-        for step in dis.get_instructions(own):
+        for step in dis.get_instructions(inner):
             if step.opname in _BETWEEN:
                 continue
             if step.opname == "IS_OP" and last is not None:
-                found.update(last)
+                operands.update(last)
             if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 last = (step.argval,)
             elif step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
                 last = (None,) if last == (None,) and not str(step.argval).isupper() else ()
             else:
                 last = () if step.opname == "LOAD_CONST" or "CALL" in step.opname else (None,)
-    return frozenset(found)
+    return frozenset(operands)
 
 
 def names_of(code: CodeType) -> Iterator[str]:
     """The names in a function and in the functions in it, and the texts that could be names."""
-    for own in codes_in(code):
-        yield from own.co_names
-        for constant in own.co_consts:
+    for inner in codes_in(code):
+        yield from inner.co_names
+        for constant in inner.co_consts:
             if isinstance(constant, str) and len(constant) < 64:
                 yield constant
                 if "{" in constant and "." in constant:              # "{0.width}".format(self)
@@ -98,7 +98,7 @@ def names_of(code: CodeType) -> Iterator[str]:
 def texts_in(code: CodeType) -> frozenset[str]:
     """The texts in a function, and in the functions in it, that could be names."""
     return frozenset(
-        constant for own in codes_in(code) for constant in own.co_consts if isinstance(constant, str) and constant.isidentifier()
+        constant for inner in codes_in(code) for constant in inner.co_consts if isinstance(constant, str) and constant.isidentifier()
     )
 
 
@@ -106,10 +106,10 @@ def texts_in(code: CodeType) -> frozenset[str]:
 def computes_globals(code: CodeType) -> bool:
     """Return whether a function asks `globals()` for unknown names: `globals()["k"]`, `globals().get("k")`, `"k" in globals()`."""
     steps = [step for step in dis.get_instructions(code) if step.opname not in (*_BETWEEN, "PRECALL", "RESUME")]
-    for place, step in enumerate(steps):
+    for index, step in enumerate(steps):
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval == "globals":
-            before = steps[place - 1].opname if place else ""
-            after = [(step.opname, step.argrepr) for step in steps[place + 1:place + 4]]
+            before = steps[index - 1].opname if index else ""
+            after = [(step.opname, step.argrepr) for step in steps[index + 1:index + 4]]
             names = [name for name, _ in after]
             is_item = names[:2] == ["CALL", "LOAD_CONST"] and after[2][0] in ("BINARY_SUBSCR", "BINARY_OP", "STORE_SUBSCR", "DELETE_SUBSCR")
             is_get = names[0] == "CALL" and names[1] in ("LOAD_METHOD", "LOAD_ATTR") and "get" in after[1][1] and names[2] == "LOAD_CONST"

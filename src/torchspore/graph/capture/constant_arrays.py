@@ -97,6 +97,12 @@ def _value_of(node: ast.expr, frame: FrameType) -> Any:
             return vars(owner).get(node.attr, _MISSING)
         if owner is _MISSING or isinstance(owner, FunctionType):
             return _MISSING
-        own = getattr(owner, "__dict__", {})
-        return own[node.attr] if node.attr in own else owner.shape if node.attr == "shape" and hasattr(owner, "asnumpy") else _MISSING
+        attributes = getattr(owner, "__dict__", {})
+        return (
+            attributes[node.attr]
+            if node.attr in attributes
+            else owner.shape
+            if node.attr == "shape" and hasattr(owner, "asnumpy")
+            else _MISSING
+        )
     return _MISSING

@@ -21,12 +21,12 @@ def constant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     engine._local.frame = None
     try:
         with without_modes():
-            found = function(*args, **kwargs)
+            result = function(*args, **kwargs)
     finally:
         engine._local.frame = around
-    for array in (leaf for leaf in tree.leaves(found) if isinstance(leaf, np.ndarray)):
+    for array in (leaf for leaf in tree.leaves(result) if isinstance(leaf, np.ndarray)):
         capture.watch.arrays.setdefault(id(array), lambda array=array: array)  # type: ignore[misc]
-    return transform(found, lambda tensor: tensor if _is_programs(tensor) else wrap(around.literal(tensor._t, lambda t: t)))
+    return transform(result, lambda tensor: tensor if _is_programs(tensor) else wrap(around.literal(tensor._t, lambda t: t)))
 
 
 def _is_programs(tensor: TensorBase) -> bool:

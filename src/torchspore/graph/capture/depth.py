@@ -33,10 +33,10 @@ _lock = threading.Lock()
 
 def limit() -> int:
     """How deep calls may nest; tells `torchspore explain` of it."""
-    wanted = int(STORE.get("max_call_depth"))
+    depth_limit = int(STORE.get("max_call_depth"))
     if STORE.source("max_call_depth")[0] != "default":
-        effects.report("max_call_depth", Outcome.applied(f"calls nest at most {wanted} deep while a graph is captured"))
-    return wanted
+        effects.report("max_call_depth", Outcome.applied(f"calls nest at most {depth_limit} deep while a graph is captured"))
+    return depth_limit
 
 
 def with_room(function: Callable[[], Result]) -> Result:

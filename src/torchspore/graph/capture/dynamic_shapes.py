@@ -45,29 +45,29 @@ class Lengths:
         """Is told of a call that has no graph yet."""
         if self._is_closed:
             return
-        for place, argument in enumerate(args):
+        for index, argument in enumerate(args):
             if not isinstance(argument, TensorBase) or type(argument).__dict__.get("__parameter__"):
                 continue
             sizes = argument._t.shape
             for axis, size in enumerate(sizes):
                 if size > 1:
-                    found = self._seen.setdefault((place, len(sizes), axis), set())
-                    found.add(size)
-                    if len(found) > OPENS_AFTER:
-                        self.open[place, len(sizes)] = tuple(sorted({*self.open.get((place, len(sizes)), ()), axis}))
+                    lengths = self._seen.setdefault((index, len(sizes), axis), set())
+                    lengths.add(size)
+                    if len(lengths) > OPENS_AFTER:
+                        self.open[index, len(sizes)] = tuple(sorted({*self.open.get((index, len(sizes)), ()), axis}))
 
     def axes(self, args: Sequence[Any]) -> dict[int, Axes]:
         """By id of the Tensor, the axes that are open in this call."""
-        found = {}
-        for place, argument in enumerate(args):
+        open_axes = {}
+        for index, argument in enumerate(args):
             if isinstance(argument, TensorBase):
                 t = argument._t
-                wanted = self.open.get((place, t.dim()))
+                wanted = self.open.get((index, t.dim()))
                 if wanted is not None and t.is_contiguous():
                     axes = tuple(axis for axis in wanted if t.shape[axis] > 1)
                     if axes:
-                        found[id(argument)] = axes
-        return found
+                        open_axes[id(argument)] = axes
+        return open_axes
 
     def close(self) -> None:
         """Is told that open lengths do not do: each length has a graph of its own from now on."""
@@ -81,9 +81,9 @@ class _Closed(tuple[Any, ...]):
 
 def close(owner: Any) -> None:
     """Is told that open lengths do not do for a Cell or function."""
-    kept = owner.__dict__.pop("_open_inputs_", ())
-    if any(hasattr(size, "fits") for like in kept for size in getattr(like, "symbolic", ())):
-        owner.__dict__["_open_inputs_"] = _Closed(kept)
+    declared = owner.__dict__.pop("_open_inputs_", ())
+    if any(hasattr(size, "fits") for like in declared for size in getattr(like, "symbolic", ())):
+        owner.__dict__["_open_inputs_"] = _Closed(declared)
 
 
 def declared(owner: Any, args: Sequence[Any]) -> dict[int, Axes]:
@@ -91,24 +91,24 @@ def declared(owner: Any, args: Sequence[Any]) -> dict[int, Axes]:
 
     torch knows 0 and 1 by themselves: such lengths have graphs of their own.
     """
-    kept = owner.__dict__.get("_open_inputs_")
-    if not kept:
+    declared = owner.__dict__.get("_open_inputs_")
+    if not declared:
         return {}
-    found: dict[int, Axes] = {}
+    axes_of: dict[int, Axes] = {}
     seen: dict[Any, int] = {}
-    for place, (argument, like) in enumerate(zip(args, kept)):
+    for index, (argument, like) in enumerate(zip(args, declared)):
         shape = getattr(like, "symbolic", None)
         if isinstance(argument, TensorBase) and isinstance(like, TensorBase):
-            _check_declared(f"{type(owner).__name__}: input {place}", argument, like, shape)
+            _check_declared(f"{type(owner).__name__}: input {index}", argument, like, shape)
         if shape is not None and isinstance(argument, TensorBase) and argument._t.is_contiguous():
             sizes = argument._t.shape
             _check_symbols(shape, sizes, seen)
-            if isinstance(kept, _Closed):
+            if isinstance(declared, _Closed):
                 continue
             axes = tuple(axis for axis, size in enumerate(shape) if not isinstance(size, int) and axis < len(sizes) and sizes[axis] > 1)
             if axes:
-                found[id(argument)] = axes
-    return found
+                axes_of[id(argument)] = axes
+    return axes_of
 
 
 def _check_declared(name: str, argument: Any, like: Any, shape: Sequence[Any] | None) -> None:
@@ -138,10 +138,10 @@ def _check_symbols(shape: Sequence[Any], sizes: Sequence[int], seen: dict[Any, i
 class Fits:
     """Decides whether the inputs of a graph have lengths that its trace allowed for."""
 
-    def __init__(self, environment: Any, fakes: Sequence[torch.Tensor], places: Sequence[int]) -> None:
+    def __init__(self, environment: Any, fakes: Sequence[torch.Tensor], indices: Sequence[int]) -> None:
         """`places` are the inputs that have open axes, `fakes` the stand-ins of all."""
-        code = environment.produce_guards_expression([fakes[place] for place in places], ignore_static=False) or "True"
-        self._environment, self._places, self._code = environment, places, compile(code, "<lengths>", "eval")
+        code = environment.produce_guards_expression([fakes[index] for index in indices], ignore_static=False) or "True"
+        self._environment, self._indices, self._code = environment, indices, compile(code, "<lengths>", "eval")
 
     def __call__(self, inputs: Sequence[torch.Tensor]) -> bool:
-        return bool(self._environment.evaluate_guards_expression(self._code, [inputs[place] for place in self._places]))
+        return bool(self._environment.evaluate_guards_expression(self._code, [inputs[index] for index in self._indices]))

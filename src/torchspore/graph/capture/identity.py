@@ -15,9 +15,9 @@ class Identities:
     def __init__(self, watch: Watch, arguments: Sequence[TensorBase], inputs: Sequence[Any]) -> None:
         homes, met = watch.homes, watch.roads.tensors()
         positions = [(position, item) for position, item in enumerate(arguments) if id(item) in met]
-        self.in_attributes: list[tuple[int, Read]] = [(place, homes[id(item)]) for place, item in positions if id(item) in homes]
+        self.in_attributes: list[tuple[int, Read]] = [(index, homes[id(item)]) for index, item in positions if id(item) in homes]
         """The arguments that the trace also met in attributes and variables, with their positions."""
-        self.in_containers: list[tuple[int, TensorBase]] = [(place, item) for place, item in positions if id(item) not in homes]
+        self.in_containers: list[tuple[int, TensorBase]] = [(index, item) for index, item in positions if id(item) not in homes]
         """Those that it met inside of a list, a dict or an object, whose contents count by identity."""
         reads = list(watch.reads.values())
         self.ids_in_containers = frozenset(watch.contents.tensors().union(id(item) for read in reads for item in tensors_in(read.value)))

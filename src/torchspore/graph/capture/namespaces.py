@@ -22,11 +22,11 @@ class Space:
     """
 
     def __init__(
-        self, holder: MutableMapping[str, Any], nearer: list[ClassNames] | None = None, held: Any = None, absent: Container[str] = (),
+        self, holder: MutableMapping[str, Any], nearer: list[ClassNames] | None = None, owner: Any = None, absent: Container[str] = (),
         is_settled: bool = False,
     ) -> None:
         self.holder, self.nearer, self.absent, self.is_settled = holder, nearer or [], absent, is_settled
-        self.held: Any = holder if held is None else held
+        self.origin: Any = holder if owner is None else owner
 
 
 BY_NAME = frozenset(("vars", "dir", "__dict__", "__getattribute__", "__getstate__", "eval", "exec", "locals", "format_map"))
@@ -42,7 +42,7 @@ BY_VALUE: dict[int, Any] = {id(thing): thing for thing in (
 BY_MODULE = frozenset(("modules", "import_module", "__import__", "getmodule"))
 """Names that find a module by a name that may be in a variable."""
 MATCHES = dis.opmap.get("MATCH_CLASS", -1)
-ASKED_BY = {
+ATTRIBUTE_OPERATIONS = {
     "trainable_params": "requires_grad", "untrainable_params": "requires_grad", "parameters_dict": "name", "check_names": "name",
     "parameters_broadcast_dict": "name",
 }

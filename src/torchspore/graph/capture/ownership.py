@@ -22,13 +22,13 @@ def counts_by_name(cls: Any) -> bool:
     return all(base in _BAGS or is_programs_class(base) for base in cls.__mro__) and cls is not object and "__slots__" not in vars(cls)
 
 
-def is_known_by_names(value: Any) -> bool:
+def is_identified_by_names(value: Any) -> bool:
     """Return whether attributes of an object are read by names alone."""
     cls: Any = type(value)
     return counts_by_name(cls)
 
 
-def is_known_by_itself(value: Any) -> bool:
+def is_identified_by_identity(value: Any) -> bool:
     """Return whether an argument is an object of which attributes count by name, and that is equal to itself alone."""
     cls: Any = type(value)
     return counts_by_name(cls) and cls.__eq__ is object.__eq__ and cls.__hash__ is object.__hash__

@@ -30,17 +30,17 @@ from torchspore.graph.capture.ambient_state.process_state import SETTINGS
 from torchspore.graph.capture.code_names import (
     IMPORTS,
     STORES,
-    asked_in,
     attributes_in,
     chains_in,
     codes_in,
     compared_in,
+    names_asked_in,
     names_of,
     texts_in,
 )
 from torchspore.graph.capture.converted_code import original
 from torchspore.graph.capture.namespaces import BY_NAME, BY_VALUE, Space
-from torchspore.graph.capture.ownership import is_known_by_names, is_librarys_class, is_programs_class, is_programs_module
+from torchspore.graph.capture.ownership import is_identified_by_names, is_librarys_class, is_programs_class, is_programs_module
 from torchspore.graph.capture.snapshot import CACHED
 from torchspore.graph.capture.state import MISSING, Attached, Bases, Cells, ClassNames, Function, is_constant
 from torchspore.graph.capture.value_kinds import PLAIN
@@ -67,14 +67,14 @@ class Roads:
         self._absent: list[tuple[dict[str, Any], str]] = []
         self._probed: set[str] = set()
         """Texts that may be names which `getattr` or `hasattr` asks for: that there is nothing under them counts too."""
-        self._whole: list[Space] = []
+        self._full_spaces: list[Space] = []
         """The modules and classes of which names may be computed."""
         self.listens = False
         """True if something that ran names what tells for which attributes it asks."""
         self._facts: dict[int, Facts] = {}
         self._registrations: dict[abc.ABCMeta, Registrations] = {}
         self._spaces_of: dict[type, list[Space]] = {}
-        self._asked: set[tuple[type, str]] = set()
+        self._queried: set[tuple[type, str]] = set()
         self._looks_by_value = False
         self.compares = False
         """True if something that ran asks of containers whether they are one and the same."""
@@ -97,9 +97,9 @@ class Roads:
         elif isinstance(item, types.ModuleType):
             if is_programs_module(item):
                 self._add(space := Space(vars(item), absent=self._probed))
-                self._whole.append(space)
+                self._full_spaces.append(space)
                 self._look(space, "__getattr__")                 # Python looks it up itself
-                self._read_whole()
+                self._read_all()
         elif isinstance(item, FunctionType):
             self._meet_function(item)
         elif isinstance(item, TensorBase):
@@ -144,32 +144,32 @@ class Roads:
 
     def _tell_of(self, item: Any) -> None:
         """Record the properties of a class or function of the program that code which ran may read."""
-        asked = [name for name in Facts.NAMES if name in self._names]
-        if not asked:
+        queried = [name for name in Facts.NAMES if name in self._names]
+        if not queried:
             return
         if is_programs_class(item) if isinstance(item, type) else isinstance(item, FunctionType) and is_users(item.__code__.co_filename):
             facts = self._facts.setdefault(id(item), Facts(item))
-            for name in asked:
+            for name in queried:
                 self._read(facts, name, facts.get(name), False)
 
     def _read_registrations(self, cls: abc.ABCMeta) -> None:
         """Keeps which classes are registered with an abstract class."""
         if cls not in self._registrations:
-            held = self._registrations[cls] = Registrations(cls)
-            self._read_settled(held, "", held.get(""))
+            registrations = self._registrations[cls] = Registrations(cls)
+            self._read_settled(registrations, "", registrations.get(""))
 
     def _meet_class(self, cls: type) -> None:
         if isinstance(cls, abc.ABCMeta):
             self._read_registrations(cls)
-        found = self._spaces_of[cls] = []
-        for place, base in enumerate(cls.__mro__):
-            nearer = [self._names_of(c) for c in cls.__mro__[:place] if is_programs_class(c)]
+        spaces = self._spaces_of[cls] = []
+        for index, base in enumerate(cls.__mro__):
+            nearer = [self._names_of(c) for c in cls.__mro__[:index] if is_programs_class(c)]
             if is_programs_class(base):
                 self._read(self._bases.setdefault(base, Bases(base)), "__bases__", base.__bases__, False)
                 self._add(space := Space(self._names_of(base), nearer, vars(base), self._probed))
-                found.append(space)
+                spaces.append(space)
                 if not issubclass(base, TensorBase):
-                    self._whole.append(space)
+                    self._full_spaces.append(space)
                 for name, value in list(vars(base).items()):
                     if name[:2] == "__" and isinstance(value, FunctionType) and name not in namespaces.AT_BIRTH:   # Python looks them up
                         self._look(space, name)
@@ -177,8 +177,8 @@ class Roads:
                 self._add(Space(self._names_of(base), nearer, vars(base), self._probed if base is FRONT.cell else (), is_settled=True))
             for name in ("construct", "bprop"):                  # these the front end looks up
                 if name in vars(base):
-                    self._look(Space(self._names_of(base), held=vars(base)), name)
-        self._read_whole()
+                    self._look(Space(self._names_of(base), owner=vars(base)), name)
+        self._read_all()
         metaclass = type(cls)
         if metaclass is not type:
             self.meet(metaclass)
@@ -188,10 +188,10 @@ class Roads:
                     self._add(Space(self._names_of(base), nearer, vars(base)))
 
     def _names_of(self, cls: type) -> ClassNames:
-        found = self._bodies.get(cls)
-        if found is None:
-            found = self._bodies[cls] = ClassNames(cls)
-        return found
+        body = self._bodies.get(cls)
+        if body is None:
+            body = self._bodies[cls] = ClassNames(cls)
+        return body
 
     def _meet_function(self, function: FunctionType) -> None:
         code = original(function.__code__)
@@ -201,9 +201,9 @@ class Roads:
                 if isinstance(content, (FunctionType, types.MethodType, functools.partial)):
                     self.meet(content)
         else:
-            own = vars(function)
-            if any(name not in ("_graphs_", "_jit_config_", "source", "__wrapped__") for name in own):
-                self._add(Space(own))
+            attributes = vars(function)
+            if any(name not in ("_graphs_", "_jit_config_", "source", "__wrapped__") for name in attributes):
+                self._add(Space(attributes))
         self.meet(getattr(function, "__wrapped__", None))
         if hasattr(function, "registry") and hasattr(function, "dispatch"):          # functools.singledispatch
             self._hold("registry", function.registry)
@@ -219,10 +219,10 @@ class Roads:
     def enter(self, frame: FrameType, running: CodeType) -> None:
         """Is told of a function of the program's the first time it runs; `running` may be its converted form."""
         code = original(running)
-        known = code in self._functions or code in self._nested
+        is_recorded = code in self._functions or code in self._nested
         self._visit(code, frame.f_globals)
         self._meet_arguments(frame, running)
-        if not known:
+        if not is_recorded:
             for holder in gc.get_referrers(code):
                 if isinstance(holder, FunctionType):
                     self.meet(holder)
@@ -244,13 +244,13 @@ class Roads:
     def _visit(self, code: CodeType, variables: dict[str, Any]) -> None:
         self._entered.add(code)
         self._nested.update(c for c in codes_in(code) if c is not code)
-        names, attributes, asked = list(dict.fromkeys(names_of(code))), attributes_in(code), asked_in(code)
+        names, attributes, queried = list(dict.fromkeys(names_of(code))), attributes_in(code), names_asked_in(code)
         for name in names:
             if name in attributes:
                 continue                       # `self.loss` asks for no variable `loss`, which a script sets in each step
             if name in variables:
                 self._read(variables, name, variables[name], False)
-            elif name in asked or ("globals" in asked and name in texts_in(code)):
+            elif name in queried or ("globals" in queried and name in texts_in(code)):
                 # A name of Python's own, or none that the program can do without: it may come later.
                 self._read(variables, name, MISSING, False)
                 self.listens |= name in namespaces.TELL
@@ -260,15 +260,15 @@ class Roads:
                 self._absent.append((variables, name))
         for chain in chains_in(code):
             self._follow(chain, variables)
-        self.compares = self.compares or _compares(code, asked, variables)
+        self.compares = self.compares or _compares(code, queried, variables)
         self._looks_by_value |= namespaces.MATCHES in code.co_code[::2]
         self._import(code, names, variables)
-        names += [namespaces.ASKED_BY[name] for name in names if name in namespaces.ASKED_BY]
-        self._stored |= asked_in(code, STORES)
+        names += [namespaces.ATTRIBUTE_OPERATIONS[name] for name in names if name in namespaces.ATTRIBUTE_OPERATIONS]
+        self._stored |= names_asked_in(code, STORES)
         self._know(names, texts_in(code) if not namespaces.TELL.keys().isdisjoint(names) else frozenset())
         for function in list(self._functions.get(code, ())):
             self._open(function)
-        self._read_whole()
+        self._read_all()
 
     def _know(self, names: Iterable[str], probed: Iterable[str]) -> None:
         """Looks up more names everywhere; of those that may be `probed` it counts, too, that there is nothing under them."""
@@ -282,21 +282,21 @@ class Roads:
             for item in list(self._met.values()):
                 self._tell_of(item)
 
-    def told(self, name: str) -> None:
+    def note_query(self, name: str) -> None:
         """Is told that something is asked for an attribute, by a name that may have been computed."""
         if name not in self._names or name not in self._probed:
             self._know((name,), (name,))
 
-    def _read_whole(self) -> None:
+    def _read_all(self) -> None:
         """What is in the program's modules and classes, where names may be computed: `vars(config)[f"width{i}"]`."""
-        while self.named() is None and self._whole:
-            space = self._whole.pop()
-            names = names_in(space.held)
+        while self.named() is None and self._full_spaces:
+            space = self._full_spaces.pop()
+            names = names_in(space.origin)
             self._read(names, "", names.get(""), False)
-            for name, value in list(space.held.items()):
+            for name, value in list(space.origin.items()):
                 if name[:2] == "__":
                     continue
-                if isinstance(value, _HELD) or is_known_by_names(value):
+                if isinstance(value, _CONTAINERS) or is_identified_by_names(value):
                     self._read(space.holder, name, value, False)
                 elif is_constant(value):
                     self._read_settled(space.holder, name, value)
@@ -304,8 +304,8 @@ class Roads:
 
     def ask(self, cls: type, name: str) -> None:
         """Is told that a Cell of this class is asked for an attribute, by a name that may have been computed."""
-        if (cls, name) not in self._asked:
-            self._asked.add((cls, name))
+        if (cls, name) not in self._queried:
+            self._queried.add((cls, name))
             if name not in self._names:
                 for space in self._spaces_of.get(cls, ()):
                     self._look(space, name)
@@ -327,10 +327,10 @@ class Roads:
                 self._read(held, name, value, False)
 
     def _meet_arguments(self, frame: FrameType, code: CodeType) -> None:
-        held = frame.f_locals
+        variables = frame.f_locals
         count = code.co_argcount + code.co_kwonlyargcount
         for name in code.co_varnames[:count]:
-            value = held.get(name)
+            value = variables.get(name)
             if isinstance(value, (type, types.ModuleType, FunctionType)):
                 self.meet(value)
             elif value is not None:
@@ -347,18 +347,18 @@ class Roads:
                     self._read(cells, name, value, False)
             for chain in chains_in(original(function.__code__)):
                 self._follow(chain, cells)
-        held = Function(function)
+        holder = Function(function)
         for name in Function.NAMES:
             value = getattr(function, name)
             if value is not None:
-                self._read(held, name, value, False)
+                self._read(holder, name, value, False)
 
     def _import(self, code: CodeType, names: list[str], variables: dict[str, Any]) -> None:
         """Meets the modules that a function imports when it runs."""
-        package, imported = variables.get("__package__"), asked_in(code, IMPORTS)
+        package, imported = variables.get("__package__"), names_asked_in(code, IMPORTS)
         if not namespaces.BY_MODULE.isdisjoint(names):                        # `sys.modules[__name__].k`
-            held = [variables.get(name) for name in ("__name__", *names)]
-            names = [*names, *(name for name in held if isinstance(name, str))]
+            values = [variables.get(name) for name in ("__name__", *names)]
+            names = [*names, *(name for name in values if isinstance(name, str))]
         for name in names:
             for full in (name, f"{package}.{name}") if package else (name,):
                 module = sys.modules.get(full)
@@ -375,7 +375,7 @@ class Roads:
             self._look(space, name)
 
     def _look(self, space: Space, name: str) -> None:
-        value = space.held.get(name, MISSING)
+        value = space.origin.get(name, MISSING)
         if (value is MISSING and name not in space.absent) or (name[:2] == "__" and name in namespaces.PYTHONS):
             return
         if space.is_settled:
@@ -397,16 +397,16 @@ class Roads:
         return reason
 
 
-def _compares(code: CodeType, asked: Container[str], variables: dict[str, Any]) -> bool:
+def _compares(code: CodeType, queried: Container[str], variables: dict[str, Any]) -> bool:
     """Return whether a function asks of something that is not a constant, class or function whether it is one thing with something else."""
-    if "id" in asked and "id" not in variables:
+    if "id" in queried and "id" not in variables:
         return True
     return any(
         name is None or not is_constant(variables.get(name)) or isinstance(variables.get(name), tuple) for name in compared_in(code)
     )
 
 
-_HELD = (*PLAIN, list, tuple, dict, set, deque, np.ndarray, functools.partial, types.SimpleNamespace, TensorBase)
+_CONTAINERS = (*PLAIN, list, tuple, dict, set, deque, np.ndarray, functools.partial, types.SimpleNamespace, TensorBase)
 _FEW = 1000
 _NUMPYS = (np.ufunc, type(np.sum))
 _SETTLED = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType, *PLAIN)

@@ -17,19 +17,19 @@ _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 class Results:
     """A look at what a trace gives back, before its Tensors become outputs."""
 
-    def __init__(self, watch: Any, given: set[int], line: Callable[[], str]) -> None:
+    def __init__(self, watch: Any, argument_ids: set[int], line: Callable[[], str]) -> None:
         """`given` are the ids of the arguments and of what is in them; `line` says where the call is."""
-        self._line, self._given, self._born = line, given, watch.born
+        self._line, self._argument_ids, self._born = line, argument_ids, watch.born
         self._state = watch.contents.ids()
         self._read = {id(read.value) for read in watch.reads.values()}
 
     def check(self, value: Any) -> None:
         """Raises Refusal for what another run of the graph would have to make anew, or must not copy."""
         if isinstance(value, (list, dict)) and id(value) in self._state:
-            is_given = id(value) in self._given
-            whose = "that it was given" if is_given else "that is part of the program's state"
+            is_argument = id(value) in self._argument_ids
+            whose = "that it was given" if is_argument else "that is part of the program's state"
             refusal = Refusal(f"gives back a {type(value).__name__} {whose}", self._line())
-            refusal.is_allowed = is_given
+            refusal.is_allowed = is_argument
             raise refusal
         if isinstance(value, (list, tuple, dict)):
             items = list(value.values()) if isinstance(value, dict) else list(value)

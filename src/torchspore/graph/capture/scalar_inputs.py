@@ -55,46 +55,46 @@ class Numbers:
         self._needed: set[tuple[Any, int]] = set()
         """The numbers among arguments, by function and place, whose values a trace needed."""
 
-    def lifted(self, form: Any, given: tuple[Any, ...]) -> frozenset[int]:
+    def lifted(self, form: Any, values: tuple[Any, ...]) -> frozenset[int]:
         """Which of the numbers `given`, in calls of this form, are inputs of the graph."""
-        known = self._arguments.get(form)
-        if known is None:
-            marked = frozenset(place for place, value in enumerate(given) if type(value) in MUTABLE)
-            literals = literals_of_call() if len(marked) < len(given) else frozenset()
+        numbers = self._arguments.get(form)
+        if numbers is None:
+            marked = frozenset(index for index, value in enumerate(values) if type(value) in MUTABLE)
+            literals = literals_of_call() if len(marked) < len(values) else frozenset()
             tried = frozenset(
-                place for place, value in enumerate(given)
-                if self._tries and place not in marked and (form[0], place) not in self._needed and (type(value), value) not in literals
+                index for index, value in enumerate(values)
+                if self._tries and index not in marked and (form[0], index) not in self._needed and (type(value), value) not in literals
             )
-            known = self._arguments[form] = _Arguments(given, [{value} for value in given], lifted=marked, tried=tried)
-        elif known.last == given:
-            return known.now
-        known.last = given
-        for place, value in enumerate(given):
-            if place not in known.fixed and place not in known.lifted:
-                known.values[place].add(value)
-                if len(known.values[place]) >= VALUES:
-                    known.lifted |= {place}
-                    known.tried -= {place}
-                elif self._tries and len(known.values[place]) > 1 and (form[0], place) not in self._needed:
-                    known.tried |= {place}
-        known.now = _small(known.lifted | known.tried, given)
-        return known.now
+            numbers = self._arguments[form] = _Arguments(values, [{value} for value in values], lifted=marked, tried=tried)
+        elif numbers.last == values:
+            return numbers.now
+        numbers.last = values
+        for index, value in enumerate(values):
+            if index not in numbers.fixed and index not in numbers.lifted:
+                numbers.values[index].add(value)
+                if len(numbers.values[index]) >= VALUES:
+                    numbers.lifted |= {index}
+                    numbers.tried -= {index}
+                elif self._tries and len(numbers.values[index]) > 1 and (form[0], index) not in self._needed:
+                    numbers.tried |= {index}
+        numbers.now = _small(numbers.lifted | numbers.tried, values)
+        return numbers.now
 
     def is_trial(self, form: Any) -> bool:
         """Return whether a number is an input of calls of this form only as long as no trace needs its value."""
-        known = self._arguments.get(form)
-        return known is not None and not known.tried.isdisjoint(known.now)
+        numbers = self._arguments.get(form)
+        return numbers is not None and not numbers.tried.isdisjoint(numbers.now)
 
     def fix(self, form: Any) -> None:
         """Is told that a trace needs the values of the numbers that are lifted in calls of this form."""
-        known = self._arguments[form]
-        if known.tried:
-            self._needed.update((form[0], place) for place in known.tried)
-            known.tried, known.now = frozenset(), _small(known.lifted, known.last)
+        numbers = self._arguments[form]
+        if numbers.tried:
+            self._needed.update((form[0], index) for index in numbers.tried)
+            numbers.tried, numbers.now = frozenset(), _small(numbers.lifted, numbers.last)
             return
-        self._needed.update((form[0], place) for place in known.lifted)
-        known.fixed |= known.lifted
-        known.lifted = known.now = frozenset()
+        self._needed.update((form[0], index) for index in numbers.lifted)
+        numbers.fixed |= numbers.lifted
+        numbers.lifted = numbers.now = frozenset()
 
     def see(self, reads: Iterable[Read]) -> None:
         """Is told which reads are no longer as they were when a graph was captured."""
@@ -118,7 +118,7 @@ class Numbers:
         """Makes these attributes inputs as long as no trace needs their values."""
         for holder, name in attributes if self._tries else ():
             key = (id(holder), name)
-            if not any(key in known for known in (self._needed_attributes, self._fixed, self.attributes)):
+            if not any(key in keys for keys in (self._needed_attributes, self._fixed, self.attributes)):
                 self.tried[key] = (holder, name)
 
     def drop_trial(self) -> bool:
@@ -130,9 +130,9 @@ class Numbers:
 
     def lift(self, attributes: Iterable[tuple[Holder, str]]) -> bool:
         """Makes these attributes inputs; says whether one was none before."""
-        wanted = {(id(holder), name): (holder, name) for holder, name in attributes if (id(holder), name) not in self._fixed}
-        new = wanted.keys() - self.attributes.keys()
-        self.attributes.update(wanted)
+        candidates = {(id(holder), name): (holder, name) for holder, name in attributes if (id(holder), name) not in self._fixed}
+        new = candidates.keys() - self.attributes.keys()
+        self.attributes.update(candidates)
         return bool(new)
 
     def fix_attributes(self) -> None:
@@ -162,11 +162,11 @@ def _literals_at(code: CodeType, line: int) -> frozenset[tuple[type, Any]]:
     return frozenset(numbers)
 
 
-def _small(lifted: frozenset[int], given: tuple[Any, ...]) -> frozenset[int]:
+def _small(lifted: frozenset[int], values: tuple[Any, ...]) -> frozenset[int]:
     """Less the ints that are too large for 64 bits."""
-    if not any(is_large(given[place]) for place in lifted):
+    if not any(is_large(values[index]) for index in lifted):
         return lifted
-    return frozenset(place for place in lifted if not is_large(given[place]))
+    return frozenset(index for index in lifted if not is_large(values[index]))
 
 
 class OfType:
@@ -185,7 +185,7 @@ def source(holder: Holder, name: str) -> Callable[[], Any]:
     return lambda: number(holder[name])._t
 
 
-def placed(value: Any, lifted: frozenset[int], made: list[Any]) -> Any:
+def placed(value: Any, lifted: frozenset[int], numbers: list[Any]) -> Any:
     """The arguments with a Number in the place of each lifted number; appends the Numbers to `made`. In the order of `key.signature`."""
     count = -1
 
@@ -196,8 +196,8 @@ def placed(value: Any, lifted: frozenset[int], made: list[Any]) -> Any:
             count += 1
             if count not in lifted:
                 return item
-            made.append(number(item))
-            return made[-1]
+            numbers.append(number(item))
+            return numbers[-1]
         if kind is list or isinstance(item, tuple):
             return like(item, [walk(part) for part in item])
         if kind is dict or kind is OrderedDict:

@@ -21,10 +21,10 @@ from torchspore.graph.capture.snapshot_nodes import (
     Data,
     Entries,
     Items,
-    Made,
     Members,
     Node,
     Object,
+    Snapshot,
     Table,
     Unwatchable,
     Unwatched,
@@ -51,7 +51,7 @@ class Draws(Node):
         self._state = _stands(value)
 
     def restore(self) -> bool:
-        if _same_state(_stands(self.value), self._state):
+        if _has_equal_state(_stands(self.value), self._state):
             return False
         value: Any = self.value
         if isinstance(value, random.Random):
@@ -67,30 +67,30 @@ def _stands(value: Any) -> Any:
     return getattr(value, "bit_generator", getattr(value, "_bit_generator", value)).state
 
 
-def _same_state(a: Any, b: Any) -> bool:
+def _has_equal_state(a: Any, b: Any) -> bool:
     if isinstance(a, dict):
-        return a.keys() == b.keys() and all(_same_state(a[key], b[key]) for key in a)
+        return a.keys() == b.keys() and all(_has_equal_state(a[key], b[key]) for key in a)
     return np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b)
 
 
 class Variable(Node):
     """A context variable: by what it gives here."""
 
-    __slots__ = ("_held", "_inner")
+    __slots__ = ("_inner", "_old_value")
 
     def __init__(self, value: Any, take: Callable[[Any], Node]) -> None:
         super().__init__(value)
-        self._held = _current(value)
-        self._inner = take(self._held)
+        self._old_value = _current(value)
+        self._inner = take(self._old_value)
 
     def holds(self, now: Any) -> bool:
         return now is self.value and self._inner.holds(_current(now))
 
     def restore(self) -> bool:
         value: Any = self.value
-        if _current(value) is self._held:
+        if _current(value) is self._old_value:
             return False
-        value.set(self._held)
+        value.set(self._old_value)
         return True
 
 
@@ -142,8 +142,8 @@ _KINDS: list[tuple[Any, Callable[[Any, Callable[[Any], Node]], Node]]] = [
 class Walk:
     """Takes one snapshot; `kept` collects its nodes by the ids of their values, the first one of each."""
 
-    def __init__(self, kept: dict[int, Node], counts_by_name: Callable[[Any], bool] = lambda value: False) -> None:
-        self._kept, self._seen, self._depth, self._counts_by_name = kept, dict[int, None](), 0, counts_by_name
+    def __init__(self, nodes: dict[int, Node], counts_by_name: Callable[[Any], bool] = lambda value: False) -> None:
+        self._nodes, self._seen, self._depth, self._counts_by_name = nodes, dict[int, None](), 0, counts_by_name
         self.objects: list[Object] = []
         """The objects of whose attributes only those count that are named by what runs."""
         self.unwatched: list[tuple[str, str]] = []
@@ -169,7 +169,7 @@ class Walk:
         self._depth += 1
         node = self._node(value)
         self._depth -= 1
-        self._kept.setdefault(id(value), node)
+        self._nodes.setdefault(id(value), node)
         return node
 
     def seen(self) -> Iterable[int]:
@@ -189,7 +189,7 @@ class Walk:
         kind: Any = type(value)
         for kinds, of in _MAKERS:
             if isinstance(value, kinds):
-                return Made(value, self.take, of)
+                return Snapshot(value, self.take, of)
         for kinds, make in _KINDS:
             if isinstance(value, kinds):
                 return make(value, self.take)
@@ -200,8 +200,8 @@ class Walk:
             return itself
         if attributes(value) is not None or slots_of(value):
             if itself is None and not slots_of(value) and self._counts_by_name(value):
-                self.objects.append(found := Object(value, self._take_if_watchable(value)))
-                return found
+                self.objects.append(node_object := Object(value, self._take_if_watchable(value)))
+                return node_object
             return Object(value, self.take, itself)
         return itself or Node(value)
 

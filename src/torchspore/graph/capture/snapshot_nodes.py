@@ -15,7 +15,7 @@ from torchspore.graph.capture.value_kinds import MISSING, PLAIN, VALUES, attribu
 
 _LARGEST = 64 << 20
 """Bytes of an array that are compared at each call, at most."""
-CELLS_OWN = ("_graphs_", "_hooks_", "_forward_", "_changed_at_", "_is_step_", "_covered_")
+CELL_PRIVATE_NAMES = ("_graphs_", "_hooks_", "_forward_", "_changed_at_", "_is_step_", "_covered_")
 """Attributes of a Cell that are not business of the program's."""
 _OURS = ("_graphs_",)
 """Attributes in which torchspore keeps something of its own."""
@@ -70,8 +70,8 @@ class Items(Node):
     def __init__(self, value: Any, take: Callable[[Any], Node]) -> None:
         super().__init__(value)
         self._items = tuple(value)
-        found = [(place, take(item)) for place, item in enumerate(self._items) if type(item) not in PLAIN]
-        self._children = [(place, node) for place, node in found if not is_constant(node.value)]
+        nodes = [(index, take(item)) for index, item in enumerate(self._items) if type(item) not in PLAIN]
+        self._children = [(index, node) for index, node in nodes if not is_constant(node.value)]
 
     def holds(self, now: Any) -> bool:
         items = self._items
@@ -82,7 +82,7 @@ class Items(Node):
         if not all(map(operator.is_, now, items)):
             if not all(a is b or not is_constant(b) or constant(b).holds(a) for a, b in zip(now, items)):
                 return False
-        return all(child.holds(now[place]) for place, child in self._children)
+        return all(child.holds(now[index]) for index, child in self._children)
 
     def inside(self) -> Iterable[Any]:
         return self._items
@@ -106,8 +106,8 @@ class Entries(Node):
         super().__init__(value)
         self._entries = {key: item for key, item in entries(value) if key not in skipped}
         self._keys = tuple(self._entries)
-        found = [(key, take(item)) for key, item in self._entries.items() if type(item) not in PLAIN]
-        self._children = [(key, node) for key, node in found if not is_constant(node.value)]
+        nodes = [(key, take(item)) for key, item in self._entries.items() if type(item) not in PLAIN]
+        self._children = [(key, node) for key, node in nodes if not is_constant(node.value)]
 
     def holds(self, now: Any) -> bool:
         was = self._entries
@@ -137,13 +137,15 @@ class Entries(Node):
 
     def restore(self) -> bool:
         value, was = self.value, self._entries
-        kept = {key: dict.__getitem__(value, key) for key in _OURS if key in value and key not in was} if len(value) != len(was) else {}
-        now = {key: item for key, item in entries(value) if key not in kept}
+        old_entries = (
+            {key: dict.__getitem__(value, key) for key in _OURS if key in value and key not in was} if len(value) != len(was) else {}
+        )
+        now = {key: item for key, item in entries(value) if key not in old_entries}
         if len(now) == len(was) and all(map(operator.is_, now.values(), was.values())) and all(map(operator.is_, now, self._keys)):
             return False
         kind: Any = OrderedDict if isinstance(value, OrderedDict) else dict
         kind.clear(value)
-        for key, item in {**was, **kept}.items():
+        for key, item in {**was, **old_entries}.items():
             kind.__setitem__(value, key, item)
         return True
 
@@ -151,18 +153,22 @@ class Entries(Node):
 class Attributes(Node):
     """The attributes of a Cell, each by identity: a trace that writes them past `setattr` is to be undone."""
 
-    __slots__ = ("_held",)
+    __slots__ = ("_old_value",)
 
     def __init__(self, value: Any, take: Callable[[Any], Node]) -> None:
         super().__init__(value)
-        self._held = dict(value)
+        self._old_value = dict(value)
 
     def restore(self) -> bool:
-        now, held = self.value, self._held
-        names = [name for name in {**held, **now} if name not in CELLS_OWN and now.get(name, MISSING) is not held.get(name, MISSING)]
+        now, old_value = self.value, self._old_value
+        names = [
+            name
+            for name in {**old_value, **now}
+            if name not in CELL_PRIVATE_NAMES and now.get(name, MISSING) is not old_value.get(name, MISSING)
+        ]
         for name in names:
-            if name in held:
-                now[name] = held[name]
+            if name in old_value:
+                now[name] = old_value[name]
             else:
                 del now[name]
         return bool(names)
@@ -292,11 +298,11 @@ class Object(Node):
 
     def __init__(self, value: Any, take: Callable[[Any], Node], itself: Node | None = None) -> None:
         super().__init__(value)
-        own = attributes(value)
+        attributes_now = attributes(value)
         self._itself = itself
         self._line = type(value).__mro__                     # another tuple where the object is given another class, or that other bases
         self._named: Named | None = None
-        self._attributes = Entries(own, take, _OURS) if own is not None else None
+        self._attributes = Entries(attributes_now, take, _OURS) if attributes_now is not None else None
         self._slots = [(slot, take(_slot(slot, value))) for slot in slots_of(value)]
 
     def holds(self, now: Any) -> bool:
@@ -312,8 +318,8 @@ class Object(Node):
         return all(node.holds(_slot(slot, now)) for slot, node in self._slots) and (self._itself is None or self._itself.holds(now))
 
     def inside(self) -> Iterable[Any]:
-        own = () if self._attributes is None else self._attributes.inside()
-        return (*own, *(node.value for _, node in self._slots), *(() if self._itself is None else self._itself.inside()))
+        inner = () if self._attributes is None else self._attributes.inside()
+        return (*inner, *(node.value for _, node in self._slots), *(() if self._itself is None else self._itself.inside()))
 
     def narrow(self, names: frozenset[str]) -> None:
         """From now on only attributes of these names count."""
@@ -329,21 +335,21 @@ class Object(Node):
         return (self._itself is not None and self._itself.restore()) or changed
 
 
-class Made(Node):
+class Snapshot(Node):
     """Something that is known by what it was made of, as a bound method: `of` gives that."""
 
-    __slots__ = ("_made", "_of", "_parts")
+    __slots__ = ("_of", "_parts", "_snapshot")
 
     def __init__(self, value: Any, take: Callable[[Any], Node], of: Callable[[Any], Any]) -> None:
         super().__init__(value)
-        self._of, self._made = of, of(value)
-        self._parts = take(self._made)
+        self._of, self._snapshot = of, of(value)
+        self._parts = take(self._snapshot)
 
     def holds(self, now: Any) -> bool:
         return type(now) is type(self.value) and self._parts.holds(self._of(now))
 
     def inside(self) -> Iterable[Any]:
-        return self._made if isinstance(self._made, tuple) else ()
+        return self._snapshot if isinstance(self._snapshot, tuple) else ()
 
 
 def _slot(slot: Any, value: Any) -> Any:

@@ -119,25 +119,25 @@ class ClassNames(View):
 class Attached(View):
     """Attributes that a program reads of a Tensor: those that it attached itself, and of a Parameter its name and flags."""
 
-    _KEPT = {"name": "_name", "requires_grad": "_requires_grad"}
+    _ATTRIBUTES = {"name": "_name", "requires_grad": "_requires_grad"}
 
     def __init__(self, tensor: TensorBase) -> None:
-        self._held = tensor.__dict__
+        self._attributes_now = tensor.__dict__
 
     def get(self, name: str, default: Any = None) -> Any:
-        return default if name[0] == "_" else self._held.get(self._KEPT.get(name, name), default)
+        return default if name[0] == "_" else self._attributes_now.get(self._ATTRIBUTES.get(name, name), default)
 
     def __getitem__(self, name: str) -> Any:
-        return self._held[self._KEPT.get(name, name)]
+        return self._attributes_now[self._ATTRIBUTES.get(name, name)]
 
     def __setitem__(self, name: str, value: Any) -> None:
-        self._held[self._KEPT.get(name, name)] = value
+        self._attributes_now[self._ATTRIBUTES.get(name, name)] = value
 
     def __delitem__(self, name: str) -> None:
-        del self._held[self._KEPT.get(name, name)]
+        del self._attributes_now[self._ATTRIBUTES.get(name, name)]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._held)
+        return iter(self._attributes_now)
 
 
 class Named(View):
@@ -230,20 +230,20 @@ class Contents:
     """Snapshots of mutable things that a trace could change in place, to see it and to undo it."""
 
     def __init__(self, counts_by_name: Callable[[Any], bool] = lambda value: False) -> None:
-        self._kept: dict[int, Node] = {}
+        self._nodes: dict[int, Node] = {}
         self._of_state: set[int] = set()
         self._counts_by_name, self._objects = counts_by_name, list[Object]()
         self.unwatched: list[tuple[str, str]] = []
         """Attributes of plain objects that can't be watched, and why: a trace that names one ends."""
 
-    def take(self, value: Any, is_given: bool = False) -> tuple[Node, list[Any]]:
+    def take(self, value: Any, is_argument: bool = False) -> tuple[Node, list[Any]]:
         """A snapshot of `value`, and the modules, functions and classes met in it; its parts are remembered. Raises Unwatchable.
 
         `is_given` says that it is an argument, and so no part of the program's state.
         """
-        walk = Walk(self._kept, self._counts_by_name)
+        walk = Walk(self._nodes, self._counts_by_name)
         node = walk.take(value)
-        if not is_given:
+        if not is_argument:
             self._of_state.update(walk.seen())
         self._objects += walk.objects
         self.unwatched += walk.unwatched
@@ -251,22 +251,22 @@ class Contents:
 
     def narrow(self, names: frozenset[str]) -> None:
         """From now on only these attributes of plain objects count: a trace that is over has asked for no others."""
-        for found in self._objects:
-            found.narrow(names)
+        for watched in self._objects:
+            watched.narrow(names)
 
     def keep(self, attributes: dict[str, Any]) -> None:
         """Remembers the attributes of a Cell as they are."""
-        self._kept.setdefault(id(attributes), Attributes(attributes, constant))
+        self._nodes.setdefault(id(attributes), Attributes(attributes, constant))
 
     def tensors(self) -> set[int]:
         """The ids of the Tensors inside of the program's state: these are the same ones while the contents hold."""
-        held = (self._kept[key] for key in self._of_state if key in self._kept)
-        return {id(item) for node in held for item in tensors_in(tuple(node.inside()))}
+        nodes = (self._nodes[key] for key in self._of_state if key in self._nodes)
+        return {id(item) for node in nodes for item in tensors_in(tuple(node.inside()))}
 
     def ids(self) -> set[int]:
         """The ids of all that was met."""
-        return set(self._kept)
+        return set(self._nodes)
 
     def restore(self) -> list[Any]:
         """Undoes what was changed in place; gives all that was."""
-        return [node.value for node in self._kept.values() if node.restore()]
+        return [node.value for node in self._nodes.values() if node.restore()]

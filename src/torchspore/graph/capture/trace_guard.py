@@ -22,12 +22,12 @@ from torchspore.graph.capture.ambient_state import introspection, queries
 from torchspore.graph.capture.ambient_state.process_state import ENVIRONMENT, LEVELS, LOGGING, Levels
 from torchspore.graph.capture.callers import is_ours, is_programs
 from torchspore.graph.capture.code_names import computes_globals
-from torchspore.graph.capture.ownership import PAST, is_known_by_itself, is_known_by_names
+from torchspore.graph.capture.ownership import PAST, is_identified_by_identity, is_identified_by_names
 from torchspore.graph.capture.reachable_state import Roads
 from torchspore.graph.capture.scalar_inputs import OfType
 from torchspore.graph.capture.side_effects import ASKS, CLOCKS, TALK, WARNS, is_stream
 from torchspore.graph.capture.snapshot import constant
-from torchspore.graph.capture.snapshot_nodes import CELLS_OWN
+from torchspore.graph.capture.snapshot_nodes import CELL_PRIVATE_NAMES
 from torchspore.graph.capture.state import MISSING, Contents, Randomness, Read, Unwatchable
 from torchspore.graph.refusal import Kind, Refusal
 
@@ -50,7 +50,7 @@ class Watch:
 
     def __init__(self) -> None:
         self.reads: dict[tuple[int, str], Read] = {}
-        self.written: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        self.writes: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.born: dict[int, Any] = {}
         """Cells made by the trace itself, by id: what they hold is not a state of the program."""
         self.codes: dict[CodeType, None] = {}
@@ -61,7 +61,7 @@ class Watch:
         self.lines: dict[tuple[int, str], str | None] = {}
         """Where each attribute was first written."""
         self._unmoved: list[tuple[Any, str, Any]] = []
-        self.contents, self.randomness = Contents(is_known_by_names), Randomness()
+        self.contents, self.randomness = Contents(is_identified_by_names), Randomness()
         self.listen: Callable[[], None] | None = None
         """Lets `getattr` and `hasattr` tell for which names they ask, from then on."""
         self.refusal: BaseException | None = None
@@ -101,47 +101,47 @@ class Watch:
     def stand_in(self, owner: Any, name: str) -> Any:
         """What is read in the place of an attribute's Python number; None where the number itself is, or was written."""
         key = (id(owner.__dict__), name)
-        return None if key in self.written else self.numbers.get(key)
+        return None if key in self.writes else self.numbers.get(key)
 
     def read(self, holder: Any, name: str, value: Any, is_attribute: bool) -> None:
         """Keeps that `holder[name]` was read, the first time, unless the trace itself wrote it before."""
         key = (id(holder), name)
-        if key in self.reads or (key in self.written and value is not self.written[key][2]):
+        if key in self.reads or (key in self.writes and value is not self.writes[key][2]):
             return
         snapshot = constant(MISSING) if value is MISSING else self.taken(value, name)
-        found = self.reads[key] = Read(holder, name, value, snapshot, is_attribute)
-        self.place(value, found)
+        read = self.reads[key] = Read(holder, name, value, snapshot, is_attribute)
+        self.locate(value, read)
 
     def read_settled(self, holder: Any, name: str, value: Any) -> None:
         """Keeps that `holder[name]` was read, where only another object can make a difference."""
         if (id(holder), name) not in self.reads:
-            found = self.reads[id(holder), name] = Read(holder, name, value, constant(value), False)
-            found.is_constant = True
+            read = self.reads[id(holder), name] = Read(holder, name, value, constant(value), False)
+            read.is_constant = True
 
-    def taken(self, value: Any, name: str, is_given: bool = False) -> Any:
+    def taken(self, value: Any, name: str, is_argument: bool = False) -> Any:
         """A snapshot of what the program reads; what is on the way in it is looked at when a name asks for it.
 
         Of Tensors that are arguments, which are others in the next call, the key of a call knows what they carry.
         """
         try:
-            snapshot, met = self.contents.take(value, is_given)
+            snapshot, met = self.contents.take(value, is_argument)
         except Unwatchable as reason:
             raise self.refuse(f"reads {name!r}, which {reason}") from None
         for item in met:
             if isinstance(item, FRONT.cell):
                 self.note_class(item)
-            elif not (is_given and isinstance(item, TensorBase)) or type(item).__dict__.get("__parameter__"):
+            elif not (is_argument and isinstance(item, TensorBase)) or type(item).__dict__.get("__parameter__"):
                 self.roads.meet(item)
         self._check_unwatched()
         return snapshot
 
-    def given(self, arguments: Any) -> None:
+    def add_arguments(self, arguments: Any) -> None:
         """Keeps what the objects among the arguments are, that a key knows by identity."""
         self.taken(arguments, "arguments", True)
         for value in arguments.values() if isinstance(arguments, dict) else arguments:
             if type(value) in (tuple, list, dict):
-                self.given(value)
-            elif is_known_by_itself(value):
+                self.add_arguments(value)
+            elif is_identified_by_identity(value):
                 self.read({"argument": value}, "argument", value, False)
 
     def _check_unwatched(self) -> None:
@@ -150,9 +150,9 @@ class Watch:
             if self.roads.names(name):
                 raise self.refuse(f"reads {name!r}, which {reason}")
 
-    def told(self, name: str) -> None:
+    def note_query(self, name: str) -> None:
         """Is told that the program asks something for an attribute of this name."""
-        self.roads.told(name)
+        self.roads.note_query(name)
         self._check_unwatched()
 
     def narrow(self) -> None:
@@ -164,35 +164,37 @@ class Watch:
     def note_class(self, owner: Any) -> None:
         """Keeps of which class a Cell is: another one may be given to its `__class__`, which counts as a change of the Cell."""
         if id(owner) not in self._classes:
-            held = self._classes[id(owner)] = introspection.ClassOf(owner)
+            class_record = self._classes[id(owner)] = introspection.ClassOf(owner)
             self.roads.meet(type(owner))
             if id(owner) not in self.born:
-                self.read(held, "__class__", type(owner), True)
+                self.read(class_record, "__class__", type(owner), True)
 
     def note_construct(self, owner: Any) -> None:
         """Keeps which `construct` a Cell has: its own, or that of its class."""
-        own = object.__getattribute__(owner, "__dict__")
+        attributes = object.__getattribute__(owner, "__dict__")
         self.note_class(owner)
         if id(owner) not in self.born:
-            self.read(own, "construct", own.get("construct", MISSING), True)
+            self.read(attributes, "construct", attributes.get("construct", MISSING), True)
 
     def read_all(self, owner: Any) -> None:
         """Keeps that the program looked at all attributes of a Cell at once."""
-        own = object.__getattribute__(owner, "__dict__")
+        attributes = object.__getattribute__(owner, "__dict__")
         if id(owner) in self.born:
             return
-        if any(holder == id(own) for holder, _ in self.numbers):
+        if any(holder == id(attributes) for holder, _ in self.numbers):
             self.refusal = refusal = Refusal("looks at all attributes of a Cell, of which a number is an input of the graph")
             refusal.needs_values = True
             raise refusal
-        self.contents.keep(own)
-        self.uncounted.add(id(own))
-        names = self._names.setdefault(id(own), queries.Answers(lambda: tuple(name for name in own if name not in CELLS_OWN)))
+        self.contents.keep(attributes)
+        self.uncounted.add(id(attributes))
+        names = self._names.setdefault(
+            id(attributes), queries.Answers(lambda: tuple(name for name in attributes if name not in CELL_PRIVATE_NAMES))
+        )
         self.read(names, "", names.get(""), False)
         for name in names.get(""):
-            self.read(own, name, own[name], True)
+            self.read(attributes, name, attributes[name], True)
 
-    def place(self, value: Any, read: Read) -> None:
+    def locate(self, value: Any, read: Read) -> None:
         """Remembers where a Tensor or an array was found, so that it can be found there again."""
         if isinstance(value, TensorBase):
             self.homes.setdefault(id(value), read)
@@ -207,23 +209,23 @@ class Watch:
         """Keeps what an attribute of a Cell was before the trace wrote it the first time."""
         holder = owner.__dict__
         key = (id(holder), name)
-        if key not in self.written and id(owner) not in self.born:
-            self.written[key] = (owner, name, holder.get(name, MISSING))
+        if key not in self.writes and id(owner) not in self.born:
+            self.writes[key] = (owner, name, holder.get(name, MISSING))
             self.lines[key] = user_line()
-            for kept in ("_cells", "_params"):
-                if kept in holder:
-                    self.contents.take(holder[kept])
+            for container in ("_cells", "_params"):
+                if container in holder:
+                    self.contents.take(holder[container])
                     # The value of a name decides what an assignment to it does: a Parameter of that name is written into.
-                    self.read(holder[kept], name, holder[kept].get(name, MISSING), True)
+                    self.read(holder[container], name, holder[container].get(name, MISSING), True)
 
-    def now_written(self) -> list[Any]:
+    def current_values(self) -> list[Any]:
         """Return the present values of the attributes that the trace wrote."""
-        return [owner.__dict__.get(name, MISSING) for owner, name, _ in self.written.values() if id(owner) not in self.born]
+        return [owner.__dict__.get(name, MISSING) for owner, name, _ in self.writes.values() if id(owner) not in self.born]
 
     def restore(self) -> list[tuple[Any, str, Any]]:
         """Undoes all that the trace wrote; gives (owner, name, value written) for each attribute that is no longer what it was."""
         changed = []
-        for key, (owner, name, before) in self.written.items():
+        for key, (owner, name, before) in self.writes.items():
             if id(owner) in self.born:  # given an attribute before Cell.__init__ ran
                 continue
             now = owner.__dict__.get(name, MISSING)
@@ -245,7 +247,7 @@ class Watch:
         """Note attributes whose new value equals the old: the same must hold before a call."""
         for holder, name, before in self._unmoved:
             key = (id(holder), name)
-            if key not in self.reads and not any(name in holder.get(kept, ()) for kept in ("_cells", "_params")):
+            if key not in self.reads and not any(name in holder.get(container, ()) for container in ("_cells", "_params")):
                 snapshot = constant(MISSING) if before is MISSING else self.taken(before, name)
                 self.reads[key] = Read(holder, name, before, snapshot, True)
 
@@ -255,7 +257,7 @@ class Watch:
         # Backwards: what was met by a second road after the trace had written it is known there by what was written.
         for read in reversed(self.reads.values()):
             key = (id(read.holder), read.name)
-            if key not in self.written and read.now() is not read.value and not read.is_attribute:
+            if key not in self.writes and read.now() is not read.value and not read.is_attribute:
                 if isinstance(read.holder, introspection.Registrations):  # torch's imports register during a trace; nothing undoes that
                     read.value, read.snapshot = read.now(), constant(read.now())
                     continue
@@ -300,7 +302,7 @@ class Watch:
                 self._check_unwatched()
             elif code in ENVIRONMENT and not is_ours(frame.f_back):
                 self._environment(code, frame)
-            elif code in queries.KNOWN and not is_ours(frame.f_back):
+            elif code in queries.GETTERS and not is_ours(frame.f_back):
                 self._ask(code, frame)
             elif code in ASKS and not is_ours(frame.f_back):
                 raise self.refuse(ASKS[code])
@@ -325,30 +327,30 @@ class Watch:
             if computes_globals(frame.f_code) and not is_ours(frame):
                 raise self.refuse("calls globals(), and no text says for which of them")
             return
-        found = introspection.subclasses(argument)
-        if found is not None and not is_ours(frame):
-            self.read(found, "", found.get(""), False)
+        answers = introspection.subclasses(argument)
+        if answers is not None and not is_ours(frame):
+            self.read(answers, "", answers.get(""), False)
 
     def _environment(self, code: CodeType, frame: FrameType) -> None:
         """Is told of a look into `os.environ`, or of a change."""
         what = ENVIRONMENT[code]
         if what == "changes":
             raise self.refuse("changes the environment of the process")
-        held = vars(os.environ)["_data"]
+        variables = vars(os.environ)["_data"]
         if what == "reads all":
-            self.read(vars(os.environ), "_data", held, False)
+            self.read(vars(os.environ), "_data", variables, False)
             return
         name = frame.f_locals.get("key")
         key: Any = os.environ.encodekey(name) if isinstance(name, str) else None
-        self.read(held, key, held.get(key, MISSING), False)
+        self.read(variables, key, variables.get(key, MISSING), False)
 
     def _ask(self, code: CodeType, frame: FrameType) -> None:
         """Is told of a look at an option or at the seed, or of a change."""
-        found, name = queries.KNOWN[code], next(iter(frame.f_locals.values()), "")
-        if found is None:
+        answers, name = queries.GETTERS[code], next(iter(frame.f_locals.values()), "")
+        if answers is None:
             raise self.refuse(f"calls {code.co_name}")
         if isinstance(name, str):
-            self.read(found, name, found.get(name, MISSING), False)
+            self.read(answers, name, answers.get(name, MISSING), False)
 
     def _warn(self) -> None:
         """Handle a warning of the program: a warning that is shown once belongs to the trace, one that is shown each time ends it."""
@@ -377,14 +379,14 @@ class Watch:
 
     def _counts(self, code: CodeType, frame: FrameType) -> bool:
         """Return whether a call of this code is one level of `max_call_depth`: a Cell's construct or a function of the user's."""
-        found = self._counted.get(code)
-        if found is None:
+        count = self._counted.get(code)
+        if count is None:
             name = code.co_name
             users = is_users(code.co_filename) and (name[0] != "<" or name == "<lambda>")
             if users and code.co_filename == "<string>":  # `python -c`; or a dataclass's methods, which Python makes of text
                 users = frame.f_globals.get("__name__") == "__main__"
-            found = self._counted[code] = name == "construct" or (users and not self._is_torchs(frame.f_back))
-        return found
+            count = self._counted[code] = name == "construct" or (users and not self._is_torchs(frame.f_back))
+        return count
 
     def _check_type(self, frame: FrameType, code: CodeType) -> None:
         """Ends a trace that asks for the type of what may stand for a number; converted source sees the type that it stands for."""
@@ -421,8 +423,8 @@ class Watch:
 def _change_themselves(changed: list[Any]) -> bool:
     """Return whether all of `changed` are objects of a class with `_changes_itself_`, or their attributes."""
     owners = [value for value in changed if getattr(type(value), "_changes_itself_", False)]
-    kept = {id(value) for value in owners} | {id(value.__dict__) for value in owners}
-    return all(id(value) in kept for value in changed)
+    owner_ids = {id(value) for value in owners} | {id(value.__dict__) for value in owners}
+    return all(id(value) in owner_ids for value in changed)
 
 
 def _equal(before: Any, now: Any) -> bool:

@@ -96,7 +96,7 @@ def _telling(function: Any) -> Callable[..., Any]:
             watch is not None and threading.get_ident() == _thread and len(arguments) > 1 and isinstance(arguments[1], str)
             and not isinstance(arguments[0], FRONT.cell) and is_users(sys._getframe(1).f_code.co_filename)
         ):
-            watch.told(arguments[1])
+            watch.note_query(arguments[1])
         return function(*arguments)
 
     return ask
@@ -118,34 +118,34 @@ def _noting(self: Any, name: str) -> Any:
     watch.roads.ask(type(self), name)
     if id(self) in watch.born:                      # what it holds is not a state of the program, its class is
         return object.__getattribute__(self, name)
-    own = object.__getattribute__(self, "__dict__")
+    attributes = object.__getattribute__(self, "__dict__")
     kind: Any = type(self)
     if writes_past(kind):
-        watch.uncounted.add(id(own))
-    if name in own:
-        key = (id(own), name)
-        if key in watch.numbers and key not in watch.written:
+        watch.uncounted.add(id(attributes))
+    if name in attributes:
+        key = (id(attributes), name)
+        if key in watch.numbers and key not in watch.writes:
             return watch.numbers[key]
         if name == "_hooks_":
-            watch.taken(own[name], name)
+            watch.taken(attributes[name], name)
         elif name != "_graphs_":
-            watch.read(own, name, own[name], True)
+            watch.read(attributes, name, attributes[name], True)
         return object.__getattribute__(self, name)
-    for kept in ("_params", "_cells"):
-        held = own.get(kept)
-        if held is not None and name in held:
-            watch.read(held, name, held[name], True)
+    for container in ("_params", "_cells"):
+        container_value = attributes.get(container)
+        if container_value is not None and name in container_value:
+            watch.read(container_value, name, container_value[name], True)
             break
     else:
-        found = _of_class(kind, name)
-        if isinstance(found, functools.cached_property):
+        member = _of_class(kind, name)
+        if isinstance(member, functools.cached_property):
             watch.wrote(self, name)                 # which Python does, past `setattr`
-        elif isinstance(found, types.MemberDescriptorType):
+        elif isinstance(member, types.MemberDescriptorType):
             raise watch.refuse(f"reads {name!r}, a slot of a Cell")
         if name == "construct" or not hasattr(FRONT.cell, name):
-            for held in (own, own.get("_params"), own.get("_cells")):       # a part of that name may come later
-                if held is not None:
-                    watch.read(held, name, MISSING, True)
+            for container_value in (attributes, attributes.get("_params"), attributes.get("_cells")):  # a part of that name may come later
+                if container_value is not None:
+                    watch.read(container_value, name, MISSING, True)
     return object.__getattribute__(self, name)
 
 

@@ -72,29 +72,29 @@ def is_exhaustible(value: Any) -> bool:
     """Return whether `value` is an iterator that C code or a generator advances, or a stream: nothing shows its position."""
     if isinstance(value, io.IOBase):
         return isinstance(value, (io.StringIO, io.BytesIO)) or (not value.closed and value.readable())
-    found = getattr(type(value), "__next__", None)
-    return found is not None and not isinstance(found, types.FunctionType) and not hasattr(value, "fileno")
+    method = getattr(type(value), "__next__", None)
+    return method is not None and not isinstance(method, types.FunctionType) and not hasattr(value, "fileno")
 
 
 def attributes(value: Any) -> dict[str, Any] | None:
     """The `__dict__` of an object, past what its class makes of attribute access; None where it has none."""
     try:
-        found = value.__dict__ if isinstance(value, threading.local) else object.__getattribute__(value, "__dict__")
+        attributes = value.__dict__ if isinstance(value, threading.local) else object.__getattribute__(value, "__dict__")
     except AttributeError:
         return None
-    return found if isinstance(found, dict) else None
+    return attributes if isinstance(attributes, dict) else None
 
 
 @functools.lru_cache(maxsize=4096)
 def _slots(kind: Any) -> tuple[Any, ...]:
     """The slots that classes written in Python give to their objects."""
     return tuple(
-        found for cls in kind.__mro__ if "__slots__" in vars(cls) for found in vars(cls).values()
-        if isinstance(found, types.MemberDescriptorType)
+        descriptor for cls in kind.__mro__ if "__slots__" in vars(cls) for descriptor in vars(cls).values()
+        if isinstance(descriptor, types.MemberDescriptorType)
     )
 
 
-_HELD: tuple[Any, ...] = (
+_CONTAINER_TYPES: tuple[Any, ...] = (
     *PLAIN, list, tuple, deque, dict, set, frozenset, np.ndarray, bytearray, array.array, memoryview, threading.local, TensorBase,
 )
 """Kinds written in C whose contents are looked into, and their subclasses."""
@@ -116,10 +116,10 @@ def hides_state(kind: Any) -> bool:
 
     Objects of classes written in Python have room for their slots, attributes and weak references, and for nothing else.
     """
-    if issubclass(kind, (*_HELD, *_UNCHANGING, *_SETTLED, *VALUES)):
+    if issubclass(kind, (*_CONTAINER_TYPES, *_UNCHANGING, *_SETTLED, *VALUES)):
         return False
-    known = len(_slots(kind)) + (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0)          # a negative one is outside of the object
-    return kind.__basicsize__ > object.__basicsize__ + known * struct.calcsize("P")
+    described_size = len(_slots(kind)) + (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0)  # a negative one is outside of the object
+    return kind.__basicsize__ > object.__basicsize__ + described_size * struct.calcsize("P")
 
 
 def slots_of(value: Any) -> tuple[Any, ...]:

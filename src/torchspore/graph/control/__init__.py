@@ -23,9 +23,9 @@ def converted(function: Callable[..., Any], watch: Any) -> Callable[..., Any]:
     """Return the function to call for `function` in a capture that converts; `watch` learns of its free variables."""
     from torchspore.graph.control.runtime_helpers import call
 
-    made = call(function)
-    watch.learn(made)
-    return made
+    function_to_call = call(function)
+    watch.learn(function_to_call)
+    return function_to_call
 
 
 def explained(error: BaseException, watch: Any) -> BaseException:

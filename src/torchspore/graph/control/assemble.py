@@ -41,16 +41,16 @@ class Shape:
     outputs: list[torch.Tensor]
     seeds: list[int] = field(default_factory=list)
     """The outputs for which a gradient comes in, after the inputs; the flags of these gradients follow (`control.presence`)."""
-    wanted: list[int] = field(default_factory=list)
+    input_indices: list[int] = field(default_factory=list)
     """The inputs whose gradients go out, after the outputs; the flags of these gradients follow."""
-    own_gradient: str | None = None
+    custom_gradient: str | None = None
     """The line of what has a gradient of its own in it: this graph knows of it, one that is derived from its operators does not."""
 
     def derived(self) -> list[torch.Tensor]:
         """Return the inputs of the graph of a second-order gradient. Raise Refusal if there is none."""
-        if self.own_gradient is not None:
+        if self.custom_gradient is not None:
             what = "takes a gradient of second order through a branch or loop on a Tensor, of what has a gradient of its own"
-            raise Refusal(f"{what} (`bprop`, a hook)", self.own_gradient)
+            raise Refusal(f"{what} (`bprop`, a hook)", self.custom_gradient)
         return [*self.inputs, *[self.outputs[i] for i in self.seeds], *[flag_like() for _ in self.seeds]]
 
 
@@ -75,7 +75,7 @@ class Assembly:
         if module is not None:
             gave = self._copy(module, sources)
         outs = [self._output(s, meta, flat, gave) for s, meta, flat in zip(sources, shape.outputs, contiguous)]
-        gradients = [self._gradient(i, sources, gave) for i in shape.wanted]
+        gradients = [self._gradient(i, sources, gave) for i in shape.input_indices]
         graph.output([*outs, *[g for g, _ in gradients], *[flag for _, flag in gradients]])
         root = module if module is not None else torch.nn.Module()
         return SubGraph({**_attributes(root), **self._constants}, graph)
@@ -89,11 +89,11 @@ class Assembly:
                 self._env[node] = self._inputs[place]
         seeds = self._part.seeds
         for index, node, flag in zip(seeds, placeholders[count:], placeholders[count + len(seeds):]):
-            given = [
+            operands = [
                 self._cast(self._seeds[i], self._part.metas[index], True) for i, source in enumerate(sources)
                 if source.index == index and i in self._seeds
             ]
-            self._env[node] = self._sum(given, self._part.metas[index])
+            self._env[node] = self._sum(operands, self._part.metas[index])
             self._env[flag] = self._either([
                 self._flags[i] for i, source in enumerate(sources) if source.index == index and i in self._seeds
             ])
@@ -118,19 +118,19 @@ class Assembly:
             node = self._new(self._graph.call_function(_aten.clone.default, (node,), {"memory_format": torch.contiguous_format}), meta)
         return node
 
-    def _gradient(self, wanted: int, sources: Sequence[Source], gave: list[Node]) -> tuple[Node, Node]:
+    def _gradient(self, input_index: int, sources: Sequence[Source], gave: list[Node]) -> tuple[Node, Node]:
         """(The gradient of one input, its flag): from the part's graph, and from outputs that are this very input."""
-        found, flags = [], []
-        first, count = len(self._part.metas), len(self._part.wanted)
+        gradients, flags = [], []
+        first, count = len(self._part.metas), len(self._part.input_indices)
         if self._part.seeds:
-            found += [gave[first + i] for i, place in enumerate(self._part.wanted) if self._at[place] == wanted]
-            flags += [gave[first + count + i] for i, place in enumerate(self._part.wanted) if self._at[place] == wanted]
-        meta = self._shape.inputs[wanted]
+            gradients += [gave[first + i] for i, index in enumerate(self._part.input_indices) if self._at[index] == input_index]
+            flags += [gave[first + count + i] for i, index in enumerate(self._part.input_indices) if self._at[index] == input_index]
+        meta = self._shape.inputs[input_index]
         for i, source in enumerate(sources):
-            if source.outside is not None and i in self._seeds and self._position(source.outside) == wanted:
-                found.append(self._cast(self._seeds[i], meta, True))
+            if source.outside is not None and i in self._seeds and self._position(source.outside) == input_index:
+                gradients.append(self._cast(self._seeds[i], meta, True))
                 flags.append(self._flags[i])
-        return self._sum(found, meta), self._either(flags)
+        return self._sum(gradients, meta), self._either(flags)
 
     # ---- nodes
 

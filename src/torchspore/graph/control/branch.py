@@ -22,7 +22,7 @@ from torchspore.graph.control import gradient_presence, subgraph
 from torchspore.graph.control.assemble import Assembly, Shape, SubGraph
 from torchspore.graph.control.branch_join import Join, Mismatch, Slot, filled
 from torchspore.graph.control.forward_backward_split import without_prints
-from torchspore.graph.control.mutable_state import UNBOUND, Local, Places, Written
+from torchspore.graph.control.mutable_state import UNBOUND, Local, MutableState, WrittenTensor
 from torchspore.graph.control.subgraph import Outcome
 from torchspore.graph.fx.control_flow import Flag, Gradients, Record, as_tensor, emit, flag_like, stand_in
 from torchspore.graph.refusal import Kind, Refusal
@@ -43,10 +43,10 @@ class Branch(Record):
 
     def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
         if self.back is None:
-            metas = [self.shape.inputs[i] for i in self.shape.wanted]
+            metas = [self.shape.inputs[i] for i in self.shape.input_indices]
             self.back = BranchBack([*metas, *[flag_like() for _ in metas]], self)
         found = emit(self.back, [*inputs, *gradients, *map(as_tensor, flags)])
-        return scattered(found, self.shape.wanted, len(inputs), 1)
+        return scattered(found, self.shape.input_indices, len(inputs), 1)
 
 
 @dataclass(eq=False)
@@ -54,26 +54,26 @@ class BranchBack(Record):
     """The gradient of a branch."""
 
     of: Branch
-    again: Branch | None = None
+    second: Branch | None = None
 
     def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
         """Of second order: the gradient as a branch of its own, with a gradient."""
-        if self.again is None:
+        if self.second is None:
             shape = self.of.shape
             count = len(shape.outputs)
             taken = shape.derived()
             then, otherwise = (derivative(module, taken, count) for module in (self.of.then, self.of.otherwise))
-            seeds = list(range(len(shape.wanted)))
-            wanted = [i for i, t in enumerate(taken) if is_differentiable(t)]
-            self.again = Branch(self.metas, then, otherwise, Shape(taken, self.metas, seeds, wanted))
-        return self.again.gradient(inputs, gradients, flags)
+            seeds = list(range(len(shape.input_indices)))
+            differentiable = [i for i, t in enumerate(taken) if is_differentiable(t)]
+            self.second = Branch(self.metas, then, otherwise, Shape(taken, self.metas, seeds, differentiable))
+        return self.second.gradient(inputs, gradients, flags)
 
 
-def scattered(found: Sequence[torch.Tensor], wanted: Sequence[int], count: int, shift: int) -> Gradients:
+def scattered(gradients: Sequence[torch.Tensor], differentiable: Sequence[int], count: int, shift: int) -> Gradients:
     """The gradients in `found`, and then their flags, at the positions `wanted`, moved by `shift`, of lists of `count`."""
     out: list[torch.Tensor | None] = [None] * count
     flags: list[Flag] = [False] * count
-    for position, t, flag in zip(wanted, found, found[len(wanted):]):
+    for position, t, flag in zip(differentiable, gradients, gradients[len(differentiable):]):
         out[position + shift], flags[position + shift] = t, flag
     return out, flags
 
@@ -84,7 +84,7 @@ def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: in
     """
     names: set[str] = set()
     ours: set[str] = set()
-    given = len(taken)
+    count_taken = len(taken)
     module = _undetached(module)
 
     def both(*tensors: torch.Tensor) -> list[torch.Tensor]:
@@ -92,7 +92,7 @@ def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: in
 
         with torch.enable_grad():
             graph = current_trace()[0].graph
-            at = [t.detach().requires_grad_(is_differentiable(t)) for t in tensors[:given]]
+            at = [t.detach().requires_grad_(is_differentiable(t)) for t in tensors[:count_taken]]
             ours.update(node.name for node in graph.nodes if node.op == "call_function")
             outs = module(*at)[skip:]
             names.update(node.name for node in graph.nodes)
@@ -100,7 +100,7 @@ def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: in
             leaves = [t for t in at if t.requires_grad]
             ours.update(node.name for node in graph.nodes if node.name not in names)
             names.update(ours)
-            rows = list(zip([o for o in outs if is_differentiable(o)], tensors[given:], tensors[given + count:]))
+            rows = list(zip([o for o in outs if is_differentiable(o)], tensors[count_taken:], tensors[count_taken + count:]))
             rows = [row for row in rows if row[0].requires_grad]
             got: Sequence[Any] = [None] * len(leaves)
             flags: list[Flag] = [False] * len(leaves)
@@ -115,31 +115,33 @@ def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: in
         metas = [*taken, *results, *[flag_like() for _ in results]]
         examples = [torch.empty_strided(m.shape, m.stride(), dtype=m.dtype, device=getattr(m, "at", m.device)) for m in metas]
     with without_modes():
-        made = make_fx(both, tracing_mode="fake")(*examples)
-    for node in reversed(list(made.graph.nodes)):
+        traced = make_fx(both, tracing_mode="fake")(*examples)
+    for node in reversed(list(traced.graph.nodes)):
         if node.name in ours:    # a leaf is its input, and a result itself: a gradient of a yet higher order goes through
             node.replace_all_uses_with(node.args[0])
-            made.graph.erase_node(node)
-    for node in made.graph.nodes:
+            traced.graph.erase_node(node)
+    for node in traced.graph.nodes:
         if node.name not in names and node.op != "output":
             node.meta[node_metadata.BACKWARD] = True
-    for node in [n for n in made.graph.nodes if n.op == "placeholder"][given:]:
+    for node in [n for n in traced.graph.nodes if n.op == "placeholder"][count_taken:]:
         node.meta[node_metadata.BACKWARD] = True
-    return made
+    return traced
 
 
 def _undetached(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """A copy without the `detach` that autograd puts around results it keeps for a gradient: they do not stop a further one."""
     graph = torch.fx.Graph()
     graph.output(graph.graph_copy(module.graph, {}))
-    made = without_prints(SubGraph(module, graph), True)    # the forward part runs by itself, and prints
+    forward_module = without_prints(SubGraph(module, graph), True)    # the forward part runs by itself, and prints
     detach = torch.ops.aten.detach.default
     for node in reversed(list(graph.nodes)):
-        is_kept = node_metadata.BACKWARD in node.meta or (node.users and all(node_metadata.BACKWARD in user.meta for user in node.users))
-        if node.target is detach and is_kept:
+        is_backward = node_metadata.BACKWARD in node.meta or (
+            node.users and all(node_metadata.BACKWARD in user.meta for user in node.users)
+        )
+        if node.target is detach and is_backward:
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
-    return made
+    return forward_module
 
 
 def _outputs(module: torch.fx.GraphModule) -> list[Any]:
@@ -154,38 +156,38 @@ def on_tensor(around: Capture, test: Any, then: Callable[[], Any], otherwise: Ca
 
 def _on_tensor(around: Capture, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], live: Iterable[str]) -> Any:
     line = user_line()
-    places = Places((then, otherwise))  # type: ignore[arg-type]
-    left, right = subgraph.trace(then, around, places), subgraph.trace(otherwise, around, places)
-    if left.raised is not None and right.raised is not None:
-        raise Refusal(f"raises {type(left.raised).__name__}", line, Kind.RAISES)
-    join = Join(left, right)
-    value, changes = _joined(join, left, right, set(live), around, line)
+    state = MutableState((then, otherwise))  # type: ignore[arg-type]
+    then_outcome, right = subgraph.trace(then, around, state), subgraph.trace(otherwise, around, state)
+    if then_outcome.raised is not None and right.raised is not None:
+        raise Refusal(f"raises {type(then_outcome.raised).__name__}", line, Kind.RAISES)
+    join = Join(then_outcome, right)
+    value, changes = _joined(join, then_outcome, right, set(live), around, line)
     results: list[torch.Tensor]
     flags = _flags(join.slots)
-    if flags and not any(acts(side) for side in (left, right)):
+    if flags and not any(acts(side) for side in (then_outcome, right)):
         t = scalar(test)
         truth = t if t.dtype is torch.bool else t != 0
         results = [truth if is_true else torch.logical_not(truth) for is_true in flags]
-    elif not join.slots and not any(acts(side) for side in (left, right)):
+    elif not join.slots and not any(acts(side) for side in (then_outcome, right)):
         results = []
     else:
-        results = _emit(scalar(test), join.slots, left, right)
+        results = _emit(scalar(test), join.slots, then_outcome, right)
         mark(results, (slot.is_shared for slot in join.slots))
         mark_numbers(results, (slot.may_be_number for slot in join.slots))
-    for place, structure in changes:
-        leave(place, filled(structure, results))
-    _note_aliases(around, join.slots, results, left, right, line)
-    _forget(left, right)
+    for location, structure in changes:
+        leave(location, filled(structure, results))
+    _note_aliases(around, join.slots, results, then_outcome, right, line)
+    _forget(then_outcome, right)
     return filled(value, results)
 
 
 def _note_aliases(
-    around: Capture, slots: list[Slot], results: list[torch.Tensor], left: Outcome, right: Outcome, line: str | None,
+    around: Capture, slots: list[Slot], results: list[torch.Tensor], then_outcome: Outcome, right: Outcome, line: str | None,
 ) -> None:
     """Notes which memory a result may show: that of a Tensor from outside, or that of another result."""
     if not is_differentiating():
         return                                          # what shares memory shares it when the graph runs, too
-    sides_of = (left, right)
+    sides_of = (then_outcome, right)
     memory = [
         [
             [] if tensor is None or isinstance(tensor, Number) else subgraph.memory_of(side, tensor)
@@ -195,14 +197,14 @@ def _note_aliases(
     for i, (t, sides) in enumerate(zip(results, memory)):
         for side, bases in zip(sides_of, sides):
             for base in bases:
-                if not is_made_in(side, base):
+                if not is_created_in(side, base):
                     around.watch.aliases.add(t, base, line)
         for other, its_sides in zip(results[:i], memory[:i]):
-            if any(one is two for here, there in zip(sides, its_sides) for one in here for two in there):
+            if any(first is two for here, there in zip(sides, its_sides) for first in here for two in there):
                 around.watch.aliases.add(t, other, line)
 
 
-def is_made_in(side: Outcome, base: torch.Tensor) -> bool:
+def is_created_in(side: Outcome, base: torch.Tensor) -> bool:
     """Return whether memory was made in a part, so that nothing names it any more."""
     return side.part is not None and side.part._is_mine(base)
 
@@ -211,22 +213,22 @@ def _forget(*sides: Outcome) -> None:
     """Forgets what a side forgot."""
     for side in sides:
         for base, reason in side.unknown:
-            found = engine.frame()
-            assert found is not None
-            found.forget(base, reason)
+            around = engine.frame()
+            assert around is not None
+            around.forget(base, reason)
 
 
 def both(around: Capture, value: Any, other: Callable[[], Any], combine: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Any:
     """`and` or `or` of a Tensor and what `other` gives: computed both where that costs less than to decide."""
     is_and = combine is torch.logical_and
     if raw(value).dtype is torch.bool:
-        seen = subgraph.trace(other, around, Places((other,)))  # type: ignore[arg-type]
+        seen = subgraph.trace(other, around, MutableState((other,)))  # type: ignore[arg-type]
         if _is_cheap(seen):
             return Number(combine(scalar(value), scalar(other())))
         if type(seen.value) is bool and not seen.changes and not acts(seen):
             return value if seen.value is is_and else seen.value
-    same = (lambda: value)
-    return on_tensor(around, value, other if is_and else same, same if is_and else other, ())
+    get_value = (lambda: value)
+    return on_tensor(around, value, other if is_and else get_value, get_value if is_and else other, ())
 
 
 _COMPARISONS = {
@@ -262,58 +264,58 @@ def scalar(test: Any) -> torch.Tensor:
 
 def _flags(slots: list[Slot]) -> list[bool]:
     """For results that only say which way was taken what they say of the first, empty where there are others."""
-    if not all(slot.left.is_fixed and slot.right.is_fixed and isinstance(slot.left.value, bool) for slot in slots):
+    if not all(slot.then_source.is_fixed and slot.right.is_fixed and isinstance(slot.then_source.value, bool) for slot in slots):
         return []
-    return [slot.left.value for slot in slots]
+    return [slot.then_source.value for slot in slots]
 
 
-def leave(place: Any, value: Any) -> None:
+def leave(location: Any, value: Any) -> None:
     """Puts what a branch or loop leaves into its place, so that the frames around see it."""
-    if isinstance(place, Written):
-        engine.write(place.tensor, raw(value))
+    if isinstance(location, WrittenTensor):
+        engine.write(location.tensor, raw(value))
     else:
-        place.set(value)
+        location.set(value)
 
 
-def _joined(join: Join, left: Outcome, right: Outcome, live: set[str], around: Capture, line: str | None) -> tuple[Any, list[Any]]:
+def _joined(join: Join, then_outcome: Outcome, right: Outcome, live: set[str], around: Capture, line: str | None) -> tuple[Any, list[Any]]:
     """The joined result, and (place, structure) for each place that a side changed."""
-    if left.raised is not None or right.raised is not None:
-        side = right if left.raised is not None else left
-        pick = (lambda v: join._one_sided(v, side is right))
-        return pick(side.value), [(place, pick(now)) for place, _, now in side.changes.values()]
+    if then_outcome.raised is not None or right.raised is not None:
+        side = right if then_outcome.raised is not None else then_outcome
+        pick = (lambda v: join._join_one_sided(v, side is right))
+        return pick(side.value), [(location, pick(now)) for location, _, now in side.changes.values()]
     try:
-        value = join.value(left.value, right.value)
-    except Mismatch as found:
-        raise Refusal(f"gives two kinds of result, as a Tensor decides:\n{found}", line, Kind.TWO_KINDS) from None
+        value = join.value(then_outcome.value, right.value)
+    except Mismatch as mismatch:
+        raise Refusal(f"gives two kinds of result, as a Tensor decides:\n{mismatch}", line, Kind.TWO_KINDS) from None
     changes: list[tuple[Any, Any]] = []
-    for key in [*left.changes, *[k for k in right.changes if k not in left.changes]]:
-        place, before, _ = (left.changes.get(key) or right.changes[key])
-        a = left.changes[key][2] if key in left.changes else before
+    for key in [*then_outcome.changes, *[k for k in right.changes if k not in then_outcome.changes]]:
+        location, before, _ = (then_outcome.changes.get(key) or right.changes[key])
+        a = then_outcome.changes[key][2] if key in then_outcome.changes else before
         b = right.changes[key][2] if key in right.changes else before
-        if isinstance(place, Local) and not place.foreign and place.name not in live:
+        if isinstance(location, Local) and not location.foreign and location.name not in live:
             continue
         try:
-            if (a is UNBOUND) != (b is UNBOUND) and isinstance(place, Local):
-                around.watch.lost[place.name] = Refusal(
-                    f"reads {place.name!r}, which only one way through an `if` on a Tensor gives a value", line, Kind.UNBOUND,
+            if (a is UNBOUND) != (b is UNBOUND) and isinstance(location, Local):
+                around.watch.lost[location.name] = Refusal(
+                    f"reads {location.name!r}, which only one way through an `if` on a Tensor gives a value", line, Kind.UNBOUND,
                 )
-                changes.append((place, UNBOUND))
+                changes.append((location, UNBOUND))
                 continue
             count = len(join.slots)
-            changes.append((place, join.value(a, b)))
-            if isinstance(place, Written):
+            changes.append((location, join.value(a, b)))
+            if isinstance(location, WrittenTensor):
                 for slot in join.slots[count:]:
                     slot.tensors = (None, None)            # values, which are copied: no name is given to them
-        except Mismatch as found:
-            reason = Refusal(f"gives {place} two kinds of value, as a Tensor decides:\n{found}", line, Kind.TWO_KINDS)
-            if not isinstance(place, Local):
+        except Mismatch as mismatch:
+            reason = Refusal(f"gives {location} two kinds of value, as a Tensor decides:\n{mismatch}", line, Kind.TWO_KINDS)
+            if not isinstance(location, Local):
                 raise reason from None
-            around.watch.lost[place.name] = reason
-            changes.append((place, UNBOUND))
+            around.watch.lost[location.name] = reason
+            changes.append((location, UNBOUND))
     return value, changes
 
 
-def _emit(test: torch.Tensor, slots: list[Slot], left: Outcome, right: Outcome) -> list[torch.Tensor]:
+def _emit(test: torch.Tensor, slots: list[Slot], then_outcome: Outcome, right: Outcome) -> list[torch.Tensor]:
     inputs: list[torch.Tensor] = []
 
     def position(t: torch.Tensor) -> int:
@@ -323,21 +325,21 @@ def _emit(test: torch.Tensor, slots: list[Slot], left: Outcome, right: Outcome) 
         inputs.append(t)
         return len(inputs) - 1
 
-    at = [[position(t) for t in side.inputs] for side in (left, right)]
+    at = [[position(t) for t in side.inputs] for side in (then_outcome, right)]
     for slot in slots:
-        for source in (slot.left, slot.right):
+        for source in (slot.then_source, slot.right):
             if source.outside is not None:
                 position(source.outside)
     recording = torch.is_grad_enabled() and any(t.requires_grad for t in inputs)
     metas = [slot.meta for slot in slots]
     shape = Shape(
         inputs, metas, [i for i, m in enumerate(metas) if recording and is_differentiable(m)],
-        [i for i, t in enumerate(inputs) if recording and t.requires_grad], left.own_gradient or right.own_gradient,
+        [i for i, t in enumerate(inputs) if recording and t.requires_grad], then_outcome.custom_gradient or right.custom_gradient,
     )
     flat = [slot.contiguous for slot in slots]
     modules = []
-    for side, places, sources in ((left, at[0], [s.left for s in slots]), (right, at[1], [s.right for s in slots])):
-        modules.append(Assembly(side, shape, places).run(sources, flat) if side.raised is None else _raising(side, shape))
+    for side, positions, sources in ((then_outcome, at[0], [s.then_source for s in slots]), (right, at[1], [s.right for s in slots])):
+        modules.append(Assembly(side, shape, positions).run(sources, flat) if side.raised is None else _raising(side, shape))
     shape.inputs = [stand_in(t) for t in inputs]
     return emit(Branch(metas, modules[0], modules[1], shape), [test, *inputs])
 
@@ -347,9 +349,9 @@ def _raising(side: Outcome, shape: Shape) -> torch.fx.GraphModule:
     from torchspore.graph.control.branch_join import Source
     from torchspore.graph.control.execution import fail
 
-    made = Assembly(Outcome(), shape, []).run([Source()] * len(shape.outputs), [False] * len(shape.outputs))
-    first = next(node for node in made.graph.nodes if node.op != "placeholder")
-    with made.graph.inserting_before(first):
-        line = tracebacks.last_line(side.raised) if provenance.is_kept() else ""
-        made.graph.call_function(fail, (f"{type(side.raised).__name__}: {side.raised}", *([line] if line else [])))
-    return made
+    empty_side = Assembly(Outcome(), shape, []).run([Source()] * len(shape.outputs), [False] * len(shape.outputs))
+    first = next(node for node in empty_side.graph.nodes if node.op != "placeholder")
+    with empty_side.graph.inserting_before(first):
+        line = tracebacks.last_line(side.raised) if provenance.keeps_lines() else ""
+        empty_side.graph.call_function(fail, (f"{type(side.raised).__name__}: {side.raised}", *([line] if line else [])))
+    return empty_side

@@ -46,7 +46,7 @@ class Source:
 class Slot:
     """One result of the joined graph."""
 
-    left: Source
+    then_source: Source
     right: Source
     meta: torch.Tensor
     contiguous: bool = False
@@ -59,7 +59,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Place:
+class JoinedTensor:
     """Stands in a structure for the result number `index`."""
 
     index: int
@@ -69,17 +69,17 @@ class Place:
 class Join:
     """The join of two outcomes; `slots` are the results that their graphs are to have."""
 
-    def __init__(self, left: Outcome, right: Outcome) -> None:
-        self._left, self._right = left, right
+    def __init__(self, then_outcome: Outcome, right: Outcome) -> None:
+        self._then, self._right = then_outcome, right
         self.slots: list[Slot] = []
-        self._pairs: dict[tuple[int, int], Place] = {}
+        self._pairs: dict[tuple[int, int], JoinedTensor] = {}
 
     def value(self, a: Any, b: Any) -> Any:
         """One structure for both, with Places where the sides differ. Raises Mismatch."""
         if a is b:
             return a
         if a is NOTHING or b is NOTHING:
-            return self._one_sided(b if a is NOTHING else a, a is NOTHING)
+            return self._join_one_sided(b if a is NOTHING else a, a is NOTHING)
         if isinstance(a, TensorBase) or isinstance(b, TensorBase) or (is_plain(a) and is_plain(b)):
             return self._leaves(a, b)
         if type(a) is not type(b):
@@ -109,20 +109,20 @@ class Join:
         if isinstance(a, TensorBase) and isinstance(b, TensorBase):
             if (id(a), id(b)) in self._pairs:
                 return self._pairs[id(a), id(b)]
-            one, other = self._source(self._left, a), self._source(self._right, b)
-            left, right = self._meta(self._left, a), self._meta(self._right, b)
-            same_class = isinstance(a, Number) is isinstance(b, Number)
-            if left.shape != right.shape or left.dtype is not right.dtype or not (same_class or left.ndim == 0):
+            then_source, other = self._source(self._then, a), self._source(self._right, b)
+            then_meta, right = self._meta(self._then, a), self._meta(self._right, b)
+            has_equal_class = isinstance(a, Number) is isinstance(b, Number)
+            if then_meta.shape != right.shape or then_meta.dtype is not right.dtype or not (has_equal_class or then_meta.ndim == 0):
                 raise Mismatch(sides(a, b))
-            uneven = left.stride() != right.stride()
-            place = self._slot(one, other, stand_in(left, uneven), isinstance(a, Number) and isinstance(b, Number), uneven)
-            self.slots[place.index].is_shared = may_be_parameter(a) or may_be_parameter(b)
-            self.slots[place.index].may_be_number = may_be_number(a) or may_be_number(b)
-            self.slots[place.index].tensors = (a, b)
-            self._pairs[id(a), id(b)] = place
-            return place
+            uneven = then_meta.stride() != right.stride()
+            joined = self._slot(then_source, other, stand_in(then_meta, uneven), isinstance(a, Number) and isinstance(b, Number), uneven)
+            self.slots[joined.index].is_shared = may_be_parameter(a) or may_be_parameter(b)
+            self.slots[joined.index].may_be_number = may_be_number(a) or may_be_number(b)
+            self.slots[joined.index].tensors = (a, b)
+            self._pairs[id(a), id(b)] = joined
+            return joined
         tensor, plain = (a, b) if isinstance(a, TensorBase) else (b, a)
-        side = self._left if tensor is a else self._right
+        side = self._then if tensor is a else self._right
         meta = self._meta(side, tensor)
         if meta.ndim or not holds(meta.dtype, plain):
             raise Mismatch(sides(a, b))
@@ -130,29 +130,29 @@ class Join:
         if is_number and type(plain) is not KINDS[meta.dtype]:         # `2.5 or 1`: a float or an int, which Tensors take differently
             raise Mismatch(sides(a, b))
         here, there = self._source(side, tensor), Source(value=plain, is_fixed=is_number)
-        made = self._slot(here if tensor is a else there, there if tensor is a else here, meta, is_number)
-        self.slots[made.index].may_be_number = not is_number
-        self.slots[made.index].tensors = (tensor, None) if tensor is a else (None, tensor)
-        return made
+        joined = self._slot(here if tensor is a else there, there if tensor is a else here, meta, is_number)
+        self.slots[joined.index].may_be_number = not is_number
+        self.slots[joined.index].tensors = (tensor, None) if tensor is a else (None, tensor)
+        return joined
 
-    def _one_sided(self, value: Any, is_right: bool) -> Any:
+    def _join_one_sided(self, value: Any, is_right: bool) -> Any:
         """Return the value of one side if the other side has none: zeros replace it."""
-        side = self._right if is_right else self._left
+        side = self._right if is_right else self._then
 
-        def place(tensor: TensorBase) -> Place:
+        def join_tensor(tensor: TensorBase) -> JoinedTensor:
             here = self._source(side, tensor)
             is_number = isinstance(tensor, Number)
-            made = self._slot(Source() if is_right else here, here if is_right else Source(), self._meta(side, tensor), is_number)
-            slot = self.slots[made.index]
+            joined = self._slot(Source() if is_right else here, here if is_right else Source(), self._meta(side, tensor), is_number)
+            slot = self.slots[joined.index]
             slot.is_shared, slot.may_be_number = may_be_parameter(tensor), may_be_number(tensor)
             slot.tensors = (None, tensor) if is_right else (tensor, None)
-            return made
+            return joined
 
-        return transform(value, place)
+        return transform(value, join_tensor)
 
-    def _slot(self, left: Source, right: Source, meta: torch.Tensor, is_number: bool, contiguous: bool = False) -> Place:
-        self.slots.append(Slot(left, right, stand_in(meta), contiguous))
-        return Place(len(self.slots) - 1, is_number)
+    def _slot(self, then_source: Source, right: Source, meta: torch.Tensor, is_number: bool, contiguous: bool = False) -> JoinedTensor:
+        self.slots.append(Slot(then_source, right, stand_in(meta), contiguous))
+        return JoinedTensor(len(self.slots) - 1, is_number)
 
     def _source(self, side: Outcome, tensor: TensorBase) -> Source:
         index = side.outs.get(id(tensor))
@@ -186,7 +186,7 @@ def holds(dtype: torch.dtype, value: Any) -> bool:
 def filled(structure: Any, results: Sequence[torch.Tensor]) -> Any:
     """The structure with Tensors and Numbers in the places of results."""
     made: dict[int, Any] = {}
-    if isinstance(structure, Place):
+    if isinstance(structure, JoinedTensor):
         return Number(results[structure.index]) if structure.is_number else wrap(results[structure.index])
     if isinstance(structure, (tuple, list)):
         return like(structure, [filled(item, results) for item in structure])
@@ -197,9 +197,9 @@ def filled(structure: Any, results: Sequence[torch.Tensor]) -> Any:
 
 def _number_meta(value: Any) -> torch.Tensor:
     dtype = torch.bool if isinstance(value, bool) else torch.int64 if isinstance(value, int) else torch.float64
-    made = torch.empty((), dtype=dtype, device="meta")
-    made.at = torch.device("cpu")  # type: ignore[attr-defined]
-    return made
+    stand_in_value = torch.empty((), dtype=dtype, device="meta")
+    stand_in_value.at = torch.device("cpu")  # type: ignore[attr-defined]
+    return stand_in_value
 
 
 def _kind(value: Any) -> str | None:

@@ -25,15 +25,15 @@ class Raised(RuntimeError):
         super().__init__(text)
         self.text, self.line = text, line
 
-    def as_written(self) -> Exception:
+    def build_error(self) -> Exception:
         """The program's own exception, for a graph that PyNative can't run again: of its class where that is one of Python's.
 
         Its traceback ends at the line of the program.
         """
-        name, _, said = self.text.partition(": ")
+        name, _, reason = self.text.partition(": ")
         kind = getattr(builtins, name, None)
         if isinstance(kind, type) and issubclass(kind, Exception):
-            return tracebacks.raised_at(kind(said) if said else kind(), self.line)
+            return tracebacks.raised_at(kind(reason) if reason else kind(), self.line)
         return tracebacks.raised_at(RuntimeError(self.text), self.line)
 
 
@@ -45,8 +45,8 @@ def branch(test: torch.Tensor, inputs: Tensors, then: Code, otherwise: Code) -> 
 def branch_keeping(test: torch.Tensor, inputs: Tensors, then: Code, otherwise: Code, count: int) -> list[Any]:
     """The same; after the first `count` results comes one value for `branch_back`."""
     picked = bool(test.item())
-    found = then(*inputs) if picked else otherwise(*inputs)
-    return [*found[:count], (picked, found[count:])]
+    results = then(*inputs) if picked else otherwise(*inputs)
+    return [*results[:count], (picked, results[count:])]
 
 
 def branch_back(kept: tuple[bool, list[Any]], gradients: Tensors, then: Code, otherwise: Code) -> list[Any]:
@@ -67,9 +67,9 @@ def loop_keeping(test: torch.Tensor, state: Tensors, inputs: Tensors, body: Code
     """The same; after the state comes one value for `loop_back`, with what each round keeps."""
     count, go_on, history = len(state), test, []
     while go_on.item():
-        found = body(*state, *inputs)
-        state, go_on = found[:count], found[count]
-        history.append(found[count + 1:])
+        results = body(*state, *inputs)
+        state, go_on = results[:count], results[count]
+        history.append(results[count + 1:])
     return [*state, history]
 
 
@@ -83,10 +83,10 @@ def loop_back(history: list[list[Any]], gradients: Tensors, inputs: Tensors, bod
     total: list[Any] = []
     total_flags: list[Any] = []
     for position, saved in enumerate(reversed(history)):
-        found = body(*saved, *gradients, *flags)
-        half = len(found) // 2
-        gradients, more = found[:count], found[count:half]
-        flags, more_flags = found[half:half + count], found[half + count:]
+        results = body(*saved, *gradients, *flags)
+        half = len(results) // 2
+        gradients, more = results[:count], results[count:half]
+        flags, more_flags = results[half:half + count], results[half + count:]
         if position == 0:
             total, total_flags = more, more_flags
             continue
@@ -110,9 +110,9 @@ def _absent(count: int) -> list[Any]:
     return [torch.zeros((), dtype=torch.bool) for _ in range(count)]
 
 
-def loop_back_again(
-    test: torch.Tensor, state: Tensors, inputs: Tensors, ends: Tensors, given: Tensors, body: Code, back: Code, second: Code,
-    places: tuple[list[int], list[int]],
+def loop_back_second(
+    test: torch.Tensor, state: Tensors, inputs: Tensors, ends: Tensors, output_gradients: Tensors, body: Code, back: Code, second: Code,
+    positions: tuple[list[int], list[int]],
 ) -> list[Any]:
     """The gradients of `loop_back` by state, inputs and the gradients it was given, for gradients of its results; then their flags.
 
@@ -120,31 +120,36 @@ def loop_back_again(
     flags of a) -> (gradients of state and inputs, flags); `second` (state, inputs, a, flags of a, c, d, flags of c, flags of d) -> their
     gradients by a, state and inputs, and flags. `places` are the positions of the state and inputs that have gradients.
     """
-    many, every = len(places[0]), len(places[0]) + len(places[1])
+    many, every = len(positions[0]), len(positions[0]) + len(positions[1])
     go_on, states = test, []
     while go_on.item():
         states.append(state)
         *state, go_on = body(*state, *inputs)
     adjoints = [ends]
     for before in reversed(states):
-        found = back(*before, *inputs, *adjoints[-1])
-        adjoints.append([*found[:many], *found[every:every + many]])
+        results = back(*before, *inputs, *adjoints[-1])
+        adjoints.append([*results[:many], *results[every:every + many]])
     adjoints.reverse()
-    dual, dual_flags, fixed, fixed_flags = given[:many], given[every:every + many], given[many:every], given[every + many:]
+    dual, dual_flags, fixed, fixed_flags = (
+        output_gradients[:many],
+        output_gradients[every : every + many],
+        output_gradients[many:every],
+        output_gradients[every + many :],
+    )
     direct = []
-    total, total_flags = [torch.zeros_like(inputs[i]) for i in places[1]], _absent(every - many)
+    total, total_flags = [torch.zeros_like(inputs[i]) for i in positions[1]], _absent(every - many)
     for before, adjoint in zip(states, adjoints[1:]):
-        found = second(*before, *inputs, *adjoint, *dual, *fixed, *dual_flags, *fixed_flags)
-        values, flags = found[:many + every], found[many + every:]
+        results = second(*before, *inputs, *adjoint, *dual, *fixed, *dual_flags, *fixed_flags)
+        values, flags = results[:many + every], results[many + every:]
         dual, dual_flags = values[:many], flags[:many]
         direct.append((values[many:2 * many], flags[many:2 * many]))
         total, total_flags = [a + b for a, b in zip(total, values[2 * many:])], _either(total_flags, flags[2 * many:])
     tail, tail_flags = [torch.zeros_like(t) for t in ends[:many]], _absent(many)
-    for before, (own, own_flags) in zip(reversed(states), reversed(direct)):
-        found = back(*before, *inputs, *tail, *tail_flags)
-        tail, tail_flags = [a + b for a, b in zip(own, found)], _either(own_flags, found[every:every + many])
-        total = [a + b for a, b in zip(total, found[many:every])]
-        total_flags = _either(total_flags, found[every + many:])
+    for before, (direct_gradients, direct_flags) in zip(reversed(states), reversed(direct)):
+        results = back(*before, *inputs, *tail, *tail_flags)
+        tail, tail_flags = [a + b for a, b in zip(direct_gradients, results)], _either(direct_flags, results[every:every + many])
+        total = [a + b for a, b in zip(total, results[many:every])]
+        total_flags = _either(total_flags, results[every + many:])
     return [*tail, *total, *dual, *tail_flags, *total_flags, *dual_flags]
 
 

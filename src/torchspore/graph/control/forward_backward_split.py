@@ -28,26 +28,26 @@ def _results(module: torch.fx.GraphModule) -> list[Node]:
     return list(next(node for node in reversed(module.graph.nodes) if node.op == "output").args[0])
 
 
-def only(module: torch.fx.GraphModule, outputs: list[int], again: bool = False, prints: bool = True) -> torch.fx.GraphModule:
+def only(module: torch.fx.GraphModule, outputs: list[int], recomputes: bool = False, prints: bool = True) -> torch.fx.GraphModule:
     """The graph with just these outputs, of the forward part.
 
     With `again` they are gradients, and it computes once more what was computed before, which random numbers forbid. Without `prints` it
     prints nothing, as all that it does was done before.
     """
-    made = without_prints(copied(module), again)
+    reduced = without_prints(copied(module), recomputes)
     if not prints:
-        without_prints(made, not again)
-    results = _results(made)
-    end = next(node for node in reversed(made.graph.nodes) if node.op == "output")
+        without_prints(reduced, not recomputes)
+    results = _results(reduced)
+    end = next(node for node in reversed(reduced.graph.nodes) if node.op == "output")
     end.args = ([results[i] for i in outputs],)
-    if not again:
-        for node in reversed(list(made.graph.nodes)):
+    if not recomputes:
+        for node in reversed(list(reduced.graph.nodes)):
             if node_metadata.BACKWARD in node.meta and node.op != "output":
-                made.graph.erase_node(node)        # also what writes in place, which nobody reads here
-    drop_dead(made)
-    if again and any(_draws(node) for node in made.graph.nodes):
+                reduced.graph.erase_node(node)        # also what writes in place, which nobody reads here
+    drop_dead(reduced)
+    if recomputes and any(_draws(node) for node in reduced.graph.nodes):
         raise Refusal("draws random numbers where a gradient of second order computes them again")
-    return _finished(made)
+    return _finished(reduced)
 
 
 def without_prints(module: torch.fx.GraphModule, forward: bool) -> torch.fx.GraphModule:
@@ -62,35 +62,35 @@ def split(
     module: torch.fx.GraphModule, outputs: list[int], gradients: list[int], ran: bool = False,
 ) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:
     """(inputs -> outputs and what is kept, kept and incoming gradients -> gradients); the first one has `ran` before and prints nothing."""
-    made = copied(module)
-    return halves(without_prints(made, True) if ran else made, outputs, gradients)
+    forward = copied(module)
+    return halves(without_prints(forward, True) if ran else forward, outputs, gradients)
 
 
-def halves(whole: torch.fx.GraphModule, outputs: list[int], gradients: list[int]) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:
+def halves(module: torch.fx.GraphModule, outputs: list[int], gradients: list[int]) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:
     """The same of a graph that is lowered already."""
-    results = _results(whole)
-    nodes = [node for node in whole.graph.nodes if node.op != "output"]
+    results = _results(module)
+    nodes = [node for node in module.graph.nodes if node.op != "output"]
     forward = [node for node in nodes if node_metadata.BACKWARD not in node.meta]
-    back, kept = _backward(whole, nodes, [results[i] for i in gradients])
+    back, saved = _backward(module, nodes, [results[i] for i in gradients])
     graph = torch.fx.Graph()
     env: dict[Node, Node] = {}
     for node in forward:
         env[node] = graph.node_copy(node, lambda n: env[n])
-    graph.output([env[n] for n in [*(results[i] for i in outputs), *kept]])
-    return _finished(drop_dead(SubGraph(whole, graph))), back
+    graph.output([env[n] for n in [*(results[i] for i in outputs), *saved]])
+    return _finished(drop_dead(SubGraph(module, graph))), back
 
 
-def _backward(whole: torch.fx.GraphModule, nodes: list[Node], gradients: list[Node]) -> tuple[torch.fx.GraphModule, list[Node]]:
+def _backward(module: torch.fx.GraphModule, nodes: list[Node], gradients: list[Node]) -> tuple[torch.fx.GraphModule, list[Node]]:
     """The graph of the gradients, and the values of the forward part that it takes first."""
     needed = _needed(nodes, gradients)
-    kept = [
+    saved_nodes = [
         node for node in nodes
         if node_metadata.BACKWARD not in node.meta and node.op != "get_attr"
         and (node in gradients or any(user in needed for user in node.users))
     ]
     graph = torch.fx.Graph()
     env: dict[Node, Node] = {}
-    for i, node in enumerate(kept):
+    for i, node in enumerate(saved_nodes):
         env[node] = new_input(graph, f"kept{i}")
         env[node].meta.update(node.meta)
     for node in nodes:
@@ -100,7 +100,7 @@ def _backward(whole: torch.fx.GraphModule, nodes: list[Node], gradients: list[No
         if node.op == "get_attr" or (node in needed and node.op != "placeholder"):
             env[node] = graph.node_copy(node, lambda n: env[n])
     graph.output([env[n] for n in gradients])
-    return _finished(drop_dead(SubGraph(whole, graph))), kept
+    return _finished(drop_dead(SubGraph(module, graph))), saved_nodes
 
 
 def _needed(nodes: list[Node], gradients: list[Node]) -> set[Node]:

@@ -41,11 +41,11 @@ class Picked:
         raise Refusal(f"reads {name!r} of a Cell that a Tensor picks, which can only be called", kind=Kind.READS_VALUES)
 
 
-def _call(_cf_functions: list[Callable[..., Any]], _cf_place: int, _cf_index: Any, _cf_args: tuple[Any, ...], _cf_keywords: Any) -> Any:
-    _cf_function = _cf_functions[_cf_place]
-    if _cf_place == len(_cf_functions) - 1:
+def _call(_cf_functions: list[Callable[..., Any]], _cf_choice: int, _cf_index: Any, _cf_args: tuple[Any, ...], _cf_keywords: Any) -> Any:
+    _cf_function = _cf_functions[_cf_choice]
+    if _cf_choice == len(_cf_functions) - 1:
         return _cf_function(*_cf_args, **_cf_keywords)
     return runtime_helpers.if_(
-        _cf_index == _cf_place, lambda: _cf_function(*_cf_args, **_cf_keywords),
-        lambda: _call(_cf_functions, _cf_place + 1, _cf_index, _cf_args, _cf_keywords),
+        _cf_index == _cf_choice, lambda: _cf_function(*_cf_args, **_cf_keywords),
+        lambda: _call(_cf_functions, _cf_choice + 1, _cf_index, _cf_args, _cf_keywords),
     )

@@ -10,42 +10,46 @@ import copy
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
-from torchspore.graph.capture.converted_code import MADE
+from torchspore.graph.capture.converted_code import SOURCES
 from torchspore.graph.control import source, syntax
 from torchspore.graph.control.expression_conversion import Expressions
 from torchspore.graph.control.source import NoSource
 from torchspore.graph.control.statement_conversion import converted as converted_definition
 
-_made: dict[CodeType, CodeType | str] = {}
+_conversions: dict[CodeType, CodeType | str] = {}
 """For each code object the converted one, or why there is none."""
 
 
 def converted(function: FunctionType) -> FunctionType:
     """`function` with its control flow as calls of helpers; itself where it is so already or can't be converted."""
     code = function.__code__
-    if code in MADE:
+    if code in SOURCES:
         return function
-    if code not in _made:
-        _made[code] = _code(function)
-    new = _made[code]
+    if code not in _conversions:
+        _conversions[code] = _code(function)
+    new = _conversions[code]
     if not isinstance(new, CodeType):
         return function
-    made = FunctionType(new, function.__globals__, function.__name__, function.__defaults__, _closure(function, new))
-    made.__kwdefaults__, made.__qualname__, made.__module__ = function.__kwdefaults__, function.__qualname__, function.__module__
-    made.__dict__.update(function.__dict__)
-    made.__dict__.pop("source", None)
-    return made
+    converted = FunctionType(new, function.__globals__, function.__name__, function.__defaults__, _closure(function, new))
+    converted.__kwdefaults__, converted.__qualname__, converted.__module__ = (
+        function.__kwdefaults__,
+        function.__qualname__,
+        function.__module__,
+    )
+    converted.__dict__.update(function.__dict__)
+    converted.__dict__.pop("source", None)
+    return converted
 
 
 def why_not(function: Any) -> str | None:
     """Why `function` could not be converted, or None."""
-    found = _made.get(getattr(getattr(function, "__func__", function), "__code__", None))  # type: ignore[arg-type]
-    return found if isinstance(found, str) else None
+    reason = _conversions.get(getattr(getattr(function, "__func__", function), "__code__", None))  # type: ignore[arg-type]
+    return reason if isinstance(reason, str) else None
 
 
 def reasons(codes: Any) -> dict[CodeType, str]:
     """For those of `codes` that could not be converted the reason."""
-    return {code: found for code in codes if isinstance(found := _made.get(code), str)}
+    return {code: reason for code in codes if isinstance(reason := _conversions.get(code), str)}
 
 
 def bound(method: MethodType) -> MethodType:
@@ -88,7 +92,7 @@ def _code(function: FunctionType) -> CodeType | str:
     if new is None:
         return "its source is not at hand"
     new = _named(new, code)
-    MADE.update(dict.fromkeys(source.codes(new), code))
+    SOURCES.update(dict.fromkeys(source.codes(new), code))
     return new
 
 

@@ -47,13 +47,13 @@ gate.register_autograd(_backward, setup_context=_setup)
 GATE = torch.ops.torchspore.gate.default
 
 
-def _both(one: Flag, other: Flag) -> Flag:
+def _both(first: Flag, other: Flag) -> Flag:
     """Return whether two gradients are there."""
-    if isinstance(one, bool):
-        return other if one else False
+    if isinstance(first, bool):
+        return other if first else False
     if isinstance(other, bool):
-        return one if other else False
-    return torch.logical_and(one, other)
+        return first if other else False
+    return torch.logical_and(first, other)
 
 
 def either(flags: Sequence[Flag]) -> Flag:
@@ -76,7 +76,7 @@ class _Edge:
     """A way of a gradient: from a step of the backward pass (None: from outside), and its place among what that gives."""
 
     source: int | None
-    place: int
+    index: int
     slot: int
     names: _Names = None
     is_clean: bool = True
@@ -95,7 +95,7 @@ class _Step:
 class Presence:
     """One backward pass, and the flags of its gradients."""
 
-    def __init__(self, outputs: Sequence[torch.Tensor], flags: Sequence[Flag], wanted: Sequence[torch.Tensor]) -> None:
+    def __init__(self, outputs: Sequence[torch.Tensor], flags: Sequence[Flag], inputs: Sequence[torch.Tensor]) -> None:
         self._flags: dict[tuple[int, int], Flag] = {}
         self._steps: dict[int, _Step] = {}
         self._masks: dict[int, list[tuple[int, _Names]]] = {}
@@ -106,9 +106,9 @@ class Presence:
             self._flags[0, i] = flag
             self._steps.setdefault(id(node), _Step(node)).edges.append(edge)
             ends.append(node)
-        self._wanted_nodes = [_node(t) for t in wanted]   # nobody else holds them, and an object that torch makes anew has another id
-        self._wanted = [(id(node), t.output_nr) for node, t in zip(self._wanted_nodes, wanted)]
-        self._ends = set(self._wanted)
+        self._input_nodes = [_node(t) for t in inputs]   # nobody else holds them, and an object that torch makes anew has another id
+        self._inputs = [(id(node), t.output_nr) for node, t in zip(self._input_nodes, inputs)]
+        self._ends = set(self._inputs)
         for node in _ordered(ends):
             self._visit(node)
 
@@ -122,11 +122,11 @@ class Presence:
         for edge in step.edges:
             is_different = edge.names != step.names or is_ours or (key, edge.slot) in self._ends
             if not edge.is_clean and edge.names is not None and is_different:
-                self._masks.setdefault(edge.source, []).append((edge.place, edge.names))  # type: ignore[arg-type]
-        for place, (following, slot) in enumerate(node.next_functions):
+                self._masks.setdefault(edge.source, []).append((edge.index, edge.names))  # type: ignore[arg-type]
+        for index, (following, slot) in enumerate(node.next_functions):
             if following is not None:
-                names = frozenset({(key, place)}) if is_ours else step.names
-                edge = _Edge(key, place, slot, names, is_ours or names is None)
+                names = frozenset({(key, index)}) if is_ours else step.names
+                edge = _Edge(key, index, slot, names, is_ours or names is None)
                 self._steps.setdefault(id(following), _Step(following)).edges.append(edge)
 
     def flags_of(self, node: Any) -> list[Flag]:
@@ -138,13 +138,13 @@ class Presence:
     def _flag(self, names: _Names) -> Flag:
         if names is None:
             return True
-        return either([self._flag_named(key, place) for key, place in sorted(names)])
+        return either([self._flag_named(key, slot) for key, slot in sorted(names)])
 
-    def _flag_named(self, key: int, place: int) -> Flag:
+    def _flag_named(self, key: int, slot: int) -> Flag:
         if key == 0:
-            return self._flags[key, place]
+            return self._flags[key, slot]
         flags = getattr(self._steps[key].node, "flags", None)
-        return True if flags is None or place >= len(flags) else flags[place]
+        return True if flags is None or slot >= len(flags) else flags[slot]
 
     def run(self, compute: Callable[[], Sequence[torch.Tensor | None]]) -> tuple[Sequence[torch.Tensor | None], list[Flag]]:
         """(The gradients that `compute` gives, their flags)."""
@@ -155,23 +155,23 @@ class Presence:
         for key, masks in self._masks.items():
             handles.append(self._steps[key].node.register_hook(self._masking(masks)))
         try:
-            found = compute()
+            flag = compute()
         finally:
             for handle in handles:
                 handle.remove()
         flags = [
             False if g is None else either([self._flag(edge.names) for edge in self._steps[at[0]].edges if edge.slot == at[1]])
-            for g, at in zip(found, self._wanted)
+            for g, at in zip(flag, self._inputs)
         ]
-        return found, flags
+        return flag, flags
 
     def _masking(self, masks: list[tuple[int, _Names]]) -> Callable[[Any, Any], Any]:
         def hook(gradients: Any, _: Any) -> Any:
             changed = list(gradients)
-            for place, names in masks:
+            for index, names in masks:
                 flag = self._flag(names)
-                if changed[place] is not None and flag is not True:
-                    changed[place] = gate(as_tensor(flag), changed[place])
+                if changed[index] is not None and flag is not True:
+                    changed[index] = gate(as_tensor(flag), changed[index])
             return tuple(changed)
 
         return hook
@@ -208,24 +208,24 @@ def _ordered(ends: Sequence[Any]) -> list[Any]:
 
 
 def gradients(
-    outputs: Sequence[torch.Tensor], wanted: Sequence[torch.Tensor], seeds: Sequence[torch.Tensor], flags: Sequence[Flag] | None = None,
+    outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], seeds: Sequence[torch.Tensor], flags: Sequence[Flag] | None = None,
     create_graph: bool = False,
 ) -> tuple[Sequence[torch.Tensor | None], list[Flag]]:
     """`torch.autograd.grad` of what may hold branches and loops: (gradients, their flags), for seeds with `flags`.
 
     A gradient that is not there on the way that is taken is zeros; one that is there on no way is None.
     """
-    presence = Presence(outputs, flags if flags is not None else [True] * len(outputs), wanted)
-    return presence.run(lambda: torch.autograd.grad(outputs, wanted, seeds, create_graph=create_graph, allow_unused=True))
+    presence = Presence(outputs, flags if flags is not None else [True] * len(outputs), inputs)
+    return presence.run(lambda: torch.autograd.grad(outputs, inputs, seeds, create_graph=create_graph, allow_unused=True))
 
 
-def plain(outputs: Any, wanted: Any, seeds: Any, create_graph: bool = False, allow_unused: bool = True, retain_graph: Any = None) -> Any:
+def plain(outputs: Any, inputs: Any, seeds: Any, create_graph: bool = False, allow_unused: bool = True, retain_graph: Any = None) -> Any:
     """The gradients alone: what a gradient transform calls in the place of `torch.autograd.grad`."""
     if not RECORDS:
-        return torch.autograd.grad(outputs, wanted, seeds, retain_graph, create_graph, allow_unused=allow_unused)
-    presence = Presence(outputs, [True] * len(outputs), wanted)
+        return torch.autograd.grad(outputs, inputs, seeds, retain_graph, create_graph, allow_unused=allow_unused)
+    presence = Presence(outputs, [True] * len(outputs), inputs)
     return presence.run(
-        lambda: torch.autograd.grad(outputs, wanted, seeds, retain_graph, create_graph, allow_unused=allow_unused),
+        lambda: torch.autograd.grad(outputs, inputs, seeds, retain_graph, create_graph, allow_unused=allow_unused),
     )[0]
 
 

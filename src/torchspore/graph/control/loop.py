@@ -17,10 +17,10 @@ from torchspore.graph.capture.ambiguous_tensors import mark, mark_numbers
 from torchspore.graph.capture.capture import Capture
 from torchspore.graph.capture.profile_hook import quiet
 from torchspore.graph.control.assemble import Assembly, Shape
-from torchspore.graph.control.branch import derivative, is_made_in, leave, scalar, scattered
+from torchspore.graph.control.branch import derivative, is_created_in, leave, scalar, scattered
 from torchspore.graph.control.branch_join import NOTHING, Mismatch, Source, filled
-from torchspore.graph.control.loop_state import Again, Slot, State
-from torchspore.graph.control.mutable_state import UNBOUND, Attribute, Local, Places, Written
+from torchspore.graph.control.loop_state import Retry, Slot, State
+from torchspore.graph.control.mutable_state import UNBOUND, Attribute, Local, MutableState, WrittenTensor
 from torchspore.graph.control.subgraph import Outcome, Part, memory_of, origin
 from torchspore.graph.fx.control_flow import Flag, Gradients, Record, as_tensor, emit, flag_like, stand_in
 from torchspore.graph.refusal import Kind, Refusal
@@ -45,18 +45,18 @@ class Loop(Record):
     @property
     def of_state(self) -> list[int]:
         """The places of the state that have gradients."""
-        return [i for i in self.shape.wanted if i < self.count]
+        return [i for i in self.shape.input_indices if i < self.count]
 
     @property
     def of_inputs(self) -> list[int]:
         """The places, among state and inputs, of the inputs that have gradients."""
-        return [i for i in self.shape.wanted if i >= self.count]
+        return [i for i in self.shape.input_indices if i >= self.count]
 
     def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
         if self.back is None:
-            metas = [self.shape.inputs[i] for i in self.shape.wanted]
+            metas = [self.shape.inputs[i] for i in self.shape.input_indices]
             self.back = LoopBack([*metas, *[flag_like() for _ in metas]], self)
-        return scattered(emit(self.back, [*inputs, *gradients, *map(as_tensor, flags)]), self.shape.wanted, len(inputs), 1)
+        return scattered(emit(self.back, [*inputs, *gradients, *map(as_tensor, flags)]), self.shape.input_indices, len(inputs), 1)
 
 
 @dataclass(eq=False)
@@ -64,22 +64,22 @@ class LoopBack(Record):
     """The gradient of a loop."""
 
     of: Loop
-    again: LoopBackAgain | None = None
+    second: LoopBackSecond | None = None
 
     def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
         shape = self.of.shape
-        if self.again is None:
+        if self.second is None:
             taken = shape.derived()
             second = derivative(self.of.body, taken, len(shape.outputs))
             ends = [shape.outputs[i] for i in shape.seeds]
-            metas = [*self.metas[:len(shape.wanted)], *ends]
-            self.again = LoopBackAgain([*metas, *[flag_like() for _ in metas]], self, second)
-        wanted = [*shape.wanted, *range(len(shape.inputs), len(shape.inputs) + len(shape.seeds))]
-        return scattered(emit(self.again, [*inputs, *gradients, *map(as_tensor, flags)]), wanted, len(inputs), 1)
+            metas = [*self.metas[:len(shape.input_indices)], *ends]
+            self.second = LoopBackSecond([*metas, *[flag_like() for _ in metas]], self, second)
+        input_indices = [*shape.input_indices, *range(len(shape.inputs), len(shape.inputs) + len(shape.seeds))]
+        return scattered(emit(self.second, [*inputs, *gradients, *map(as_tensor, flags)]), input_indices, len(inputs), 1)
 
 
 @dataclass(eq=False)
-class LoopBackAgain(Record):
+class LoopBackSecond(Record):
     """The gradient of the gradient of a loop."""
 
     of: LoopBack
@@ -115,27 +115,31 @@ class _Tracing:
                 break
         else:
             raise Refusal("has a loop whose state does not settle", self._line)
-        again, (code, value) = outcome.value
+        continues, (code, value) = outcome.value
         exit_structure = self._exit(code, value, outcome)
-        results = self._emit(scalar(go_on), again, outcome)
+        results = self._emit(scalar(go_on), continues, outcome)
         mark(results, (slot.is_shared for slot in self._state.slots))
         mark_numbers(results, (slot.may_be_number for slot in self._state.slots))
-        for key, (place, _, structure) in self._carried.items():
-            if not isinstance(place, Written) or key in outcome.changes:
-                leave(place, filled(structure, results))
+        for key, (location, _, structure) in self._carried.items():
+            if not isinstance(location, WrittenTensor) or key in outcome.changes:
+                leave(location, filled(structure, results))
         self._note_results(results)
         for base, reason in self._unknown:
             around = engine.frame()
             assert around is not None
             around.forget(base, reason)
-        for key, (place, _, _) in outcome.changes.items():
-            if isinstance(place, Local) and key not in self._carried:
-                if place.name in self._live:
-                    self._around.watch.lost.setdefault(place.name, Refusal(
-                        f"reads {place.name!r} after a loop on a Tensor that may run zero times and has no value for it before", self._line,
-                        Kind.UNBOUND,
-                    ))
-                place.set(UNBOUND)
+        for key, (location, _, _) in outcome.changes.items():
+            if isinstance(location, Local) and key not in self._carried:
+                if location.name in self._live:
+                    self._around.watch.lost.setdefault(
+                        location.name,
+                        Refusal(
+                            f"reads {location.name!r} after a loop on a Tensor that may run zero times and has no value for it before",
+                            self._line,
+                            Kind.UNBOUND,
+                        ),
+                    )
+                location.set(UNBOUND)
         return filled(exit_structure, results)
 
     # ---- one round
@@ -153,18 +157,18 @@ class _Tracing:
         part.force(starts)
         part.lose(self._unknown)
         self._note_starts()
-        for place, _, structure in self._carried.values():
+        for location, _, structure in self._carried.values():
             met = self._state.met(structure)
-            if isinstance(place, Written):
-                part.give(place.tensor, met)
-            elif isinstance(place, Attribute):
-                place.put(met)
+            if isinstance(location, WrittenTensor):
+                part.give(location.tensor, met)
+            elif isinstance(location, Attribute):
+                location.put(met)
             else:
-                place.set(met)
+                location.set(met)
         for local, _ in self._lost.values():
             local.set(UNBOUND)
         try:
-            outcome = part.trace(self._step, Places((self._test, self._body)))  # type: ignore[arg-type]
+            outcome = part.trace(self._step, MutableState((self._test, self._body)))  # type: ignore[arg-type]
         finally:
             self._put_back()
         if outcome.raised is not None:
@@ -172,44 +176,44 @@ class _Tracing:
         return outcome
 
     def _put_back(self) -> None:
-        for place, before, _ in self._carried.values():
-            if isinstance(place, Attribute):
-                place.put(before)
-            elif not isinstance(place, Written):
-                place.set(before)
+        for location, before, _ in self._carried.values():
+            if isinstance(location, Attribute):
+                location.put(before)
+            elif not isinstance(location, WrittenTensor):
+                location.set(before)
         for local, before in self._lost.values():
             local.set(before)
 
     def _is_settled(self, outcome: Outcome) -> bool:
         """Return whether the state that was assumed is the state that came out; widens it where not."""
         settled = True
-        for key, (place, before, now) in outcome.changes.items():
-            if key in self._carried or key in self._lost or not self._counts(place, before):
+        for key, (location, before, now) in outcome.changes.items():
+            if key in self._carried or key in self._lost or not self._counts(location, before):
                 continue
             settled = False
             try:
                 count = len(self._state.slots)
-                self._carried[key] = (place, before, self._state.enter(before, now, outcome))
+                self._carried[key] = (location, before, self._state.enter(before, now, outcome))
                 for slot in self._state.slots[count:]:
-                    slot.has_name = not isinstance(place, Written)
-            except Mismatch as found:
-                self._give_up(key, place, before, found)
+                    slot.has_name = not isinstance(location, WrittenTensor)
+            except Mismatch as mismatch:
+                self._give_up(key, location, before, mismatch)
         if not settled:
             return False
-        for key, (place, before, structure) in list(self._carried.items()):
+        for key, (location, before, structure) in list(self._carried.items()):
             after = outcome.changes[key][2] if key in outcome.changes else self._state.met(structure)
             try:
                 self._state.match(structure, after, outcome)
-            except Again:
+            except Retry:
                 settled = False
                 if not self._has_slots(structure):
-                    self._carried[key] = (place, before, self._state.enter(before, after, outcome))
+                    self._carried[key] = (location, before, self._state.enter(before, after, outcome))
                 else:
-                    self._widen(key, place, before, structure, after, outcome)
-            except Mismatch as found:
+                    self._widen(key, location, before, structure, after, outcome)
+            except Mismatch as mismatch:
                 settled = False
                 del self._carried[key]
-                self._give_up(key, place, before, found)
+                self._give_up(key, location, before, mismatch)
         return settled and self._aliases_are_settled(outcome)
 
     # ---- which memory may be the same
@@ -229,7 +233,7 @@ class _Tracing:
                 if not any(base is start for start in starts):
                     is_new |= add(starts[i], base, self._line)
             for j, there in enumerate(memory[:i]):
-                if any(one is two for one in here for two in there):
+                if any(first is two for first in here for two in there):
                     is_new |= add(starts[i], starts[j], self._line)
         return is_new
 
@@ -243,7 +247,7 @@ class _Tracing:
         lost = {id(base) for base, _ in self._unknown}
         self._carried = {
             key: entry for key, entry in self._carried.items()
-            if not (isinstance(entry[0], Written) and id(origin(entry[0].tensor)) in lost)
+            if not (isinstance(entry[0], WrittenTensor) and id(origin(entry[0].tensor)) in lost)
         }
         return not is_new
 
@@ -251,7 +255,7 @@ class _Tracing:
     def _memory_after_round(slot: Slot, outcome: Outcome) -> list[torch.Tensor]:
         if slot.then is None or not slot.has_name or isinstance(slot.then, Number):
             return []
-        return [base for base in memory_of(outcome, slot.then) if not is_made_in(outcome, base)]
+        return [base for base in memory_of(outcome, slot.then) if not is_created_in(outcome, base)]
 
     def _note_results(self, results: list[torch.Tensor]) -> None:
         """Notes what the state may show after the loop."""
@@ -261,14 +265,14 @@ class _Tracing:
             for base, _ in self._around.aliases(slot.start._t):
                 add(t, starts.get(id(base), base), self._line)
 
-    def _widen(self, key: Any, place: Any, before: Any, structure: Any, after: Any, outcome: Outcome) -> None:
+    def _widen(self, key: Any, location: Any, before: Any, structure: Any, after: Any, outcome: Outcome) -> None:
         """Gives slots to what was thought constant inside a structure that has some already."""
-        self._carried[key] = (place, before, self._merged(structure, before, after, outcome))
+        self._carried[key] = (location, before, self._merged(structure, before, after, outcome))
 
     def _merged(self, structure: Any, before: Any, after: Any, outcome: Outcome) -> Any:
-        from torchspore.graph.control.branch_join import Place
+        from torchspore.graph.control.branch_join import JoinedTensor
 
-        if isinstance(structure, Place):
+        if isinstance(structure, JoinedTensor):
             return structure
         if isinstance(structure, (list, tuple)):
             return like(structure, [self._merged(s, b, a, outcome) for s, b, a in zip(structure, before, after)])
@@ -277,26 +281,26 @@ class _Tracing:
         return self._state.enter(before, after, outcome)
 
     def _has_slots(self, structure: Any) -> bool:
-        from torchspore.graph.control.branch_join import Place
+        from torchspore.graph.control.branch_join import JoinedTensor
 
-        if isinstance(structure, Place):
+        if isinstance(structure, JoinedTensor):
             return True
         if isinstance(structure, (list, tuple)):
             return any(self._has_slots(item) for item in structure)
         return isinstance(structure, dict) and any(self._has_slots(item) for item in structure.values())
 
-    def _counts(self, place: Any, before: Any) -> bool:
+    def _counts(self, location: Any, before: Any) -> bool:
         """Return whether what a round leaves there matters for the next one or afterwards."""
-        if isinstance(place, Local):
-            return before is not UNBOUND and (place.foreign or place.name in self._live)
+        if isinstance(location, Local):
+            return before is not UNBOUND and (location.foreign or location.name in self._live)
         return before is not UNBOUND
 
-    def _give_up(self, key: Any, place: Any, before: Any, found: Mismatch) -> None:
-        reason = Refusal(f"gives {place} two kinds of value in a loop that a Tensor ends:\n{found}", self._line, Kind.TWO_KINDS)
-        if not isinstance(place, Local):
+    def _give_up(self, key: Any, location: Any, before: Any, mismatch: Mismatch) -> None:
+        reason = Refusal(f"gives {location} two kinds of value in a loop that a Tensor ends:\n{mismatch}", self._line, Kind.TWO_KINDS)
+        if not isinstance(location, Local):
             raise reason from None
-        self._around.watch.lost[place.name] = reason
-        self._lost[key] = (place, before)
+        self._around.watch.lost[location.name] = reason
+        self._lost[key] = (location, before)
 
     # ---- the result
 
@@ -306,31 +310,31 @@ class _Tracing:
             return code, NOTHING
         if "_exit" not in self._live:
             return True, NOTHING
-        place = self._state._add(number(True if isinstance(code, bool) else 0), False)
-        self._state.match(place, code, outcome)
-        return place, self._state.result(value, outcome) if value is not NOTHING else NOTHING
+        exit_slot = self._state._add(number(True if isinstance(code, bool) else 0), False)
+        self._state.match(exit_slot, code, outcome)
+        return exit_slot, self._state.result(value, outcome) if value is not NOTHING else NOTHING
 
-    def _emit(self, go_on: torch.Tensor, again: Any, outcome: Outcome) -> list[torch.Tensor]:
+    def _emit(self, go_on: torch.Tensor, continues: Any, outcome: Outcome) -> list[torch.Tensor]:
         slots = self._state.slots
         count = len(slots)
         inputs = [raw(slot.start) for slot in slots]
-        places = {outcome.homes[id(slot.start)]: i for i, slot in enumerate(slots) if id(slot.start) in outcome.homes}
+        positions = {outcome.homes[id(slot.start)]: i for i, slot in enumerate(slots) if id(slot.start) in outcome.homes}
         at: list[int | None] = []
         for i, t in enumerate(outcome.inputs):
-            if i in places:
-                at.append(places[i])
+            if i in positions:
+                at.append(positions[i])
             else:
                 at.append(_position(inputs, t, count))
         sources = [slot.after for slot in slots]
         for source in sources:
             if source.outside is not None:
                 _position(inputs, source.outside, count)
-        last, meta = _verdict(again, outcome)
+        last, meta = _verdict(continues, outcome)
         recording = is_differentiating() and any(t.requires_grad for t in inputs)
         metas = [stand_in(t) for t in inputs[:count]]
         of_state = [i for i in range(count) if recording and is_differentiable(inputs[i])]
         of_inputs = [i for i in range(count, len(inputs)) if recording and inputs[i].requires_grad]
-        shape = Shape(inputs, [*metas, meta], of_state, [*of_state, *of_inputs], outcome.own_gradient)
+        shape = Shape(inputs, [*metas, meta], of_state, [*of_state, *of_inputs], outcome.custom_gradient)
         body = Assembly(outcome, shape, at).run([*sources, last], [False] * (count + 1))
         shape.inputs = [stand_in(t) for t in inputs]
         return emit(Loop(metas, body, shape, count, self._line), [go_on, *inputs])
@@ -345,14 +349,14 @@ def _position(inputs: list[torch.Tensor], t: torch.Tensor, first: int) -> int:
     return len(inputs) - 1
 
 
-def _verdict(again: Any, outcome: Outcome) -> tuple[Source, torch.Tensor]:
+def _verdict(continues: Any, outcome: Outcome) -> tuple[Source, torch.Tensor]:
     """Where a round says whether another follows."""
-    if not isinstance(again, TensorBase):
-        made = torch.empty((), dtype=torch.bool, device="meta")
-        made.at = torch.device("cpu")  # type: ignore[attr-defined]
-        return Source(value=bool(again)), made
-    index = outcome.outs.get(id(again))
+    if not isinstance(continues, TensorBase):
+        flag_meta = torch.empty((), dtype=torch.bool, device="meta")
+        flag_meta.at = torch.device("cpu")  # type: ignore[attr-defined]
+        return Source(value=bool(continues)), flag_meta
+    index = outcome.outs.get(id(continues))
     if index is None:
-        t = raw(again)
+        t = raw(continues)
         return Source(outside=t), stand_in(t)
     return Source(index=index), outcome.metas[index]

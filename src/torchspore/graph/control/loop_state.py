@@ -12,12 +12,12 @@ from torchspore.engine.core.number import KINDS, Number, is_plain, number
 from torchspore.engine.core.tensor import TensorBase, raw, wrap
 from torchspore.engine.core.tree import like
 from torchspore.graph.capture.ambiguous_tensors import mark, mark_numbers, may_be_number, may_be_parameter
-from torchspore.graph.control.branch_join import NOTHING, Mismatch, Place, Source, _is_equal, from_outside, holds, sides
+from torchspore.graph.control.branch_join import NOTHING, JoinedTensor, Mismatch, Source, _is_equal, from_outside, holds, sides
 from torchspore.graph.control.subgraph import Outcome
 from torchspore.graph.fx.control_flow import stand_in
 
 
-class Again(Exception):
+class Retry(Exception):
     """More of the state turned out to vary: the body is to be captured once more."""
 
 
@@ -49,7 +49,7 @@ class State:
 
     def enter(self, before: Any, after: Any, part: Outcome) -> Any:
         """The structure `before` with slots where a round makes it differ from `after`. Raises Mismatch."""
-        if before is after or before is NOTHING or isinstance(before, Place):
+        if before is after or before is NOTHING or isinstance(before, JoinedTensor):
             return before
         if is_plain(before) and is_plain(after):
             if type(before) is type(after) and (before == after or before != before):
@@ -62,9 +62,9 @@ class State:
         if isinstance(before, Number):
             return self._add(Number(alias(raw(before))))
         if isinstance(before, TensorBase):
-            place = self._add(wrap(alias(raw(before))), is_shared=may_be_parameter(before), is_number=may_be_number(before))
-            self.slots[place.index].before = before
-            return place
+            state_tensor = self._add(wrap(alias(raw(before))), is_shared=may_be_parameter(before), is_number=may_be_number(before))
+            self.slots[state_tensor.index].before = before
+            return state_tensor
         if type(before) is type(after) and isinstance(before, (list, tuple)) and len(before) == len(after):
             return like(before, [self.enter(x, y, part) for x, y in zip(before, after)])
         if isinstance(before, dict) and type(before) is type(after) and list(before) == list(after):
@@ -73,7 +73,7 @@ class State:
             return before
         raise Mismatch(_rounds(before, after))
 
-    def _from_number(self, before: Any, after: TensorBase, part: Outcome) -> Place:
+    def _from_number(self, before: Any, after: TensorBase, part: Outcome) -> JoinedTensor:
         meta = meta_of(part, after)
         if meta.ndim:
             raise Mismatch(_rounds(before, after))
@@ -87,17 +87,17 @@ class State:
         start = torch.full((), before, dtype=meta.dtype, device=meta.at)  # type: ignore[attr-defined]
         return self._add(wrap(start), is_number=True)
 
-    def _add(self, start: TensorBase, is_read: bool = True, is_shared: bool = False, is_number: bool = False) -> Place:
+    def _add(self, start: TensorBase, is_read: bool = True, is_shared: bool = False, is_number: bool = False) -> JoinedTensor:
         mark([start._t], [is_shared])
         mark_numbers([start._t], [is_number])
         self.slots.append(Slot(start, is_read=is_read, is_shared=is_shared, may_be_number=is_number))
-        return Place(len(self.slots) - 1, isinstance(start, Number))
+        return JoinedTensor(len(self.slots) - 1, isinstance(start, Number))
 
     # ---- after a round
 
     def match(self, structure: Any, after: Any, part: Outcome) -> None:
         """Notes where each slot of `structure` is found after a round. Raises Again where a constant turns out to vary, or Mismatch."""
-        if isinstance(structure, Place):
+        if isinstance(structure, JoinedTensor):
             self._match_slot(self.slots[structure.index], after, part)
         elif structure is after:
             return
@@ -110,7 +110,7 @@ class State:
         elif is_plain(structure) and type(structure) is type(after) and structure == after:
             return
         elif isinstance(structure, TensorBase) or isinstance(after, TensorBase) or (is_plain(structure) and is_plain(after)):
-            raise Again
+            raise Retry
         elif not _is_equal(structure, after):
             raise Mismatch(_rounds(structure, after))
 
@@ -122,7 +122,7 @@ class State:
             if isinstance(start, Number) and not isinstance(after, Number) and found.ndim == 0:
                 slot.start, slot.may_be_number = wrap(raw(start).to(found.dtype)), True
                 mark_numbers([slot.start._t], [True])
-                raise Again
+                raise Retry
             if found.shape != meta.shape or found.dtype is not meta.dtype:
                 raise Mismatch(_rounds(start, after))
             index = part.outs.get(id(after))
@@ -130,7 +130,7 @@ class State:
                 slot.is_shared = True
                 mark([start._t], [True])
                 if slot.is_read:
-                    raise Again
+                    raise Retry
             self._match_mark(slot, may_be_number(after) and not isinstance(start, Number))
             slot.after = Source(index=index) if index is not None else from_outside(part, after)
             slot.then = after
@@ -149,11 +149,11 @@ class State:
             slot.may_be_number = True
             mark_numbers([slot.start._t], [True])
             if slot.is_read:
-                raise Again
+                raise Retry
 
     def met(self, structure: Any) -> Any:
         """Return the values that the program sees in a round: the slots' own Tensors at their positions."""
-        if isinstance(structure, Place):
+        if isinstance(structure, JoinedTensor):
             return self.slots[structure.index].start
         if isinstance(structure, (tuple, list)):
             return like(structure, [self.met(item) for item in structure])
@@ -165,14 +165,14 @@ class State:
         """Slots for what a `return` inside the loop gives, which is nothing before the first round."""
         from torchspore.engine.core.tensor import transform
 
-        def place(tensor: TensorBase) -> Place:
+        def state_of(tensor: TensorBase) -> JoinedTensor:
             meta = meta_of(part, tensor)
             zeros = torch.zeros(meta.shape, dtype=meta.dtype, device=meta.at)  # type: ignore[attr-defined]
-            made = self._add(Number(zeros) if isinstance(tensor, Number) else wrap(zeros), False)
-            self._match_slot(self.slots[made.index], tensor, part)
-            return made
+            state_tensor = self._add(Number(zeros) if isinstance(tensor, Number) else wrap(zeros), False)
+            self._match_slot(self.slots[state_tensor.index], tensor, part)
+            return state_tensor
 
-        return transform(value, place)
+        return transform(value, state_of)
 
 
 def alias(t: torch.Tensor) -> torch.Tensor:

@@ -14,13 +14,13 @@ from torchspore.graph.control import execution
 from torchspore.graph.control.branch import Branch, BranchBack
 from torchspore.graph.control.forward_backward_split import only, split
 from torchspore.graph.control.gradient_presence import GATE
-from torchspore.graph.control.loop import Loop, LoopBack, LoopBackAgain
+from torchspore.graph.control.loop import Loop, LoopBack, LoopBackSecond
 from torchspore.graph.fx.control_flow import OPERATOR, RECORDS, Check, Record, Say, stand_in
 from torchspore.graph.passes.cleanup import drop_dead
 from torchspore.graph.report import provenance
 
 _aten = torch.ops.aten
-_SAME = {torch.ops.aten.detach.default, torch.ops.aten.alias.default}
+_COPIES = {torch.ops.aten.detach.default, torch.ops.aten.alias.default}
 
 
 def lower(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
@@ -39,7 +39,7 @@ def lower(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     _lower_gates(module.graph)
     module.graph.lint()
     module.recompile()
-    _place(module, FakeTensorMode())
+    _place_records(module, FakeTensorMode())
     return module
 
 
@@ -73,14 +73,14 @@ def _is_true(flag: Node) -> bool:
     return flag.target is _aten.full.default and flag.args[1] is True
 
 
-def _place(module: torch.fx.GraphModule, mode: FakeTensorMode) -> None:
+def _place_records(module: torch.fx.GraphModule, mode: FakeTensorMode) -> None:
     """Gives stand-ins on the device `meta`, here and in the graphs inside, for ones that say where the value will be."""
     for node in module.graph.nodes:
         value = node.meta.get("val")
         node.meta["val"] = [_at(v, mode) for v in value] if isinstance(value, (list, tuple)) else _at(value, mode)
         for item in node.args:
             if isinstance(item, torch.fx.GraphModule):
-                _place(item, mode)
+                _place_records(item, mode)
 
 
 def _at(value: Any, mode: FakeTensorMode) -> Any:
@@ -96,24 +96,24 @@ def _record(node: Node) -> Record:
 
 def _pairs(calls: list[Node]) -> dict[Node, Node]:
     """For a gradient the call whose gradient it is, where that one can keep what it needs."""
-    found: dict[Node, Node] = {}
+    replacements: dict[Node, Node] = {}
     for back in reversed(calls):
         record = _record(back)
         for node in calls:
             if node is back:
                 break
-            if _is_gradient_of(record, _record(node)) and node not in found and _begins(back, node):
-                found[back] = node
-    taken = set(found.values())
+            if _is_gradient_of(record, _record(node)) and node not in replacements and _begins(back, node):
+                replacements[back] = node
+    taken = set(replacements.values())
     # What is itself a gradient and has one of its own can't both use what was kept and keep.
-    return {back: node for back, node in found.items() if back not in taken}
+    return {back: node for back, node in replacements.items() if back not in taken}
 
 
 def _is_gradient_of(record: Record, other: Record) -> bool:
     if isinstance(other, Branch):
         return record is other.back
     if isinstance(other, BranchBack):
-        return other.again is not None and record is other.again.back
+        return other.second is not None and record is other.second.back
     return isinstance(other, Loop) and record is other.back
 
 
@@ -124,7 +124,7 @@ def _begins(back: Node, node: Node) -> bool:
 
 
 def _origin(node: Node) -> Node:
-    while node.op == "call_function" and node.target in _SAME:
+    while node.op == "call_function" and node.target in _COPIES:
         node = node.args[0]  # type: ignore[assignment]
     return node
 
@@ -148,15 +148,15 @@ class _Rewrite:
         elif isinstance(record, Branch):
             self._branch(record.then, record.otherwise, len(record.metas), 0)
         elif isinstance(record, BranchBack):
-            if record.again is not None and self._backs:
-                self._branch(record.again.then, record.again.otherwise, len(record.metas), 0)
+            if record.second is not None and self._backs:
+                self._branch(record.second.then, record.second.otherwise, len(record.metas), 0)
             else:
                 self._branch(record.of.then, record.of.otherwise, len(record.metas), len(record.of.metas))
         elif isinstance(record, Loop):
             self._loop(record)
         elif isinstance(record, LoopBack):
-            self._loop_again(record)
-        elif isinstance(record, LoopBackAgain):
+            self._lower_second(record)
+        elif isinstance(record, LoopBackSecond):
             self._second(record)
 
     def _branch(self, then: torch.fx.GraphModule, otherwise: torch.fx.GraphModule, count: int, skip: int) -> None:
@@ -166,15 +166,15 @@ class _Rewrite:
             codes = [only(module, [skip + i for i in used], bool(skip)) for module in (then, otherwise)]
             self._replace(self._node, execution.branch, (test, inputs, *codes), used)
             return
-        wanted = sorted({i for back in self._backs for i in self._used(back, None)})
+        used_indices = sorted({i for back in self._backs for i in self._used(back, None)})
         (then_forward, then_back), (else_forward, else_back) = (
-            split(module, used, [count + i for i in wanted]) for module in (then, otherwise)
+            split(module, used, [count + i for i in used_indices]) for module in (then, otherwise)
         )
         new = self._replace(self._node, execution.branch_keeping, (test, inputs, then_forward, else_forward, len(used)), used)
-        kept = self._kept(new, len(used))
+        saved = self._save_result(new, len(used))
         for back in self._backs:
             gradients = list(back.args[0])[len(self._inputs):]  # type: ignore[arg-type]
-            self._replace(back, execution.branch_back, (kept, gradients, then_back, else_back), wanted)
+            self._replace(back, execution.branch_back, (saved, gradients, then_back, else_back), used_indices)
 
     def _loop(self, record: Loop) -> None:
         test, *rest = self._inputs
@@ -183,54 +183,54 @@ class _Rewrite:
         if not self._backs:
             self._replace(self._node, execution.loop, (test, state, inputs, only(record.body, [*every, record.count])), every)
             return
-        count, wanted = record.count + 1, list(range(2 * len(record.shape.wanted)))
-        forward, back_code = split(record.body, list(range(count)), [count + i for i in wanted])
+        count, input_indices = record.count + 1, list(range(2 * len(record.shape.input_indices)))
+        forward, back_code = split(record.body, list(range(count)), [count + i for i in input_indices])
         new = self._replace(self._node, execution.loop_keeping, (test, state, inputs, forward), every)
-        kept = self._kept(new, record.count)
+        saved = self._save_result(new, record.count)
         extra = [rest[i] for i in record.of_inputs]
         for back in self._backs:
             gradients = list(back.args[0])[len(self._inputs):]  # type: ignore[arg-type]
-            self._replace(back, execution.loop_back, (kept, gradients, extra, back_code), wanted)
+            self._replace(back, execution.loop_back, (saved, gradients, extra, back_code), input_indices)
 
-    def _loop_again(self, record: LoopBack) -> None:
+    def _lower_second(self, record: LoopBack) -> None:
         """The gradient of a loop that is not at hand: the loop runs once more."""
         loop = record.of
         test, *rest = self._inputs
         state, inputs = rest[:loop.count], rest[loop.count:len(loop.shape.inputs)]
         gradients = rest[len(loop.shape.inputs):]
-        count, wanted = loop.count + 1, list(range(2 * len(loop.shape.wanted)))
-        forward, back_code = split(loop.body, list(range(count)), [count + i for i in wanted], ran=True)
+        count, input_indices = loop.count + 1, list(range(2 * len(loop.shape.input_indices)))
+        forward, back_code = split(loop.body, list(range(count)), [count + i for i in input_indices], ran=True)
         with self._graph.inserting_before(self._node):
             first = self._graph.call_function(execution.loop_keeping, (test, state, inputs, forward))  # type: ignore[arg-type]
             first.meta["val"] = [*loop.metas, None]
-            kept = self._graph.call_function(operator.getitem, (first, loop.count))
-        _mark_like(self._node, first, kept)
-        self._replace(self._node, execution.loop_back, (kept, gradients, [rest[i] for i in loop.of_inputs], back_code), wanted)
+            saved = self._graph.call_function(operator.getitem, (first, loop.count))
+        _mark_like(self._node, first, saved)
+        self._replace(self._node, execution.loop_back, (saved, gradients, [rest[i] for i in loop.of_inputs], back_code), input_indices)
 
-    def _second(self, record: LoopBackAgain) -> None:
+    def _second(self, record: LoopBackSecond) -> None:
         back, loop = record.of, record.of.of
         test, *rest = self._inputs
         many = len(loop.shape.inputs)
         first = many + 2 * len(loop.of_state)
-        state, inputs, ends, given = rest[:loop.count], rest[loop.count:many], rest[many:first], rest[first:]
+        state, inputs, ends, output_gradients = rest[:loop.count], rest[loop.count:many], rest[many:first], rest[first:]
         count = loop.count + 1
         body = only(loop.body, list(range(count)), prints=False)
-        back_code = only(loop.body, [count + i for i in range(2 * len(loop.shape.wanted))], True, prints=False)
+        back_code = only(loop.body, [count + i for i in range(2 * len(loop.shape.input_indices))], True, prints=False)
         second = _second_code(record, loop)
-        places = (loop.of_state, [i - loop.count for i in loop.of_inputs])
-        self._replace(self._node, execution.loop_back_again, (
-            test, state, inputs, ends, given, body, back_code, second, places,
+        positions = (loop.of_state, [i - loop.count for i in loop.of_inputs])
+        self._replace(self._node, execution.loop_back_second, (
+            test, state, inputs, ends, output_gradients, body, back_code, second, positions,
         ), list(range(len(record.metas))))
-        assert len(back.metas) == 2 * len(loop.shape.wanted)
+        assert len(back.metas) == 2 * len(loop.shape.input_indices)
 
     # ---- nodes
 
     def _used(self, node: Node, count: int | None) -> list[int]:
         """Which results of a call are read."""
-        found = {user.args[1] for user in node.users if user.target is operator.getitem}
+        result_indices = {user.args[1] for user in node.users if user.target is operator.getitem}
         if any(user.target is not operator.getitem for user in node.users):
-            found |= set(range(count if count is not None else len(_record(node).metas)))
-        return sorted(found)  # type: ignore[arg-type]
+            result_indices |= set(range(count if count is not None else len(_record(node).metas)))
+        return sorted(result_indices)  # type: ignore[arg-type]
 
     def _call(self, at: Node, target: Callable[..., Any], arguments: tuple[Any, ...]) -> Node:
         with self._graph.inserting_before(at):
@@ -248,26 +248,26 @@ class _Rewrite:
         self._graph.erase_node(old)
         return new
 
-    def _kept(self, node: Node, position: int) -> Node:
+    def _save_result(self, node: Node, position: int) -> Node:
         with self._graph.inserting_after(node):
-            kept = self._graph.call_function(operator.getitem, (node, position))
-        _mark_like(node, kept)
-        return kept
+            saved = self._graph.call_function(operator.getitem, (node, position))
+        _mark_like(node, saved)
+        return saved
 
 
-def _mark_like(old: Node, *made: Node) -> None:
-    for node in made:
+def _mark_like(old: Node, *new_nodes: Node) -> None:
+    for node in new_nodes:
         provenance.inherit(node, old)
         if node_metadata.BACKWARD in old.meta:
             node.meta[node_metadata.BACKWARD] = True
 
 
-def _second_code(record: LoopBackAgain, loop: Loop) -> torch.fx.GraphModule:
+def _second_code(record: LoopBackSecond, loop: Loop) -> torch.fx.GraphModule:
     """The graph (state, inputs, a, c, d, with flags) -> gradients by a, by the state and by the inputs, those that have one; flags."""
     taken = [*loop.shape.inputs, *[loop.shape.outputs[i] for i in loop.shape.seeds]]
     leaves = [i for i, t in enumerate(taken) if t.dtype.is_floating_point or t.dtype.is_complex]
-    first = 2 * len(loop.shape.wanted)
+    first = 2 * len(loop.shape.input_indices)
     many = len(loop.shape.inputs)
     order = [*range(many, many + len(loop.of_state)), *loop.of_state, *loop.of_inputs]
-    places = [first + leaves.index(i) for i in order]
-    return only(record.second, [*places, *[place + len(leaves) for place in places]], True, prints=False)
+    positions = [first + leaves.index(i) for i in order]
+    return only(record.second, [*positions, *[position + len(leaves) for position in positions]], True, prints=False)

@@ -113,7 +113,7 @@ class Attribute:
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class WrittenTensor:
     """The values of a Tensor from outside."""
 
     tensor: TensorBase
@@ -127,10 +127,10 @@ class Written:
         return "the values of a Tensor"
 
 
-Place = Local | Contents | Attribute | Written
+Location = Local | Contents | Attribute | WrittenTensor
 
 
-class Places:
+class MutableState:
     """The local names and containers that given functions can reach, with what is in them now."""
 
     def __init__(self, functions: tuple[FunctionType, ...]) -> None:
@@ -138,7 +138,7 @@ class Places:
         self._seen: set[int] = set()
         for function in functions:
             self._enter(function, function.__code__.co_filename, False)
-        self.before = [(place, place.get()) for place in self.all]
+        self.before = [(location, location.get()) for location in self.all]
         """(Place, what is there now)."""
 
     def _enter(self, function: FunctionType, file: str, foreign: bool) -> None:
@@ -173,27 +173,27 @@ class Places:
             yield from value.values() if isinstance(value, dict) else list(value)
         elif isinstance(value, tuple):
             yield from value
-        elif isinstance(own := getattr(value, "__dict__", None), dict) and not isinstance(value, type):
+        elif isinstance(attributes := getattr(value, "__dict__", None), dict) and not isinstance(value, type):
             self._seen.add(id(value))
-            self.all.append(Contents(own))
-            yield from list(own.values())
+            self.all.append(Contents(attributes))
+            yield from list(attributes.values())
 
     def changes(self) -> list[tuple[Local | Contents, Any, Any]]:
         """What is no longer as it was: (place, what was there, what is there)."""
-        found: list[tuple[Local | Contents, Any, Any]] = []
-        for place, before in self.before:
-            now = place.get()
-            if isinstance(place, Contents):
+        found_locations: list[tuple[Local | Contents, Any, Any]] = []
+        for location, before in self.before:
+            now = location.get()
+            if isinstance(location, Contents):
                 if not _is_equal(before, now):
-                    found.append((place, before, now))
+                    found_locations.append((location, before, now))
             elif now is not before:
-                found.append((place, before, now))
-        return found
+                found_locations.append((location, before, now))
+        return found_locations
 
     def restore(self) -> None:
         """Puts everything back."""
-        for place, before, _ in self.changes():
-            place.set(before)
+        for location, before, _ in self.changes():
+            location.set(before)
 
 
 def _is_equal(before: Any, now: Any) -> bool:

@@ -103,11 +103,11 @@ def truth(test: Any) -> Any:
     return test
 
 
-def holds(test: Any, said: Callable[[], Any] | None) -> Any:
+def holds(test: Any, build_message: Callable[[], Any] | None) -> Any:
     """The test of an `assert`; one on a Tensor is made when the graph runs."""
     if not _decides(test):
         return test
-    emit(Check([], f"AssertionError: {said() if said is not None else ''}"), [raw(test)])
+    emit(Check([], f"AssertionError: {build_message() if build_message is not None else ''}"), [raw(test)])
     return True
 
 
@@ -115,33 +115,33 @@ def holds(test: Any, said: Callable[[], Any] | None) -> Any:
 
 def while_(test: Callable[[], Any], body: Callable[[], Any], live: Iterable[str] = ()) -> tuple[Any, Any]:
     """`while`: gives how it ended, as the body says it (see build.leave)."""
-    left: tuple[Any, Any] = (True, NOTHING)
+    outcome: tuple[Any, Any] = (True, NOTHING)
     open_rounds = 0
     while True:
         go_on = test()
         if _decides(go_on) or (go_on and open_rounds == _UNROLLED):
-            return _graph_loop(left, go_on, test, body, live)
+            return _graph_loop(outcome, go_on, test, body, live)
         if not go_on:
-            return left
-        left = _round(left, body, live)
-        if isinstance(left[0], TensorBase):
+            return outcome
+        outcome = _round(outcome, body, live)
+        if isinstance(outcome[0], TensorBase):
             open_rounds += 1
-        elif not running(left[0]):
-            return left
+        elif not running(outcome[0]):
+            return outcome
 
 
 def _graph_loop(
-    left: tuple[Any, Any], go_on: Any, _cf_test: Callable[[], Any], _cf_body: Callable[[], Any], live: Iterable[str],
+    outcome: tuple[Any, Any], go_on: Any, _cf_test: Callable[[], Any], _cf_body: Callable[[], Any], live: Iterable[str],
 ) -> tuple[Any, Any]:
     """The rest of a loop as one of the graph; Python has run the first rounds, and a Tensor may have ended it there."""
-    if not _decides(left[0]):
+    if not _decides(outcome[0]):
         return loop.on_tensor(_around(), go_on, _cf_test, _cf_body, live)
 
     def rest() -> tuple[Any, Any]:
         go_on = _cf_test()
         return loop.on_tensor(_around(), go_on if _decides(go_on) else number(bool(go_on)), _cf_test, _cf_body, live)
 
-    return if_(running(left[0]), rest, lambda: left, live)
+    return if_(running(outcome[0]), rest, lambda: outcome, live)
 
 
 def _around() -> Capture:
@@ -154,24 +154,24 @@ def for_(iterable: Any, set_: Callable[[Any], Any], body: Callable[[], Any], liv
     """`for`: as `while_`."""
     if isinstance(iterable, TensorRange):
         return _count(iterable, set_, body, live)
-    left: tuple[Any, Any] = (True, NOTHING)
+    outcome: tuple[Any, Any] = (True, NOTHING)
     for position, item in enumerate(iterable):
-        if isinstance(iterable, range) and _decides(left[0]) and len(iterable) - position > _MANY:
-            return _rest_of_range(left, iterable[position:], set_, body, live)
-        left = _round(left, _with(set_, item, body), live)
-        if not isinstance(left[0], TensorBase) and not running(left[0]):
-            return left
-    return left
+        if isinstance(iterable, range) and _decides(outcome[0]) and len(iterable) - position > _MANY:
+            return _rest_of_range(outcome, iterable[position:], set_, body, live)
+        outcome = _round(outcome, _with(set_, item, body), live)
+        if not isinstance(outcome[0], TensorBase) and not running(outcome[0]):
+            return outcome
+    return outcome
 
 
 def _rest_of_range(
-    left: tuple[Any, Any], span: range, _cf_set: Callable[[Any], Any], _cf_body: Callable[[], Any], live: Iterable[str],
+    outcome: tuple[Any, Any], span: range, _cf_set: Callable[[Any], Any], _cf_body: Callable[[], Any], live: Iterable[str],
 ) -> tuple[Any, Any]:
     """The rounds of a long loop that a Tensor may have ended: one loop of the graph."""
     def rest() -> tuple[Any, Any]:
         return _count(TensorRange(number(span.start), span.stop, span.step), _cf_set, _cf_body, live)
 
-    return if_(running(left[0]), rest, lambda: left, live)
+    return if_(running(outcome[0]), rest, lambda: outcome, live)
 
 
 def _with(_cf_set: Callable[[Any], Any], _cf_item: Any, _cf_body: Callable[[], Any]) -> Callable[[], Any]:
@@ -182,11 +182,11 @@ def _with(_cf_set: Callable[[Any], Any], _cf_item: Any, _cf_body: Callable[[], A
     return step
 
 
-def _round(left: tuple[Any, Any], body: Callable[[], Any], live: Iterable[str]) -> tuple[Any, Any]:
+def _round(outcome: tuple[Any, Any], body: Callable[[], Any], live: Iterable[str]) -> tuple[Any, Any]:
     """One more round of a loop that Python counts; where a Tensor may have ended it, the graph decides whether it runs."""
-    if not _decides(left[0]):
+    if not _decides(outcome[0]):
         return body()
-    return if_(running(left[0]), body, lambda: left, live)
+    return if_(running(outcome[0]), body, lambda: outcome, live)
 
 
 class TensorRange:
@@ -230,14 +230,14 @@ def _count(span: TensorRange, _cf_set: Callable[[Any], Any], _cf_body: Callable[
     return while_(test, body, (*live, "position"))
 
 
-def returned(left: tuple[Any, Any]) -> Any:
+def returned(outcome: tuple[Any, Any]) -> Any:
     """Return whether a loop was left by a return."""
-    return left[0] == 2
+    return outcome[0] == 2
 
 
-def ended(left: tuple[Any, Any]) -> Any:
+def ended(outcome: tuple[Any, Any]) -> Any:
     """Return whether a loop came to its end, so that its `else` runs."""
-    return running(left[0])
+    return running(outcome[0])
 
 
 # ---- calls
@@ -332,10 +332,10 @@ def _extreme(builtin: Callable[..., Any], beats: Callable[[Any, Any], Any], valu
     items = values[0] if len(values) == 1 and isinstance(values[0], (list, tuple)) else values
     if others or len(items) < 2 or not any(_decides(item) for item in items):
         return builtin(*values, **others)
-    found = items[0]
+    best = items[0]
     for item in items[1:]:
-        found = if_(beats(item, found), lambda item=item: item, lambda found=found: found)  # type: ignore[misc]
-    return found
+        best = if_(beats(item, best), lambda item=item: item, lambda best=best: best)  # type: ignore[misc]
+    return best
 
 
 _BUILTINS: dict[Any, Any] = {max: largest, min: smallest, range: range_, int: to_int, float: to_float, bool: to_bool, type: kind_of}

@@ -25,29 +25,29 @@ class NoSource(Exception):
 
 def definition(function: FunctionType) -> Definition:
     """The syntax tree of `function`, with the line numbers of its file. Raises NoSource."""
-    made: Definition | None = getattr(function, "_cf_definition", None)
-    if made is not None:                                        # a piece of a function that runs in parts
-        return made
+    definition: Definition | None = getattr(function, "_cf_definition", None)
+    if definition is not None:                                        # a piece of a function that runs in parts
+        return definition
     try:
         return _definition(function, *_lines(function))
     except NoSource:
         # `support_binary` keeps the source in the function; the file comes first, because it may have been edited since.
-        kept = getattr(function, "source", None)
-        if not (isinstance(kept, tuple) and len(kept) == 2):
+        source_text = getattr(function, "source", None)
+        if not (isinstance(source_text, tuple) and len(source_text) == 2):
             raise
-        return _definition(function, list(kept[0]), int(kept[1]))
+        return _definition(function, list(source_text[0]), int(source_text[1]))
 
 
 def _definition(function: FunctionType, lines: list[str], first: int) -> Definition:
     code = function.__code__
     tree = _parsed(lines)
     ast.increment_lineno(tree, max(first, 1) - 1)
-    found = [node for node in ast.walk(tree) if _may_be(node, code)]
-    if len(found) > 1:
-        found = [node for node in found if _is(node, code, class_of(function))] or found
-    if len(found) != 1:
+    candidates = [node for node in ast.walk(tree) if _may_be(node, code)]
+    if len(candidates) > 1:
+        candidates = [node for node in candidates if _is(node, code, class_of(function))] or candidates
+    if len(candidates) != 1:
         raise NoSource("its source is not at hand")
-    node = found[0]
+    node = candidates[0]
     assert isinstance(node, (ast.FunctionDef, ast.Lambda))
     if not any(isinstance(part, ast.Assert) for part in ast.walk(node)) and not _is(node, code, class_of(function)):
         raise NoSource("its source has changed since it was loaded")  # asserts are left out: pytest writes them anew
@@ -102,15 +102,15 @@ def _statement(lines: list[str], start: int) -> tuple[list[str], int]:
 def _parsed(lines: list[str]) -> ast.Module:
     text = textwrap.dedent("".join(line if line.endswith("\n") else line + "\n" for line in lines))
     try:
-        found = ast.parse(text)
+        tree = ast.parse(text)
     except SyntaxError:
         raise NoSource("its source is not at hand") from None
     margin = len(lines[0].rstrip("\n")) - len(text.partition("\n")[0])
-    for part in ast.walk(found) if margin else ():
+    for part in ast.walk(tree) if margin else ():
         if "col_offset" in part._attributes:                    # tracebacks and saved graphs mark the place in the file's line
             part.col_offset += margin  # type: ignore[attr-defined]
             part.end_col_offset += margin  # type: ignore[attr-defined]
-    return found
+    return tree
 
 
 def _may_be(node: ast.AST, code: CodeType) -> bool:
@@ -123,8 +123,8 @@ def _may_be(node: ast.AST, code: CodeType) -> bool:
 def _is(node: ast.AST, code: CodeType, class_name: str | None) -> bool:
     """Return whether `node` compiles to what `code` does."""
     assert isinstance(node, (ast.FunctionDef, ast.Lambda))
-    made = compiled(node, code, class_name, code.co_freevars)
-    return made is not None and _essence(made) == _essence(code)
+    candidate = compiled(node, code, class_name, code.co_freevars)
+    return candidate is not None and _essence(candidate) == _essence(code)
 
 
 def _essence(code: CodeType) -> list[tuple[str, Any]]:
@@ -154,15 +154,15 @@ def compiled(node: Definition, code: CodeType, class_name: str | None, free: tup
             **_no_parameters(),
         )
     names = "".join(f"{name} = " for name in free)
-    own = {class_name if class_name is not None else getattr(node, "name", None)} - {None, *free}
-    head = "".join(f"    global {name}\n" for name in own)  # what calls itself by name finds itself among the globals
+    own_names = {class_name if class_name is not None else getattr(node, "name", None)} - {None, *free}
+    head = "".join(f"    global {name}\n" for name in own_names)  # what calls itself by name finds itself among the globals
     outer = ast.parse("def scope():\n" + head + (f"    if 0: {names}None\n" if free else "") + "    pass")
     scope = outer.body[0]
     assert isinstance(scope, ast.FunctionDef)
     scope.body[-1:] = [inner]
-    whole = compile(ast.fix_missing_locations(outer), code.co_filename, "exec", flags(code), dont_inherit=True)
+    module_code = compile(ast.fix_missing_locations(outer), code.co_filename, "exec", flags(code), dont_inherit=True)
     name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
-    for found in codes(whole):
+    for found in codes(module_code):
         if found.co_name == name and found.co_firstlineno == node.lineno:
             return found
     return None

@@ -24,22 +24,22 @@ class Function:
         self._globals = syntax.declared(node.body, ast.Global)
         self._outer = syntax.declared(node.body, ast.Nonlocal)
         self._expressions = Expressions(self._parameters[0] if self._parameters else None, converted)
-        inner = [part for part in syntax.own(node.body) if isinstance(part, (ast.FunctionDef, ast.Lambda, ast.ClassDef))]
-        self._kept = syntax.read(inner) | self._outer          # what other functions may read counts at any time
+        inner = [part for part in syntax.nodes_in_scope(node.body) if isinstance(part, (ast.FunctionDef, ast.Lambda, ast.ClassDef))]
+        self._outer_reads = syntax.read(inner) | self._outer          # what other functions may read counts at any time
         self._loops: list[bool] = []            # for each loop around, whether it has a return inside
         self._count = 0
 
     def run(self) -> ast.FunctionDef:
         """The converted function."""
         node = self._node
-        own = sorted(syntax.stored(node.body) - set(self._parameters) - self._globals - self._outer)
+        local_names = sorted(syntax.stored(node.body) - set(self._parameters) - self._globals - self._outer)
         head: list[ast.stmt] = []
         if self._globals:
             head.append(ast.Global(sorted(self._globals)))
         if self._outer:
             head.append(ast.Nonlocal(sorted(self._outer)))
-        if own:  # names that only functions inside assign are this function's all the same
-            head.append(ast.If(ast.Constant(False), [ast.Assign([ast.Name(n, ast.Store()) for n in own], ast.Constant(None))], []))
+        if local_names:  # names that only functions inside assign are this function's all the same
+            head.append(ast.If(ast.Constant(False), [ast.Assign([ast.Name(n, ast.Store()) for n in local_names], ast.Constant(None))], []))
         body = self._block(node.body, [ast.Return(ast.Constant(None))], set())
         node.body = syntax.located(head, node) + syntax.located(body, node)
         return node
@@ -61,13 +61,13 @@ class Function:
                 return done + syntax.located(self._statement(node, after), node)
             if isinstance(node, ast.If) and syntax.leaves(node):
                 return done + syntax.located(self._leaving(node, waiting, tail, after, later), node)
-            live = after | syntax.read(waiting) | self._kept
+            live = after | syntax.read(waiting) | self._outer_reads
             if isinstance(node, (ast.While, ast.For)):
-                made, following = self._loop(node, live)
+                statements, following = self._loop(node, live)
                 waiting[:0] = following
             else:
-                made = self._statement(node, live)
-            done += syntax.located(made, node)
+                statements = self._statement(node, live)
+            done += syntax.located(statements, node)
         return done + tail
 
     def _plain(self, nodes: list[ast.stmt], after: set[str]) -> list[ast.stmt]:
@@ -76,16 +76,16 @@ class Function:
         waiting = list(nodes)
         while waiting:
             node = waiting.pop(0)
-            live = after | syntax.read(waiting) | self._kept
+            live = after | syntax.read(waiting) | self._outer_reads
             if isinstance(node, (ast.While, ast.For)):
-                made, following = self._loop(node, live)
+                statements, following = self._loop(node, live)
                 waiting[:0] = following
             elif isinstance(node, ast.If) and syntax.leaves(node):
                 test = syntax.helper("truth", self._value(node.test))
-                made = [ast.If(test, self._plain(node.body, live), self._plain(node.orelse, live))]
+                statements = [ast.If(test, self._plain(node.body, live), self._plain(node.orelse, live))]
             else:
-                made = self._statement(node, live)
-            done += syntax.located(made, node)
+                statements = self._statement(node, live)
+            done += syntax.located(statements, node)
         return done
 
     def _inner(self, title: str, nodes: list[ast.stmt], body: list[ast.stmt], *parameters: str) -> ast.FunctionDef:
@@ -102,12 +102,12 @@ class Function:
 
     def _if(self, node: ast.If, live: set[str]) -> list[ast.stmt]:
         n = self._number()
-        wanted = syntax.stored([*node.body, *node.orelse]) & live
+        state_names = syntax.stored([*node.body, *node.orelse]) & live
         return [
             self._inner(f"_cf_then{n}", node.body, self._block(node.body, [], live)),
             self._inner(f"_cf_else{n}", node.orelse, self._block(node.orelse, [], live)),
             ast.Expr(syntax.helper(
-                "if_", self._value(node.test), syntax.name(f"_cf_then{n}"), syntax.name(f"_cf_else{n}"), syntax.strings(wanted),
+                "if_", self._value(node.test), syntax.name(f"_cf_then{n}"), syntax.name(f"_cf_else{n}"), syntax.strings(state_names),
             )),
         ]
 
@@ -118,47 +118,50 @@ class Function:
         n = self._number()
         following = rest or tail
         falls: list[ast.stmt] = [ast.Return(ast.Call(syntax.name(f"_cf_rest{n}"), [], []))] if following else []
-        live = after | syntax.read(rest) | self._kept
+        live = after | syntax.read(rest) | self._outer_reads
         every = later | syntax.stored(rest)
-        wanted = (syntax.stored([*node.body, *node.orelse]) | every) & (after | self._kept)
-        made: list[ast.stmt] = [self._inner(f"_cf_rest{n}", rest, self._block(rest, tail, after, later))] if following else []
-        made.append(self._inner(f"_cf_then{n}", node.body, self._block(node.body, falls, live, every)))
-        made.append(self._inner(f"_cf_else{n}", node.orelse, self._block(node.orelse, falls, live, every)))
-        made.append(ast.Return(syntax.helper(
-            "if_", self._value(node.test), syntax.name(f"_cf_then{n}"), syntax.name(f"_cf_else{n}"), syntax.strings(wanted),
+        state_names = (syntax.stored([*node.body, *node.orelse]) | every) & (after | self._outer_reads)
+        statements: list[ast.stmt] = [self._inner(f"_cf_rest{n}", rest, self._block(rest, tail, after, later))] if following else []
+        statements.append(self._inner(f"_cf_then{n}", node.body, self._block(node.body, falls, live, every)))
+        statements.append(self._inner(f"_cf_else{n}", node.orelse, self._block(node.orelse, falls, live, every)))
+        statements.append(ast.Return(syntax.helper(
+            "if_", self._value(node.test), syntax.name(f"_cf_then{n}"), syntax.name(f"_cf_else{n}"), syntax.strings(state_names),
         )))
-        return made
+        return statements
 
     # ---- loops
 
     def _loop(self, node: ast.While | ast.For, live: set[str]) -> tuple[list[ast.stmt], list[ast.stmt]]:
         """The loop, and statements to follow it that are still to be converted."""
         n = self._number()
-        inside = live | syntax.read([node]) | self._kept
+        inside = live | syntax.read([node]) | self._outer_reads
         returns = any(syntax.has_return(part) for part in node.body)
         self._loops.append(returns)
         body = self._inner(f"_cf_body{n}", node.body, self._block(node.body, [self._leave(False)], inside))
         self._loops.pop()
-        wanted = syntax.strings(syntax.stored([node]) & inside | ({"_exit"} if returns or node.orelse else set()))
+        state_strings = syntax.strings(syntax.stored([node]) & inside | ({"_exit"} if returns or node.orelse else set()))
         if isinstance(node, ast.While):
-            made: list[ast.stmt] = [
-                self._inner(f"_cf_test{n}", [ast.Expr(node.test)], [ast.Return(self._value(node.test))]), body,
-                syntax.assign(f"_cf_exit{n}", syntax.helper("while_", syntax.name(f"_cf_test{n}"), syntax.name(f"_cf_body{n}"), wanted)),
+            statements: list[ast.stmt] = [
+                self._inner(f"_cf_test{n}", [ast.Expr(node.test)], [ast.Return(self._value(node.test))]),
+                body,
+                syntax.assign(
+                    f"_cf_exit{n}", syntax.helper("while_", syntax.name(f"_cf_test{n}"), syntax.name(f"_cf_body{n}"), state_strings)
+                ),
             ]
         else:
             target = ast.Assign([node.target], syntax.name("_cf_item"))
             item = self._inner(f"_cf_next{n}", [target], [self._expressions.visit(target)], "_cf_item")
-            made = [item, body, syntax.assign(f"_cf_exit{n}", syntax.helper(
-                "for_", self._value(node.iter), syntax.name(f"_cf_next{n}"), syntax.name(f"_cf_body{n}"), wanted,
+            statements = [item, body, syntax.assign(f"_cf_exit{n}", syntax.helper(
+                "for_", self._value(node.iter), syntax.name(f"_cf_next{n}"), syntax.name(f"_cf_body{n}"), state_strings,
             ))]
-        left = syntax.name(f"_cf_exit{n}")
+        exit_name = syntax.name(f"_cf_exit{n}")
         following: list[ast.stmt] = []
         if returns:
-            value = ast.Subscript(left, ast.Constant(1), ast.Load())
-            following.append(ast.If(syntax.helper("returned", left), [ast.Return(value)], []))
+            value = ast.Subscript(exit_name, ast.Constant(1), ast.Load())
+            following.append(ast.If(syntax.helper("returned", exit_name), [ast.Return(value)], []))
         if node.orelse:
-            following.append(ast.If(syntax.helper("ended", left), node.orelse, []))
-        return made, syntax.located(following, node)
+            following.append(ast.If(syntax.helper("ended", exit_name), node.orelse, []))
+        return statements, syntax.located(following, node)
 
     def _leave(self, is_break: bool) -> ast.Return:
         return syntax.leave(int(is_break) if self._loops[-1] else not is_break)
@@ -178,12 +181,14 @@ class Function:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             return [ast.Assign([node.target], self._value(node.value))] if node.value is not None else []
         if isinstance(node, ast.Assert):
-            said = syntax.later(self._value(node.msg)) if node.msg is not None and not syntax.binds(node.msg) else ast.Constant(None)
-            return [ast.Assert(syntax.helper("holds", self._value(node.test), said), node.msg)]
+            message_node = (
+                syntax.later(self._value(node.msg)) if node.msg is not None and not syntax.binds(node.msg) else ast.Constant(None)
+            )
+            return [ast.Assert(syntax.helper("holds", self._value(node.test), message_node), node.msg)]
         if isinstance(node, (ast.Try, ast.With, ast.Match)) or type(node).__name__ == "TryStar":
             return [self._compound(node, live | syntax.read([node]))]
-        made = self._expressions.visit(node)
-        return made if isinstance(made, list) else [made]
+        converted = self._expressions.visit(node)
+        return converted if isinstance(converted, list) else [converted]
 
     def _compound(self, node: ast.AST, live: set[str]) -> ast.stmt:
         """A statement with blocks that stays Python's: the blocks are converted, and the expressions."""

@@ -48,15 +48,15 @@ def check(ran: Iterable[CodeType]) -> None:
             node = source.definition(function)
         except source.NoSource:
             continue
-        for part in names.own(ast.iter_child_nodes(node)):
+        for part in names.nodes_in_scope(ast.iter_child_nodes(node)):
             _look(part, code)
 
 
 def _look(part: ast.AST, code: CodeType) -> None:
-    found = _STATEMENTS.get(type(part)) or _EXPRESSIONS.get(type(part))
-    if found is None:
+    reason = _STATEMENTS.get(type(part)) or _EXPRESSIONS.get(type(part))
+    if reason is None:
         return
-    what, hint = found
+    what, hint = reason
     refusal = Refusal(f"has {what}", f"{code.co_filename}:{getattr(part, 'lineno', code.co_firstlineno)}")
     refusal.hint = f"{hint}, {LAX}"
     raise refusal

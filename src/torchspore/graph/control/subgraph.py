@@ -37,7 +37,7 @@ from torchspore.graph.capture.capture import Capture, unbound_name
 from torchspore.graph.capture.profile_hook import quiet
 from torchspore.graph.capture.state import MISSING
 from torchspore.graph.control import gradient_presence
-from torchspore.graph.control.mutable_state import Attribute, Place, Places, Written
+from torchspore.graph.control.mutable_state import Attribute, Location, MutableState, WrittenTensor
 from torchspore.graph.forward_cache import PartCalls
 from torchspore.graph.fx.control_flow import Flag, as_tensor, stand_in
 from torchspore.graph.fx.inputs import new_input
@@ -54,7 +54,7 @@ class Outcome:
     """The result of a part: its graph, its result, its changes; or the exception that it raised."""
 
     value: Any = None
-    changes: dict[Any, tuple[Place, Any, Any]] = field(default_factory=dict)
+    changes: dict[Any, tuple[Location, Any, Any]] = field(default_factory=dict)
     """By key of the place: (place, what was there, what the part left there)."""
     module: torch.fx.GraphModule | None = None
     inputs: list[torch.Tensor] = field(default_factory=list)
@@ -67,10 +67,10 @@ class Outcome:
     """Stand-ins of the outputs, for shapes and dtypes."""
     seeds: list[int] = field(default_factory=list)
     """The outputs that have a gradient; the graph takes one tensor for each, after its inputs, and then the flags of these gradients."""
-    wanted: list[int] = field(default_factory=list)
+    input_indices: list[int] = field(default_factory=list)
     """The inputs whose gradients the graph gives after its outputs; the flags of these gradients follow."""
     raised: BaseException | None = None
-    own_gradient: str | None = None
+    custom_gradient: str | None = None
     """The line of what has a gradient of its own in here, which one of second order would not know of."""
     part: Part | None = None
     """The frame in which the part was captured."""
@@ -80,7 +80,7 @@ class Outcome:
     """The memory of the frames around that was written, by id."""
     unknown: list[tuple[torch.Tensor, BaseException]] = field(default_factory=list)
     """The memory of the frames around whose values are not known any more, and why."""
-    kept: list[Any] = field(default_factory=list)
+    keep_alive: list[Any] = field(default_factory=list)
 
 
 class Part(Capture):
@@ -97,18 +97,18 @@ class Part(Capture):
             raise Refusal(f"nests branches and loops on Tensors, or numbers, over {DEEPEST} deep, as a function does that calls itself")
         self._records = is_differentiating()
         self._versions = Versions()
-        self._written: list[tuple[TensorBase, torch.Tensor]] = []      # (what stands for memory of the frames around, that memory)
+        self._write_backs: list[tuple[TensorBase, torch.Tensor]] = []      # (what stands for memory of the frames around, that memory)
         self._attributes: dict[Any, tuple[Attribute, Any]] = {}
-        self._wanted: list[int] = []
+        self._input_indices: list[int] = []
         self._leaves: set[str] = set()
         self._inputs: list[torch.Tensor] = []
         self._modes: list[Any] = []
         self._state: dict[int, TensorBase] = {}
-        self._given: list[tuple[TensorBase, TensorBase]] = []
+        self._renamed: list[tuple[TensorBase, TensorBase]] = []
         self._unknown_before: list[tuple[torch.Tensor, BaseException]] = []
         self._handed: dict[int, torch.Tensor | None] = {}              # what each of them had when the round began
         self._is_backward = False
-        self._own_gradient: str | None = None
+        self._custom_gradient: str | None = None
 
     def force(self, state: list[TensorBase]) -> None:
         """Says which Tensors are the state of a loop: they have gradients from the second round on, if not before."""
@@ -116,7 +116,7 @@ class Part(Capture):
 
     def give(self, tensor: TensorBase, value: TensorBase) -> None:
         """Says that `tensor` has the values of `value` when the part begins."""
-        self._given.append((tensor, value))
+        self._renamed.append((tensor, value))
 
     def lose(self, unknown: list[tuple[torch.Tensor, BaseException]]) -> None:
         """Says which memory of the frames around has values that are not known when the part begins."""
@@ -127,7 +127,7 @@ class Part(Capture):
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
         if self._is_mine(tensor._t):
             return self._versions.read(tensor._t)
-        if self._written or self._versions.has_any():
+        if self._write_backs or self._versions.has_any():
             t = self._outside(lambda: raw(tensor))
             key, start = self.outer.extent(t)  # type: ignore[union-attr]
             if self._versions.has(key):
@@ -145,7 +145,7 @@ class Part(Capture):
         if self._records and (t.requires_grad or (id(source) in self._state and is_differentiable(t))):
             fake = fake.detach().requires_grad_()
             self._leaves.add(next(iter(reversed(self.tracer.graph.nodes))).name)
-            self._wanted.append(len(self._inputs))
+            self._input_indices.append(len(self._inputs))
         self.lifted.append(source)
         self._inputs.append(t)
         self._fakes.append(fake)
@@ -176,9 +176,9 @@ class Part(Capture):
         if self._records:
             raise of_integers()
 
-    def own_gradient(self) -> None:
-        if self._records and self._own_gradient is None:
-            self._own_gradient = user_line() or "<unknown>"
+    def custom_gradient(self) -> None:
+        if self._records and self._custom_gradient is None:
+            self._custom_gradient = user_line() or "<unknown>"
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
         if not self._records:
@@ -225,7 +225,7 @@ class Part(Capture):
         return t, (key, start)
 
     def _begin(self, owner: TensorBase, key: torch.Tensor, value: torch.Tensor) -> None:
-        self._written.append((owner, key))
+        self._write_backs.append((owner, key))
         self._versions.begin(key, value)
 
     def _end_write(self, key: torch.Tensor) -> None:
@@ -236,21 +236,21 @@ class Part(Capture):
 
     def origin(self, base: torch.Tensor) -> torch.Tensor:
         base = self._versions.origin(base)
-        place = next((place for place, fake in enumerate(self._fakes) if fake is base), None)
-        return super().origin(base if place is None else base_of(self._inputs[place]))     # an input is known by what it is around
+        index = next((index for index, fake in enumerate(self._fakes) if fake is base), None)
+        return super().origin(base if index is None else base_of(self._inputs[index]))     # an input is known by what it is around
 
     def extent(self, t: torch.Tensor) -> Extent:
         base = base_of(t)
         first = self._versions.origin(base)
-        place = next((place for place, fake in enumerate(self._fakes) if fake is first), None)
-        key, start = self.outer.extent(first if place is None else self._inputs[place])  # type: ignore[union-attr]
+        index = next((index for index, fake in enumerate(self._fakes) if fake is first), None)
+        key, start = self.outer.extent(first if index is None else self._inputs[index])  # type: ignore[union-attr]
         return key, start + t.storage_offset() - base.storage_offset()
 
     def forget(self, base: torch.Tensor, reason: BaseException) -> None:
         self._versions.forget(base, reason)
 
-    def known(self, tensor: TensorBase) -> Any:
-        return None if self._records and self._is_mine(tensor._t) and self._versions.has(base_of(tensor._t)) else super().known(tensor)
+    def known_out(self, tensor: TensorBase) -> Any:
+        return None if self._records and self._is_mine(tensor._t) and self._versions.has(base_of(tensor._t)) else super().known_out(tensor)
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
         if self._is_backward:
@@ -262,13 +262,13 @@ class Part(Capture):
             # Who writes on one way only leaves on the other what was there: that is read, though the program names it nowhere.
             self.watch.read(owner.__dict__, name, owner.__dict__.get(name, MISSING), True)
         super().attribute_set(owner, name, value)
-        place = Attribute(owner, name)
+        location = Attribute(owner, name)
         if id(owner) not in self.watch.born:
-            self._attributes.setdefault(place.key, (place, place.get() if stand_in is None else stand_in))
+            self._attributes.setdefault(location.key, (location, location.get() if stand_in is None else stand_in))
 
     # ---- the capture itself
 
-    def trace(self, function: Callable[[], Any], places: Places) -> Outcome:
+    def trace(self, function: Callable[[], Any], state: MutableState) -> Outcome:
         """Captures `function()`; puts back what it changes. Raises Refusal; an exception of the program is an outcome."""
         out = Outcome()
         forward: set[str] = set()
@@ -280,13 +280,13 @@ class Part(Capture):
             with self.open():
                 for base, reason in self._unknown_before:
                     self._versions.forget(base, reason)
-                for tensor, value in self._given:
+                for tensor, value in self._renamed:
                     key = self.outer.origin(base_of(self._outside(lambda tensor=tensor: raw(tensor))))  # type: ignore[misc,union-attr]
                     self._begin(tensor, key, renamed(self.resolve(value)))
                     self._handed[id(tensor)] = self._versions.newest(key)
                 with self.watch.heard():
                     out.value = function()
-                results = self._finish(out, places)
+                results = self._finish(out, state)
                 forward.update(node.name for node in self.tracer.graph.nodes)
                 gradients = self._gradients(out, results)
             return [*results, *gradients]
@@ -300,7 +300,7 @@ class Part(Capture):
                 raise
             out.raised = error
         finally:
-            places.restore()
+            state.restore()
             self._restore()
         if out.module is not None:
             for node in list(out.module.graph.nodes):
@@ -309,30 +309,30 @@ class Part(Capture):
                 if node.name in self._leaves:  # a leaf is its input, in the graph as for gradients of higher order
                     node.replace_all_uses_with(node.args[0])
                     out.module.graph.erase_node(node)
-        out.inputs, out.wanted, out.own_gradient = self._inputs, self._wanted, self._own_gradient
-        out.homes, out.part = dict(self._places), self
-        out.kept += self.lifted
+        out.inputs, out.input_indices, out.custom_gradient = self._inputs, self._input_indices, self._custom_gradient
+        out.homes, out.part = dict(self._input_index), self
+        out.keep_alive += self.lifted
         return out
 
     def _restore(self) -> None:
-        for place, before in self._attributes.values():
-            place.put(before)
+        for location, before in self._attributes.values():
+            location.put(before)
 
-    def _finish(self, out: Outcome, places: Places) -> list[torch.Tensor]:
+    def _finish(self, out: Outcome, places: MutableState) -> list[torch.Tensor]:
         """Notes the changes and the results; gives the torch tensors of all Tensors in them."""
-        found: list[tuple[Place, Any, Any]] = list(places.changes())
-        found += [(place, before, place.get()) for place, before in self._attributes.values() if place.get() is not before]
-        found += self._writes(out)
-        out.changes = {place.key: (place, before, now) for place, before, now in found}
+        changes: list[tuple[Location, Any, Any]] = list(places.changes())
+        changes += [(location, before, location.get()) for location, before in self._attributes.values() if location.get() is not before]
+        changes += self._writes(out)
+        out.changes = {location.key: (location, before, now) for location, before, now in changes}
         results: list[torch.Tensor] = []
         # The other way of a branch, or the next round, may still name a Tensor that was written here: its values are results too.
         named = [tensor for tensor in tensors([items(before) for _, before in places.before]) if self._is_rewritten(tensor)]
         state = [tensor for tensor in self._state.values() if self._is_rewritten(tensor)]
-        for tensor in tensors([out.value, *[items(now) for _, _, now in found], state, named]):
+        for tensor in tensors([out.value, *[items(now) for _, _, now in changes], state, named]):
             if id(tensor) not in out.outs:
                 t = self.resolve(tensor)
                 out.outs[id(tensor)] = len(results)
-                out.kept.append(tensor)
+                out.keep_alive.append(tensor)
                 if self._records:
                     out.shows[id(tensor)] = self._memory_of(tensor)
                 results.append(t)
@@ -340,19 +340,19 @@ class Part(Capture):
             out.metas = [stand_in(t) for t in results]
         return results
 
-    def _writes(self, out: Outcome) -> list[tuple[Place, Any, Any]]:
+    def _writes(self, out: Outcome) -> list[tuple[Location, Any, Any]]:
         """The changes of the values of Tensors of the frames around."""
         out.unknown = [(base, reason) for base, reason in self._versions.unknown() if self._is_around(base)]
         lost = {id(base) for base, _ in out.unknown}
-        found: list[tuple[Place, Any, Any]] = []
-        for owner, key in self._written:
+        changes: list[tuple[Location, Any, Any]] = []
+        for owner, key in self._write_backs:
             newest = self._versions.newest(key)
             if newest is self._handed.get(id(owner), MISSING):
                 continue
             out.rewritten[id(key)] = key
             if newest is not None and id(owner) not in self._state and id(key) not in lost:
-                found.append((Written(owner), owner, wrap(newest)))
-        return found
+                changes.append((WrittenTensor(owner), owner, wrap(newest)))
+        return changes
 
     def _is_around(self, base: torch.Tensor) -> bool:
         """Return whether memory belongs to a frame around; what other parts, or an earlier capture of this one, made is gone."""
@@ -365,7 +365,7 @@ class Part(Capture):
 
     def _is_rewritten(self, tensor: TensorBase) -> bool:
         """Return whether `tensor`, of the frames around, shows memory that was written here to values that are known."""
-        if not self._written or self._is_mine(tensor._t):
+        if not self._write_backs or self._is_mine(tensor._t):
             return False
         return self._versions.newest(self.outer.origin(base_of(self._outside(lambda: raw(tensor))))) is not None  # type: ignore[union-attr]
 
@@ -378,7 +378,7 @@ class Part(Capture):
         if not self._records:
             return []
         out.seeds = [i for i, t in enumerate(results) if t.requires_grad and is_differentiable(t)]
-        leaves = [self._fakes[i] for i in self._wanted]
+        leaves = [self._fakes[i] for i in self._input_indices]
         if not out.seeds or not leaves:
             out.seeds = []
             return []
@@ -399,9 +399,9 @@ class Part(Capture):
 
 def memory_of(side: Outcome, tensor: TensorBase) -> list[torch.Tensor]:
     """The memory that a Tensor which a part leaves behind shows, or may show."""
-    found = side.shows.get(id(tensor))
-    if found is not None:
-        return found
+    out = side.shows.get(id(tensor))
+    if out is not None:
+        return out
     base = origin(tensor)
     around = engine.frame()
     return [base, *[other for other, _ in around.aliases(base)]] if around is not None else [base]
@@ -413,9 +413,9 @@ def origin(tensor: TensorBase) -> torch.Tensor:
     return base if around is None else around.origin(base)
 
 
-def trace(function: FunctionType | Callable[[], Any], around: Capture, places: Places) -> Outcome:
+def trace(function: FunctionType | Callable[[], Any], around: Capture, state: MutableState) -> Outcome:
     """Captures `function()` as a part inside `around`."""
-    return Part(around).trace(function, places)
+    return Part(around).trace(function, state)
 
 
 def items(value: Any) -> Any:

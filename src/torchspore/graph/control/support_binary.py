@@ -39,9 +39,9 @@ def keep(codes: Iterable[CodeType]) -> None:
         if is_users(name) and name.endswith(".py") and "site-packages" not in name and os.path.isfile(name):
             by_file.setdefault(name, []).append(code)
     outcome = Outcome.applied("each graph's source is at hand, or in its .py file")
-    for name, found in by_file.items():
+    for name, functions in by_file.items():
         try:
-            count = _append(name, found)
+            count = _append(name, functions)
         except OSError as error:
             outcome = Outcome.no_effect(f"{name} can't be written ({error.strerror})")
             if once.first_time(("support_binary", name)):
@@ -76,17 +76,17 @@ def _append(name: str, codes: list[CodeType]) -> int:
         except (OSError, TypeError):
             continue
         start = f"setattr({path}, 'source', "
-        wanted = f"{start}({source!r}, {first}))\n"
+        line_text = f"{start}({source!r}, {first}))\n"
         there = [number for number, line in enumerate(lines) if line.startswith(start)]
-        if there and lines[there[0]] == wanted:
+        if there and lines[there[0]] == line_text:
             continue
         count += 1
         if there:
-            lines[there[0]] = wanted
+            lines[there[0]] = line_text
         else:
             if lines and not lines[-1].endswith("\n"):
                 lines[-1] += "\n"
-            lines += ["\n", f"# The source of {path}, with which a compiled .pyc or .so of this file runs in GRAPH_MODE.\n", wanted]
+            lines += ["\n", f"# The source of {path}, with which a compiled .pyc or .so of this file runs in GRAPH_MODE.\n", line_text]
     if count:
         _replace(name, "".join(lines))
     return count
@@ -95,17 +95,17 @@ def _append(name: str, codes: list[CodeType]) -> int:
 def _named(name: str, codes: list[CodeType]) -> Iterator[tuple[str, FunctionType]]:
     """The functions of a file that have these codes, and what the file calls them, in the order of the file."""
     module = next((m for m in list(sys.modules.values()) if isinstance(m, ModuleType) and getattr(m, "__file__", None) == name), None)
-    held = vars(module) if module is not None else {}
-    wanted, found = set(codes), []
-    for path, function in _functions(held, held.get("__name__"), ""):
-        if function.__code__ in wanted:
-            wanted.remove(function.__code__)
-            found.append((path, function))
-    return iter(sorted(found, key=lambda item: item[1].__code__.co_firstlineno))
+    variables = vars(module) if module is not None else {}
+    wanted_codes, found_functions = set(codes), []
+    for path, function in _functions(variables, variables.get("__name__"), ""):
+        if function.__code__ in wanted_codes:
+            wanted_codes.remove(function.__code__)
+            found_functions.append((path, function))
+    return iter(sorted(found_functions, key=lambda item: item[1].__code__.co_firstlineno))
 
 
-def _functions(held: dict[str, Any], module: str | None, prefix: str) -> Iterator[tuple[str, FunctionType]]:
-    for name, value in list(held.items()):
+def _functions(variables: dict[str, Any], module: str | None, prefix: str) -> Iterator[tuple[str, FunctionType]]:
+    for name, value in list(variables.items()):
         path = f"{prefix}{name}"
         if isinstance(value, (staticmethod, classmethod)):
             continue
@@ -125,8 +125,8 @@ def _replace(name: str, text: str) -> None:
 
 
 def _as_python(function: Any, source: _Source) -> Any:
-    _, made = _pythons.get(id(function), (None, None))
-    if made is None:
+    _, converted = _pythons.get(id(function), (None, None))
+    if converted is None:
         lines, first = source
         tree = ast.parse(textwrap.dedent("".join(lines)))
         ast.increment_lineno(tree, first - 1)
@@ -134,9 +134,9 @@ def _as_python(function: Any, source: _Source) -> Any:
             if isinstance(node, ast.FunctionDef):
                 node.decorator_list = []
         module = compile(tree, function.__code__.co_filename, "exec")
-        code = next(found for found in module.co_consts if isinstance(found, CodeType) and found.co_name == function.__name__)
-        made = FunctionType(code, function.__globals__, function.__name__, function.__defaults__)
-        made.__kwdefaults__ = function.__kwdefaults__
-        made.source = source  # type: ignore[attr-defined]
-        _pythons[id(function)] = (function, made)
-    return made
+        code = next(constant for constant in module.co_consts if isinstance(constant, CodeType) and constant.co_name == function.__name__)
+        converted = FunctionType(code, function.__globals__, function.__name__, function.__defaults__)
+        converted.__kwdefaults__ = function.__kwdefaults__
+        converted.source = source  # type: ignore[attr-defined]
+        _pythons[id(function)] = (function, converted)
+    return converted

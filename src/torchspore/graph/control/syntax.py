@@ -9,38 +9,38 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LOOPS = (ast.For, ast.While)
 
 
-def own(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+def nodes_in_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """All parts of `nodes` that belong to the same function: nested functions and classes are given, but not entered."""
     for node in nodes:
         yield node
         if not isinstance(node, _SCOPES):
-            yield from own(ast.iter_child_nodes(node))
+            yield from nodes_in_scope(ast.iter_child_nodes(node))
 
 
-def stored(nodes: Iterable[ast.AST], own_comprehension: bool = False) -> set[str]:
+def stored(nodes: Iterable[ast.AST], includes_comprehensions: bool = False) -> set[str]:
     """The names that `nodes` bind or delete in their function; targets of comprehensions are not names of the function."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in nodes:
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and not own_comprehension:
-            found.add(node.id)
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and not includes_comprehensions:
+            names.add(node.id)
         elif isinstance(node, ast.NamedExpr):
-            found.add(node.target.id)
+            names.add(node.target.id)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            found |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+            names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
         elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, ast.MatchMapping) and node.rest:
-            found.add(node.rest)
+            names.add(node.rest)
         if not isinstance(node, _SCOPES):
-            found |= stored(ast.iter_child_nodes(node), own_comprehension or isinstance(node, _COMPREHENSIONS))
-    return found
+            names |= stored(ast.iter_child_nodes(node), includes_comprehensions or isinstance(node, _COMPREHENSIONS))
+    return names
 
 
 def declared(nodes: Iterable[ast.AST], kind: type[ast.Global] | type[ast.Nonlocal]) -> set[str]:
     """The names in `global` or `nonlocal` statements of the function."""
-    return {name for node in own(nodes) if isinstance(node, kind) for name in node.names}
+    return {name for node in nodes_in_scope(nodes) if isinstance(node, kind) for name in node.names}
 
 
 def read(nodes: Iterable[ast.AST]) -> set[str]:
@@ -61,7 +61,7 @@ def leaves(node: ast.AST) -> bool:
 
 def has_return(node: ast.AST) -> bool:
     """Return whether there is a return of this function inside `node`."""
-    return any(isinstance(part, ast.Return) for part in own([node]))
+    return any(isinstance(part, ast.Return) for part in nodes_in_scope([node]))
 
 
 def _has_jump(node: ast.AST) -> bool:
@@ -76,7 +76,7 @@ def _has_jump(node: ast.AST) -> bool:
 
 def can_convert(node: ast.AST) -> bool:
     """Return whether a function runs from its beginning to its end: no generator, no code that reads its local names."""
-    for part in own(ast.iter_child_nodes(node)):
+    for part in nodes_in_scope(ast.iter_child_nodes(node)):
         if isinstance(part, (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)):
             return False
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id in ("locals", "vars", "exec", "eval", "dir"):
@@ -137,12 +137,12 @@ def function(title: str, parameters: Sequence[str], body: list[ast.stmt], outer:
         head.append(ast.Nonlocal(sorted(outer - globals_)))
     if outer & globals_:
         head.append(ast.Global(sorted(outer & globals_)))
-    made = ast.FunctionDef(
+    function = ast.FunctionDef(
         name=title, args=ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, []), body=head + (body or [ast.Pass()]),
         decorator_list=[], returns=None, type_comment=None,
     )
-    made.type_params = []  # type: ignore[attr-defined]
-    return made
+    function.type_params = []  # type: ignore[attr-defined]
+    return function
 
 
 def located(nodes: list[ast.stmt], at: ast.AST) -> list[ast.stmt]:

@@ -23,38 +23,38 @@ def writes(node: Node) -> list[Node]:
         return []
     if node.target is _BATCH_NORM:
         return [item for item in node.args[3:5] if isinstance(item, Node)] if node.args[5] else []
-    found: list[Node] = []
+    nodes: list[Node] = []
     if node.target._schema.is_mutable:
         for argument, value in zip(node.target._schema.arguments, node.args):
             if argument.alias_info is not None and argument.alias_info.is_write and not _only_reads(node, argument.name):
-                found += [item for item in tree.listed(value) if isinstance(item, Node)]
-        found += [value for key, value in node.kwargs.items() if isinstance(value, Node) and _is_written(node.target, key)]
-    return found
+                nodes += [item for item in tree.listed(value) if isinstance(item, Node)]
+        nodes += [value for key, value in node.kwargs.items() if isinstance(value, Node) and _writes_argument(node.target, key)]
+    return nodes
 
 
-def written_inputs(module: torch.fx.GraphModule) -> dict[int, list[Node]]:
+def inputs_written(module: torch.fx.GraphModule) -> dict[int, list[Node]]:
     """For each input that is written into, by itself or through a view, the operators that do it."""
     inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
     base: dict[Node, Node] = {node: node for node in inputs}
-    place = {node: index for index, node in enumerate(inputs)}
-    found: dict[int, list[Node]] = {}
+    index_of = {node: index for index, node in enumerate(inputs)}
+    writers: dict[int, list[Node]] = {}
     for node in module.graph.nodes:
         if node.op != "call_function":
             continue
         if is_operator(node.target):
             for target in writes(node):
                 if target in base:
-                    found.setdefault(place[base[target]], []).append(node)
+                    writers.setdefault(index_of[base[target]], []).append(node)
             first = node.args[0] if node.args else None
             if isinstance(first, Node) and first in base and any(r.alias_info is not None for r in node.target._schema.returns):
                 base[node] = base[first]
         elif graphs_in(node):
-            for given in node.all_input_nodes:                     # a branch or loop writes into what it is given
-                if given in base and any(writes(inner) for graph in graphs_in(node) for inner in graph.graph.nodes):
-                    found.setdefault(place[base[given]], []).append(node)
+            for operand in node.all_input_nodes:                     # a branch or loop writes into what it is given
+                if operand in base and any(writes(inner) for graph in graphs_in(node) for inner in graph.graph.nodes):
+                    writers.setdefault(index_of[base[operand]], []).append(node)
         elif node.target is operator.getitem and node.args[0] in base:
             base[node] = base[node.args[0]]
-    return found
+    return writers
 
 
 def _only_reads(node: Node, name: str) -> bool:
@@ -62,7 +62,7 @@ def _only_reads(node: Node, name: str) -> bool:
     return name == "grads" and node.target._opname.startswith("_fused_") and node.kwargs.get("grad_scale") is None  # type: ignore[union-attr]
 
 
-def _is_written(target: Any, name: str) -> bool:
+def _writes_argument(target: Any, name: str) -> bool:
     return any(a.name == name and a.alias_info is not None and a.alias_info.is_write for a in target._schema.arguments)
 
 
@@ -90,11 +90,11 @@ def root(node: Node) -> Node:
 
 def owners(graph: torch.fx.Graph) -> dict[Node, Node]:
     """`root` of all values of a graph."""
-    found: dict[Node, Node] = {}
+    roots: dict[Node, Node] = {}
     for node in graph.nodes:
         source = shown(node)
-        found[node] = node if source is None else found[source]
-    return found
+        roots[node] = node if source is None else roots[source]
+    return roots
 
 
 def shown(node: Node) -> Node | None:
@@ -109,21 +109,21 @@ def shown(node: Node) -> Node | None:
         return _first(node.args)
     schema = node.target._schema
     sets = [set(info.before_set) for returned in schema.returns if (info := returned.alias_info) is not None]
-    for place, argument in enumerate(schema.arguments):
+    for index, argument in enumerate(schema.arguments):
         info = argument.alias_info
         # `Tensor(a -> *)` is how a schema says that the items of a list show the argument.
-        if info is not None and ("*" in info.after_set or any(info.before_set & own for own in sets)):
-            value = node.args[place] if place < len(node.args) else node.kwargs.get(argument.name)
+        if info is not None and ("*" in info.after_set or any(info.before_set & alias_set for alias_set in sets)):
+            value = node.args[index] if index < len(node.args) else node.kwargs.get(argument.name)
             return value if isinstance(value, Node) else None
     return None
 
 
 def _item(node: Node) -> Node | None:
     """Return the value that one of several results aliases."""
-    source, place = node.args
+    source, index = node.args
     assert isinstance(source, Node)
     if source.target is later:
-        value = source.args[place]  # type: ignore[index]
+        value = source.args[index]  # type: ignore[index]
         return value if isinstance(value, Node) else None
     return shown(source)
 
@@ -134,12 +134,12 @@ def _first(args: Any) -> Node | None:
 
 def changing(module: torch.fx.GraphModule) -> set[Node]:
     """The nodes whose memory is written, or handed to what may write into it without saying so."""
-    found: set[Node] = set()
+    nodes: set[Node] = set()
     for node in module.graph.nodes:
-        found.update(root(item) for item in writes(node))
+        nodes.update(root(item) for item in writes(node))
         if node.op == "call_function" and not is_operator(node.target) and node.target is not operator.getitem:
-            found.update(root(item) for item in node.all_input_nodes)
-    return found
+            nodes.update(root(item) for item in node.all_input_nodes)
+    return nodes
 
 
 def leaves(node: Node) -> bool:

@@ -25,7 +25,8 @@ _ARGUMENTS = {"Tensor", "int", "SymInt", "float", "number", "bool", "str", "Gene
 """The argument types of operators that a file may name, alone, in lists or optional: no storage, no stream, no object."""
 _EXECUTION = "torchspore.graph.control.execution"
 _FUNCTIONS = {
-    _EXECUTION: ("branch", "branch_keeping", "branch_back", "loop", "loop_keeping", "loop_back", "loop_back_again", "check", "say", "fail"),
+    _EXECUTION: ("branch", "branch_keeping", "branch_back", "loop", "loop_keeping", "loop_back", "loop_back_second",
+        "check", "say", "fail"),
 }
 """torchspore's functions that graphs may contain."""
 
@@ -35,27 +36,27 @@ def name(target: Any) -> str | None:
     if target is operator.getitem:
         return "getitem"
     if torch_private.is_operator(target):
-        told = f"operator {target.namespace}.{target._opname}.{target._overloadname}"
-        return told if _is_allowed(target) else None
+        text = f"operator {target.namespace}.{target._opname}.{target._overloadname}"
+        return text if _is_allowed(target) else None
     module, called = getattr(target, "__module__", None), getattr(target, "__name__", None)
     if called in _FUNCTIONS.get(str(module), ()) and getattr(importlib.import_module(str(module)), str(called)) is target:
         return f"function {module}:{called}"
     return None
 
 
-def function(told: str) -> Any:
+def function(text: str) -> Any:
     """The function that has this name. Raises ValueError for one that no graph in a file may have."""
-    if told == "getitem":
+    if text == "getitem":
         return operator.getitem
-    kind, _, path = told.partition(" ")
+    kind, _, path = text.partition(" ")
     if kind == "operator":
-        found = _operator(path)
-        if found is not None:
-            return found
+        target = _operator(path)
+        if target is not None:
+            return target
     module, _, called = path.partition(":")
     if kind == "function" and called in _FUNCTIONS.get(module, ()):
         return getattr(importlib.import_module(module), called)
-    raise ValueError(f"{told!r:.80} is no operator that a graph in a file may name")
+    raise ValueError(f"{text!r:.80} is no operator that a graph in a file may name")
 
 
 def _operator(path: str) -> Any:
@@ -63,8 +64,8 @@ def _operator(path: str) -> Any:
     base, _, overload = rest.partition(".")
     if namespace not in _OPERATORS or not torch_private.has_operator(namespace, base, "" if overload == "default" else overload):
         return None
-    found = getattr(getattr(getattr(torch.ops, namespace), base), overload)
-    return found if torch_private.is_operator(found) and _is_allowed(found) else None
+    target = getattr(getattr(getattr(torch.ops, namespace), base), overload)
+    return target if torch_private.is_operator(target) and _is_allowed(target) else None
 
 
 def _is_allowed(target: Any) -> bool:

@@ -59,13 +59,13 @@ def _(inputs: list[torch.Tensor], number: int) -> list[torch.Tensor]:
 
 
 def _device(inputs: list[torch.Tensor], meta: torch.Tensor) -> torch.device:
-    found = getattr(meta, "at", None)
-    return found if found is not None else inputs[-1].device
+    position = getattr(meta, "at", None)
+    return position if position is not None else inputs[-1].device
 
 
 def _setup(ctx: Any, inputs: Any, output: Any) -> None:
-    given, ctx.number = inputs
-    ctx.save_for_backward(*given)
+    gradient_inputs, ctx.number = inputs
+    ctx.save_for_backward(*gradient_inputs)
     record = RECORDS[ctx.number]
     ctx.mark_non_differentiable(*[t for t in output if not is_differentiable(t)])
     ctx.record = record
@@ -96,9 +96,9 @@ def emit(record: Record, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 def flag_like() -> torch.Tensor:
     """A stand-in of a flag."""
-    made = torch.empty((), dtype=torch.bool, device="meta")
-    made.at = torch.device("cpu")  # type: ignore[attr-defined]
-    return made
+    flag_meta = torch.empty((), dtype=torch.bool, device="meta")
+    flag_meta.at = torch.device("cpu")  # type: ignore[attr-defined]
+    return flag_meta
 
 
 def as_tensor(flag: Flag) -> torch.Tensor:
@@ -108,11 +108,11 @@ def as_tensor(flag: Flag) -> torch.Tensor:
 
 def stand_in(t: torch.Tensor, contiguous: bool = False) -> torch.Tensor:
     """A tensor without memory that says shape, strides, dtype and device of `t`."""
-    made = torch.empty(t.shape, dtype=t.dtype, device="meta") if contiguous else torch.empty_strided(
+    meta_tensor = torch.empty(t.shape, dtype=t.dtype, device="meta") if contiguous else torch.empty_strided(
         t.shape, t.stride(), dtype=t.dtype, device="meta",
     )
-    made.at = getattr(t, "at", t.device)  # type: ignore[attr-defined]
-    return made
+    meta_tensor.at = getattr(t, "at", t.device)  # type: ignore[attr-defined]
+    return meta_tensor
 
 
 OPERATOR = torch.ops.torchspore.control.default

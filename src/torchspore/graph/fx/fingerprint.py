@@ -20,8 +20,8 @@ def fingerprint(module: torch.fx.GraphModule, settings: Settings, kind: str = "g
 
     Streams of random numbers count in the order of their first use: equal nets have streams with different numbers.
     """
-    told = "\n".join((kind, signature(module, {}), repr(dataclasses.astuple(settings)), machine()))
-    return hashlib.sha256(told.encode()).hexdigest()
+    text = "\n".join((kind, signature(module, {}), repr(dataclasses.astuple(settings)), machine()))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def of_text(kind: str, text: str) -> str:
@@ -48,7 +48,7 @@ def _machine() -> str:
 
 def signature(module: torch.fx.GraphModule, streams: dict[int, int] | None = None) -> str:
     """The graph as text, without names: one line a node. With `streams` each stream of random numbers is its position in `streams`."""
-    names = {node: f"%{place}" for place, node in enumerate(module.graph.nodes)}
+    names = {node: f"%{index}" for index, node in enumerate(module.graph.nodes)}
     return "\n".join(f"{names[node]} {_line(module, node, names, streams)}" for node in module.graph.nodes)
 
 
@@ -63,8 +63,8 @@ def _line(module: torch.fx.GraphModule, node: Node, names: dict[Node, str], stre
     if node.op == "placeholder":
         return _meta(node.meta.get("val"))
     if node.op == "get_attr":
-        found = functools.reduce(getattr, str(node.target).split("."), module)
-        return _constant(found) if isinstance(found, torch.Tensor) else _shown(found, names, streams)
+        submodule = functools.reduce(getattr, str(node.target).split("."), module)
+        return _constant(submodule) if isinstance(submodule, torch.Tensor) else _shown(submodule, names, streams)
     args = node.args
     if streams is not None and node.target in NAMING_STREAMS and isinstance(args[0], int):
         args = (streams.setdefault(args[0], len(streams)), *args[1:])
@@ -76,8 +76,8 @@ def _meta(value: Any) -> str:
 
 
 def _constant(value: torch.Tensor) -> str:
-    held = value.detach().cpu().contiguous()
-    return f"{_meta(value)} {hashlib.sha256(held.reshape(-1).view(torch.uint8).numpy().tobytes()).hexdigest()}"
+    values = value.detach().cpu().contiguous()
+    return f"{_meta(value)} {hashlib.sha256(values.reshape(-1).view(torch.uint8).numpy().tobytes()).hexdigest()}"
 
 
 def _target(target: Any) -> str:

@@ -35,13 +35,13 @@ def inner_of(module: Module) -> list[Module]:
 
 def nested_nodes(module: Module) -> dict[torch.fx.Node, list[torch.fx.Node]]:
     """For each node of the graph, and of the graphs in it, the nodes of the graphs that it holds itself."""
-    found: dict[torch.fx.Node, list[torch.fx.Node]] = {}
+    inner_nodes: dict[torch.fx.Node, list[torch.fx.Node]] = {}
     for node in module.graph.nodes:
-        held = graphs_in(node)
-        found[node] = [inner for graph in held for inner in graph.graph.nodes]
-        for graph in held:
-            found.update(nested_nodes(graph))
-    return found
+        graphs = graphs_in(node)
+        inner_nodes[node] = [inner for graph in graphs for inner in graph.graph.nodes]
+        for graph in graphs:
+            inner_nodes.update(nested_nodes(graph))
+    return inner_nodes
 
 
 def graphs_in(node: torch.fx.Node) -> list[Module]:
@@ -53,17 +53,17 @@ def change_inner(module: Module, change: Callable[[Module], Module | None]) -> b
     """Gives each graph inside to `change` and puts what comes back in its place, None leaves it; says whether one was replaced."""
     replaced = False
 
-    def one(value: Any) -> Any:
+    def change_leaf(value: Any) -> Any:
         nonlocal replaced
         if isinstance(value, Module):
-            found = change(value)
-            replaced = replaced or found is not None
-            return value if found is None else found
-        return type(value)(one(item) for item in value) if type(value) in (list, tuple) else value
+            replacement = change(value)
+            replaced = replaced or replacement is not None
+            return value if replacement is None else replacement
+        return type(value)(change_leaf(item) for item in value) if type(value) in (list, tuple) else value
 
     for node in module.graph.nodes:
         if any(isinstance(item, Module) for item in _flat(node.args)):
-            node.args = tuple(one(item) for item in node.args)
+            node.args = tuple(change_leaf(item) for item in node.args)
     return replaced
 
 

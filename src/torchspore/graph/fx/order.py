@@ -19,7 +19,7 @@ _Unit = TypeVar("_Unit", bound=Hashable)
 
 
 def dependencies(
-    nodes: list[Node], known: frozenset[Any] = frozenset(), lane: Callable[[Node], Any] = lambda node: None,
+    nodes: list[Node], known_targets: frozenset[Any] = frozenset(), lane: Callable[[Node], Any] = lambda node: None,
 ) -> tuple[dict[Node, list[Node]], set[Node]]:
     """For each node those that must run before it, and the owners (`views.root`) of all memory that is written.
 
@@ -29,33 +29,33 @@ def dependencies(
     `lane` gives the same for them.
     """
     root = owners(nodes[0].graph)
-    written = {root[item] for node in nodes for item in writes(node)}
+    written_roots = {root[item] for node in nodes for item in writes(node)}
     before: dict[Node, list[Node]] = {}
-    touched: dict[Node, list[Node]] = {item: [] for item in written}
+    touched: dict[Node, list[Node]] = {item: [] for item in written_roots}
     writer: dict[Node, Node] = {}
     barrier: Node | None = None
     drawn: dict[Any, Node] = {}
     begun: Node | None = None
-    for place, node in enumerate(nodes):
+    for index, node in enumerate(nodes):
         needed = list(node.all_input_nodes)
-        if _is_unknown(node) and node.target not in known:
-            needed, barrier = nodes[:place], node
+        if _is_unknown(node) and node.target not in known_targets:
+            needed, barrier = nodes[:index], node
             before[node] = needed
             continue
         if barrier is not None and node.op != "placeholder":
             needed.append(barrier)
         if _draws(node):
-            own_lane = lane(node)
-            needed += [drawn[own_lane]] if own_lane in drawn else []
-            drawn[own_lane] = node
+            node_lane = lane(node)
+            needed += [drawn[node_lane]] if node_lane in drawn else []
+            drawn[node_lane] = node
         if is_exchange(node) and not is_wait(node):
             needed += [begun] if begun is not None else []
             begun = node
-        own = {root[item] for item in writes(node)}
+        node_writes = {root[item] for item in writes(node)}
         sent = [item for launch in node.all_input_nodes for item in launch.all_input_nodes] if is_wait(node) else []
-        roots = {r for r in (*(root[item] for item in (*node.all_input_nodes, *sent)), root[node]) if r in written}
+        roots = {r for r in (*(root[item] for item in (*node.all_input_nodes, *sent)), root[node]) if r in written_roots}
         for item in roots:
-            if item in own:
+            if item in node_writes:
                 needed += touched[item]
                 touched[item] = []
                 writer[item] = node
@@ -63,7 +63,7 @@ def dependencies(
                 needed.append(writer[item])
             touched[item].append(node)
         before[node] = needed
-    return before, written
+    return before, written_roots
 
 
 def _is_unknown(node: Node) -> bool:
@@ -98,8 +98,8 @@ def in_order(units: Mapping[Node, _Unit], before: Mapping[Node, list[Node]], key
         counted += 1
         heapq.heappush(ready, (key(unit), counted, unit))
 
-    for unit, found in needs.items():
-        if not found:
+    for unit, needed in needs.items():
+        if not needed:
             may_run(unit)
     order = []
     while ready:
@@ -120,16 +120,16 @@ def ordered(module: torch.fx.GraphModule, order: str) -> torch.fx.GraphModule:
     """
     nodes = list(module.graph.nodes)
     before, _ = dependencies(nodes)
-    place = {node: at for at, node in enumerate(nodes)}
+    index_of = {node: at for at, node in enumerate(nodes)}
     if order == "bfs":
         layer: dict[Node, int] = {}
         for node in nodes:
             layer[node] = 0 if node.op == "placeholder" else 1 + max((layer[item] for item in before[node]), default=0)
-        wanted = in_order({node: node for node in nodes}, before, lambda node: (node.op != "placeholder", layer[node], place[node]))
+        ordered = in_order({node: node for node in nodes}, before, lambda node: (node.op != "placeholder", layer[node], index_of[node]))
     else:
-        wanted = _deep(nodes, before)
+        ordered = _deep(nodes, before)
     graph, names = torch.fx.Graph(), dict[Node, Node]()
-    for node in wanted:
+    for node in ordered:
         names[node] = graph.node_copy(node, lambda n: names[n])
     return torch.fx.GraphModule(module, graph)
 

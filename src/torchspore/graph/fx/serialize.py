@@ -27,10 +27,10 @@ def write(module: torch.fx.GraphModule) -> dict[str, Any]:
     return {"nodes": [_node(module, node) for node in module.graph.nodes]}
 
 
-def read(written: Any) -> torch.fx.GraphModule:
+def read(document: Any) -> torch.fx.GraphModule:
     """The graph again. Raises ValueError for what was not written here."""
     try:
-        return _read(written)
+        return _read(document)
     except (KeyError, TypeError, AttributeError, IndexError, RuntimeError, OverflowError, AssertionError) as error:
         raise ValueError(f"it is no graph ({type(error).__name__}: {error!s:.80})") from None
 
@@ -38,11 +38,11 @@ def read(written: Any) -> torch.fx.GraphModule:
 _OUTPUTS, _INPUTS, _CALLS, _CONSTANTS = "output", "placeholder", "call_function", "get_attr"
 
 
-def _read(written: dict[str, Any]) -> torch.fx.GraphModule:
+def _read(document: dict[str, Any]) -> torch.fx.GraphModule:
     graph, root = torch.fx.Graph(), torch.nn.Module()
     nodes: dict[str, Node] = {}
     mode = FakeTensorMode()
-    for place, entry in enumerate(written["nodes"]):
+    for index, entry in enumerate(document["nodes"]):
         arguments = tuple(_value_of(item, nodes) for item in entry["args"])
         keywords = {_word(key): _value_of(item, nodes) for key, item in entry["kwargs"].items()}
         kind, target = entry["op"], entry["target"]
@@ -51,7 +51,7 @@ def _read(written: dict[str, Any]) -> torch.fx.GraphModule:
             if target is operator.getitem and not (len(arguments) == 2 and isinstance(arguments[0], Node) and type(arguments[1]) is int):
                 raise ValueError("getitem takes a value and a place")
         elif kind == _CONSTANTS:
-            target = f"constant{place}"
+            target = f"constant{index}"
             setattr(root, target, _constant(entry["constant"]))
         elif kind not in (_INPUTS, _OUTPUTS) or (kind == _INPUTS and arguments):
             raise ValueError(f"{kind!r:.40} is no node of a captured graph")
@@ -68,11 +68,11 @@ def _read(written: dict[str, Any]) -> torch.fx.GraphModule:
     return torch.fx.GraphModule(root, graph)
 
 
-def _word(told: Any) -> str:
+def _word(name: Any) -> str:
     """Return a name that generated text may contain."""
-    if not isinstance(told, str) or not told.isidentifier() or keyword.iskeyword(told) or told.startswith("__"):
-        raise ValueError(f"{told!r:.60} is no name")
-    return told
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
+        raise ValueError(f"{name!r:.60} is no name")
+    return name
 
 
 def _node(module: torch.fx.GraphModule, node: Node) -> dict[str, Any]:
@@ -118,17 +118,17 @@ def _text(value: Any) -> Any:
     raise Unwritable(f"an argument of type {type(value).__name__}")
 
 
-def _value_of(written: Any, nodes: dict[str, Node]) -> Any:
-    if not isinstance(written, list):
-        if isinstance(written, dict):
+def _value_of(document: Any, nodes: dict[str, Node]) -> Any:
+    if not isinstance(document, list):
+        if isinstance(document, dict):
             raise ValueError("an argument is no object")
-        return written
-    kind, *items = written
+        return document
+    kind, *items = document
     if kind == "node":
         return nodes[items[0]]
     if kind in ("tuple", "list"):
-        found = [_value_of(item, nodes) for item in items]
-        return tuple(found) if kind == "tuple" else found
+        values = [_value_of(item, nodes) for item in items]
+        return tuple(values) if kind == "tuple" else values
     if kind == "torch":
         return _of_torch(items[0], _NAMED)
     if kind == "device":
@@ -142,10 +142,10 @@ def _value_of(written: Any, nodes: dict[str, Node]) -> Any:
 
 def _of_torch(name: str, kinds: Any) -> Any:
     """A dtype, layout or memory format by its name."""
-    found = vars(torch).get(name)
-    if not isinstance(found, kinds):
+    dtype = vars(torch).get(name)
+    if not isinstance(dtype, kinds):
         raise ValueError(f"{name!r:.40} is no {' or '.join(kind.__name__ for kind in kinds)}")
-    return found
+    return dtype
 
 
 def _meta(value: Any) -> Any:
@@ -154,12 +154,12 @@ def _meta(value: Any) -> Any:
     return {"items": [_meta(item) for item in value]} if isinstance(value, (list, tuple)) else None
 
 
-def _fake(written: Any, mode: Any) -> Any:
-    if written is None:
+def _fake(document: Any, mode: Any) -> Any:
+    if document is None:
         return None
-    if isinstance(written, dict):
-        return tuple(_fake(item, mode) for item in written["items"])
-    shape, strides, dtype, device = written
+    if isinstance(document, dict):
+        return tuple(_fake(item, mode) for item in document["items"])
+    shape, strides, dtype, device = document
     with mode:
         return torch.empty_strided(shape, strides, dtype=_of_torch(dtype, (torch.dtype,)), device=device)
 
@@ -171,9 +171,9 @@ def _bytes(value: Any) -> dict[str, Any]:
     return {"meta": _meta(value), "bytes": base64.b64encode(flat.numpy().tobytes()).decode()}
 
 
-def _constant(written: dict[str, Any]) -> torch.Tensor:
-    shape, _, dtype, device = written["meta"]
-    flat = torch.frombuffer(bytearray(base64.b64decode(written["bytes"])) or bytearray(1), dtype=torch.uint8)
+def _constant(document: dict[str, Any]) -> torch.Tensor:
+    shape, _, dtype, device = document["meta"]
+    flat = torch.frombuffer(bytearray(base64.b64decode(document["bytes"])) or bytearray(1), dtype=torch.uint8)
     kind = _of_torch(dtype, (torch.dtype,))
     count = functools.reduce(operator.mul, shape, 1)
     return flat[: count * kind.itemsize].view(kind).reshape(shape).to(device).clone()

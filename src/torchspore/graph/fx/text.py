@@ -18,8 +18,8 @@ def text(module: torch.fx.GraphModule) -> str:
         elif node.op == "output":
             lines.append(f"return {_value(node.args[0])}")
         else:
-            given = ", ".join([_value(a) for a in node.args] + [f"{k}={_value(v)}" for k, v in node.kwargs.items()])
-            lines.append(f"%{node.name}: {_kind(node)} = {node.target}({given}){_origin(node)}")
+            arguments = ", ".join([_value(a) for a in node.args] + [f"{k}={_value(v)}" for k, v in node.kwargs.items()])
+            lines.append(f"%{node.name}: {_kind(node)} = {node.target}({arguments}){_origin(node)}")
     return "\n".join(lines)
 
 

@@ -16,7 +16,7 @@ from torch.fx.node import Node
 from torchspore.context import effects
 from torchspore.engine.core import node_metadata
 from torchspore.graph.backend.kernel_operators import is_work
-from torchspore.graph.graph_kernels.kernel_build import Made, node_name
+from torchspore.graph.graph_kernels.kernel_build import Kernels, node_name
 from torchspore.graph.report import outcomes
 from torchspore.graph.settings import Flags
 
@@ -31,12 +31,12 @@ def folder() -> Path:
     return Path("graph_kernel_dump").absolute()
 
 
-def write(made: Made, flags: Flags) -> None:
+def write(kernels: Kernels, flags: Flags) -> None:
     """Writes the kernels of a graph behind those of earlier ones; what this process's number left before it began is replaced."""
     if not flags.dump:
         return
     path = folder() / f"graph_kernel_cluster_{os.getpid()}.txt"
-    text = "".join(_told(made, next(_numbers)))
+    text = "".join(_describe(kernels, next(_numbers)))
     try:
         path.parent.mkdir(exist_ok=True)
         with path.open("a" if path in _begun else "w", encoding="utf-8") as file:
@@ -50,37 +50,37 @@ def write(made: Made, flags: Flags) -> None:
     effects.note("graph kernels", f"what became which kernel is written in {path}")
 
 
-def _told(made: Made, number: int) -> list[str]:
-    names = _names(made)
+def _describe(kernels: Kernels, number: int) -> list[str]:
+    names = _names(kernels)
     lines = []
-    places: dict[str, int] = {}
-    for kernel, nodes in made.kernels:
-        place = places[kernel] = places.get(kernel, -1) + 1
+    counts: dict[str, int] = {}
+    for kernel, nodes in kernels.kernels:
+        index = counts[kernel] = counts.get(kernel, -1) + 1
         read = dict.fromkeys(item for node in nodes for item in node.all_input_nodes if item not in nodes)
-        given = ", ".join(f"[{at}]: {item.name}" for at, item in enumerate(read, 1))
-        lines.append(f"Source nodes of Default/{kernel}-op{place} = @kernel_graph{number}:{kernel}_{place}"
-                     f"{{[0]: ValueNode<FuncGraph> {kernel}{', ' if given else ''}{given}}}\n")
+        inputs_text = ", ".join(f"[{at}]: {item.name}" for at, item in enumerate(read, 1))
+        lines.append(f"Source nodes of Default/{kernel}-op{index} = @kernel_graph{number}:{kernel}_{index}"
+                     f"{{[0]: ValueNode<FuncGraph> {kernel}{', ' if inputs_text else ''}{inputs_text}}}\n")
         lines += [f"  {names[node]} = @kernel_graph{number}:{node.name}{_shown(node)}\n" for node in nodes if is_work(node)]
         lines.append(CLOSING + "\n")
     return lines
 
 
-def _names(made: Made) -> dict[Node, str]:
+def _names(kernels: Kernels) -> dict[Node, str]:
     """The full names: scope, operator, and how many of that name came before."""
-    found: dict[Node, str] = {}
-    places: dict[str, int] = {}
-    for _, nodes in made.kernels:
+    names: dict[Node, str] = {}
+    counts: dict[str, int] = {}
+    for _, nodes in kernels.kernels:
         for node in filter(is_work, nodes):
             scope = "Gradients/" * bool(node.meta.get(node_metadata.GRADIENT)) + str(node.meta.get(node_metadata.SCOPE) or "Default")
             name = f"{scope}/{node_name(node)}"
-            place = places[name] = places.get(name, -1) + 1
-            found[node] = f"{name}-op{place}"
-    return found
+            index = counts[name] = counts.get(name, -1) + 1
+            names[node] = f"{name}-op{index}"
+    return names
 
 
 def _shown(node: Node) -> str:
-    given = [f"[{place}]: {_argument(value)}" for place, value in enumerate((*node.args, *node.kwargs.values()), 1)]
-    return "{" + ", ".join([f"[0]: ValueNode<Primitive> PrimFunc_{node_name(node)}", *given]) + "}"
+    arguments = [f"[{index}]: {_argument(value)}" for index, value in enumerate((*node.args, *node.kwargs.values()), 1)]
+    return "{" + ", ".join([f"[0]: ValueNode<Primitive> PrimFunc_{node_name(node)}", *arguments]) + "}"
 
 
 def _argument(value: Any) -> str:

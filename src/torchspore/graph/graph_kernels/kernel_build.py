@@ -23,7 +23,7 @@ from torchspore.graph.settings import Flags
 from torchspore.names.kernels import operator_name
 
 Module = torch.fx.GraphModule
-ASKED = "graph kernels are generated"
+REPORT_TEXT = "graph kernels are generated"
 MOST_NAMES = 8
 """So many operators are in the name of a kernel; of more it tells the number."""
 WORTH = 0.95
@@ -31,7 +31,7 @@ WORTH = 0.95
 
 
 @dataclass
-class Made:
+class Kernels:
     """A graph with kernels in it, and which operators became which kernel."""
 
     module: Module
@@ -43,64 +43,64 @@ class Made:
 _compiled: dict[str, inductor.Kernel | None] = {}
 
 
-def made(module: Module, flags: Flags) -> Made:
+def build(module: Module, flags: Flags) -> Kernels:
     """The graph with its clusters as kernels, in branches and loop bodies too; as it was where no compiler is there."""
-    found = Made(copied(module))
-    change_inner(found.module, lambda inner: _inside(found, inner, flags))
-    found.module = _fused(found, found.module, flags)
-    return found
+    kernels = Kernels(copied(module))
+    change_inner(kernels.module, lambda inner: _inside(kernels, inner, flags))
+    kernels.module = _fused(kernels, kernels.module, flags)
+    return kernels
 
 
-def _inside(found: Made, inner: Module, flags: Flags) -> Module | None:
-    before = len(found.kernels)
-    change_inner(inner, lambda deeper: _inside(found, deeper, flags))
-    changed = _fused(found, copied(inner), flags)
-    return changed if len(found.kernels) > before else None
+def _inside(kernels: Kernels, inner: Module, flags: Flags) -> Module | None:
+    before = len(kernels.kernels)
+    change_inner(inner, lambda deeper: _inside(kernels, deeper, flags))
+    changed = _fused(kernels, copied(inner), flags)
+    return changed if len(kernels.kernels) > before else None
 
 
-def _fused(found: Made, module: Module, flags: Flags) -> Module:
+def _fused(kernels: Kernels, module: Module, flags: Flags) -> Module:
     if flags.recompute and flags.runs("graph_kernel_cluster", 1):
         module = rematerialize.recomputed(module, flags)
         stages.keep_pass("graph_kernel_recompute", module)
-    kept: list[tuple[Cluster, Callable[..., Any]]] = []
+    replacements: list[tuple[Cluster, Callable[..., Any]]] = []
     for cluster in partition.groups(module, flags):
         if not inductor.is_there():
             break
-        kernel = _kernel(found, cluster, flags)
+        kernel = _kernel(kernels, cluster, flags)
         if kernel is not None:
             name = name_of(cluster)
-            kept.append((cluster, _named(kernel, name)))
-            found.kernels.append((name, cluster.nodes))
-    return put_in(module, kept) if kept else module
+            replacements.append((cluster, _named(kernel, name)))
+            kernels.kernels.append((name, cluster.nodes))
+    return put_in(module, replacements) if replacements else module
 
 
-def _kernel(found: Made, cluster: Cluster, flags: Flags) -> inductor.Kernel | None:
+def _kernel(kernels: Kernels, cluster: Cluster, flags: Flags) -> inductor.Kernel | None:
     part = taken_out(cluster)
     key = of_text("graph kernel", f"{options(flags)} {signature(part)}")
     if key not in _compiled:
-        _compiled[key] = inductor.kernel(part, "O0", options(flags), ASKED)
+        _compiled[key] = inductor.kernel(part, "O0", options(flags), REPORT_TEXT)
     kernel = _compiled[key]
     if kernel is None or not flags.measured:
         return kernel
     if _is_faster(part, kernel, key):
         return kernel
-    found.slower += 1
+    kernels.slower += 1
     return None
 
 
 def _is_faster(part: Module, kernel: inductor.Kernel, key: str) -> bool:
     """Return whether the kernel needs less time than its operators, measured once for clusters that are alike."""
-    known = autotune_cache.find(key)
-    if known is None:
+    choice = autotune_cache.find(key)
+    if choice is None:
         with without_modes(), torch.no_grad(), operator_streams.kept_apart():
             inputs = [_values(node.meta["val"]) for node in part.graph.nodes if node.op == "placeholder"]
             ways = {"operators": eager_codegen.compile(part), "kernel": kernel}
             for way in ways.values():
                 way(*inputs)
             seconds = measurement.seconds(ways, inputs)
-        known = "kernel" if seconds["kernel"] < WORTH * seconds["operators"] else "operators"
-        autotune_cache.keep(key, known)
-    return known == "kernel"
+        choice = "kernel" if seconds["kernel"] < WORTH * seconds["operators"] else "operators"
+        autotune_cache.keep(key, choice)
+    return choice == "kernel"
 
 
 def _values(fake: torch.Tensor) -> torch.Tensor:
@@ -109,15 +109,15 @@ def _values(fake: torch.Tensor) -> torch.Tensor:
 
 def options(flags: Flags) -> dict[str, Any]:
     """Inductor's settings for a kernel."""
-    found: dict[str, Any] = {"size_asserts": False, "alignment_asserts": False, "max_fusion_size": flags.limit}
+    options: dict[str, Any] = {"size_asserts": False, "alignment_asserts": False, "max_fusion_size": flags.limit}
     if flags.horizontal or flags.parallel:
-        found["aggressive_fusion"] = True
-    found |= flags.blocking
+        options["aggressive_fusion"] = True
+    options |= flags.blocking
     if not flags.vectors:
-        found["cpp.simdlen"] = 1
+        options["cpp.simdlen"] = 1
     if flags.threads is not None:
-        found["cpp.threads"] = flags.threads
-    return found
+        options["cpp.threads"] = flags.threads
+    return options
 
 
 # ---- names

@@ -27,17 +27,17 @@ def groups(module: torch.fx.GraphModule, flags: Flags) -> list[Cluster]:
 def all_groups(module: torch.fx.GraphModule, flags: Flags) -> list[Cluster]:
     """The same with those that hold one operator or none."""
     nodes = list(module.graph.nodes)
-    found = clusters(
-        module, lambda node: kernel_operators.is_wanted(flags, node), kernel_operators.Apart(flags, nodes),
-        (lambda node: may_wait(node, flags.kept_longer)) if flags.recompute else None,
+    groups = clusters(
+        module, lambda node: kernel_operators.is_allowed(flags, node), kernel_operators.Apart(flags, nodes),
+        (lambda node: may_wait(node, flags.extra_lifetime)) if flags.recompute else None,
     ) if flags.runs("graph_kernel_cluster", 1) else []
-    found = [part for cluster in found for part in _limited(cluster, flags.limit)]
-    place = {node: at for at, node in enumerate(nodes)}
+    groups = [part for cluster in groups for part in _limited(cluster, flags.limit)]
+    index_of = {node: at for at, node in enumerate(nodes)}
     if flags.horizontal:
-        found = _together(found, flags.limit, place, _readers)
+        groups = _together(groups, flags.limit, index_of, _readers)
     if flags.parallel:
-        found = _together(found, flags.limit, place, _shapes)
-    return found
+        groups = _together(groups, flags.limit, index_of, _shapes)
+    return groups
 
 
 def work(cluster: Cluster) -> int:
@@ -56,8 +56,8 @@ def may_wait(node: Node, more: int) -> bool:
     """Return whether an elementwise operator may run later: its inputs then live longer, which may take `more` bytes beyond its result."""
     if not (is_view(node) or kernel_operators.is_plain(node)) or node.target is torch.ops.aten.split.Tensor:
         return False
-    kept = sum(bytes_of(item) for item in node.all_input_nodes if item.op == "call_function")
-    return kept <= bytes_of(node) + more
+    saved_bytes = sum(bytes_of(item) for item in node.all_input_nodes if item.op == "call_function")
+    return saved_bytes <= bytes_of(node) + more
 
 
 def _limited(cluster: Cluster, limit: int) -> list[Cluster]:
@@ -81,22 +81,22 @@ def _limited(cluster: Cluster, limit: int) -> list[Cluster]:
 
 # ---- joining
 
-def _together(found: list[Cluster], limit: int, place: dict[Node, int], alike: Callable[[Cluster], Hashable | None]) -> list[Cluster]:
+def _together(groups: list[Cluster], limit: int, index_of: dict[Node, int], alike: Callable[[Cluster], Hashable | None]) -> list[Cluster]:
     """With clusters of one layer as one where `alike` gives the same for them."""
     rest: list[Cluster] = []
     open_: dict[Hashable, Cluster] = {}
-    for cluster in found:
+    for cluster in groups:
         key = alike(cluster) if cluster.layer >= 0 and work(cluster) and cluster.outputs and not any(map(writes, cluster.nodes)) else None
         if key is None:
             rest.append(cluster)
             continue
         before = open_.get((cluster.layer, key))
         if before is not None and work(before) + work(cluster) <= limit:
-            cluster = joined(sorted([*before.nodes, *cluster.nodes], key=place.__getitem__), cluster.layer)
+            cluster = joined(sorted([*before.nodes, *cluster.nodes], key=index_of.__getitem__), cluster.layer)
         elif before is not None:
             rest.append(before)
         open_[cluster.layer, key] = cluster
-    return sorted([*rest, *open_.values()], key=lambda cluster: place[cluster.nodes[0]])
+    return sorted([*rest, *open_.values()], key=lambda cluster: index_of[cluster.nodes[0]])
 
 
 def _shapes(cluster: Cluster) -> Hashable | None:

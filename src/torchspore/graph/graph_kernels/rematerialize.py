@@ -22,25 +22,25 @@ LONGEST = 4
 def recomputed(module: torch.fx.GraphModule, flags: Flags) -> torch.fx.GraphModule:
     """With a copy of each cheap value for every kernel that reads it, where nothing else reads it; numbers are the same bits."""
     module = copied(module)
-    found = all_groups(module, flags)
-    home = {node: at for at, cluster in enumerate(found) for node in cluster.nodes}
-    places = {node: at for at, node in enumerate(module.graph.nodes)}
+    groups = all_groups(module, flags)
+    home = {node: at for at, cluster in enumerate(groups) for node in cluster.nodes}
+    index_of = {node: at for at, node in enumerate(module.graph.nodes)}
     moving = changing(module)
     changed = False
-    for at, cluster in enumerate(found):
+    for at, cluster in enumerate(groups):
         for node in cluster.outputs:
             readers = {home.get(user, -1) for user in node.users} - {at}
-            if not readers or -1 in readers or any(work(found[reader]) + 1 < FEWEST for reader in readers):
+            if not readers or -1 in readers or any(work(groups[reader]) + 1 < FEWEST for reader in readers):
                 continue
             chain = _chain(node, cluster, flags)
             if chain is None or any(root(item) in moving for link in chain for item in link.all_input_nodes):
                 continue
-            if not _is_kept(chain, [user for user in node.users if home[user] in readers], places, flags.kept_longer):
+            if not _stays_in_memory(chain, [user for user in node.users if home[user] in readers], index_of, flags.extra_lifetime):
                 continue
             for reader in sorted(readers):
-                first, copies = _copy(module, chain, node, found[reader])
+                first, copies = _copy(module, chain, node, groups[reader])
                 home.update(dict.fromkeys(copies, reader))         # they are asked about like all others from here on
-                places.update(dict.fromkeys(copies, places[first]))
+                index_of.update(dict.fromkeys(copies, index_of[first]))
             changed = True
     return drop_dead(module) if changed else module
 
@@ -68,12 +68,12 @@ def _chain(node: Node, cluster: Cluster, flags: Flags) -> list[Node] | None:
     return sorted(chain, key=order.__getitem__)
 
 
-def _is_kept(chain: list[Node], readers: list[Node], places: dict[Node, int], more: int) -> bool:
+def _stays_in_memory(chain: list[Node], readers: list[Node], index_of: dict[Node, int], more: int) -> bool:
     """Return whether what the chain reads is there until its readers run, but for `more` bytes beyond the size of the value itself."""
-    last = max(places[reader] for reader in readers)
+    last = max(index_of[reader] for reader in readers)
     inside = set(chain)
     outer = {item for node in chain for item in node.all_input_nodes if item not in inside and item.op == "call_function"}
-    longer = [item for item in outer if all(places[user] < last for user in item.users if user not in inside)]
+    longer = [item for item in outer if all(index_of[user] < last for user in item.users if user not in inside)]
     return sum(map(bytes_of, longer)) <= bytes_of(chain[-1]) * bool(longer) + more
 
 

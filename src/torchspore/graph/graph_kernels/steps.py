@@ -28,12 +28,12 @@ def applied(module: Module, settings: Settings) -> Module:
         module = common_subexpressions.common_subexpressions(module)
         stages.keep_pass("graph_kernel_cse", module)
     if settings.level != "O0" or settings.infer_boost or settings.tuning is not None:
-        outcomes.left_to_level(settings, before, count(module))
+        outcomes.report_level_kernels(settings, before, count(module))
         return module
-    made = kernel_build.made(module, flags)
-    dump.write(made, flags)
-    outcomes.fused(flags, before, count(made.module), made.kernels, made.slower, inductor.is_there())
-    return made.module
+    kernels = kernel_build.build(module, flags)
+    dump.write(kernels, flags)
+    outcomes.fused(flags, before, count(kernels.module), kernels.kernels, kernels.slower, inductor.is_there())
+    return kernels.module
 
 
 def rules(flags: Flags) -> list[str]:
@@ -43,5 +43,5 @@ def rules(flags: Flags) -> list[str]:
 
 def count(module: Module) -> int:
     """How many kernels the graph launches: operators that are not views, and generated kernels, also in branches and loop bodies."""
-    own = sum(is_work(node) or node_metadata.IS_KERNEL in node.meta for node in module.graph.nodes if node.op == "call_function")
-    return own + sum(map(count, inner_of(module)))
+    operator_count = sum(is_work(node) or node_metadata.IS_KERNEL in node.meta for node in module.graph.nodes if node.op == "call_function")
+    return operator_count + sum(map(count, inner_of(module)))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 import torch
 
 from torchspore.graph.fx.modules import copied
-from torchspore.graph.passes.cleanup import cancel_views, drop_dead, drop_idle_states, drop_same, real_constants
+from torchspore.graph.passes.cleanup import cancel_views, drop_copies, drop_dead, drop_idle_states, real_constants
 from torchspore.graph.passes.in_place import overwrite
 from torchspore.graph.passes.layout import pool_channels_last
 from torchspore.graph.report import stages
@@ -17,7 +17,7 @@ Pass = Callable[[torch.fx.GraphModule], torch.fx.GraphModule]
 Step = tuple[str, Pass]
 
 CLEAN: tuple[Step, ...] = tuple(
-    (change.__name__, change) for change in (real_constants, drop_idle_states, drop_same, cancel_views, drop_dead)
+    (change.__name__, change) for change in (real_constants, drop_idle_states, drop_copies, cancel_views, drop_dead)
 )
 """The passes that every level runs first."""
 

@@ -17,7 +17,7 @@ from torchspore.graph.fx.modules import change_inner
 from torchspore.graph.passes.cleanup import drop_dead
 
 _aten = torch.ops.aten
-Found = Node | tuple[Any, ...] | None
+Replacement = Node | tuple[Any, ...] | None
 """A node that stands for the value, or (operator, arguments ...) to compute it by; None where the rule has nothing to say."""
 _ADD, _SUB, _MUL, _DIV, _NEG = _aten.add.Tensor, _aten.sub.Tensor, _aten.mul.Tensor, _aten.div.Tensor, _aten.neg.default
 _RESHAPES = {_aten.view.default, _aten._unsafe_view.default, _aten.reshape.default}
@@ -35,26 +35,30 @@ def _changed(module: torch.fx.GraphModule, rules: Collection[str]) -> torch.fx.G
         if node.op != "call_function" or root(node) in moving or any(root(item) in moving for item in node.all_input_nodes):
             continue
         for name, rule in RULES.items():
-            found = rule(node) if name in rules else None
-            if found is not None and not any(root(item) in moving for item in _nodes(found)) and _take(module, node, found):
+            replacement = rule(node) if name in rules else None
+            if (
+                replacement is not None
+                and not any(root(item) in moving for item in _nodes(replacement))
+                and _take(module, node, replacement)
+            ):
                 break
     return drop_dead(module)
 
 
-def _nodes(found: Node | tuple[Any, ...]) -> list[Node]:
-    return [item for item in (found if isinstance(found, tuple) else (found,)) if isinstance(item, Node)]
+def _nodes(replacement: Node | tuple[Any, ...]) -> list[Node]:
+    return [item for item in (replacement if isinstance(replacement, tuple) else (replacement,)) if isinstance(item, Node)]
 
 
-def _take(module: torch.fx.GraphModule, node: Node, found: Node | tuple[Any, ...]) -> bool:
+def _take(module: torch.fx.GraphModule, node: Node, replacement: Node | tuple[Any, ...]) -> bool:
     """Puts what a rule found in the node's place, where that has the same form; whether it did."""
-    if isinstance(found, tuple):
+    if isinstance(replacement, tuple):
         with module.graph.inserting_before(node):
-            new = module.graph.call_function(found[0], found[1:])
+            new = module.graph.call_function(replacement[0], replacement[1:])
         new.meta = dict(node.meta)
-    elif _form(found) != _form(node) or leaves(node):
+    elif _form(replacement) != _form(node) or leaves(node):
         return False                              # a result has memory of its own: the program may write into it
     else:
-        new = found
+        new = replacement
     node.replace_all_uses_with(new)
     module.graph.erase_node(node)
     return True
@@ -71,8 +75,8 @@ def _number(value: Any) -> float | None:
 
 def _is_real(value: Any) -> bool:
     """Return whether it is a tensor of floating point, where arithmetic goes by IEEE's rules."""
-    held = value.meta.get("val") if isinstance(value, Node) else None
-    return isinstance(held, torch.Tensor) and held.is_floating_point()
+    value_meta = value.meta.get("val") if isinstance(value, Node) else None
+    return isinstance(value_meta, torch.Tensor) and value_meta.is_floating_point()
 
 
 def _is_power_of_two(number: float | None) -> bool:
@@ -92,26 +96,26 @@ def _inner(value: Any, *targets: Any) -> Any:
 
 # ---- the rules
 
-def _add_zero(node: Node) -> Found:
+def _add_zero(node: Node) -> Replacement:
     pair = _operands(node, _ADD, _SUB)
     return pair[0] if pair and _number(pair[1]) == 0 else None
 
 
-def _mul_one(node: Node) -> Found:
+def _mul_by_unit(node: Node) -> Replacement:
     pair = _operands(node, _MUL, _DIV)
     return pair[0] if pair and _number(pair[1]) == 1 else None
 
 
-def _mul_minus_one(node: Node) -> Found:
+def _mul_by_minus_unit(node: Node) -> Replacement:
     pair = _operands(node, _MUL, _DIV)
     return (_NEG, pair[0]) if pair and _number(pair[1]) == -1 and _form(pair[0]) == _form(node) else None
 
 
-def _neg_neg(node: Node) -> Found:
+def _neg_neg(node: Node) -> Replacement:
     return _inner(_inner(node, _NEG), _NEG)
 
 
-def _add_neg(node: Node) -> Found:
+def _add_neg(node: Node) -> Replacement:
     pair = _operands(node, _ADD, _SUB)
     if pair is None or not all(map(_is_real, pair)):
         return None
@@ -119,24 +123,24 @@ def _add_neg(node: Node) -> Found:
     return (_SUB if node.target is _ADD else _ADD, pair[0], negated) if negated is not None else None
 
 
-def _pow_one(node: Node) -> Found:
+def _pow_to_unit(node: Node) -> Replacement:
     pair = _operands(node, _aten.pow.Tensor_Scalar)
     return pair[0] if pair and _number(pair[1]) == 1 else None
 
 
-def _pow_two(node: Node) -> Found:
+def _pow_two(node: Node) -> Replacement:
     pair = _operands(node, _aten.pow.Tensor_Scalar)
     return (_MUL, pair[0], pair[0]) if pair and _number(pair[1]) == 2 and _form(pair[0]) == _form(node) else None
 
 
-def _div_power_of_two(node: Node) -> Found:
+def _div_power_of_two(node: Node) -> Replacement:
     pair = _operands(node, _DIV)
     if pair and _is_real(pair[0]) and _is_power_of_two(_number(pair[1])):
         return (_MUL, pair[0], 1 / float(pair[1]))
     return None
 
 
-def _mul_powers_of_two(node: Node) -> Found:
+def _mul_powers_of_two(node: Node) -> Replacement:
     pair = _operands(node, _MUL)
     inner = _operands(pair[0], _MUL) if pair and isinstance(pair[0], Node) else None
     if pair and inner and _is_real(inner[0]) and _is_power_of_two(_number(pair[1])) and _is_power_of_two(_number(inner[1])):
@@ -144,12 +148,12 @@ def _mul_powers_of_two(node: Node) -> Found:
     return None
 
 
-def _relu_relu(node: Node) -> Found:
+def _relu_relu(node: Node) -> Replacement:
     inner = _inner(node, _aten.relu.default)
     return inner if _inner(inner, _aten.relu.default) is not None else None
 
 
-def _abs_abs(node: Node) -> Found:
+def _abs_abs(node: Node) -> Replacement:
     inner = _inner(node, _aten.abs.default)
     if _inner(inner, _aten.abs.default) is not None:
         return inner
@@ -157,21 +161,21 @@ def _abs_abs(node: Node) -> Found:
     return (_aten.abs.default, negated) if negated is not None else None
 
 
-def _where_same(node: Node) -> Found:
+def _where_equal_sides(node: Node) -> Replacement:
     return node.args[1] if node.target is _aten.where.self and node.args[1] is node.args[2] else None  # type: ignore[return-value]
 
 
-def _cast_same(node: Node) -> Found:
+def _cast_to_equal_dtype(node: Node) -> Replacement:
     if node.target is not _aten._to_copy.default or set(node.kwargs) - {"dtype"}:
         return None
     return node.args[0]  # type: ignore[return-value]
 
 
-def _view_same(node: Node) -> Found:
+def _view_to_equal_shape(node: Node) -> Replacement:
     return node.args[0] if node.target in {*_RESHAPES, _aten.expand.default} else None  # type: ignore[return-value]
 
 
-def _view_view(node: Node) -> Found:
+def _view_view(node: Node) -> Replacement:
     inner = _inner(node, *_RESHAPES)
     first = _inner(inner, _aten.view.default, _aten._unsafe_view.default)
     value = first.meta.get("val") if isinstance(first, Node) else None
@@ -180,10 +184,21 @@ def _view_view(node: Node) -> Found:
     return (_aten.view.default, first, node.args[1])
 
 
-RULES: dict[str, Callable[[Node], Found]] = {
-    "add_zero": _add_zero, "mul_one": _mul_one, "mul_minus_one": _mul_minus_one, "neg_neg": _neg_neg, "add_neg": _add_neg,
-    "pow_one": _pow_one, "pow_two": _pow_two, "div_power_of_two": _div_power_of_two, "mul_powers_of_two": _mul_powers_of_two,
-    "relu_relu": _relu_relu, "abs_abs": _abs_abs, "where_same": _where_same, "cast_same": _cast_same, "view_same": _view_same,
+RULES: dict[str, Callable[[Node], Replacement]] = {
+    "add_zero": _add_zero,
+    "mul_one": _mul_by_unit,
+    "mul_minus_one": _mul_by_minus_unit,
+    "neg_neg": _neg_neg,
+    "add_neg": _add_neg,
+    "pow_one": _pow_to_unit,
+    "pow_two": _pow_two,
+    "div_power_of_two": _div_power_of_two,
+    "mul_powers_of_two": _mul_powers_of_two,
+    "relu_relu": _relu_relu,
+    "abs_abs": _abs_abs,
+    "where_same": _where_equal_sides,
+    "cast_same": _cast_to_equal_dtype,
+    "view_same": _view_to_equal_shape,
     "view_view": _view_view,
 }
 """The rules by their names, which `names/kernels.py` explains."""

@@ -40,8 +40,8 @@ def clusters(
     join those that read it later on where nothing before needs it.
     """
     nodes = list(module.graph.nodes)
-    before, written = dependencies(nodes)
-    fusable = {node for node in nodes if node.op == "call_function" and is_fusable(node) and root(node) not in written}
+    before, written_roots = dependencies(nodes)
+    fusable = {node for node in nodes if node.op == "call_function" and is_fusable(node) and root(node) not in written_roots}
     fusable = _with_their_items(nodes, fusable)
     level: dict[Node, int] = {}
     apart: dict[Node, set[Node]] = {}
@@ -105,15 +105,15 @@ def taken_out(cluster: Cluster) -> torch.fx.GraphModule:
     """The cluster as a graph of its own: inputs in order, outputs in order, then new running statistics of batch norms."""
     graph = torch.fx.Graph()
     names: dict[Node, Node] = {}
-    for place, item in enumerate(cluster.inputs):
-        names[item] = new_input(graph, f"in{place}")
+    for index, item in enumerate(cluster.inputs):
+        names[item] = new_input(graph, f"in{index}")
         names[item].meta = {"val": item.meta["val"]}
     statistics: list[Node] = []
     for node in cluster.nodes:
         names[node] = graph.node_copy(node, lambda n: names[n])
         if writes(node):
             names[node].target = _aten._native_batch_norm_legit_functional.default
-            statistics += [graph.call_function(operator.getitem, (names[node], place)) for place in (3, 4)]
+            statistics += [graph.call_function(operator.getitem, (names[node], index)) for index in (3, 4)]
     graph.output([names[node] for node in cluster.outputs] + statistics)
     return torch.fx.GraphModule({}, graph)
 
@@ -122,20 +122,20 @@ def put_in(module: torch.fx.GraphModule, kernels: Iterable[tuple[Cluster, Callab
     """With each cluster as one call of its kernel, which takes its inputs and gives a list of outputs."""
     nodes = list(module.graph.nodes)
     before, _ = dependencies(nodes)
-    unit: dict[Node, int] = {node: place for place, node in enumerate(nodes)}
+    unit: dict[Node, int] = {node: index for index, node in enumerate(nodes)}
     held: dict[int, tuple[Cluster, Callable[..., Any]]] = {}
     for cluster, kernel in kernels:
-        place = max(unit[node] for node in cluster.nodes)
-        held[place] = (cluster, kernel)
+        index = max(unit[node] for node in cluster.nodes)
+        held[index] = (cluster, kernel)
         for node in cluster.nodes:
-            unit[node] = place
+            unit[node] = index
     graph = torch.fx.Graph()
     names: dict[Node, Node] = {}
-    for place in in_order(unit, before, lambda place: place):
-        if place in held:
-            _call(graph, names, *held[place])
+    for index in in_order(unit, before, lambda index: index):
+        if index in held:
+            _call(graph, names, *held[index])
         else:
-            names[nodes[place]] = graph.node_copy(nodes[place], lambda n: names[n])
+            names[nodes[index]] = graph.node_copy(nodes[index], lambda n: names[n])
     return torch.fx.GraphModule(module, graph)
 
 
@@ -159,11 +159,11 @@ def _call(graph: torch.fx.Graph, names: dict[Node, Node], cluster: Cluster, kern
     refusing = [node.meta for node in cluster.nodes if _may_refuse(node)]
     if refusing:
         call.meta[node_metadata.REFUSING] = refusing
-    for place, node in enumerate(cluster.outputs):
-        names[node] = graph.call_function(operator.getitem, (call, place))
+    for index, node in enumerate(cluster.outputs):
+        names[node] = graph.call_function(operator.getitem, (call, index))
         names[node].meta = dict(node.meta)
-    place = len(cluster.outputs)
+    index = len(cluster.outputs)
     for node in cluster.nodes:
         for item in writes(node):
-            graph.call_function(_aten.copy_.default, (names[item], graph.call_function(operator.getitem, (call, place))))
-            place += 1
+            graph.call_function(_aten.copy_.default, (names[item], graph.call_function(operator.getitem, (call, index))))
+            index += 1

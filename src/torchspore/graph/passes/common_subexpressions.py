@@ -26,12 +26,12 @@ def common_subexpressions(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 def _changed(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     moving = changing(module)
-    known: dict[Any, Node] = {}
+    seen: dict[Any, Node] = {}
     for node in list(module.graph.nodes):
         if not _is_steady(node, moving):
             continue
         key = (_key((node.target, node.args, node.kwargs)), node.meta.get(node_metadata.STAGE))
-        first = known.setdefault(key, node)
+        first = seen.setdefault(key, node)
         if first is node or (leaves(first) and leaves(node)):
             continue
         node.replace_all_uses_with(first)

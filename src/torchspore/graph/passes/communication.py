@@ -20,10 +20,10 @@ _KINDS = {
     "AllReduce": "all_reduce", "AllGather": "all_gather_into_tensor", "ReduceScatter": "reduce_scatter_tensor",
     "AlltoAll": "all_to_all_single", "AlltoAllV": "all_to_all_single",
 }
-FORWARD, BACKWARD, AGAIN = "forward pass", "backward pass", "forward pass that is computed again"
+FORWARD, BACKWARD, RECOMPUTED = "forward pass", "backward pass", "forward pass that is computed again"
 _SWITCHES = {
-    "enable_opt_shard_comm_opt": FORWARD, "matmul_grad_comm_overlap": BACKWARD, "recompute_comm_overlap": AGAIN,
-    "recompute_allgather_overlap_fagrad": AGAIN,
+    "enable_opt_shard_comm_opt": FORWARD, "matmul_grad_comm_overlap": BACKWARD, "recompute_comm_overlap": RECOMPUTED,
+    "recompute_allgather_overlap_fagrad": RECOMPUTED,
 }
 
 
@@ -31,25 +31,25 @@ def overlapped(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """With exchanges beside what does not depend on them."""
     nodes = list(module.graph.nodes)
     starts = [node for node in nodes if is_exchange(node) and not is_wait(node)]
-    wanted = _asked(starts)
-    if not any(_moves(node) for node in starts) and not wanted:
+    awaited = _awaited(starts)
+    if not any(_moves(node) for node in starts) and not awaited:
         return module
-    place = {node: at for at, node in enumerate(nodes)}
+    index_of = {node: at for at, node in enumerate(nodes)}
     before, _ = dependencies(nodes)
     early: dict[Node, float] = {}
     for last, start in zip([None, *starts], starts):
-        if _moves(start) or start in wanted:
-            at = -1.0 if _moves(start) or last is None else place[last] + 0.5
+        if _moves(start) or start in awaited:
+            at = -1.0 if _moves(start) or last is None else index_of[last] + 0.5
             early.update(dict.fromkeys((start, *_only_for(start)), at))
-    first_use = {node: min((place[user] for user in node.users), default=place[node]) for node in nodes if is_wait(node)}
+    first_use = {node: min((index_of[user] for user in node.users), default=index_of[node]) for node in nodes if is_wait(node)}
 
     def key(node: Node) -> tuple[float, float]:
         if node.op == "placeholder":
-            return -2.0, place[node]
+            return -2.0, index_of[node]
         if node in early:
-            return early[node], place[node]
-        moves = node in first_use and all(_moves(start) or start in wanted for start in node.all_input_nodes)
-        return (first_use[node] - 0.5 if moves else place[node]), place[node]
+            return early[node], index_of[node]
+        moves = node in first_use and all(_moves(start) or start in awaited for start in node.all_input_nodes)
+        return (first_use[node] - 0.5 if moves else index_of[node]), index_of[node]
 
     graph, names = torch.fx.Graph(), dict[Node, Node]()
     for node in in_order({node: node for node in nodes}, before, key):
@@ -61,29 +61,35 @@ def _moves(node: Node) -> bool:
     return is_operator(node.target) and node.target._schema.name == "_c10d_functional::all_reduce"
 
 
-def _asked(starts: list[Node]) -> set[Node]:
+def _awaited(starts: list[Node]) -> set[Node]:
     """The exchanges that switches name; says of each switch how many it has found."""
     from torchspore.context.store import STORE
 
-    found: set[Node] = set()
+    nodes: set[Node] = set()
     for name, part in _SWITCHES.items():
         value = STORE.get(name)
         if not value:
             continue
         kinds = ("AllGather",) if name.startswith(("enable", "recompute_all")) else tuple(_KINDS) if value is True else value.split(",")
         operators = {f"_c10d_functional::{_KINDS[kind.strip()]}" for kind in kinds if kind.strip() in _KINDS}
-        own = {node for node in starts if _part(node) == part and is_operator(node.target) and node.target._schema.name in operators}
-        found |= own
+        part_starts = {
+            node for node in starts if _part(node) == part and is_operator(node.target) and node.target._schema.name in operators
+        }
+        nodes |= part_starts
         what = " and ".join(kind.strip() for kind in kinds) if len(kinds) < 3 else "exchange"
-        effects.report(name, Outcome.applied(f"{len(own)} exchanges of the {part} begin early") if own else Outcome.no_effect(
-            f"the last graph has no {what} in the {part}"))
-    return found
+        effects.report(
+            name,
+            Outcome.applied(f"{len(part_starts)} exchanges of the {part} begin early")
+            if part_starts
+            else Outcome.no_effect(f"the last graph has no {what} in the {part}"),
+        )
+    return nodes
 
 
 def _part(node: Node) -> str:
     """Return the phase of an exchange: a gather for gradients alone, or for the optimizer, belongs to the backward pass."""
     if node.meta.get(node_metadata.RECOMPUTED):
-        return AGAIN
+        return RECOMPUTED
     users = [user for wait in node.users for user in wait.users]
     return BACKWARD if _is_late(node) or (users and all(map(_is_late, users))) else FORWARD
 
@@ -94,7 +100,7 @@ def _is_late(node: Node) -> bool:
 
 def _only_for(start: Node) -> list[Node]:
     """The operators that only put together what is sent."""
-    found: list[Node] = []
+    ordered: list[Node] = []
     waiting = list(start.all_input_nodes)
     chain = {start}
     while waiting:
@@ -105,9 +111,9 @@ def _only_for(start: Node) -> list[Node]:
         if name not in _PACKING:
             continue
         chain.add(node)
-        found.append(node)
+        ordered.append(node)
         waiting += node.all_input_nodes
-    return found
+    return ordered
 
 
 _PACKING = frozenset({

@@ -75,50 +75,50 @@ class Hoisted:
     taken: list[int]
 
 
-def steady(module: torch.fx.GraphModule, held: frozenset[int]) -> set[Node]:
+def steady(module: torch.fx.GraphModule, persistent: frozenset[int]) -> set[Node]:
     """The values that depend on nothing but the inputs at these places, none of which the graph writes into."""
-    written = {root(item) for node in module.graph.nodes for item in writes(node)}
-    found: set[Node] = set()
+    written_roots = {root(item) for node in module.graph.nodes for item in writes(node)}
+    nodes: set[Node] = set()
     inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
     for node in module.graph.nodes:
         if node.op == "placeholder":
-            if inputs.index(node) in held and node not in written:
-                found.add(node)
+            if inputs.index(node) in persistent and node not in written_roots:
+                nodes.add(node)
         elif node.op == "get_attr":
-            if node not in written:
-                found.add(node)
-        elif node.op == "call_function" and all(item in found for item in node.all_input_nodes):
+            if node not in written_roots:
+                nodes.add(node)
+        elif node.op == "call_function" and all(item in nodes for item in node.all_input_nodes):
             if node.target is operator.getitem or not acts(node):
-                found.add(node)
-    return found
+                nodes.add(node)
+    return nodes
 
 
-def hoist(module: torch.fx.GraphModule, held: frozenset[int]) -> Hoisted | None:
+def hoist(module: torch.fx.GraphModule, persistent: frozenset[int]) -> Hoisted | None:
     """The two graphs; None where nothing but views could be taken out."""
-    fixed = steady(module, held)
+    fixed = steady(module, persistent)
     inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
     work = {node for node in fixed if node.op == "call_function" and node.all_input_nodes and not _is_cheap(node)}
-    given = [node for node in module.graph.nodes if node in fixed and node.op == "call_function"
+    computed = [node for node in module.graph.nodes if node in fixed and node.op == "call_function"
              and any(user not in fixed for user in node.users) and _needs(node, work)]
-    if not given:
+    if not computed:
         return None
     first, names = torch.fx.Graph(), dict[Node, Node]()
-    wanted = _ancestors(given)
-    taken = [place for place, node in enumerate(inputs) if node in wanted]
+    ancestors = _ancestors(computed)
+    taken = [index for index, node in enumerate(inputs) if node in ancestors]
     for node in module.graph.nodes:
-        if node in wanted:
+        if node in ancestors:
             names[node] = first.node_copy(node, lambda n: names[n])
-    first.output([names[node] for node in given])
-    return Hoisted(torch.fx.GraphModule(module, first), _rest(module, given, wanted), taken)
+    first.output([names[node] for node in computed])
+    return Hoisted(torch.fx.GraphModule(module, first), _rest(module, computed, ancestors), taken)
 
 
-def _rest(module: torch.fx.GraphModule, given: list[Node], gone: set[Node]) -> torch.fx.GraphModule:
+def _rest(module: torch.fx.GraphModule, computed: list[Node], gone: set[Node]) -> torch.fx.GraphModule:
     graph, names = torch.fx.Graph(), dict[Node, Node]()
     for node in module.graph.nodes:
         if node.op == "placeholder":
             names[node] = copied_input(graph, node)
-    for place, node in enumerate(given):
-        names[node] = new_input(graph, f"held{place}")
+    for index, node in enumerate(computed):
+        names[node] = new_input(graph, f"held{index}")
         names[node].meta = dict(node.meta)
     for node in module.graph.nodes:
         if node not in names:

@@ -50,8 +50,8 @@ def _turn(module: torch.fx.GraphModule, node: Node) -> None:
             node.args = (_last(module, node.args[0]), *node.args[1:])  # type: ignore[arg-type]
     elif node.target is _aten.convolution_backward.default:
         with module.graph.inserting_before(node):
-            node.args = tuple(_last(module, item) if place < 2 and _begins(item) and _is_image(item) else item  # type: ignore[arg-type]
-                              for place, item in enumerate(node.args))
+            node.args = tuple(_last(module, item) if index < 2 and _begins(item) and _is_image(item) else item  # type: ignore[arg-type]
+                              for index, item in enumerate(node.args))
     elif getattr(node.target, "_opname", "") in _OPTIMIZERS:
         parameters, gradients, *others = node.args
         node.args = (
@@ -139,9 +139,9 @@ def layouts(module: torch.fx.GraphModule) -> str:
 def with_layouts(module: torch.fx.GraphModule, text: str) -> bool:
     """Gives `meta` what `layouts` told; whether the text belongs to this graph."""
     try:
-        found = json.loads(text)
+        layouts_read = json.loads(text)
         nodes, mode = list(module.graph.nodes), FakeTensorMode()
-        values = [_value(item, mode) for item in found]
+        values = [_value(item, mode) for item in layouts_read]
     except (ValueError, TypeError, AttributeError, RuntimeError):
         return False
     if len(values) != len(nodes):
@@ -158,12 +158,12 @@ def _layout(value: Any) -> Any:
     return {"items": [_layout(item) for item in value]} if isinstance(value, (list, tuple)) else None
 
 
-def _value(told: Any, mode: Any) -> Any:
-    if isinstance(told, dict):
-        return [_value(item, mode) for item in told["items"]]
-    if told is None:
+def _value(document: Any, mode: Any) -> Any:
+    if isinstance(document, dict):
+        return [_value(item, mode) for item in document["items"]]
+    if document is None:
         return None
-    shape, strides, dtype, device = told
+    shape, strides, dtype, device = document
     with mode:
         return torch.empty_strided(shape, strides, dtype=getattr(torch, dtype), device=device)
 

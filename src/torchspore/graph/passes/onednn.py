@@ -10,22 +10,22 @@ _aten = torch.ops.aten
 LINEAR = torch.ops.mkldnn._linear_pointwise.default
 _T = _aten.t.default
 
-Wanted = Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], bool]
+Preference = Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], bool]
 """Says for the operands of one product (fake tensors: left, right, added vector) whether oneDNN shall compute it."""
 
 
-def onednn_linears(module: torch.fx.GraphModule, wanted: Wanted) -> torch.fx.GraphModule:
+def onednn_linears(module: torch.fx.GraphModule, prefers_onednn: Preference) -> torch.fx.GraphModule:
     """With `mm` and `addmm` of float32 on the CPU as oneDNN's linear: the same products, summed in another order."""
     for node in list(module.graph.nodes):
-        found = _operands(node)
-        if found is None:
+        operands = _operands(node)
+        if operands is None:
             continue
-        left, right, added = found
-        if not wanted(left.meta["val"], right.meta["val"], None if added is None else added.meta["val"]):
+        a, right, added = operands
+        if not prefers_onednn(a.meta["val"], right.meta["val"], None if added is None else added.meta["val"]):
             continue
         with module.graph.inserting_before(node):
             turned = right.args[0] if right.target is _T else _with_meta(module.graph.call_function(_T, (right,)), right.meta["val"])
-            new = module.graph.call_function(LINEAR, (left, turned, added, "none", [], ""))
+            new = module.graph.call_function(LINEAR, (a, turned, added, "none", [], ""))
         new.meta = dict(node.meta)
         node.replace_all_uses_with(new)
         module.graph.erase_node(node)
@@ -44,17 +44,17 @@ def _operands(node: Node) -> tuple[Node, Node, Node | None] | None:
     if node.op != "call_function" or node.kwargs:
         return None
     if node.target is _aten.mm.default:
-        left, right, added = node.args[0], node.args[1], None
+        a, right, added = node.args[0], node.args[1], None
     elif node.target is _aten.addmm.default:
-        added, left, right = node.args[:3]
+        added, a, right = node.args[:3]
     else:
         return None
-    given = [item for item in (left, right, added) if item is not None]
-    if not all(isinstance(item, Node) and _is_fit(item.meta.get("val")) for item in given):
+    operands = [item for item in (a, right, added) if item is not None]
+    if not all(isinstance(item, Node) and _is_fit(item.meta.get("val")) for item in operands):
         return None
     if isinstance(added, Node) and added.meta["val"].dim() != 1:
         return None
-    return left, right, added  # type: ignore[return-value]
+    return a, right, added  # type: ignore[return-value]
 
 
 def _is_fit(value: object) -> bool:
@@ -95,7 +95,7 @@ _PACKED = _mkldnn._convolution_pointwise.default
 _RELU = {_aten.relu.default, _aten.relu_.default}
 
 
-def pack(module: torch.fx.GraphModule, held: set[Node], images: bool = True) -> torch.fx.GraphModule:
+def pack(module: torch.fx.GraphModule, persistent: set[Node], images: bool = True) -> torch.fx.GraphModule:
     """With the weights that depend on nothing but `held` packed, and relu and the addition of a like image computed by the convolution.
 
     oneDNN's convolution with packed weights gives images with channels last; without `images` only linears are packed.
@@ -103,9 +103,9 @@ def pack(module: torch.fx.GraphModule, held: set[Node], images: bool = True) -> 
     for node in list(module.graph.nodes):
         if node.op != "call_function":
             continue
-        if images and node.target is _CONVOLUTION and _is_packable(node) and node.args[1] in held:
+        if images and node.target is _CONVOLUTION and _is_packable(node) and node.args[1] in persistent:
             _pack_convolution(module, node)
-        elif node.target is LINEAR and node.args[1] in held:
+        elif node.target is LINEAR and node.args[1] in persistent:
             _pack_linear(module, node)
     _fuse_packed(module)
     return module
@@ -139,12 +139,12 @@ def _pack_linear(module: torch.fx.GraphModule, node: Node) -> None:
 # ---- what follows
 
 def _fuse_packed(module: torch.fx.GraphModule) -> None:
-    places = {node: place for place, node in enumerate(module.graph.nodes)}
+    index_of = {node: index for index, node in enumerate(module.graph.nodes)}
     for node in list(module.graph.nodes):
         if node.op != "call_function":
             continue
         if node.target is _aten.add.Tensor and not node.kwargs:
-            _fuse_add(module, node, places)
+            _fuse_add(module, node, index_of)
         elif node.target in _RELU:
             _fuse_relu(module, node)
 
@@ -163,13 +163,13 @@ def _fuse_relu(module: torch.fx.GraphModule, node: Node) -> None:
     module.graph.erase_node(node)
 
 
-def _fuse_add(module: torch.fx.GraphModule, node: Node, places: dict[Node, int]) -> None:
+def _fuse_add(module: torch.fx.GraphModule, node: Node, index_of: dict[Node, int]) -> None:
     """conv(x) + other as one call, made where both are known: the later of two convolutions takes the addition."""
-    found = [item for item in node.args[:2] if isinstance(item, Node) and item.target is _PACKED and item.args[7] == "none"
+    products = [item for item in node.args[:2] if isinstance(item, Node) and item.target is _PACKED and item.args[7] == "none"
              and len(item.users) == 1]
-    if not found or node.args[0] is node.args[1]:
+    if not products or node.args[0] is node.args[1]:
         return
-    conv = max(found, key=lambda item: places.get(item, 0))
+    conv = max(products, key=lambda item: index_of.get(item, 0))
     other = node.args[1] if node.args[0] is conv else node.args[0]
     if not isinstance(other, Node) or other.op == "placeholder" or other.meta["val"].shape != conv.meta["val"].shape:
         return

@@ -26,23 +26,23 @@ _FAR = 16
 def regathered(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """With inputs that are gathered gathered before their first use, and again before uses that lie far behind the others."""
     nodes = list(module.graph.nodes)
-    place = {node: at for at, node in enumerate(nodes)}
+    index_of = {node: at for at, node in enumerate(nodes)}
     root = owners(module.graph)
-    written = {root[item]: place[node] for node in reversed(nodes) for item in writes(node)}     # where each is first written
+    first_write = {root[item]: index_of[node] for node in reversed(nodes) for item in writes(node)}     # where each is first written
     for wait in [node for node in nodes if is_wait(node) and _is_gathered_input(node)]:
-        if root[wait] in written:                     # an optimizer's step on whole values: what it wrote would be lost
+        if root[wait] in first_write:                     # an optimizer's step on whole values: what it wrote would be lost
             continue
         views = views_of(wait)
-        uses = sorted({user for view in views for user in view.users if user not in views}, key=place.__getitem__)
+        uses = sorted({user for view in views for user in view.users if user not in views}, key=index_of.__getitem__)
         if not uses:
             continue
-        gap, at = max(((place[b] - place[a], i + 1) for i, (a, b) in enumerate(pairwise(uses))), default=(0, 0))
-        until = written.get(root[_source(wait)], len(nodes))
+        gap, at = max(((index_of[b] - index_of[a], i + 1) for i, (a, b) in enumerate(pairwise(uses))), default=(0, 0))
+        until = first_write.get(root[_source(wait)], len(nodes))
         is_settled = bool(wait.all_input_nodes[0].meta.get(node_metadata.SETTLED_GATHER))
-        if not is_settled and gap >= _FAR and uses[at].op != "output" and place[uses[at]] < until:
+        if not is_settled and gap >= _FAR and uses[at].op != "output" and index_of[uses[at]] < until:
             _anew(module.graph, wait, views, uses[at:])
             uses = uses[:at]
-        if uses[0].op != "output" and place[uses[0]] < until:
+        if uses[0].op != "output" and index_of[uses[0]] < until:
             _anew(module.graph, wait, views, uses)
             _take_out(module.graph, [wait.all_input_nodes[0], *views])
     return module
@@ -60,13 +60,13 @@ def _is_gathered_input(wait: Node) -> bool:
 
 def views_of(wait: Node) -> list[Node]:
     """The weight, and what is nothing but a view of it, in their order."""
-    found = [wait]
-    for node in found:
-        found += [
+    group = [wait]
+    for node in group:
+        group += [
             user for user in node.users
-            if user not in found and is_operator(user.target) and user.target._schema.name in _VIEWS and user.all_input_nodes == [node]
+            if user not in group and is_operator(user.target) and user.target._schema.name in _VIEWS and user.all_input_nodes == [node]
         ]
-    return found
+    return group
 
 
 def _anew(graph: torch.fx.Graph, wait: Node, views: list[Node], uses: list[Node]) -> None:

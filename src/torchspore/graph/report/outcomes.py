@@ -49,15 +49,15 @@ def warn(text: str) -> None:
 def fused(flags: Flags, before: int, after: int, kernels: Sequence[tuple[str, Sequence[Any]]], slower: int, compiles: bool) -> None:
     """Report a graph at O0; `explain` summarizes all graphs. `compiles`: whether there is a working compiler."""
     sums = _sums.setdefault(flags, [0, 0, 0, 0])
-    for place, more in enumerate((before, after, len(kernels), slower)):
-        sums[place] += more
+    for index, more in enumerate((before, after, len(kernels), slower)):
+        sums[index] += more
     for name, nodes in kernels:
         graph_log.event("kernels", f"{name} of {len(nodes)} nodes")
-    graph_log.event("kernels", _told(flags.level, compiles, before, after, len(kernels), slower))
-    _report(_told(flags.level, compiles, *sums))
+    graph_log.event("kernels", _describe_fusion(flags.level, compiles, before, after, len(kernels), slower))
+    _report(_describe_fusion(flags.level, compiles, *sums))
 
 
-def _told(level: int, compiles: bool, before: int, after: int, generated: int, slower: int) -> str:
+def _describe_fusion(level: int, compiles: bool, before: int, after: int, generated: int, slower: int) -> str:
     text = f"opt_level {level}: of {before} kernels {after} are left, {generated} of them generated"
     if not compiles:
         text += ", because there is no working C++ compiler"
@@ -66,7 +66,7 @@ def _told(level: int, compiles: bool, before: int, after: int, generated: int, s
     return text + (f"; {slower} groups stayed operators, which were faster" if slower else "")
 
 
-def left_to_level(settings: Settings, before: int, after: int) -> None:
+def report_level_kernels(settings: Settings, before: int, after: int) -> None:
     """Report a graph whose kernels the level chooses."""
     flags = settings.kernels
     assert flags is not None
@@ -88,8 +88,10 @@ def level(text: str) -> None:
 
 def boost(norms: int, folded: int, packed: int) -> None:
     """How `infer_boost` acted on a graph with so many batch norms, of which some are folded, and so many packed weights."""
-    said = [f"{folded} of {norms} batch norms are folded into convolutions"] * bool(norms) + [f"{packed} weights are packed"] * bool(packed)
-    _both("infer_boost", Outcome.applied(" and ".join(said) + "; new weights are seen" if folded or packed else
+    parts = [f"{folded} of {norms} batch norms are folded into convolutions"] * bool(norms) + [f"{packed} weights are packed"] * bool(
+        packed
+    )
+    _both("infer_boost", Outcome.applied(" and ".join(parts) + "; new weights are seen" if folded or packed else
                                          "what hangs on weights alone is computed once; new weights are seen"))
 
 
@@ -108,8 +110,8 @@ def layout(settings: Settings, has_images: bool) -> None:
     elif not has_images:
         return
     else:
-        tried, kept = "channels last is tried and kept where it is faster", "images stay in the order NCHW"
-        outcome = Outcome.applied(tried if settings.layout else kept)
+        tried, fastest = "channels last is tried and kept where it is faster", "images stay in the order NCHW"
+        outcome = Outcome.applied(tried if settings.layout else fastest)
     effects.report("disable_format_transform", outcome)
 
 
@@ -124,42 +126,42 @@ def no_lanes(why: str) -> None:
         effects.report("inter_op_parallel_num", Outcome.no_effect(why))
 
 
-def compiling(settings: Settings, asked: Settings, why: str) -> None:
+def compiling(settings: Settings, requested: Settings, why: str) -> None:
     """How the options acted that say the same of every graph.
 
     `asked` is the program's setting if this graph uses less of it, and `why` is the reason; a graph that uses all of it is reported first.
     """
-    if asked.kernels is None:
+    if requested.kernels is None:
         _nothing_fused()
     elif settings.kernels is None:
         tell_idle()
-        _left_out(NAMES, Outcome.applied(f"nothing is fused: {why}"))
-    if asked.tuning is None:
+        _report_skipped(NAMES, Outcome.applied(f"nothing is fused: {why}"))
+    if requested.tuning is None:
         _nothing_tuned()
     elif settings.tuning is None:
-        _left_out(("auto_tune_mode", "aoe_tune_mode", "aoe_config"), Outcome.no_effect(why))
-    if asked.lanes > 1 and not settings.lanes:
+        _report_skipped(("auto_tune_mode", "aoe_tune_mode", "aoe_config"), Outcome.no_effect(why))
+    if requested.lanes > 1 and not settings.lanes:
         no_lanes(why)
-    if asked.infer_boost and not settings.infer_boost:
+    if requested.infer_boost and not settings.infer_boost:
         not_boosted(why)
     if settings.order:
         text = "operators run layer by layer" if settings.order == "bfs" else "each branch runs to its end"
         effects.report("exec_order", Outcome.applied(text))
-    elif asked.order:
-        _left_out(("exec_order",), Outcome.no_effect(why))
-    if asked.saves_memory and not settings.saves_memory:
-        _left_out(("memory_optimize_level",), Outcome.no_effect(why))
-    if settings.level != asked.level:
-        _left_out(("jit_level", "jit_config"), Outcome.applied(f"the graph runs as at O0: {why}"))
-        _left_out(("disable_format_transform", "jit_compile"), Outcome.no_effect(why))
-    elif settings.level == "O0" and not asked.infer_boost:
+    elif requested.order:
+        _report_skipped(("exec_order",), Outcome.no_effect(why))
+    if requested.saves_memory and not settings.saves_memory:
+        _report_skipped(("memory_optimize_level",), Outcome.no_effect(why))
+    if settings.level != requested.level:
+        _report_skipped(("jit_level", "jit_config"), Outcome.applied(f"the graph runs as at O0: {why}"))
+        _report_skipped(("disable_format_transform", "jit_compile"), Outcome.no_effect(why))
+    elif settings.level == "O0" and not requested.infer_boost:
         level("O0: each graph is a straight line of the kernels that PyNative calls")
         layout(settings, False)
-    if settings.level == asked.level:
+    if settings.level == requested.level:
         _generated(settings)
 
 
-def _left_out(names: Sequence[str], outcome: Outcome) -> None:
+def _report_skipped(names: Sequence[str], outcome: Outcome) -> None:
     """One graph takes nothing of what these options ask for; another one that did so is enough for them to have acted."""
     for name in names:
         if STORE.source(name)[0] != DEFAULT and not effects.has_outcome(name):
@@ -199,6 +201,6 @@ _SYNTAX = {
 }
 
 
-def syntax(wanted: str) -> None:
+def syntax(level: str) -> None:
     """How `jit_syntax_level` acted."""
-    effects.report("jit_syntax_level", Outcome.applied(_SYNTAX[wanted]))
+    effects.report("jit_syntax_level", Outcome.applied(_SYNTAX[level]))

@@ -10,7 +10,7 @@ from torchspore.engine.core import allocator, machine, memory_owners, node_metad
 from torchspore.engine.memory import limit
 from torchspore.graph.report import provenance
 
-wanted = False
+is_recording = False
 """True if graphs distinguish their gradients and the work of their optimizers from other operators."""
 _ROWS = (("parameter", allocator.PARAMETER), ("gradient", allocator.GRADIENT), ("activation", allocator.ACTIVATION),
          ("optimizer state", allocator.STATE), ("workspace", allocator.WORKSPACE))
@@ -18,34 +18,34 @@ _ROWS = (("parameter", allocator.PARAMETER), ("gradient", allocator.GRADIENT), (
 
 def watch() -> None:
     """Counts from now on, and lets `torchspore explain` print the peak at the end."""
-    global wanted
+    global is_recording
     effects.note("memory", _accelerators)
     if not limit.counting():
         effects.note("memory", f"the memory of Tensors on the CPU is not counted: {allocator.why_not()}")
         return
-    wanted = True
+    is_recording = True
     provenance.keep_all()
-    effects.note("memory", _whole)
+    effects.note("memory", _describe_total)
     for name, kind in _ROWS:
         effects.note("memory", _row(name, kind))
 
 
-def _whole() -> str:
-    found = allocator.figures()
-    if found is None or not found.peak:
+def _describe_total() -> str:
+    figures = allocator.figures()
+    if figures is None or not figures.peak:
         return ""
-    return f"at its peak the program held {in_bytes(found.peak)} in Tensors and what operators work with on the CPU:"
+    return f"at its peak the program held {in_bytes(figures.peak)} in Tensors and what operators work with on the CPU:"
 
 
 def _row(name: str, kind: int) -> Callable[[], str]:
     def row() -> str:
-        found = allocator.figures()
-        if found is None or not found.peak:
+        figures = allocator.figures()
+        if figures is None or not figures.peak:
             return ""
         if name == _ROWS[0][0]:
             memory_owners.settle()
-            found = allocator.figures() or found
-        return f"{name:>17} {in_bytes(found.peaks[kind]):>11} {found.peaks[kind] / found.peak:5.0%}"
+            figures = allocator.figures() or figures
+        return f"{name:>17} {in_bytes(figures.peaks[kind]):>11} {figures.peaks[kind] / figures.peak:5.0%}"
 
     return row
 

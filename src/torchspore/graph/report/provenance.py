@@ -33,7 +33,7 @@ ENTRIES = (node_metadata.LINE, node_metadata.COLUMNS, node_metadata.STACK, node_
            node_metadata.STAGE, node_metadata.PART, node_metadata.OFFLOADED)
 """The entries of `meta` that a node takes over when it replaces another."""
 
-_KEPT = Outcome.applied("DEBUG: graphs and refusals keep the user's lines, the calls that led there and the Cells")
+_DEBUG_OUTCOME = Outcome.applied("DEBUG: graphs and refusals keep the user's lines, the calls that led there and the Cells")
 _DROPPED = Outcome.applied("RELEASE: graphs keep no lines and no Cells")
 _INNERMOST = Outcome.applied(
     "RELEASE: graphs keep the user's innermost line and the Cells, because another switch shows them; DEBUG also keeps the calls that led "
@@ -43,15 +43,15 @@ _WITH_CLASSES = Outcome.applied("scopes name the class of each Cell: Default/fc-
 _WITHOUT_CLASSES = Outcome.applied("scopes name attributes alone: Default/fc")
 _NO_SCOPES = Outcome.no_effect("scopes are kept where save_graphs or debug_level=DEBUG asks for them")
 _all = False
-_asked: ContextVar[bool | None] = ContextVar("torchspore_debug_level", default=None)
+_debug_levels: ContextVar[bool | None] = ContextVar("torchspore_debug_level", default=None)
 _part: ContextVar[tuple[int, ...]] = ContextVar("torchspore_part", default=())
 _stages: ContextVar[int | None] = ContextVar("torchspore_stages", default=None)
 
 
-def is_kept() -> bool:
+def keeps_lines() -> bool:
     """Return whether graphs and refusals made now keep where they come from."""
-    own = _asked.get()
-    return bool(STORE.get("debug_level")) if own is None else own
+    level = _debug_levels.get()
+    return bool(STORE.get("debug_level")) if level is None else level
 
 
 def keep_all() -> None:
@@ -60,9 +60,9 @@ def keep_all() -> None:
     _all = True
 
 
-def kept(own: bool) -> AbstractContextManager[None]:
+def debug_level_of(is_debug: bool) -> AbstractContextManager[None]:
     """Makes a Cell's own `debug_level` the one of the block."""
-    return during(_asked, own)
+    return during(_debug_levels, is_debug)
 
 
 def of_part(number: int) -> AbstractContextManager[None]:
@@ -77,15 +77,15 @@ def of_stages(count: int) -> AbstractContextManager[None]:
 
 def attach(tracer: Any, is_needed: bool = False) -> None:
     """Makes the tracer note where each node comes from, if that is asked for, or needed to split the graph."""
-    keeps_calls = is_kept()
+    keeps_calls = keeps_lines()
     is_followed = stages.now.get() is not None or current_operator.followers > 0
-    wanted = keeps_calls or is_needed or _all or offload.is_asked_by_cell() or is_followed
+    is_recorded = keeps_calls or is_needed or _all or offload.is_asked_by_cell() or is_followed
     if keeps_calls or STORE.source("debug_level")[0] != "default":
-        effects.report("debug_level", _KEPT if keeps_calls else _INNERMOST if wanted else _DROPPED)
+        effects.report("debug_level", _DEBUG_OUTCOME if keeps_calls else _INNERMOST if is_recorded else _DROPPED)
     with_classes = bool(STORE.get("reserve_class_name_in_scope"))
     if STORE.source("reserve_class_name_in_scope")[0] != "default":
-        effects.report("reserve_class_name_in_scope", (_WITH_CLASSES if with_classes else _WITHOUT_CLASSES) if wanted else _NO_SCOPES)
-    if not wanted:
+        effects.report("reserve_class_name_in_scope", (_WITH_CLASSES if with_classes else _WITHOUT_CLASSES) if is_recorded else _NO_SCOPES)
+    if not is_recorded:
         return
     create, notes = tracer.create_node, _Notes(with_classes, int(STORE.get("auto_parallel.pipeline_stages")) > 1, keeps_calls)
 
@@ -98,9 +98,9 @@ def attach(tracer: Any, is_needed: bool = False) -> None:
     tracer.create_node = noting
 
 
-def inherit(made: torch.fx.Node, old: torch.fx.Node) -> None:
+def inherit(node: torch.fx.Node, old: torch.fx.Node) -> None:
     """Lets a node that takes the place of `old` come from where that one came from."""
-    made.meta.update({entry: old.meta[entry] for entry in ENTRIES if entry in old.meta})
+    node.meta.update({entry: old.meta[entry] for entry in ENTRIES if entry in old.meta})
 
 
 def stack_of(frame: FrameType | None) -> list[str]:
@@ -127,16 +127,16 @@ class _Notes:
         """The entries for the node that is being made."""
         around = backward_node()
         if around is not None:
-            found = self._by_number.get(around._sequence_nr())
-            if found is not None:
-                return {**found, node_metadata.GRADIENT: True}
+            recorded = self._by_number.get(around._sequence_nr())
+            if recorded is not None:
+                return {**recorded, node_metadata.GRADIENT: True}
         frame = sys._getframe(2)
         stack = stack_of(frame)
         runs, called = _operator(frame)
         cells, innermost = _cells(frame)
         if not called and cells and FRONT.optimizer is not None and isinstance(cells[0], FRONT.optimizer):
             called, runs = type(cells[0]).__name__, innermost      # its formula is kernels that are not operator's
-        found = {
+        recorded = {
             node_metadata.LINE: stack[-1] if stack else "", node_metadata.COLUMNS: _columns(frame),
             node_metadata.STACK: stack if self._keeps_calls else stack[-1:], node_metadata.SCOPE: self._scopes.of(cells),
             node_metadata.CALLED: called, node_metadata.CALL: self._call(runs),
@@ -144,11 +144,11 @@ class _Notes:
             **({node_metadata.OFFLOADED: True} if lies_in_offloaded(cells) else {}),
         }
         if self._has_stages:
-            found.update(_of_pipeline(cells))
+            recorded.update(_of_pipeline(cells))
         # An operator's node of the backward pass is made just before it runs, that of a torch.autograd.Function before the operators in it;
         # what follows without one has no number of its own.
-        self._by_number.setdefault(next_sequence_number() - 1, found)
-        return found
+        self._by_number.setdefault(next_sequence_number() - 1, recorded)
+        return recorded
 
     def _call(self, frame: FrameType | None) -> int:
         """A number for the call of an operator that runs in `frame`; a new one where none does."""
@@ -164,8 +164,8 @@ def _of_pipeline(cells: list[Any]) -> dict[str, Any]:
     count, most = _stages.get(), int(STORE.get("auto_parallel.pipeline_stages"))
     if count is not None and count < most and isinstance(stage, int) and 0 <= stage < most:
         stage = stage * count // most
-    found = {} if stage is None else {node_metadata.STAGE: stage}
-    return {**found, node_metadata.PART: _part.get()} if _part.get() else found
+    stage_entry = {} if stage is None else {node_metadata.STAGE: stage}
+    return {**stage_entry, node_metadata.PART: _part.get()} if _part.get() else stage_entry
 
 
 def _cells(frame: FrameType | None) -> tuple[list[Any], FrameType | None]:
@@ -193,8 +193,8 @@ def _columns(frame: FrameType | None) -> tuple[int, int] | None:
 def _operator(frame: FrameType | None) -> tuple[FrameType | None, str]:
     """The innermost operator of mindspore that runs, and its frame; empty where none does, in an optimizer's kernel, say."""
     while frame is not None:
-        found = FRONT.operator_of(frame)
-        if found is not None:
-            return frame, found
+        operator = FRONT.operator_of(frame)
+        if operator is not None:
+            return frame, operator
         frame = frame.f_back
     return None, ""

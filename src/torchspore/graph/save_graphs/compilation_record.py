@@ -15,7 +15,7 @@ class Stage:
     about: str
     file: str
     snapshot: Snapshot
-    same_as: int | None = None
+    duplicate_of: int | None = None
     part: str = ""
 
 

@@ -22,7 +22,7 @@ def text(snapshot: Snapshot) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def same(stage: str, other: str) -> str:
+def edge_between(stage: str, other: str) -> str:
     """The drawing of a stage in which the graph stayed as it was."""
     return f'digraph mindspore {{\nnode0 [shape=box,{_FACE},label="{_text(stage)}: same as {_text(other)}"]\n}}\n'
 
@@ -30,9 +30,10 @@ def same(stage: str, other: str) -> str:
 def _cluster(graph: Snapshot, number: int, ids: dict[tuple[str, str], str]) -> Iterator[str]:
     yield f"subgraph cluster_{number} {{"
     yield f'id="cluster_{number}" label="{_text(graph.name)}" {_FACE} color="#9aa4b2"'
-    for given in graph.inputs:
-        colour = "#e7f0fe" if given.parameter is None else "#fdf1d8"
-        yield f"{ids[graph.name, given.name]} [shape=plaintext,label=<{_table(given.shown, given.kind.short(), (), colour)}>]"
+    for graph_input in graph.inputs:
+        colour = "#e7f0fe" if graph_input.parameter is None else "#fdf1d8"
+        label = _table(graph_input.shown, graph_input.kind.short(), (), colour)
+        yield f"{ids[graph.name, graph_input.name]} [shape=plaintext,label=<{label}>]"
     for call in graph.calls:
         colour = "#fbe4e6" if call.is_backward else "#e6f4ea"
         yield f"{ids[graph.name, call.name]} [shape=plaintext,label=<{_table(call.target, call.kind.short(), call.reads, colour, call)}>]"
@@ -43,7 +44,7 @@ def _cluster(graph: Snapshot, number: int, ids: dict[tuple[str, str], str]) -> I
 def _table(title: str, kind: str, ports: tuple[str, ...], colour: str, call: Call | None = None) -> str:
     """An HTML table as graphviz has it: a port for each value read, the name, the type, the scope."""
     width = max(1, len(ports))
-    top = "".join(f'<td port="{place}">{place}</td>' for place in range(len(ports)))
+    top = "".join(f'<td port="{index}">{index}</td>' for index in range(len(ports)))
     rows = [f"<tr>{top}</tr>"] if top else []
     rows.append(f'<tr><td bgcolor="{colour}" colspan="{width}" port="core"><b>{escape(title)}</b></td></tr>')
     rows += [f'<tr><td colspan="{width}">{escape(kind)}</td></tr>'] if kind else []
@@ -53,18 +54,18 @@ def _table(title: str, kind: str, ports: tuple[str, ...], colour: str, call: Cal
 
 
 def _edges(graph: Snapshot, graphs: list[Snapshot], ids: dict[tuple[str, str], str]) -> Iterator[str]:
-    known = {other.name: number for number, other in enumerate(graphs)}
+    numbers = {other.name: number for number, other in enumerate(graphs)}
     for call in graph.calls:
-        for place, name in enumerate(call.reads):
+        for index, name in enumerate(call.reads):
             if (graph.name, name) in ids:
-                yield f"{ids[graph.name, name]}:core -> {ids[graph.name, call.name]}:{place}"
+                yield f"{ids[graph.name, name]}:core -> {ids[graph.name, call.name]}:{index}"
         for item in call.arguments:
             if isinstance(item, Inner):
                 yield (f'{ids[item.name, "return"]}:core -> {ids[graph.name, call.name]}:core '
-                       f"[style=dashed ltail=cluster_{known[item.name]}]")
-    for place, item in enumerate(graph.outputs):
+                       f"[style=dashed ltail=cluster_{numbers[item.name]}]")
+    for index, item in enumerate(graph.outputs):
         if isinstance(item, Reference) and (graph.name, item.name) in ids:
-            yield f'{ids[graph.name, item.name]}:core -> {ids[graph.name, "return"]}:core [label="{place}"]'
+            yield f'{ids[graph.name, item.name]}:core -> {ids[graph.name, "return"]}:core [label="{index}"]'
 
 
 def _text(value: str) -> str:

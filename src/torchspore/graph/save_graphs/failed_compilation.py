@@ -27,15 +27,15 @@ class _Trace:
 
     def __init__(self) -> None:
         self.capture: Any = None
-        self.is_whole = False
+        self.is_complete = False
 
     def began(self, capture: Any) -> None:
         """Takes the trace while it is made."""
-        self.capture, self.is_whole = capture, False
+        self.capture, self.is_complete = capture, False
 
     def traced(self, module: torch.fx.GraphModule, lifted: list[Any], function: Any, args: tuple[Any, ...], kwargs: Any) -> None:
         """Learns that the trace went through: something else was refused."""
-        self.is_whole = True
+        self.is_complete = True
 
     def keep(self, name: str, module: torch.fx.GraphModule) -> None:
         """Ignores a stage after the trace."""
@@ -51,7 +51,7 @@ class _Trace:
 
 def write(
     name: str, refusal: Refusal, settings: Mapping[str, str], call: tuple[Any, tuple[Any, ...], Mapping[str, Any]],
-    again: Callable[[], Any],
+    trace_again: Callable[[], Any],
 ) -> Path | None:
     """Writes the file about a call of `name`, (function, arguments by place and by name), which `again` traces once more.
 
@@ -61,31 +61,31 @@ def write(
     if refusal.kind is not Kind.ARGUMENT:           # arguments are refused before anything is traced
         with stages.recorded_by(trace):
             with contextlib.suppress(Refusal):
-                again()
+                trace_again()
     entry = "".join(c if c.isalnum() else "_" for c in name)
     graph = Snapshot(entry, [], [], ())
     if trace.capture is not None:
         inputs = Inputs(trace.capture.lifted, *call)
         graph = Taker().snapshot(trace.capture.tracer, entry, inputs, "")
-    _mark(graph, refusal, trace.is_whole)
+    _mark(graph, refusal, trace.is_complete)
     path = Path(os.environ.get("MS_OM_PATH") or ".").absolute() / process.folder() / "om" / NAME
     try:
-        folder.put_whole(path, _text(graph, refusal, name, settings))
+        folder.write_atomically(path, _text(graph, refusal, name, settings))
     except OSError:
         return None
     return path
 
 
-def _mark(graph: Snapshot, refusal: Refusal, is_whole: bool) -> None:
+def _mark(graph: Snapshot, refusal: Refusal, is_complete: bool) -> None:
     """Puts what was refused among the operators: at the end of the trace, or, where that went through, at its line."""
-    place = len(graph.calls)
-    if is_whole:
-        place = next((n for n, call in enumerate(graph.calls) if _is_beyond(call.line, refusal.line)), place)
-    near = [call for call in graph.calls[:place] if call.line == refusal.line] or graph.calls[:place]
+    index = len(graph.calls)
+    if is_complete:
+        index = next((n for n, call in enumerate(graph.calls) if _is_beyond(call.line, refusal.line)), index)
+    near = [call for call in graph.calls[:index] if call.line == refusal.line] or graph.calls[:index]
     scope = near[-1].scope if near else "Default"
     reason = refusal.reason.partition("\n")[0].removesuffix(":")
     stack = tuple(refusal.stack) or (refusal.line,)
-    graph.calls.insert(place, Call(_MARKED, "Refused", "", (reason,), {}, (), ir_types.of(None), scope, stack))
+    graph.calls.insert(index, Call(_MARKED, "Refused", "", (reason,), {}, (), ir_types.of(None), scope, stack))
 
 
 def _is_beyond(line: str, other: str) -> bool:
@@ -94,6 +94,6 @@ def _is_beyond(line: str, other: str) -> bool:
 
 
 def _text(graph: Snapshot, refusal: Refusal, name: str, settings: Mapping[str, str]) -> str:
-    told = refusal.reason.splitlines()
-    about = (f"{refusal.line}: {name} {told[0]}", *told[1:], f"'{ir.MARK}' stands above what the graph could not go beyond")
+    reason_lines = refusal.reason.splitlines()
+    about = (f"{refusal.line}: {name} {reason_lines[0]}", *reason_lines[1:], f"'{ir.MARK}' stands above what the graph could not go beyond")
     return ir.text(graph, settings, about, _MARKED)

@@ -47,7 +47,7 @@ class Folder:
             return False
         path = self.root / name
         try:
-            put_whole(path, text, mode)
+            write_atomically(path, text, mode)
         except OSError as error:
             self._fail(error)
             return False
@@ -69,7 +69,7 @@ class Folder:
             raise
 
 
-def put_whole(path: Path, text: str, mode: int = READ_ONLY) -> None:
+def write_atomically(path: Path, text: str, mode: int = READ_ONLY) -> None:
     """Writes a file, whole or not at all, and makes its directory. Raises OSError."""
     path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     write_whole(path, text, mode)

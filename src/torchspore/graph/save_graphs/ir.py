@@ -25,20 +25,22 @@ def text(snapshot: Snapshot, settings: Mapping[str, str], about: tuple[str, ...]
     return "\n".join(lines) + "\n"
 
 
-def same(head: str, other: str) -> str:
+def is_equal_stage(head: str, other: str) -> str:
     """The file of a stage in which the graph stayed as it was; `other` is the file that shows it."""
     return f"# {head}\n# same as {other}\n"
 
 
 def _parameters(inputs: list[Input]) -> Iterator[str]:
-    for place, given in enumerate(inputs, 1):
-        yield f"%para{place}_{given.shown}: {_kind(given)}"
+    for index, graph_input in enumerate(inputs, 1):
+        yield f"%para{index}_{graph_input.shown}: {_kind(graph_input)}"
 
 
-def _kind(given: Input) -> str:
-    if given.parameter is None:
-        return str(given.kind)
-    return f"<Ref[{given.kind.element()}], {given.kind.extent()}, ref_key={given.parameter}, is_parameter>  :  has_default"
+def _kind(graph_input: Input) -> str:
+    if graph_input.parameter is None:
+        return str(graph_input.kind)
+    return (
+        f"<Ref[{graph_input.kind.element()}], {graph_input.kind.extent()}, ref_key={graph_input.parameter}, is_parameter>  :  has_default"
+    )
 
 
 def _counts(graphs: list[Snapshot]) -> list[str]:
@@ -51,11 +53,11 @@ def _counts(graphs: list[Snapshot]) -> list[str]:
 
 
 def _subgraph(graph: Snapshot, failed: str, is_entry: bool) -> list[str]:
-    names = {given.name: f"%para{place}_{given.shown}" for place, given in enumerate(graph.inputs, 1)}
-    names |= {call.name: f"%{place}" for place, call in enumerate(graph.calls)}
-    types = {given.name: given.kind for given in graph.inputs} | {call.name: call.kind for call in graph.calls}
-    given = "" if is_entry else ", ".join(_parameters(graph.inputs))
-    lines = ["subgraph attr:", f"subgraph instance: {graph.name}", f"subgraph @{graph.name}({given}) {{"]
+    names = {graph_input.name: f"%para{index}_{graph_input.shown}" for index, graph_input in enumerate(graph.inputs, 1)}
+    names |= {call.name: f"%{index}" for index, call in enumerate(graph.calls)}
+    types = {graph_input.name: graph_input.kind for graph_input in graph.inputs} | {call.name: call.kind for call in graph.calls}
+    parameters = "" if is_entry else ", ".join(_parameters(graph.inputs))
+    lines = ["subgraph attr:", f"subgraph instance: {graph.name}", f"subgraph @{graph.name}({parameters}) {{"]
     for call in graph.calls:
         lines += [MARK] if call.name == failed else []
         lines += _lines(call, names, types)
@@ -69,22 +71,22 @@ def _subgraph(graph: Snapshot, failed: str, is_entry: bool) -> list[str]:
 
 def _lines(call: Call, names: Mapping[str, str], types: Mapping[str, ir_types.Value]) -> Iterator[str]:
     """The lines of one node: the call, types, scope, the user's line."""
-    given = ", ".join(_argument(item, names) for item in call.arguments)
+    arguments = ", ".join(_argument(item, names) for item in call.arguments)
     attributes = ", ".join(f"{name}: {_argument(value, names)}" for name, value in call.keywords.items())
     instance = f" {{instance name: {call.called}}}" if call.called else ""
-    told = f" primitive_attrs: {{{attributes}}}" if attributes else ""
-    told += f" cnode_attrs: {{fused: ({', '.join(call.fused)})}}" if call.fused else ""
-    yield f"  {names[call.name]}({call.name}) = {call.target}({given}){instance}{told}"
+    attribute_text = f" primitive_attrs: {{{attributes}}}" if attributes else ""
+    attribute_text += f" cnode_attrs: {{fused: ({', '.join(call.fused)})}}" if call.fused else ""
+    yield f"  {names[call.name]}({call.name}) = {call.target}({arguments}){instance}{attribute_text}"
     taken = ", ".join(str(types.get(name, ir_types.of(None))) for name in call.reads)
     yield f"      : ({taken}) -> ({call.kind})"
     yield f"      # Fullname with scope: ({call.full_name})"
-    if call.made_by:
-        yield f"      # Made by: {call.made_by}"
+    if call.created_by:
+        yield f"      # Made by: {call.created_by}"
     for depth, line in enumerate(call.stack, 1):
-        yield f"      # In file {place(line, call.columns if depth == len(call.stack) else None)}"
+        yield f"      # In file {location_of(line, call.columns if depth == len(call.stack) else None)}"
 
 
-def place(line: str, columns: tuple[int, int] | None = None) -> str:
+def location_of(line: str, columns: tuple[int, int] | None = None) -> str:
     """`net.py:12, 8~24/        return self.fc(x)/`: a place in the program with the line itself."""
     file, _, number = line.rpartition(":")
     shown = f", {columns[0]}~{columns[1]}" if columns is not None else ""

@@ -52,16 +52,16 @@ def of_node(node: Node) -> Value:
     value = node.meta.get("val")
     if value is None:
         items = {user.args[1]: user.meta.get("val") for user in node.users if getattr(user.target, "__name__", "") == "getitem"}
-        if items and all(isinstance(place, int) for place in items):
-            value = [items[place] for place in sorted(items)]  # type: ignore[type-var]
+        if items and all(isinstance(index, int) for index in items):
+            value = [items[index] for index in sorted(items)]  # type: ignore[type-var]
     return of(value)
 
 
 def of(value: Any) -> Value:
     """The type of a value, a fake one as a rule."""
     if isinstance(value, torch.Tensor):
-        found = FROM_TORCH.get(value.dtype)
-        name = str(found) if found is not None else str(value.dtype).removeprefix("torch.").capitalize()
+        dtype = FROM_TORCH.get(value.dtype)
+        name = str(dtype) if dtype is not None else str(value.dtype).removeprefix("torch.").capitalize()
         return Value(name, tuple(n if type(n) is int else str(n) for n in value.shape), bytes=_bytes(value))
     if isinstance(value, (list, tuple)):
         items = tuple(of(item) for item in value)
@@ -86,8 +86,8 @@ def constant(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         return f"Tensor{list(value.shape)}"
     if isinstance(value, torch.dtype):
-        found = FROM_TORCH.get(value)
-        return str(found) if found is not None else str(value)
+        dtype = FROM_TORCH.get(value)
+        return str(dtype) if dtype is not None else str(value)
     text = str(value)
     return text if len(text) <= 60 and "0x" not in text else type(value).__name__
 

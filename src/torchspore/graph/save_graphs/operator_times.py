@@ -16,7 +16,7 @@ LEAST, MOST, LONGEST = 3, 20, 1.0
 """Runs of the whole graph, one operator at a time, and about how many seconds they may take; the least time of each operator counts."""
 
 
-def are_wanted() -> bool:
+def are_requested() -> bool:
     """Return whether someone asked for them."""
     return os.environ.get("TORCHSPORE_GRAPH_TIMES", "") not in ("", "0")
 
@@ -30,10 +30,10 @@ def seconds(module: torch.fx.GraphModule, inputs: Callable[[], list[torch.Tensor
 
     try:
         with without_modes(), measurement.undisturbed():
-            given = inputs()
+            arguments = inputs()
             timed, started = _Timed(module), time.perf_counter()
             for turn in range(MOST):
-                timed.run(*[measurement.copy(t) for t in given])
+                timed.run(*[measurement.copy(t) for t in arguments])
                 if turn >= LEAST and time.perf_counter() - started > LONGEST:
                     break
         return timed.seconds

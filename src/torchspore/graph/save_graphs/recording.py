@@ -77,7 +77,7 @@ class Recording:
         """Takes the graph that runs, as its last stages, and measures its operators where that is asked for."""
         self.keep("task_emit", module)
         self.keep("execute", module)
-        if operator_times.are_wanted():
+        if operator_times.are_requested():
             self.compilation.times.update(operator_times.seconds(module, inputs))
 
     def keep_pass(self, name: str, module: torch.fx.GraphModule) -> None:
@@ -111,7 +111,7 @@ class Recording:
         title = f"{MAIN.index(name):02d}_{name}"
         self._stage(title, title, ABOUT[name], snapshot, self._draws or self._level >= 3)
         if self._level >= 2:
-            for inner in snapshot.inner if self.compilation.stages[-1].same_as is None else []:
+            for inner in snapshot.inner if self.compilation.stages[-1].duplicate_of is None else []:
                 self._write(f"verbose_ir_files/{title}_{inner.name}", title, f"a graph inside {snapshot.name}", inner, self._level >= 3)
 
     def _minor(self, title: str, about: str, module: torch.fx.GraphModule) -> None:
@@ -122,7 +122,7 @@ class Recording:
         stages, contents = self.compilation.stages, snapshot.contents()
         if self._last is not None and self._last[1] == contents:
             other = stages[self._last[0]]
-            file = self._put(stem, draws, lambda: ir.same(title, other.file), lambda: dot.same(title, other.title))
+            file = self._put(stem, draws, lambda: ir.is_equal_stage(title, other.file), lambda: dot.edge_between(title, other.title))
             stages.append(Stage(title, about, file, other.snapshot, self._last[0], self._part))
             return
         file = self._write(stem, title, about, snapshot, draws)
@@ -151,7 +151,8 @@ class Recording:
             return
         effects.report("save_graphs", Outcome.applied(f"level {self._level}: see {self.folder.root / 'index.html'}"))
         effects.report("save_graphs_path", Outcome.applied(f"graphs are saved in {self.folder.root}"))
-        made = self.compilation
-        count = sum(stage.same_as is None for stage in made.stages)
-        text = f"{made.line}: {made.name}: {len(made.stages)} stages, {count} that differ, {self.folder.files} files in {self.folder.root}"
+        compilation = self.compilation
+        count = sum(stage.duplicate_of is None for stage in compilation.stages)
+        counts = f"{len(compilation.stages)} stages, {count} that differ, {self.folder.files} files in {self.folder.root}"
+        text = f"{compilation.line}: {compilation.name}: {counts}"
         effects.note("saved graphs", text)

@@ -24,7 +24,7 @@ def compiling(name: str, settings: Settings, keeps_lines: bool) -> AbstractConte
     with ExitStack() as around:
         around.enter_context(_recorded(name, settings))
         around.enter_context(progress.waiting(f"{user_line()}: {name}", text))
-        around.enter_context(provenance.kept(keeps_lines))
+        around.enter_context(provenance.debug_level_of(keeps_lines))
         return around.pop_all()
 
 
@@ -41,7 +41,7 @@ def _recorded(name: str, settings: Settings) -> Iterator[None]:
 
     setting = STORE.source("save_graphs")[1]
     draws = setting is not None and setting.written is True
-    recording = Recording(name, user_line() or "<unknown>", settings.told(), level or 1, draws, writes=level > 0)
+    recording = Recording(name, user_line() or "<unknown>", settings.describe(), level or 1, draws, writes=level > 0)
     try:
         with stages.recorded_by(recording):
             yield

@@ -58,7 +58,7 @@ class Call:
     columns: tuple[int, int] | None = None
     """Where in the last of them the call stands."""
     is_backward: bool = False
-    made_by: str = ""
+    created_by: str = ""
     """The step that put it in; empty where the trace did."""
     fused: tuple[str, ...] = ()
     """The operators that a generated kernel computes, in their order."""
@@ -72,10 +72,10 @@ class Call:
     @property
     def unnumbered(self) -> str:
         """`Default/fc-Dense/MatMul`, and `Gradients/Default/fc-Dense/Grad_MatMul/mm` for what belongs to its gradient."""
-        own = self.target.rpartition(".")[2]
+        operator_name = self.target.rpartition(".")[2]
         if self.is_backward:
-            return f"Gradients/{self.scope}/{'Grad_' + self.called + '/' if self.called else ''}{own}"
-        return f"{self.scope}/{self.called or own}"
+            return f"Gradients/{self.scope}/{'Grad_' + self.called + '/' if self.called else ''}{operator_name}"
+        return f"{self.scope}/{self.called or operator_name}"
 
     @property
     def full_name(self) -> str:
@@ -95,8 +95,8 @@ class Snapshot:
 
     def contents(self) -> Any:
         """Return the contents that distinguish one stage from another: equal contents are the same graph."""
-        own = [(c.name, c.target, c.arguments, sorted(c.keywords.items()), c.kind) for c in self.calls]
-        return ([(i.name, i.kind) for i in self.inputs], repr(own), self.outputs, [graph.contents() for graph in self.inner])
+        rows = [(c.name, c.target, c.arguments, sorted(c.keywords.items()), c.kind) for c in self.calls]
+        return ([(i.name, i.kind) for i in self.inputs], repr(rows), self.outputs, [graph.contents() for graph in self.inner])
 
     def every(self) -> Iterable[Snapshot]:
         """This graph and all inside of it."""
@@ -117,15 +117,15 @@ class Inputs:
     def _learn(self, name: str, value: Any) -> None:
         self._names.setdefault(id(value), name)
         if isinstance(value, (list, tuple)):
-            for place, item in enumerate(value):
-                self._learn(f"{name}{place}", item)
+            for index, item in enumerate(value):
+                self._learn(f"{name}{index}", item)
         elif isinstance(value, dict):
             for key, item in value.items():
                 self._learn(f"{name}_{key}", item)
 
-    def of(self, place: int, node: Node) -> Input:
+    def of(self, index: int, node: Node) -> Input:
         """The input at a place."""
-        item = self._lifted[place] if place < len(self._lifted) else None
+        item = self._lifted[index] if index < len(self._lifted) else None
         parameter = item.name if item is not None and type(item).__dict__.get("__parameter__") else None
         shown = parameter or self._names.get(id(item)) or node.name
         return Input(node.name, "".join(c if c.isalnum() or c in "._" else "_" for c in shown), ir_types.of_node(node), parameter)
@@ -138,7 +138,7 @@ def _bound(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> l
     try:
         bound = inspect.signature(function).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
-        return [(f"x{place}", value) for place, value in enumerate(args)]
+        return [(f"x{index}", value) for index, value in enumerate(args)]
     return list(bound.items())
 
 
@@ -159,8 +159,8 @@ class Taker:
         """
         nodes = list(module.graph.nodes)
         if until is not None:
-            place = next(place for place, node in enumerate(nodes) if node.name == until)
-            return self._taken(nodes[:place], name, inputs, step, _read_after(nodes, place), outer)
+            index = next(index for index, node in enumerate(nodes) if node.name == until)
+            return self._taken(nodes[:index], name, inputs, step, _read_after(nodes, index), outer)
         output = nodes[-1].args[0] if nodes and nodes[-1].op == "output" else ()
         return self._taken(nodes, name, inputs, step, output if isinstance(output, (list, tuple)) else (output,), outer)
 
@@ -170,8 +170,8 @@ class Taker:
         inner: list[Snapshot] = []
         for node in nodes:
             if node.op == "placeholder":
-                place = len(found)
-                found.append(inputs.of(place, node) if inputs is not None else Input(node.name, node.name, ir_types.of_node(node)))
+                index = len(found)
+                found.append(inputs.of(index, node) if inputs is not None else Input(node.name, node.name, ir_types.of_node(node)))
             elif node.op in ("call_function", "get_attr"):
                 calls.append(self._call(node, name, outer, step, inner))
         return Snapshot(name, found, calls, tuple(self._argument(item, "", "", []) for item in results), inner)
@@ -187,7 +187,7 @@ class Taker:
             tuple(self._argument(a, hint, step, inner) for a in node.args),
             {key: self._argument(value, hint, step, inner) for key, value in node.kwargs.items()},
             tuple(n.name for n in node.all_input_nodes), ir_types.of_node(node), meta.get(node_metadata.SCOPE, "Default"),
-            _own_lines(meta.get("stack", ())) if origin is node else (), meta.get("columns") if origin is node else None,
+            _program_lines(meta.get("stack", ())) if origin is node else (), meta.get("columns") if origin is node else None,
             bool(meta.get(node_metadata.GRADIENT) or node.meta.get(node_metadata.BACKWARD)), before,
             tuple(_name(target).rpartition(".")[2] for target in node.meta.get(node_metadata.FUSED, ())),
         )
@@ -215,10 +215,10 @@ class Taker:
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def _own_lines(stack: Iterable[str]) -> tuple[str, ...]:
+def _program_lines(stack: Iterable[str]) -> tuple[str, ...]:
     """The lines without those of what runs the program (pytest, a notebook): outermost ones in installed packages."""
     lines = tuple(stack)
-    first = next((place for place, line in enumerate(lines) if "/site-packages/" not in line and not line.startswith("<string>")), 0)
+    first = next((index for index, line in enumerate(lines) if "/site-packages/" not in line and not line.startswith("<string>")), 0)
     return lines[first:]
 
 
@@ -233,11 +233,11 @@ def _nearest(node: Node) -> Node | None:
     return None
 
 
-def _read_after(nodes: list[Node], place: int) -> list[Node]:
+def _read_after(nodes: list[Node], index: int) -> list[Node]:
     """What is computed before the node at `place` and read from there on."""
-    before = {node for node in nodes[:place] if node.op != "placeholder"}
+    before = {node for node in nodes[:index] if node.op != "placeholder"}
     found: dict[Node, None] = {}
-    for node in nodes[place:]:
+    for node in nodes[index:]:
         for other in node.all_input_nodes:
             if other in before:
                 found[other] = None

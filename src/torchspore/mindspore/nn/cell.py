@@ -328,7 +328,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         A call is then recorded, and the next gradient of this Cell with the same inputs does not compute it again.
         """
         self.requires_grad = requires_grad
-        self.__dict__.pop(forward_cache.KEPT, None)
+        self.__dict__.pop(forward_cache.FORWARDS, None)
         return self
 
     def recompute(
@@ -407,7 +407,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         return head + "\n  " + "\n  ".join([extra, *lines] if extra else lines) + "\n)"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key not in ("_graphs_", forward_cache.KEPT)}
+        return {key: value for key, value in self.__dict__.items() if key not in ("_graphs_", forward_cache.FORWARDS)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

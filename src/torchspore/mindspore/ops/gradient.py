@@ -57,7 +57,7 @@ def _run(owner: Any, fn: Any, function: Callable[..., Any], args: tuple[Any, ...
 
 
 def _run_now(owner: Any, fn: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if thread_state.is_graph_mode() and not engine.frame() and not forward_cache.is_kept(fn):
+    if thread_state.is_graph_mode() and not engine.frame() and not forward_cache.is_recorded_call(fn):
         return dispatch.call(owner, function, args, kwargs)
     return function(*args, **kwargs)
 

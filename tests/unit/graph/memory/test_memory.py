@@ -190,7 +190,7 @@ def test_recomputation_before_and_after() -> None:
     module = traced(chain, x, w)
     names = [node.name for node in module.graph.nodes]
     peak, expected = lifetimes.peak(module), eager_codegen.compile(module)(x, w)
-    count, share = rematerialize.computed_again(module)
+    count, share = rematerialize.recomputed(module)
     assert count > 0 and share <= rematerialize.PRICE and lifetimes.peak(module) < peak
     added = [node for node in module.graph.nodes if node.meta.get(node_metadata.RECOMPUTED)]
     assert len(added) == count and [n.name for n in module.graph.nodes if n not in added] == names
@@ -207,7 +207,7 @@ def early_and_late(value: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 def test_cheap_values_that_lie_idle_over_the_peak_are_computed_again() -> None:
     x = torch.rand(64, 64)
     module = traced(lambda x: [early_and_late(x.cos(), x)], x)
-    assert rematerialize.computed_again(module)[0] == 1
+    assert rematerialize.recomputed(module)[0] == 1
     assert [str(n.target) for n in module.graph.nodes if n.meta.get(node_metadata.RECOMPUTED)] == ["aten.cos.default"]
 
 
@@ -219,7 +219,7 @@ def test_random_values_and_values_that_are_written_are_kept(make: Any) -> None:
     x, state = torch.rand(64, 64), torch.zeros(64, 64)
     module = traced(lambda x, state: [early_and_late(make(x, state), x)], x, state)
     values = []
-    rematerialize.computed_again(module)
+    rematerialize.recomputed(module)
     assert not any(n.meta.get(node_metadata.RECOMPUTED)
                    and ("rand" in str(n.target) or "bernoulli" in str(n.target) or "add_" in str(n.target))
                    for n in module.graph.nodes)
@@ -239,7 +239,7 @@ def test_what_reads_a_value_before_it_is_written_is_kept() -> None:
 
     x, state = torch.rand(64, 64), torch.zeros(64, 64)
     module = traced(function, x, state)
-    rematerialize.computed_again(module)
+    rematerialize.recomputed(module)
     assert torch.equal(eager_codegen.compile(module)(x, state.clone())[0], function(x, state.clone())[0])
 
 
@@ -267,7 +267,7 @@ def test_steps_of_an_optimizer_run_when_their_gradients_are_there() -> None:
 
 def test_kept_values_are_results() -> None:
     module = traced(lambda x: [x.exp().sin() + 1], torch.rand(4))
-    no_reuse.kept(module)
+    no_reuse.extend_lifetimes(module)
     assert len(eager_codegen.compile(module)(torch.rand(4))) == 3
 
 

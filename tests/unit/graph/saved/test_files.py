@@ -258,7 +258,7 @@ def test_times_are_measured_where_that_is_asked_for(saving: Saving, monkeypatch:
     expected = [step(plain)(X, LABEL).asnumpy() for _ in range(2)]
     assert page_of(folder)["times"] == {}
     monkeypatch.setenv("TORCHSPORE_GRAPH_TIMES", "1")
-    page._written.clear()
+    page._compilations.clear()
     assert [step(timed)(X, LABEL).asnumpy() for _ in range(2)] == expected
     data = page_of(folder)
     stage = data["stages"][-1]

@@ -111,7 +111,7 @@ def test_a_file_that_is_broken_off_leaves_nothing(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(os, "replace", broken)
     with pytest.raises(OSError):
-        folders.put_whole(tmp_path / "a.ir", "text")
+        folders.write_atomically(tmp_path / "a.ir", "text")
     assert list(tmp_path.iterdir()) == []
 
 

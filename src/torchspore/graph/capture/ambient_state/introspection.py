@@ -80,9 +80,9 @@ def _registered_with(cls: type, visited: set[type]) -> Iterator[tuple[type, type
         yield from _registered_with(other, visited)
 
 
-def names_in(held: Mapping[str, Any]) -> Answers:
+def names_in(members: Mapping[str, Any]) -> Answers:
     """Return the names that a class or a module defines."""
-    return Answers(lambda: tuple(held))
+    return Answers(lambda: tuple(members))
 
 
 def subclasses(asking: Any) -> Answers | None:

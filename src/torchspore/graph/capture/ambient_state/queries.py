@@ -43,13 +43,13 @@ class Answers(View):
 
 
 def _named(*beginnings: str) -> list[FunctionType]:
-    return [found for name, found in vars(public).items() if name.startswith(beginnings) and isinstance(found, FunctionType)]
+    return [function for name, function in vars(public).items() if name.startswith(beginnings) and isinstance(function, FunctionType)]
 
 
-KNOWN: dict[CodeType, Answers | None] = {
-    **{found.__code__: None for found in _named("set_", "reset_")},
+GETTERS: dict[CodeType, Answers | None] = {
+    **{function.__code__: None for function in _named("set_", "reset_")},
     inspect.unwrap(public.scope).__code__: None,               # its own code is that of every `contextmanager`
-    **{found.__code__: Answers(found) for found in _named("get_")},
+    **{function.__code__: Answers(function) for function in _named("get_")},
 }
 """By the code of a function what it answers; None where it sets something."""
 
@@ -57,5 +57,5 @@ KNOWN: dict[CodeType, Answers | None] = {
 def learn() -> None:
     """Takes in the getters of the front end, which is imported later."""
     for getter in FRONT.getters:
-        if getter.__code__ not in KNOWN:
-            KNOWN[getter.__code__] = Answers(getter)
+        if getter.__code__ not in GETTERS:
+            GETTERS[getter.__code__] = Answers(getter)

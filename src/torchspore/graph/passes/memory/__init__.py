@@ -19,25 +19,25 @@ from torchspore.graph.settings import Settings
 _NAME = "memory_optimize_level"
 _peaks: list[tuple[int, int, int, float]] = []
 """For each graph: its peak before and after, the operators that run again, and how much more arithmetic they are."""
-_KEPT = Outcome.applied("each value of a graph keeps its memory until the end of the call")
+_NO_REUSE = Outcome.applied("each value of a graph keeps its memory until the end of the call")
 
 
 def apply(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
     """The graph with what the switches ask for, in place."""
     from torchspore.graph.passes.memory import early_updates, lifetimes, no_reuse, rematerialize
 
-    if settings.saves_memory and lifetimes.is_known(module):
+    if settings.saves_memory and lifetimes.has_known_sizes(module):
         before = lifetimes.peak(module)
         early_updates.updated_early(module)
-        count, share = rematerialize.computed_again(module)
+        count, share = rematerialize.recomputed(module)
         _tell(before, lifetimes.peak(module), count, share)
     if not settings.reuses_memory:
-        no_reuse.kept(module)
-        effects.report("env_config_path.sys.mem_reuse", _KEPT)
+        no_reuse.extend_lifetimes(module)
+        effects.report("env_config_path.sys.mem_reuse", _NO_REUSE)
     return module
 
 
-def is_asked(module: torch.fx.GraphModule) -> bool:
+def is_requested(module: torch.fx.GraphModule) -> bool:
     """Return whether the graph holds values of Cells that are offloaded."""
     if not moving.is_asked_by_cell():
         return False
@@ -50,52 +50,54 @@ def offloaded(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.Grap
     """The graph that moves idle values out of the device's memory and back, in place."""
     from torchspore.graph.passes.memory import early_updates, lifetimes, offload
 
-    is_whole = settings.offloads is not None or settings.offloads_state
+    is_program_wide = settings.offloads is not None or settings.offloads_state
     if settings.level != "O0" or settings.infer_boost or settings.tuning is not None:
         _not_offloaded(
-            is_whole, "values move between operators that run one by one, and jit_level O1 and O2, infer_boost and tuning compile them")
+            is_program_wide,
+            "values move between operators that run one by one, and jit_level O1 and O2, infer_boost and tuning compile them",
+        )
     elif not settings.reuses_memory:
-        _not_offloaded(is_whole, "sys.mem_reuse is off: every value keeps its memory")
-    elif not lifetimes.is_known(module):
-        _tell_of_graph(is_whole, " moves nothing, for lengths are open")
+        _not_offloaded(is_program_wide, "sys.mem_reuse is off: every value keeps its memory")
+    elif not lifetimes.has_known_sizes(module):
+        _tell_of_graph(is_program_wide, " moves nothing, for lengths are open")
     else:
         before = lifetimes.peak(module)
         early_updates.updated_early(module)
-        if settings.offloads is not None or not is_whole:
-            count, size, after = offload.moved(module, moving.goal(settings.offloads or 0), only_asked=not is_whole)
+        if settings.offloads is not None or not is_program_wide:
+            count, size, after = offload.moved(module, moving.goal(settings.offloads or 0), only_requested=not is_program_wide)
             if count:
-                _tell_moved(is_whole, before, after, count, size)
-            elif not is_whole:
-                _tell_of_graph(is_whole, " moves nothing: none of its values lies idle over the peak")
+                _tell_moved(is_program_wide, before, after, count, size)
+            elif not is_program_wide:
+                _tell_of_graph(is_program_wide, " moves nothing: none of its values lies idle over the peak")
         if settings.offloads_state:
             offload.put_away_states(module)
     return module
 
 
-def _tell_of_graph(is_whole: bool, text: str) -> None:
-    effects.note("memory of graphs", f"{user_line()}: {'memory_offload' if is_whole else 'Cell.offload'}{text}")
+def _tell_of_graph(is_program_wide: bool, text: str) -> None:
+    effects.note("memory of graphs", f"{user_line()}: {'memory_offload' if is_program_wide else 'Cell.offload'}{text}")
 
 
-def _tell_moved(is_whole: bool, before: int, after: int, count: int, size: int) -> None:
+def _tell_moved(is_program_wide: bool, before: int, after: int, count: int, size: int) -> None:
     moved = f"{count} of them move out, {in_bytes(size)} a call"
     text = f"values of a graph take {in_bytes(after)} at most instead of {in_bytes(before)}; {moved}"
-    _tell_of_graph(is_whole, f": {text}")
+    _tell_of_graph(is_program_wide, f": {text}")
     graph_log.event("memory", text)
-    if is_whole:
+    if is_program_wide:
         moving.tell(text)
     else:
         effects.note(moving.NOTES, moving.figures)
 
 
-def _not_offloaded(is_whole: bool, reason: str) -> None:
-    if is_whole:
+def _not_offloaded(is_program_wide: bool, reason: str) -> None:
+    if is_program_wide:
         effects.report("memory_offload", Outcome.no_effect(reason))
     else:
-        _tell_of_graph(is_whole, f" moves nothing: {reason}")
+        _tell_of_graph(is_program_wide, f" moves nothing: {reason}")
 
 
 def _tell(before: int, after: int, count: int, share: float) -> None:
-    text = f"values of a graph take {in_bytes(after)} at most{_instead(before, after)}{_again(count, share)}"
+    text = f"values of a graph take {in_bytes(after)} at most{_instead(before, after)}{_describe_recomputed(count, share)}"
     effects.note("memory of graphs", f"{user_line()}: O1: {text}")
     graph_log.event("memory", f"O1: {text}")
     if not effects.has_outcome(_NAME):
@@ -108,7 +110,7 @@ def _of_all() -> str:
     """Return the result of O1 over all graphs. Their peaks do not coincide, so the largest one counts, not their sum."""
     before, after, count, share = max(_peaks)
     smaller = sum(now < then for then, now, *_ in _peaks)
-    largest = f"the largest takes {in_bytes(after)} at most{_instead(before, after)}{_again(count, share)}"
+    largest = f"the largest takes {in_bytes(after)} at most{_instead(before, after)}{_describe_recomputed(count, share)}"
     return f"O1: values of {smaller} of {len(_peaks)} graphs take less memory; {largest}"
 
 
@@ -116,5 +118,5 @@ def _instead(before: int, after: int) -> str:
     return ", as before" if in_bytes(after) == in_bytes(before) else f" instead of {in_bytes(before)}"
 
 
-def _again(count: int, share: float) -> str:
+def _describe_recomputed(count: int, share: float) -> str:
     return f"; {count} operators run again in the backward half, about {share:.0%} more arithmetic" if count else ""

@@ -42,21 +42,21 @@ def _split(graph: torch.fx.Graph, node: Node) -> None:
     if count < 2 or any(isinstance(a, (list, tuple)) and len(a) not in (0, count) for a in node.args):
         return
 
-    def item(value: Any, place: int) -> Any:
-        return [value[place]] if isinstance(value, (list, tuple)) and value else value
+    def item(value: Any, index: int) -> Any:
+        return [value[index]] if isinstance(value, (list, tuple)) and value else value
 
-    made = []
+    parts = []
     with graph.inserting_before(node):
-        for place in range(count):
-            one = graph.call_function(node.target, tuple(item(a, place) for a in node.args), dict(node.kwargs))  # type: ignore[arg-type]
-            one.meta = dict(node.meta)
+        for index in range(count):
+            part = graph.call_function(node.target, tuple(item(a, index) for a in node.args), dict(node.kwargs))  # type: ignore[arg-type]
+            part.meta = dict(node.meta)
             value = node.meta.get("val")
             if isinstance(value, (list, tuple)) and len(value) == count:
-                one.meta["val"] = [value[place]]
-            made.append(one)
+                part.meta["val"] = [value[index]]
+            parts.append(part)
     for user in list(node.users):
         at: Any = user.args[1]
-        user.args = (made[at], 0)
+        user.args = (parts[at], 0)
     graph.erase_node(node)
 
 
@@ -77,10 +77,10 @@ def _reorder(module: torch.fx.GraphModule, steps: list[Node]) -> None:
     def run(node: Node) -> None:
         waiting = [node]
         while waiting:
-            one = waiting.pop()
-            done.add(one)
-            order.append(one)
-            for other in after[one]:
+            step = waiting.pop()
+            done.add(step)
+            order.append(step)
+            for other in after[step]:
                 waits[other] -= 1
                 if not waits[other] and other in hasty:
                     waiting.append(other)
@@ -96,14 +96,14 @@ def _reorder(module: torch.fx.GraphModule, steps: list[Node]) -> None:
 
 def _hasty(steps: list[Node], before: dict[Node, list[Node]]) -> set[Node]:
     """The steps, the optimizer's other operators before them, and small values that these wait for and that need no large one."""
-    found, waiting = set(steps), list(steps)
+    ordered, waiting = set(steps), list(steps)
     ancestors: set[Node] = set()
     while waiting:
         for other in before[waiting.pop()]:
             if other not in ancestors:
                 ancestors.add(other)
                 waiting.append(other)
-    found |= {node for node in ancestors if node.meta.get(node_metadata.OPTIMIZER) and node.op == "call_function"}
+    ordered |= {node for node in ancestors if node.meta.get(node_metadata.OPTIMIZER) and node.op == "call_function"}
     free: set[Node] = set()
     for node in before:
         if node.op == "placeholder":
@@ -111,9 +111,9 @@ def _hasty(steps: list[Node], before: dict[Node, list[Node]]) -> set[Node]:
         elif node in ancestors and node.op in ("call_function", "get_attr") and node.target is not operator.getitem \
                 and size_of(node) <= _SMALL and all(other in free for other in before[node]):
             free.add(node)
-            found.add(node)
+            ordered.add(node)
     # One of several results goes with the operator that gives it.
-    return found | {node for node in ancestors if node.target is operator.getitem and node.args[0] in found}
+    return ordered | {node for node in ancestors if node.target is operator.getitem and node.args[0] in ordered}
 
 
 def _rebuild(module: torch.fx.GraphModule, order: list[Node]) -> None:

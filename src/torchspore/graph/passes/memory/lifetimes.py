@@ -36,25 +36,25 @@ class Lifetimes:
 
     def __init__(self, module: torch.fx.GraphModule) -> None:
         self.nodes = list(module.graph.nodes)
-        self.place = {node: place for place, node in enumerate(self.nodes)}
+        self.index_of = {node: index for index, node in enumerate(self.nodes)}
         self.of: dict[Node, Storage] = {}
         self.storages: list[Storage] = []
-        for place, node in enumerate(self.nodes):
-            self._enter(node, place)
-        for place, node in enumerate(self.nodes):
+        for index, node in enumerate(self.nodes):
+            self._enter(node, index)
+        for index, node in enumerate(self.nodes):
             for item in node.all_input_nodes:
                 storage = self.of.get(item)
                 if storage is not None and node.target is not operator.getitem:
-                    storage.uses.append(place)
+                    storage.uses.append(index)
 
-    def _enter(self, node: Node, place: int) -> None:
+    def _enter(self, node: Node, index: int) -> None:
         source = shown(node)
         if source is None and overwrites(node):
             source = node.args[0]  # type: ignore[assignment]
         if source is not None and source in self.of:
             storage = self.of[source]
         elif node.op == "call_function" and isinstance(node.meta.get("val"), torch.Tensor) and source is None:
-            born = self.place[node.args[0]] if node.target is operator.getitem else place
+            born = self.index_of[node.args[0]] if node.target is operator.getitem else index
             storage = Storage(node, size_of(node), born)
             self.storages.append(storage)
         else:
@@ -68,11 +68,11 @@ class Lifetimes:
         for storage in self.storages:
             change[storage.born] += storage.size
             change[storage.dies + 1] -= storage.size
-        total, found = 0, []
+        total, entries = 0, []
         for step in change[:-1]:
             total += step
-            found.append(total)
-        return found
+            entries.append(total)
+        return entries
 
 
 def size_of(node: Node) -> int:
@@ -86,7 +86,7 @@ def peak(module: torch.fx.GraphModule) -> int:
     return max(Lifetimes(module).timeline(), default=0)
 
 
-def is_known(module: torch.fx.GraphModule) -> bool:
+def has_known_sizes(module: torch.fx.GraphModule) -> bool:
     """Return whether all lengths are numbers, so that sizes are."""
     return all(_is_fixed(node.meta.get("val")) for node in module.graph.nodes)
 

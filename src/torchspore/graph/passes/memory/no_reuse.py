@@ -4,12 +4,14 @@ from __future__ import annotations
 import torch
 
 
-def kept(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+def extend_lifetimes(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """The graph that gives all its values after its results, so that none is freed and none is written over; in place."""
     nodes = list(module.graph.nodes)
     output = nodes[-1]
     results = list(output.args[0])
-    known = set(results)
-    more = [node for node in nodes if node.op == "call_function" and node not in known and isinstance(node.meta.get("val"), torch.Tensor)]
+    result_ids = set(results)
+    more = [
+        node for node in nodes if node.op == "call_function" and node not in result_ids and isinstance(node.meta.get("val"), torch.Tensor)
+    ]
     output.args = ([*results, *more],)
     return module

@@ -59,14 +59,14 @@ def asks(node: Node) -> bool:
     return node_metadata.OFFLOADED in node.meta and not node_metadata.is_backward(node.meta)
 
 
-def moved(module: torch.fx.GraphModule, goal: int = 0, only_asked: bool = False) -> tuple[int, int, int]:
+def moved(module: torch.fx.GraphModule, goal: int = 0, only_requested: bool = False) -> tuple[int, int, int]:
     """Puts the moves in, in place, until the peak is at most `goal`. Gives how many they are, their bytes, and the peak.
 
     With `only_asked`, nothing moves but what Cells are offloaded for.
     """
     lives = Lifetimes(module)
     line = lives.timeline()
-    moves = _moves(lives, line, goal, [storage for storage in lives.storages if not only_asked or asks(storage.node)])
+    moves = _moves(lives, line, goal, [storage for storage in lives.storages if not only_requested or asks(storage.node)])
     top = max(line, default=0)
     # The later a value is needed, the later in the graph its nodes are put in: places before stay what they are.
     for move in moves:
@@ -76,12 +76,12 @@ def moved(module: torch.fx.GraphModule, goal: int = 0, only_asked: bool = False)
 
 def _moves(lives: Lifetimes, line: list[int], goal: int, among: list[Storage]) -> list[Move]:
     """Return the moves `among` these; update `line`, the bytes in use at each operator."""
-    written = writes_of(lives)
+    writes_by_root = writes_of(lives)
     done: set[int] = set()
-    found: list[Move] = []
+    moves: list[Move] = []
     while line and max(line) > goal:
         at = line.index(max(line))
-        candidates = [move for storage in among if id(storage) not in done and (move := _move(lives, written, storage, at))]
+        candidates = [move for storage in among if id(storage) not in done and (move := _move(lives, writes_by_root, storage, at))]
         if not candidates:
             break
         candidates.sort(key=lambda move: move.start - move.back)
@@ -90,27 +90,27 @@ def _moves(lives: Lifetimes, line: list[int], goal: int, among: list[Storage]) -
             if line[at] < max(line) or line[at] <= goal:
                 break
             done.add(id(move.storage))
-            found.append(move)
-            for place in range(move.start + 1, move.back):
-                line[place] -= move.storage.size
-    return found
+            moves.append(move)
+            for index in range(move.start + 1, move.back):
+                line[index] -= move.storage.size
+    return moves
 
 
-def _move(lives: Lifetimes, written: dict[Node, list[int]], storage: Storage, at: int) -> Move | None:
+def _move(lives: Lifetimes, writes_by_root: dict[Node, list[int]], storage: Storage, at: int) -> Move | None:
     """How a value could move that lies idle at the operator `at`; None where it can't, or should not."""
     if storage.size < SMALL or storage.born >= at or storage.dies <= at:
         return None
-    place = bisect_right(storage.uses, at)
-    back = storage.uses[place]
+    index = bisect_right(storage.uses, at)
+    back = storage.uses[index]
     if lives.nodes[back].op == "output":
         return None
     # A view that is made later is one of what came back.
-    shows = [node for node in storage.shows if lives.place[node] < back]
-    targets = [node for node in shows if any(lives.place[user] >= back for user in node.users)]
-    start = max([storage.born, *storage.uses[:place], *(lives.place[node] for node in targets)])
+    shows = [node for node in storage.shows if lives.index_of[node] < back]
+    targets = [node for node in shows if any(lives.index_of[user] >= back for user in node.users)]
+    start = max([storage.born, *storage.uses[:index], *(lives.index_of[node] for node in targets)])
     if start >= at or back - start < _LEAST or not targets:
         return None
-    if any(write > start for node in storage.shows for write in written.get(node, ())):
+    if any(write > start for node in storage.shows for write in writes_by_root.get(node, ())):
         return None                                     # who writes into it must write into the one memory that there is
     return Move(storage, targets, start, back)
 
@@ -125,20 +125,20 @@ def _insert(graph: torch.fx.Graph, lives: Lifetimes, line: list[int], move: Move
     if early < move.back:
         with graph.inserting_before(nodes[early]):
             _noted(graph.call_function(fetched, (out,)), meta)
-        for place in range(early, move.back):
-            line[place] += size
+        for index in range(early, move.back):
+            line[index] += size
     with graph.inserting_before(nodes[move.back]):
         back = graph.call_function(brought_back, (out,))
         values: list[Node] = []
-        for place, target in enumerate(move.targets):
-            value = graph.call_function(operator.getitem, (back, place))
+        for index, target in enumerate(move.targets):
+            value = graph.call_function(operator.getitem, (back, index))
             value.meta = dict(target.meta)
             values.append(value)
     _noted(out, meta)
     _noted(back, meta)["val"] = [target.meta.get("val") for target in move.targets]
     for target, value in zip(move.targets, values):
         for user in list(target.users):
-            if user is not out and lives.place.get(user, -1) >= move.back:
+            if user is not out and lives.index_of.get(user, -1) >= move.back:
                 user.replace_input_with(target, value)
 
 
@@ -149,8 +149,8 @@ def _noted(node: Node, meta: dict[str, Any]) -> dict[str, Any]:
 
 def _early(nodes: list[Node], line: list[int], move: Move, top: int) -> int:
     """Before which operator the value begins to come back."""
-    place, left = move.back, 2 * move.storage.size / _SPEED
-    while left > 0 and place - 1 > move.start + 1 and line[place - 1] + move.storage.size <= top:
-        place -= 1
-        left -= seconds(nodes[place])
-    return place
+    index, remaining = move.back, 2 * move.storage.size / _SPEED
+    while remaining > 0 and index - 1 > move.start + 1 and line[index - 1] + move.storage.size <= top:
+        index -= 1
+        remaining -= seconds(nodes[index])
+    return index

@@ -33,7 +33,7 @@ def _arithmetic(node: Node) -> float:
     """Multiplications and additions of products and convolutions; the others are bound by memory."""
     name = node.target._opname if is_operator(node.target) else ""
     values = [_tensors(n.meta.get("val")) for n in node.args if isinstance(n, Node)]
-    shapes = [found[0].shape for found in values if found]
+    shapes = [value[0].shape for value in values if value]
     if name in _PRODUCTS and len(shapes) > 1:
         a, b = shapes[-2], shapes[-1]
         return 2.0 * a.numel() * (b[-1] if len(b) > 1 else 1)
@@ -65,33 +65,37 @@ _aten = torch.ops.aten
 _NORM = _aten.native_batch_norm.default
 
 
-def computed_again(module: torch.fx.GraphModule) -> tuple[int, float]:
+def recomputed(module: torch.fx.GraphModule) -> tuple[int, float]:
     """Puts the second computations in, in place. Gives how many operators they are, and their cost as a share of the graph's."""
-    whole = sum(seconds(node) for node in module.graph.nodes) or 1.0
+    total_seconds = sum(seconds(node) for node in module.graph.nodes) or 1.0
     spent, count, stride = 0.0, 0, _STRIDE
     hopeless: set[Node] = set()
     lives = Lifetimes(module)
     line = lives.timeline()
     while line:
         top = max(line)
-        left = PRICE * whole - spent
-        found = [one for one in _candidates(lives, line.index(top), top, hopeless, left) if one.frees / top >= _DEAREST * one.price / whole]
-        batch = _batch(found, stride * top, left)
+        budget_left = PRICE * total_seconds - spent
+        candidates = [
+            candidate
+            for candidate in _candidates(lives, line.index(top), top, hopeless, budget_left)
+            if candidate.frees / top >= _DEAREST * candidate.price / total_seconds
+        ]
+        batch = _batch(candidates, stride * top, budget_left)
         if not batch:
             break
-        made = [_Insertion(module.graph, lives, one) for one in batch]
+        insertions = [_Insertion(module.graph, lives, candidate) for candidate in batch]
         after = Lifetimes(module)
         next_line = after.timeline()
         if max(next_line) > top:
-            for one in reversed(made):
-                one.undo()
+            for insertion in reversed(insertions):
+                insertion.undo()
             # Together they raise it: one by one it shows which one does.
             hopeless |= {batch[0].storage.node} if len(batch) == 1 else set()
             stride = 0.0
             continue
-        spent, count = spent + sum(one.price for one in batch), count + sum(len(one.chain) for one in batch)
+        spent, count = spent + sum(candidate.price for candidate in batch), count + sum(len(candidate.chain) for candidate in batch)
         lives, line, stride = after, next_line, _STRIDE
-    return count, spent / whole
+    return count, spent / total_seconds
 
 
 @dataclass
@@ -112,31 +116,31 @@ class Candidate:
 def _candidates(lives: Lifetimes, at: int, top: int, hopeless: set[Node], budget: float) -> list[Candidate]:
     """Return the values that can be recomputed to free memory while the operator `at` runs, the most memory for its price first."""
     writes_at = writes_of(lives)
-    found = []
+    candidates = []
     for storage in lives.storages:
         if storage.size < _WORTH * top or storage.node in hopeless or node_metadata.RECOMPUTED in storage.node.meta:
             continue
         back = _next_use(storage, at)
         if back is not None:
-            one = _Closure(lives, writes_at, storage, back, at).candidate()
-            if one is not None and one.price <= budget and one.frees >= _WORTH * top:
-                found.append(one)
-    return sorted(found, key=lambda one: one.price / one.frees)
+            candidate = _Closure(lives, writes_at, storage, back, at).candidate()
+            if candidate is not None and candidate.price <= budget and candidate.frees >= _WORTH * top:
+                candidates.append(candidate)
+    return sorted(candidates, key=lambda candidate: candidate.price / candidate.frees)
 
 
-def _batch(found: list[Candidate], wanted: float, budget: float) -> list[Candidate]:
+def _batch(candidates: list[Candidate], goal: float, budget: float) -> list[Candidate]:
     """The first candidates that together free as many bytes as wanted, at least one; none reads what another one would not keep."""
     chosen: list[Candidate] = []
     gone: set[int] = set()
     read: set[int] = set()
-    for one in found:
-        if id(one.storage) in read or one.reads & gone or one.price > budget:
+    for candidate in candidates:
+        if id(candidate.storage) in read or candidate.reads & gone or candidate.price > budget:
             continue
-        chosen.append(one)
-        gone.add(id(one.storage))
-        read |= one.reads
-        wanted, budget = wanted - one.frees, budget - one.price
-        if wanted <= 0:
+        chosen.append(candidate)
+        gone.add(id(candidate.storage))
+        read |= candidate.reads
+        goal, budget = goal - candidate.frees, budget - candidate.price
+        if goal <= 0:
             break
     return chosen
 
@@ -145,18 +149,18 @@ def _next_use(storage: Storage, at: int) -> int | None:
     """Where a value that lies idle at a place is read next; None for one that is in use there, or gone."""
     if storage.born >= at or storage.dies <= at:
         return None
-    place = bisect_right(storage.uses, at)
-    return None if place and storage.uses[place - 1] == at else storage.uses[place]
+    index = bisect_right(storage.uses, at)
+    return None if index and storage.uses[index - 1] == at else storage.uses[index]
 
 
 def writes_of(lives: Lifetimes) -> dict[Node, list[int]]:
     """Where each value's memory is written into."""
     owner = owners(lives.nodes[0].graph)
-    found: dict[Node, list[int]] = {}
-    for place, node in enumerate(lives.nodes):
+    writes_by_node: dict[Node, list[int]] = {}
+    for index, node in enumerate(lives.nodes):
         for item in writes(node):
-            found.setdefault(owner[item], []).append(place)
-    return {node: found[owner[node]] for node in lives.nodes if owner[node] in found}
+            writes_by_node.setdefault(owner[item], []).append(index)
+    return {node: writes_by_node[owner[node]] for node in lives.nodes if owner[node] in writes_by_node}
 
 
 class _Impossible(Exception):
@@ -176,7 +180,7 @@ class _Closure:
         """Return the cost of recomputing; None if it is impossible."""
         if any(n in self._writes_at for n in self._storage.shows):
             return None                    # what was written into it would be lost
-        targets = [n for n in self._storage.shows if any(self._lives.place[user] >= self._back for user in n.users)]
+        targets = [n for n in self._storage.shows if any(self._lives.index_of[user] >= self._back for user in n.users)]
         try:
             for target in targets:
                 self._need(target)
@@ -191,14 +195,14 @@ class _Closure:
         """Has the value of a node at hand at `back`."""
         if node in self._chain or self._is_there(node):
             return
-        if not _may_run_again(node):
+        if not _can_rerun(node):
             self._keep_longer(node)
             return
         if len(self._chain) >= _LONGEST:
             raise _Impossible
         for item in _reads(node):
             self._need(item)
-            if any(self._lives.place[node] < place < self._back for place in self._writes_at.get(item, ())):
+            if any(self._lives.index_of[node] < index < self._back for index in self._writes_at.get(item, ())):
                 raise _Impossible
         self._chain[node] = None
 
@@ -219,10 +223,10 @@ class _Closure:
         self._reads.add(id(storage))
 
 
-def _may_run_again(node: Node) -> bool:
+def _can_rerun(node: Node) -> bool:
     """Return whether a second run of the operator changes nothing and gives the same: no write, no random numbers, and known to us."""
     if node.target is operator.getitem:
-        return _may_run_again(node.args[0])  # type: ignore[arg-type]
+        return _can_rerun(node.args[0])  # type: ignore[arg-type]
     if node.op != "call_function" or not is_operator(node.target) or node.target.namespace != "aten":
         return False
     return not acts(node) or _is_training_norm(node)
@@ -240,32 +244,32 @@ def _reads(node: Node) -> Iterator[Node]:
 class _Insertion:
     """The second computation of one value, put into the graph."""
 
-    def __init__(self, graph: torch.fx.Graph, lives: Lifetimes, found: Candidate) -> None:
-        self._made: dict[Node, Node] = {}
+    def __init__(self, graph: torch.fx.Graph, lives: Lifetimes, candidate: Candidate) -> None:
+        self._copies: dict[Node, Node] = {}
         self._replaced: list[tuple[Node, Node, Node]] = []
-        with graph.inserting_before(lives.nodes[found.back]):
-            for node in found.chain:
-                self._made[node] = _copied(graph, node, self._made)
-        for target in found.targets:
+        with graph.inserting_before(lives.nodes[candidate.back]):
+            for node in candidate.chain:
+                self._copies[node] = _copied(graph, node, self._copies)
+        for target in candidate.targets:
             for user in list(target.users):
-                if user not in self._made.values() and lives.place[user] >= found.back:
-                    user.replace_input_with(target, self._made[target])
-                    self._replaced.append((user, target, self._made[target]))
+                if user not in self._copies.values() and lives.index_of[user] >= candidate.back:
+                    user.replace_input_with(target, self._copies[target])
+                    self._replaced.append((user, target, self._copies[target]))
 
     def undo(self) -> None:
         """Takes it out again."""
-        for user, target, made in self._replaced:
-            user.replace_input_with(made, target)
-        for made in reversed(self._made.values()):
-            made.graph.erase_node(made)
+        for user, target, copy in self._replaced:
+            user.replace_input_with(copy, target)
+        for copy in reversed(self._copies.values()):
+            copy.graph.erase_node(copy)
 
 
-def _copied(graph: torch.fx.Graph, node: Node, made: dict[Node, Node]) -> Node:
+def _copied(graph: torch.fx.Graph, node: Node, copies: dict[Node, Node]) -> Node:
     if _is_training_norm(node):
-        given = [made.get(n, n) if isinstance(n, Node) else n for n in node.args[:3]]
-        copy = graph.call_function(_aten._native_batch_norm_legit.no_stats, (*given, *node.args[5:]))
+        operands = [copies.get(n, n) if isinstance(n, Node) else n for n in node.args[:3]]
+        copy = graph.call_function(_aten._native_batch_norm_legit.no_stats, (*operands, *node.args[5:]))
         copy.meta = dict(node.meta)
     else:
-        copy = graph.node_copy(node, lambda n: made.get(n, n))
+        copy = graph.node_copy(node, lambda n: copies.get(n, n))
     copy.meta[node_metadata.RECOMPUTED] = True
     return copy

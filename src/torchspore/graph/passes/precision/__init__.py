@@ -10,7 +10,7 @@ import torch
 from torchspore.graph.settings import Settings
 
 
-def is_wanted(module: torch.fx.GraphModule, settings: Settings) -> bool:
+def is_requested(module: torch.fx.GraphModule, settings: Settings) -> bool:
     """Return whether a switch may change a dtype in this graph."""
     return bool(settings.precision) or any(_is_rare(node) for node in module.graph.nodes)
 
@@ -19,10 +19,10 @@ def apply(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphMod
     """The graph with the casts that `precision_mode` asks for, and those around operators that the device lacks in their dtype."""
     from torchspore.graph.passes.precision import casts, outcomes, policy, reduce
 
-    found = policy.named(settings.precision)
-    if found is not None:
+    rule = policy.named(settings.precision)
+    if rule is not None:
         before = outcomes.computed_in(module)
-        casts.rewritten(module, found)
+        casts.rewritten(module, rule)
         outcomes.casts(settings, before, outcomes.computed_in(module))
     return reduce.supported(module, settings.reduces)
 

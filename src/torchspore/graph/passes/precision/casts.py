@@ -59,7 +59,7 @@ class Rule(Protocol):
     def rounds(self) -> bool:
         """True if a result is cast back at once, and not only where another operator wants it in the dtype that the program gave."""
 
-    def wanted(self, node: Node, given: Sequence[torch.Tensor], now: Sequence[torch.dtype]) -> torch.dtype | None:
+    def dtype_of(self, node: Node, operands: Sequence[torch.Tensor], now: Sequence[torch.dtype]) -> torch.dtype | None:
         """The dtype for `node`; None for the dtypes of the program. `given` are its inputs in the `sources`, `now` their dtypes now."""
 
 
@@ -77,7 +77,7 @@ class _Rewriting:
         self._names: dict[Node, Node] = {}
         self._casts: dict[tuple[Node, torch.dtype], Node] = {}
         self._owner = owners(old)
-        self._written = {self._owner[item] for node in old.nodes for item in writes(node)}
+        self._written_roots = {self._owner[item] for node in old.nodes for item in writes(node)}
 
     def run(self) -> torch.fx.Graph:
         """Makes it."""
@@ -85,33 +85,33 @@ class _Rewriting:
             if node.op == "call_function":
                 self._names[node] = self._call(node)
             elif node.op == "output":
-                made = self._new.output(_mapped(node.args[0], self._as_given))
-                made.meta = dict(node.meta)
+                output = self._new.output(_mapped(node.args[0], self._map_input))
+                output.meta = dict(node.meta)
             else:
                 self._names[node] = self._new.node_copy(node)
         return self._new
 
     def _call(self, node: Node) -> Node:
-        wanted = self._wanted(node)
+        dtype = self._wanted_dtype(node)
         try:
-            made = self._made(node, wanted)
+            copy = self._copy_node(node, dtype)
         except (RuntimeError, TypeError, NotImplementedError):     # the operator does not take these dtypes together
-            if wanted is None:
+            if dtype is None:
                 raise
-            made = self._made(node, None)
-        if self._rule.rounds and _dtype(node) is not _dtype(made):
-            made = self._cast(made, _dtype(node))
+            copy = self._copy_node(node, None)
+        if self._rule.rounds and _dtype(node) is not _dtype(copy):
+            copy = self._cast(copy, _dtype(node))
         for item in writes(node):
             owner = self._owner[item]
             self._casts = {key: cast for key, cast in self._casts.items() if self._owner[key[0]] is not owner}
-        return made
+        return copy
 
-    def _wanted(self, node: Node) -> torch.dtype | None:
+    def _wanted_dtype(self, node: Node) -> torch.dtype | None:
         """The dtype in which a node computes; None for the dtypes of the program."""
-        given = [n for n in node.all_input_nodes if _dtype(n) in self._rule.sources]
-        if not given or not self._is_free(node):
+        sources = [n for n in node.all_input_nodes if _dtype(n) in self._rule.sources]
+        if not sources or not self._is_free(node):
             return None
-        return self._rule.wanted(node, [n.meta["val"] for n in given], [dtype for n in given if (dtype := self._now(n)) is not None])
+        return self._rule.dtype_of(node, [n.meta["val"] for n in sources], [dtype for n in sources if (dtype := self._now(n)) is not None])
 
     def _is_free(self, node: Node) -> bool:
         """Return whether the node may compute in another dtype: it is known, writes and draws nothing, and is not an optimizer's step."""
@@ -120,36 +120,36 @@ class _Rewriting:
             return False
         if target._schema.is_mutable or writes(node) or torch.Tag.nondeterministic_seeded in target.tags:
             return False
-        if self._owner[node] in self._written or node.kwargs.get("dtype") is not None:
+        if self._owner[node] in self._written_roots or node.kwargs.get("dtype") is not None:
             return False
         inputs = [t for n in node.all_input_nodes if isinstance(t := n.meta.get("val"), torch.Tensor)]
         # Numbers by themselves (a rate, a count of steps) gain nothing and lose their range.
         return len(inputs) == len(node.all_input_nodes) and any(t.numel() > 1 for t in inputs)
 
-    def _made(self, node: Node, wanted: torch.dtype | None) -> Node:
+    def _copy_node(self, node: Node, dtype: torch.dtype | None) -> Node:
         """The node in the new graph, its inputs cast to `wanted`."""
-        is_open = wanted is None and self._takes_any(node)
+        is_open = dtype is None and self._takes_any(node)
         numbers_stay = getattr(node.target, "_opname", "") in _PROMOTES
 
-        def given(n: Node) -> Node:
-            own = _dtype(n)
+        def mapped_input(n: Node) -> Node:
+            node_dtype = _dtype(n)
             if is_open:
                 return self._names[n]
-            if wanted is None or own not in self._rule.sources or (numbers_stay and n.meta["val"].ndim == 0):
-                return self._as(n, own)
-            return self._as(n, wanted)
+            if dtype is None or node_dtype not in self._rule.sources or (numbers_stay and n.meta["val"].ndim == 0):
+                return self._as(n, node_dtype)
+            return self._as(n, dtype)
 
-        arguments: Any = with_dtype(node, _mapped(node.args, given, self._inner), self._rule.sources, wanted)
-        keywords = {key: _mapped(value, given, self._inner) for key, value in node.kwargs.items()}
-        made = self._new.create_node(node.op, node.target, arguments, keywords, node.name, node.type)
-        made.meta = dict(node.meta)
-        if wanted is not None or (is_open and "val" in node.meta and self._is_changed(node)):
+        arguments: Any = with_dtype(node, _mapped(node.args, mapped_input, self._inner), self._rule.sources, dtype)
+        keywords = {key: _mapped(value, mapped_input, self._inner) for key, value in node.kwargs.items()}
+        copy = self._new.create_node(node.op, node.target, arguments, keywords, node.name, node.type)
+        copy.meta = dict(node.meta)
+        if dtype is not None or (is_open and "val" in node.meta and self._is_changed(node)):
             try:
-                made.meta["val"] = _value(made)
+                copy.meta["val"] = _value(copy)
             except BaseException:
-                self._new.erase_node(made)
+                self._new.erase_node(copy)
                 raise
-        return made
+        return copy
 
     def _is_changed(self, node: Node) -> bool:
         """Return whether an input has another dtype by now, also as one of several results."""
@@ -162,7 +162,7 @@ class _Rewriting:
             return True
         if not is_operator(target) or target._opname == "as_strided":
             return False
-        is_view = self._owner[node] is not node and self._owner[node] not in self._written
+        is_view = self._owner[node] is not node and self._owner[node] not in self._written_roots
         return is_view or (target is CAST and node.kwargs.get("dtype") is not None)
 
     def _inner(self, module: Module) -> Module:
@@ -174,7 +174,7 @@ class _Rewriting:
     def _now(self, node: Node) -> torch.dtype | None:
         return _dtype(self._names[node])
 
-    def _as_given(self, node: Node) -> Node:
+    def _map_input(self, node: Node) -> Node:
         return self._as(node, _dtype(node))
 
     def _as(self, node: Node, dtype: torch.dtype | None) -> Node:
@@ -182,16 +182,16 @@ class _Rewriting:
         now = self._names[node]
         if dtype is None or _dtype(now) is dtype or _dtype(now) is None:
             return now
-        found = self._casts.get((node, dtype))
-        if found is None:
-            found = self._casts[node, dtype] = self._cast(now, dtype)
-        return found
+        cast = self._casts.get((node, dtype))
+        if cast is None:
+            cast = self._casts[node, dtype] = self._cast(now, dtype)
+        return cast
 
     def _cast(self, now: Node, dtype: torch.dtype | None) -> Node:
-        made = self._new.call_function(CAST, (now,), {"dtype": dtype})
-        made.meta = dict(now.meta)
-        made.meta["val"] = _value(made)
-        return made
+        cast = self._new.call_function(CAST, (now,), {"dtype": dtype})
+        cast.meta = dict(now.meta)
+        cast.meta["val"] = _value(cast)
+        return cast
 
 
 def _dtype(node: Node) -> torch.dtype | None:
@@ -228,12 +228,12 @@ def _flat(value: Any) -> list[Any]:
     return tree.listed(value)
 
 
-def _mapped(value: Any, given: Callable[[Node], Node], inner: Callable[[Module], Module] | None = None) -> Any:
+def _mapped(value: Any, map_node: Callable[[Node], Node], inner: Callable[[Module], Module] | None = None) -> Any:
     """An argument with the nodes in it replaced, and graphs that it holds."""
     if isinstance(value, Node):
-        return given(value)
+        return map_node(value)
     if isinstance(value, (list, tuple)):
-        return type(value)(_mapped(item, given, inner) for item in value)
+        return type(value)(_mapped(item, map_node, inner) for item in value)
     if isinstance(value, slice):
-        return slice(*(_mapped(item, given, inner) for item in (value.start, value.stop, value.step)))
+        return slice(*(_mapped(item, map_node, inner) for item in (value.start, value.stop, value.step)))
     return inner(value) if isinstance(value, Module) and inner is not None else value

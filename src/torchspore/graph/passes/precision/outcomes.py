@@ -19,21 +19,21 @@ _SHORT = {torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float32: "
 
 def computed_in(module: torch.fx.GraphModule) -> Counter[str]:
     """How many operators compute in each floating-point dtype, that of their first such input; casts count by themselves as `cast`."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
 
     def look(graph: torch.fx.GraphModule) -> None:
         for node in graph.graph.nodes:
             if node.op == "call_function" and node.target is CAST:
-                found["cast"] += 1
+                counts["cast"] += 1
             elif node.op == "call_function" and is_operator(node.target):
                 kinds = [t.dtype for n in node.all_input_nodes if isinstance(t := n.meta.get("val"), torch.Tensor)]
                 kind = next((k for k in kinds if k in _SHORT), None)
                 if kind is not None:
-                    found[_SHORT[kind]] += 1
+                    counts[_SHORT[kind]] += 1
         change_inner(graph, look)
 
     look(module)
-    return found
+    return counts
 
 
 def casts(settings: Settings, before: Counter[str], after: Counter[str]) -> None:

@@ -44,7 +44,7 @@ STATEFUL = frozenset({
 """Operators that no policy changes: batch norms, whose statistics are state, and views that count in elements of the memory behind them."""
 
 
-_known: dict[Any, bool] = {}
+_supports: dict[Any, bool] = {}
 _FLOATS = frozenset({torch.float16, torch.bfloat16, torch.float32})
 
 
@@ -66,10 +66,10 @@ def has(node: Node, sources: frozenset[torch.dtype] = frozenset(), dtype: torch.
     if node.target._opname in ALLOWED and set(kinds) <= _FLOATS:
         return True                    # every device has these; to ask a convolution would take as long as to run it
     key = (node.target, kinds, inputs[0].device.type if inputs else "", len(node.args))
-    found = _known.get(key)
-    if found is None:
-        found = _known[key] = _asked(node, sources, dtype)
-    return found
+    is_supported = _supports.get(key)
+    if is_supported is None:
+        is_supported = _supports[key] = _is_supported(node, sources, dtype)
+    return is_supported
 
 
 def _misreads(node: Node, dtype: torch.dtype | None) -> bool:
@@ -83,7 +83,7 @@ def _misreads(node: Node, dtype: torch.dtype | None) -> bool:
     return value.device.type == "cpu" and any(length < step for length, step in zip(value.shape[2:], stride))  # type: ignore[arg-type]
 
 
-def _asked(node: Node, sources: frozenset[torch.dtype], dtype: torch.dtype | None) -> bool:
+def _is_supported(node: Node, sources: frozenset[torch.dtype], dtype: torch.dtype | None) -> bool:
     def zeros(n: Node) -> Any:
         t = n.meta["val"]
         kind = dtype if t.dtype in sources and dtype is not None else t.dtype
@@ -125,7 +125,7 @@ class Policy:
     spreads: bool = False
     rounds = False
 
-    def wanted(self, node: Node, given: Sequence[torch.Tensor], now: Sequence[torch.dtype]) -> torch.dtype | None:
+    def dtype_of(self, node: Node, operands: Sequence[torch.Tensor], now: Sequence[torch.dtype]) -> torch.dtype | None:
         """The dtype in which `node` computes; None for the dtypes that the program gave.
 
         `given` are its inputs in one of the `sources`, as the program has them; `now` their dtypes as the graph has them by now.
@@ -133,16 +133,16 @@ class Policy:
         name = node.target._opname if is_operator(node.target) else ""
         if name in self.outside:
             return None
-        found = self.dtype if self.inside is None or name in self.inside else self._followed(given, now)
-        if found is None or found in self.sources or has(node, self.sources, found):
-            return found
+        dtype = self.dtype if self.inside is None or name in self.inside else self._followed(operands, now)
+        if dtype is None or dtype in self.sources or has(node, self.sources, dtype):
+            return dtype
         return None
 
-    def _followed(self, given: Sequence[torch.Tensor], now: Sequence[torch.dtype]) -> torch.dtype | None:
+    def _followed(self, operands: Sequence[torch.Tensor], now: Sequence[torch.dtype]) -> torch.dtype | None:
         if not self.spreads:
             return None
         # A 0-d value takes the dtype of the others, as it does in torch's promotion.
-        voices = [dtype for t, dtype in zip(given, now) if t.ndim] or list(now)
+        voices = [dtype for t, dtype in zip(operands, now) if t.ndim] or list(now)
         agreed = any if self.dtype is SINGLE else all
         return self.dtype if agreed(dtype is self.dtype for dtype in voices) else None
 

@@ -22,13 +22,13 @@ class Lacking:
     rounds = True
 
     def __init__(self) -> None:
-        self.found: list[str] = []
+        self.names: list[str] = []
 
-    def wanted(self, node: Node, given: Sequence[torch.Tensor], now: Sequence[torch.dtype]) -> torch.dtype | None:
+    def dtype_of(self, node: Node, operands: Sequence[torch.Tensor], now: Sequence[torch.dtype]) -> torch.dtype | None:
         """float32 for an operator whose kernel is missing."""
         if policy.has(node) or not policy.has(node, NARROW, torch.float32):
             return None
-        self.found.append(f"{node.target._opname} in {kind(given[0].dtype)}")  # type: ignore[union-attr]
+        self.names.append(f"{node.target._opname} in {kind(operands[0].dtype)}")  # type: ignore[union-attr]
         return torch.float32
 
 
@@ -43,21 +43,21 @@ def supported(module: Module, reduces: bool) -> Module:
         raise LacksKernel(f"{line}: {lacking.target._opname}: {sentence(value.dtype)}\n\nhint: {HINT}")  # type: ignore[union-attr]
     rule = Lacking()
     rewritten(module, rule)
-    tell(rule.found)
+    tell(rule.names)
     return module
 
 
 def _lacking(module: Module) -> Node | None:
     """The first operator that has no kernel in its dtype and would have one in float32."""
-    found: list[Node] = []
+    names: list[Node] = []
 
     def look(graph: Module) -> None:
         for node in graph.graph.nodes:
             if node.op == "call_function" and any(
                 isinstance(t := n.meta.get("val"), torch.Tensor) and t.dtype in NARROW for n in node.all_input_nodes
             ) and not policy.has(node) and policy.has(node, NARROW, torch.float32):
-                found.append(node)
+                names.append(node)
         change_inner(graph, look)
 
     look(module)
-    return found[0] if found else None
+    return names[0] if names else None

@@ -18,19 +18,19 @@ _HERE = Path(__file__).parent
 DRAWING = ("dagre.min.js", "tree.js", "layout.js", "pane.js")
 """The scripts that draw a graph, for other pages too; their style is `drawing.css`."""
 _SCRIPTS = (*DRAWING, "details.js", "main.js")
-_written: dict[Path, list[dict[str, Any]]] = {}
+_compilations: dict[Path, list[dict[str, Any]]] = {}
 
 
 def write(folder: Folder, compilation: Compilation, most: int = MOST) -> None:
     """Writes the page anew with one more compilation in it, if it holds `most` records of operators then or fewer."""
-    made = _written.setdefault(folder.root, [])
+    compilations = _compilations.setdefault(folder.root, [])
     data = of(compilation)
-    if made and "left_out" in made[-1]:
+    if compilations and "left_out" in compilations[-1]:
         return
-    if sum(len(other["records"]) for other in made) + len(data["records"]) > most:
+    if sum(len(other["records"]) for other in compilations) + len(data["records"]) > most:
         data = {**data, "name": "later graphs", "records": [], "sources": {}, "stages": [], "left_out": True}
-    made.append(data)
-    folder.replace("index.html", html({"root": str(folder.root), "compilations": made}), 0o600)
+    compilations.append(data)
+    folder.replace("index.html", html({"root": str(folder.root), "compilations": compilations}), 0o600)
 
 
 def html(data: dict[str, Any]) -> str:

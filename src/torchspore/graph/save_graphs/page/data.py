@@ -19,7 +19,7 @@ _FREE = frozenset("t view _unsafe_view transpose permute expand unsqueeze squeez
 
 def seconds(graph: Snapshot) -> dict[str, float]:
     """The estimate for each node of a graph, by name; a node that runs graphs takes what these take, the longest of them."""
-    kinds = {given.name: given.kind for given in graph.inputs} | {call.name: call.kind for call in graph.calls}
+    kinds = {graph_input.name: graph_input.kind for graph_input in graph.inputs} | {call.name: call.kind for call in graph.calls}
     inner = {other.name: sum(seconds(other).values()) for other in graph.inner}
     return {call.name: _of(call, kinds) + max([inner.get(a.name, 0.0) for a in call.arguments if hasattr(a, "name")], default=0.0)
             for call in graph.calls}
@@ -75,48 +75,48 @@ class _Table:
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
         self.sources: dict[str, str] = {}
-        self._places: dict[str, int] = {}
+        self._record_indices: dict[str, int] = {}
 
     def stage(self, stage: Stage) -> dict[str, Any]:
         """A stage; one with the graph of an earlier one holds no graph."""
         about = {"title": stage.title, "about": stage.about, "file": stage.file, "part": stage.part}
-        if stage.same_as is not None:
-            return {**about, "same": stage.same_as}
+        if stage.duplicate_of is not None:
+            return {**about, "same": stage.duplicate_of}
         graph = stage.snapshot
-        told = list(_told(graph, "", ""))
+        entries = list(_entries(graph, "", ""))
         return {
-            **about, "total": len(told), "nodes": [self._place(record, call) for record, call in told[:LIMIT]],
+            **about, "total": len(entries), "nodes": [self._record_index(record, call) for record, call in entries[:LIMIT]],
             "inputs": [_plain(n=i.name, t=i.shown, k=i.kind.short(), p=i.parameter) for i in graph.inputs],
             "outputs": [item.name for item in graph.outputs if isinstance(item, Reference)],
         }
 
-    def _place(self, record: dict[str, Any], call: Call) -> int:
+    def _record_index(self, record: dict[str, Any], call: Call) -> int:
         for line in call.stack:
             if line not in self.sources:
                 file, _, number = line.rpartition(":")
                 self.sources[line] = ir.source_line(file, int(number) if number.isdigit() else 0)
         key = json.dumps(record, sort_keys=True)
-        if key not in self._places:
-            self._places[key] = len(self.records)
+        if key not in self._record_indices:
+            self._record_indices[key] = len(self.records)
             self.records.append(record)
-        return self._places[key]
+        return self._record_indices[key]
 
 
-def _told(graph: Snapshot, prefix: str, around: str) -> Iterator[tuple[dict[str, Any], Call]]:
+def _entries(graph: Snapshot, prefix: str, around: str) -> Iterator[tuple[dict[str, Any], Call]]:
     """The record of each operator, those of graphs inside before the operator that runs them."""
     costs = seconds(graph)
     inner = {other.name: other for other in graph.inner}
-    inputs = {given.name: given for given in graph.inputs}
+    inputs = {graph_input.name: graph_input for graph_input in graph.inputs}
     for call in graph.calls:
         path = around or ("Gradients/" if call.is_backward else "") + call.scope
         reads = [prefix + name for name in call.reads if name not in inputs or not prefix]
         for item in call.arguments:
             if isinstance(item, Inner):
-                yield from _told(inner[item.name], f"{prefix}{item.name}:", f"{path}/{item.name}")
+                yield from _entries(inner[item.name], f"{prefix}{item.name}:", f"{path}/{item.name}")
                 reads += [f"{prefix}{item.name}:{out.name}" for out in inner[item.name].outputs if isinstance(out, Reference)]
         yield _plain(
             n=prefix + call.name, o=call.target, c=call.called, s=path, f=call.full_name, k=call.kind.short(), r=reads,
-            b=call.is_backward, l=list(call.stack), x=_characters(call), m=call.made_by,
+            b=call.is_backward, l=list(call.stack), x=_characters(call), m=call.created_by,
             u=list(call.fused), e=round(costs[call.name] * 1e6, 2),
             a={name: ir.shown(value) for name, value in call.keywords.items()}, g=[ir.shown(value) for value in call.arguments],
         ), call
@@ -126,7 +126,7 @@ def _characters(call: Call) -> list[int]:
     """Where in its line a call stands, in characters; Python counts bytes."""
     file, _, number = call.line.rpartition(":")
     line = ir.source_line(file, int(number)).encode() if call.columns else b""
-    return [len(line[:place].decode(errors="ignore")) for place in call.columns or ()]
+    return [len(line[:column].decode(errors="ignore")) for column in call.columns or ()]
 
 
 def _plain(**entries: Any) -> dict[str, Any]:
