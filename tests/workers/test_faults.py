@@ -20,7 +20,7 @@ def _start() -> Any:
 
     from torchspore.distributed.comm import watchdog
 
-    watchdog.LATE, watchdog.AGAIN = 0.3, 0.1
+    watchdog.LATE, watchdog.RETRY_SECONDS = 0.3, 0.1
     communication.init()
     return communication, ops, lambda *shape: Tensor(np.ones(shape, np.float32))
 

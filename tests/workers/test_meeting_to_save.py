@@ -16,7 +16,7 @@ def _begin() -> tuple[Any, Any, int]:
 
     from torchspore.distributed.comm import watchdog
 
-    watchdog.LATE, watchdog.AGAIN = 0.3, 0.1
+    watchdog.LATE, watchdog.RETRY_SECONDS = 0.3, 0.1
     init()
     ms.set_auto_parallel_context(
         parallel_mode="data_parallel", enable_parallel_optimizer=True, parallel_optimizer_config={"parallel_optimizer_threshold": 0},
@@ -65,7 +65,7 @@ def _other_groups() -> None:
 
     from torchspore.distributed.comm import watchdog
 
-    watchdog.LATE, watchdog.AGAIN = 0.3, 0.1
+    watchdog.LATE, watchdog.RETRY_SECONDS = 0.3, 0.1
     communication.init()
     names = ("a", "b") if communication.get_rank() == 0 else ("b", "a")
     for name in names:

@@ -107,7 +107,7 @@ def _silent() -> Any:
 
     from torchspore.distributed.comm import peer_liveness, watchdog
 
-    watchdog.LATE, watchdog.AGAIN, watchdog.LOST = 0.2, 0.1, 0.5
+    watchdog.LATE, watchdog.RETRY_SECONDS, watchdog.LOST = 0.2, 0.1, 0.5
     communication.init()
     if communication.get_rank() == 1:
         assert watchdog.watch is not None

@@ -17,7 +17,7 @@ HERE = Path(__file__).name
 def _begin(mode: int = 1) -> int:
     from torchspore.distributed.comm import watchdog
 
-    watchdog.LATE, watchdog.AGAIN = 0.3, 0.1
+    watchdog.LATE, watchdog.RETRY_SECONDS = 0.3, 0.1
     ms.set_context(mode=mode)
     communication.init()
     return communication.get_rank()

@@ -13,7 +13,7 @@ def _start(mode: int) -> Any:
 
     from torchspore.distributed.comm import watchdog
 
-    watchdog.LATE, watchdog.AGAIN = 0.3, 0.1
+    watchdog.LATE, watchdog.RETRY_SECONDS = 0.3, 0.1
     communication.init()
     ms.set_context(mode=mode)
     ms.set_seed(1)

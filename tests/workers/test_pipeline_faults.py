@@ -23,7 +23,7 @@ def begun(stages: int, parts: int = 4, width: int = WIDTH, rows: int = 16, **net
 
     from torchspore.distributed.comm import watchdog
 
-    watchdog.LATE, watchdog.AGAIN = 0.3, 0.1
+    watchdog.LATE, watchdog.RETRY_SECONDS = 0.3, 0.1
     ms.set_context(mode=ms.GRAPH_MODE)
     rank = 0
     if os.environ.get("WORLD_SIZE", "1") != "1":

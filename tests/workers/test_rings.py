@@ -16,7 +16,7 @@ def _start() -> Any:
 
     from torchspore.distributed.comm import watchdog
 
-    watchdog.LATE, watchdog.AGAIN = 0.3, 0.1
+    watchdog.LATE, watchdog.RETRY_SECONDS = 0.3, 0.1
     communication.init()
     return ms.ops, communication, communication.get_rank(), ms.Tensor(np.ones(4, np.float32)), ms.float32
 

@@ -47,25 +47,27 @@ def devices() -> tuple[int, str]:
 def check() -> None:
     """Raises StrategyRefused where `device_num` or `global_rank` was set to something that the processes, or devices, are not."""
     count, kind = devices()
-    given = {name: int(STORE.get("auto_parallel." + name)) for name in ("device_num", "global_rank")
+    options = {name: int(STORE.get("auto_parallel." + name)) for name in ("device_num", "global_rank")
              if STORE.source("auto_parallel." + name)[0] != DEFAULT}
-    wanted = {"device_num": (count, "the number of processes"), "global_rank": (rank(), "the rank of this process")}
-    for name, value in given.items():
-        if kind == RANKS and value != wanted[name][0]:
-            found, what = wanted[name]
-            raise StrategyRefused(message(f"set_auto_parallel_context({name}={value})", f"{found}, {what}", hint=f"leave {name} out"))
-    if given.get("global_rank", 0) >= count:
-        wrote = f"set_auto_parallel_context(global_rank={given['global_rank']}) for {count} devices"
+    actual = {"device_num": (count, "the number of processes"), "global_rank": (rank(), "the rank of this process")}
+    for name, value in options.items():
+        if kind == RANKS and value != actual[name][0]:
+            actual_value, what = actual[name]
+            raise StrategyRefused(
+                message(f"set_auto_parallel_context({name}={value})", f"{actual_value}, {what}", hint=f"leave {name} out")
+            )
+    if options.get("global_rank", 0) >= count:
+        wrote = f"set_auto_parallel_context(global_rank={options['global_rank']}) for {count} devices"
         raise StrategyRefused(message(wrote, f"a number below {count}"))
 
 
 def stages() -> int:
     """Into how many stages of a pipeline the context divides the devices. Raises StrategyRefused where they can't be."""
-    count, found = devices()[0], int(STORE.get("auto_parallel.pipeline_stages"))
-    if count % found:
-        wrote = f"set_auto_parallel_context(pipeline_stages={found}) for {count} devices"
+    count, stage_count = devices()[0], int(STORE.get("auto_parallel.pipeline_stages"))
+    if count % stage_count:
+        wrote = f"set_auto_parallel_context(pipeline_stages={stage_count}) for {count} devices"
         raise StrategyRefused(message(wrote, f"a number that divides {count}"))
-    return found
+    return stage_count
 
 
 def rank() -> int:

@@ -14,7 +14,7 @@ from torchspore.engine.core.tensor import TensorBase
 from torchspore.graph.splitter import SplitGraph, Trace
 
 refusal_error = sharded_capture.refused
-chooses_stage_count = stage_count.is_wanted
+chooses_stage_count = stage_count.is_requested
 
 
 def device_count() -> int:

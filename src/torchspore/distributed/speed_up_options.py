@@ -14,49 +14,49 @@ def file(path: str) -> Outcome:
     return Outcome.applied(f"switches are read from {path}, see each" if path else "no file is read")
 
 
-def early(wanted: Any) -> Outcome | None:
+def early(value: Any) -> Outcome | None:
     """A switch that lets exchanges begin early; what comes of it is said when a graph is compiled."""
     return _alone()
 
 
-def scatters(wanted: Any) -> Outcome | None:
+def scatters(value: Any) -> Outcome | None:
     """`enable_allreduce_slice_to_reducescatter`; what comes of it is said when a graph is split."""
     return _alone()
 
 
-def always(wanted: Any) -> Outcome:
+def always(value: Any) -> Outcome:
     """A switch for what is done here with it or without it."""
     how = "sums of gradients begin as soon as they are there, and a bias is added after a sum, with it or without"
     return _alone() or Outcome.applied(how)
 
 
-def joins(wanted: Any) -> Outcome:
+def joins(value: Any) -> Outcome:
     """`enable_task_opt`."""
     return _alone() or Outcome.no_effect("operators are handed to a device one by one; comm_fusion joins messages")
 
 
-def pipelines(wanted: Any) -> Outcome:
+def pipelines(value: Any) -> Outcome:
     """A switch for the pieces of a pipeline."""
     return _alone() or Outcome.no_effect("the schedule of a pipeline alone says when its exchanges begin")
 
 
-def cuts(wanted: Any) -> Outcome:
+def cuts(value: Any) -> Outcome:
     """A switch that cuts operators in two, so that one half is sent while the other one is computed."""
     return _alone() or Outcome.no_effect("no operator is cut in two here, so that one half could be sent while the other is computed")
 
 
-def branches(wanted: Any) -> Outcome:
+def branches(value: Any) -> Outcome:
     """A switch that interleaves branches."""
     how = "branches run in the program's order; inter_op_parallel_num runs independent operators side by side"
     return _alone() or Outcome.no_effect(how)
 
 
-def data(wanted: Any) -> Outcome:
+def data(value: Any) -> Outcome:
     """`dataset_broadcast_opt_level`."""
     return _alone() or Outcome.no_effect("each process reads its own data")
 
 
-def balances(wanted: Any) -> Outcome:
+def balances(value: Any) -> Outcome:
     """`enable_flash_attention_load_balance`."""
     return _alone() or Outcome.no_effect("no pass gives each device an equal share of causal attention")
 

@@ -62,7 +62,7 @@ def test_the_cheapest_number_is_taken(width: int, rows: int, expected: tuple[int
     assert chosen.stages == split.spread.stages == min(chosen.costs, key=lambda count: (chosen.costs[count].order(), count))
     assert chosen.stages in expected
     outcome = effects.outcome_of(_option(), True)
-    assert outcome is not None and outcome.text == chosen.told() and outcome.text.startswith(f"{chosen.stages} stage")
+    assert outcome is not None and outcome.text == chosen.describe() and outcome.text.startswith(f"{chosen.stages} stage")
 
 
 def _option() -> Any:

@@ -89,7 +89,7 @@ def test_states_are_those_of_the_draws() -> None:
     generators.own().manual_seed(1)
     with generators.lent():
         _check_states(mask, other)
-    assert random_numbers.way(mask, "cpu") is not random_numbers._whole
+    assert random_numbers.way(mask, "cpu") is not random_numbers._draw_all
 
 
 def _check_states(mask: str, other: str) -> None:

@@ -180,7 +180,7 @@ def test_a_table_of_unequal_rows_stays_whole(monkeypatch: pytest.MonkeyPatch) ->
     net = Table(parts)
     np.testing.assert_array_equal(net(x).asnumpy(), alone)
     split = dispatch.graphs(net)[0].split
-    assert split.spread.told()["Gather_table"] == [[1, 1], [2, 4]]
+    assert split.spread.strategies_by_operator()["Gather_table"] == [[1, 1], [2, 4]]
     assert any("each device holds the whole table" in str(note) for note in effects.notes()["distribution"])
 
 

@@ -100,7 +100,7 @@ def found(monkeypatch: pytest.MonkeyPatch, name: str, mode: str, devices: int = 
         np.testing.assert_allclose(weight.asnumpy() / scale, one.asnumpy() / scale, atol=2e-5, err_msg=one.name)
     split = dispatch.graphs(other)[0].split
     searched = split.spread.searched
-    assert searched.found.order() <= searched.plain.order()
+    assert searched.search_cost.order() <= searched.plain.order()
     return split
 
 
@@ -114,8 +114,8 @@ def test_much_weight_is_cut(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     split = found(monkeypatch, "wide", mode)
     assert (cuts(split, "up.weight"), cuts(split, "down.weight")) == ((8, 1), (1, 8))
     assert cuts(split, "moments.up.weight") == (8, 1)
-    assert split.spread.searched.found.received * 100 < split.spread.searched.plain.received
-    assert split.spread.told()["MatMul_up.weight"] == [[1, 1], [8, 1]]
+    assert split.spread.searched.search_cost.received * 100 < split.spread.searched.plain.received
+    assert split.spread.strategies_by_operator()["MatMul_up.weight"] == [[1, 1], [8, 1]]
 
 
 @pytest.mark.parametrize("mode", MODES[:1])
@@ -133,7 +133,7 @@ def test_much_batch_is_cut(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_table_is_cut_by_rows(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     split = found(monkeypatch, "words", mode)
     assert cuts(split, "table.embedding_table") == (8, 1)
-    assert split.spread.told()["Gather_table.embedding_table"][0] == [8, 1]
+    assert split.spread.strategies_by_operator()["Gather_table.embedding_table"][0] == [8, 1]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -148,12 +148,12 @@ def test_numbers(name: str, devices: int, strategy: str, mode: str, monkeypatch:
 
 def test_strategies_of_the_program_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     split = found(monkeypatch, "towers", "dynamic_programming")
-    assert split.spread.told()["Gather_users"] == [[4, 1], [2]] and cuts(split, "users") == (4, 1)
+    assert split.spread.strategies_by_operator()["Gather_users"] == [[4, 1], [2]] and cuts(split, "users") == (4, 1)
 
 
 def test_propagation_spreads_what_the_program_says(monkeypatch: pytest.MonkeyPatch) -> None:
     split = found(monkeypatch, "towers", "sharding_propagation")
-    assert set(split.spread.told()) == {"Gather_users", "Gather_items"} and not split.spread.searched.is_better
+    assert set(split.spread.strategies_by_operator()) == {"Gather_users", "Gather_items"} and not split.spread.searched.is_better
 
 
 def test_what_does_not_fit_a_device_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,12 +162,12 @@ def test_what_does_not_fit_a_device_is_cut(monkeypatch: pytest.MonkeyPatch) -> N
     kept = found(monkeypatch, "few words", "dynamic_programming")
     assert cuts(kept, "table.embedding_table") == (1, 1)          # an exchange takes longer than to update it all
     ms.reset_auto_parallel_context()
-    _cost_model_context.set_cost_model_context(device_memory_capacity=kept.spread.searched.found.held * 0.5)
+    _cost_model_context.set_cost_model_context(device_memory_capacity=kept.spread.searched.search_cost.peak_bytes * 0.5)
     try:
         small = found(monkeypatch, "few words", "dynamic_programming")
     finally:
         _cost_model_context.reset_cost_model_context()
-    assert small.spread.searched.plain.excess > 0 and small.spread.searched.found.excess == 0
+    assert small.spread.searched.plain.excess > 0 and small.spread.searched.search_cost.excess == 0
     assert cuts(small, "table.embedding_table") != (1, 1)
 
 
@@ -201,8 +201,10 @@ def test_an_axis_that_several_axes_of_the_grid_cut_is_read_as_it_was_written() -
     for places, shape in (((-1, (2, 0)), (6, 8)), (((2, 1, 0), -1), (16, 5)), (((1, 0), 2), (4, 2)), ((-1, -1, 2), (1, 1, 2)), ((2,), (8,)),
                           ((-1, -1, (1, 0)), (1, 1, 4))):
         stored = strategy_file.stored(TensorLayout((2, 2, 2), places), shape)
-        assert strategy_io.places(stored, shape) == places and strategy_io.places(stored._replace(nested=None), shape) == places
-    assert strategy_io.places(stored, (8, 8)) is None
+        assert (
+            strategy_io.tensor_map_of(stored, shape) == places and strategy_io.tensor_map_of(stored._replace(nested=None), shape) == places
+        )
+    assert strategy_io.tensor_map_of(stored, (8, 8)) is None
 
 
 def test_the_strategy_file_of_the_context(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -15,36 +15,36 @@ from torchspore.base.text import LONGEST_VALUE, short, shown_whole, with_hint
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 from torchspore.distributed.comm import peer_liveness
-from torchspore.distributed.comm.environment import Place
+from torchspore.distributed.comm.environment import ProcessPlace
 from torchspore.errors import CommunicationError
 
 _CONTEXT = ("mode", "device_target", "deterministic", "enable_auto_mixed_precision", "enable_reduce_precision")
 """Options of set_context that change what is computed and exchanged, beside those of set_auto_parallel_context."""
-_OWN = ("global_rank", "file", "path", "strategy_ckpt")
+_RANK_DEPENDENT = ("global_rank", "file", "path", "strategy_ckpt")
 """Words in the names of options that each process may have for itself."""
 PARALLEL = tuple(
     key for key, option in OPTIONS.items()
-    if option.api == "auto_parallel" and key.count(".") == 1 and not any(word in option.name for word in _OWN)
+    if option.api == "auto_parallel" and key.count(".") == 1 and not any(word in option.name for word in _RANK_DEPENDENT)
 )
 """The options of set_auto_parallel_context that all processes must have alike."""
 
 
 def facts() -> dict[str, str]:
     """Return the values that must be equal in all processes, by the names that people use for them."""
-    own = str(getattr(sys.modules["torchspore"], "__version__", ""))
-    found = {"torchspore": own, "torch": torch.__version__, "the program": _program()}
+    version = str(getattr(sys.modules["torchspore"], "__version__", ""))
+    facts = {"torchspore": version, "torch": torch.__version__, "the program": _program()}
     for key, option in OPTIONS.items():
         if key in PARALLEL:
-            found[f"set_auto_parallel_context({option.name})"] = told(STORE.get(key))
+            facts[f"set_auto_parallel_context({option.name})"] = describe_value(STORE.get(key))
         elif option.api == "context" and option.name in _CONTEXT:
-            found[f"set_context({option.name})"] = told(STORE.get(key))
-    return found
+            facts[f"set_context({option.name})"] = describe_value(STORE.get(key))
+    return facts
 
 
-def told(value: object) -> str:
+def describe_value(value: object) -> str:
     """A value in few words that are others for another value."""
-    whole = shown_whole(value)
-    return short(value) if len(whole) <= LONGEST_VALUE else f"{short(value)} ({zlib.crc32(whole.encode()):08x})"
+    full_text = shown_whole(value)
+    return short(value) if len(full_text) <= LONGEST_VALUE else f"{short(value)} ({zlib.crc32(full_text.encode()):08x})"
 
 
 def _program() -> str:
@@ -55,40 +55,42 @@ def _program() -> str:
     return f"{Path(path).name} {hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]}"
 
 
-def agree(store: Any, place: Place, seconds: float) -> None:
+def agree(store: Any, process_place: ProcessPlace, seconds: float) -> None:
     """Meets the others and compares. Raises CommunicationError, in every process, where one differs or does not come within `seconds`."""
-    store.set(f"facts/{place.rank}", json.dumps(facts()))
+    store.set(f"facts/{process_place.rank}", json.dumps(facts()))
     try:
-        if place.rank == 0:
-            store.set("verdict", _verdict(store, place, seconds))
+        if process_place.rank == 0:
+            store.set("verdict", _verdict(store, process_place, seconds))
         else:
             _waited_for(store, "verdict", time.monotonic() + seconds + 5)
-        said = store.get("verdict").decode()
+        verdict = store.get("verdict").decode()
     except (RuntimeError, OSError):
         raise CommunicationError(with_hint(
-            f"init(): rank {place.rank} has met nobody within {seconds:g} s, or rank 0 is gone.", "look at the output of rank 0",
+            f"init(): rank {process_place.rank} has met nobody within {seconds:g} s, or rank 0 is gone.", "look at the output of rank 0",
         )) from None
-    if said:
-        raise CommunicationError(f"init() in rank {place.rank} of {place.size}: {said}")
+    if verdict:
+        raise CommunicationError(f"init() in rank {process_place.rank} of {process_place.size}: {verdict}")
 
 
-def _verdict(store: Any, place: Place, seconds: float) -> str:
+def _verdict(store: Any, process_place: ProcessPlace, seconds: float) -> str:
     """What is wrong, for all to say; an empty text where nothing is."""
-    size = place.size
+    size = process_place.size
     until = time.monotonic() + seconds
     missing = [rank for rank in range(size) if not _comes(store, rank, until)]
     if missing:
         named = ", ".join(map(str, missing[:8])) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
         hint = "look at its output; MS_TOPO_TIMEOUT sets another limit"
-        if not peer_liveness.listens(place.host, place.port):
-            hint = f"nobody can come to {place.host}:{place.port}: the address must be one of the machine that rank 0 runs on"
+        if not peer_liveness.listens(process_place.host, process_place.port):
+            hint = (
+                f"nobody can come to {process_place.host}:{process_place.port}: the address must be one of the machine that rank 0 runs on"
+            )
         return with_hint(f"rank {named} did not come within {seconds:g} s.", hint)
     all_facts = [json.loads(text) for text in store.multi_get([f"facts/{rank}" for rank in range(size)])]
     lines = []
-    for name in dict.fromkeys(name for found in all_facts for name in found):
+    for name in dict.fromkeys(name for facts in all_facts for name in facts):
         values: dict[str, list[int]] = {}
-        for rank, found in enumerate(all_facts):
-            values.setdefault(found.get(name, "its default"), []).append(rank)
+        for rank, facts in enumerate(all_facts):
+            values.setdefault(facts.get(name, "its default"), []).append(rank)
         if len(values) > 1:
             lines.append(f"{name}: " + "; ".join(f"{value} in {_ranks(ranks)}" for value, ranks in values.items()))
     return with_hint("the processes differ.\n" + "\n".join(lines), "start one program with one context in all of them") if lines else ""

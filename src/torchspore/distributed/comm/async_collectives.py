@@ -59,22 +59,22 @@ def all_to_all(x: torch.Tensor, received: Sequence[int], sent: Sequence[int], gr
     return _begun(lambda: operators.all_to_all(x.contiguous(), list(received), list(sent), group.key), group)
 
 
-def broadcast(x: torch.Tensor, place: int, group: Group) -> Begun:
+def broadcast(x: torch.Tensor, root: int, group: Group) -> Begun:
     """Begin `collectives.broadcast`."""
     if not _is_plain(x, group):
-        return collectives.broadcast(x, place, group), Work(None)
-    return _begun(lambda: operators.broadcast(x.contiguous(), place, group.key), group)
+        return collectives.broadcast(x, root, group), Work(None)
+    return _begun(lambda: operators.broadcast(x.contiguous(), root, group.key), group)
 
 
-def send(x: torch.Tensor, place: int, group: Group, tag: int) -> Work:
+def send(x: torch.Tensor, target: int, group: Group, tag: int) -> Work:
     """Begins to send `x` to the process at that place of the group."""
-    kept = x.detach().contiguous().clone()                     # the program may write into its own before it is gone
+    copied = x.detach().contiguous().clone()                     # the program may write into its own before it is gone
     groups.processes(group)
-    return Work(operators.start_pair(torch.distributed.isend, kept, place, tag, group.key))
+    return Work(operators.start_pair(torch.distributed.isend, copied, target, tag, group.key))
 
 
-def receive(like: torch.Tensor, place: int, group: Group, tag: int) -> Begun:
+def receive(like: torch.Tensor, source: int, group: Group, tag: int) -> Begun:
     """Begins to receive what has the shape and dtype of `like` from the process at that place of the group."""
     out = torch.empty_like(like.detach(), memory_format=torch.contiguous_format)
     groups.processes(group)
-    return out, Work(operators.start_pair(torch.distributed.irecv, out, place, tag, group.key))
+    return out, Work(operators.start_pair(torch.distributed.irecv, out, source, tag, group.key))

@@ -36,7 +36,7 @@ def _kind(kind: str) -> str:
 # ---- what torch's operators do, and what gloo's lack of a dtype makes of it
 
 
-def _reduced(x: torch.Tensor, kind: str, key: str, said: torch.dtype | None = None) -> torch.Tensor:
+def _reduced(x: torch.Tensor, kind: str, key: str, announced: torch.dtype | None = None) -> torch.Tensor:
     """`said` is the program's own dtype, where gloo is given another one."""
     if x.device.type == "cpu" and x.dtype in _WIDER:
         return _reduced(x.to(_WIDER[x.dtype]), kind, key, x.dtype).to(x.dtype)
@@ -45,9 +45,9 @@ def _reduced(x: torch.Tensor, kind: str, key: str, said: torch.dtype | None = No
     if x.is_complex() and kind == "product":                                # torch has none
         return _gathered(x.unsqueeze(0), operators.count(key), key).prod(0)
     if kind == "avg" and not x.is_floating_point() and not x.is_complex():
-        total = waited(operators.all_reduce(x, "sum", key, said))
+        total = waited(operators.all_reduce(x, "sum", key, announced))
         return torch.div(total, operators.count(key), rounding_mode="trunc")
-    return waited(operators.all_reduce(x.contiguous(), kind, key, said))
+    return waited(operators.all_reduce(x.contiguous(), kind, key, announced))
 
 
 _WIDER = {torch.int16: torch.int32, torch.uint16: torch.int32, torch.uint32: torch.int64}
@@ -68,7 +68,7 @@ def _gathered(x: torch.Tensor, size: int, key: str) -> torch.Tensor:
     return waited(operators.all_gather(x.contiguous(), size, key))
 
 
-def _shared_out(x: torch.Tensor, kind: str, size: int, key: str, said: torch.dtype | None = None) -> torch.Tensor:
+def _shared_out(x: torch.Tensor, kind: str, size: int, key: str, announced: torch.dtype | None = None) -> torch.Tensor:
     if x.device.type == "cpu" and x.dtype in _WIDER:
         return _shared_out(x.to(_WIDER[x.dtype]), kind, size, key, x.dtype).to(x.dtype)
     if x.device.type == "cpu" and x.dtype == torch.uint64:
@@ -77,8 +77,8 @@ def _shared_out(x: torch.Tensor, kind: str, size: int, key: str, said: torch.dty
         shares = [x.shape[0] // size] * size
         return _swapped(x, shares, shares, key).view(size, -1, *x.shape[1:]).prod(0)
     if kind == "avg" and not x.is_floating_point() and not x.is_complex():
-        return torch.div(_shared_out(x, "sum", size, key, said), size, rounding_mode="trunc")
-    return waited(operators.reduce_scatter(x.contiguous(), kind, size, key, said))
+        return torch.div(_shared_out(x, "sum", size, key, announced), size, rounding_mode="trunc")
+    return waited(operators.reduce_scatter(x.contiguous(), kind, size, key, announced))
 
 
 def _swapped(x: torch.Tensor, received: Sequence[int], sent: Sequence[int], key: str) -> torch.Tensor:
@@ -147,8 +147,8 @@ class _ReduceScatter(torch.autograd.Function):
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
         if ctx.kind not in ("sum", "avg"):
             raise RuntimeError(message(f"the gradient of ReduceScatter(op={ctx.kind!r})", "op='sum' or 'avg', which have one"))
-        whole = all_gather(gradients[0], ctx.group)
-        return whole / ctx.group.size if ctx.kind == "avg" else whole, None, None
+        gathered = all_gather(gradients[0], ctx.group)
+        return gathered / ctx.group.size if ctx.kind == "avg" else gathered, None, None
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> torch.Tensor:
@@ -273,8 +273,8 @@ def all_gather(x: torch.Tensor, group: Group, axis: int = 0) -> torch.Tensor:
     if group.size == 1:
         return x.clone()
     _key(group)
-    whole = _AllGather.apply(x, group) if _needs_gradient(x) else _gathered(x, group.size, group.key)
-    return whole if axis in (0, -x.ndim) else torch.cat(whole.chunk(group.size), axis)
+    gathered = _AllGather.apply(x, group) if _needs_gradient(x) else _gathered(x, group.size, group.key)
+    return gathered if axis in (0, -x.ndim) else torch.cat(gathered.chunk(group.size), axis)
 
 
 def reduce_scatter(x: torch.Tensor, kind: str, group: Group, axis: int = 0) -> torch.Tensor:
@@ -294,8 +294,8 @@ def _refuse_dtype(call: str, x: torch.Tensor, kind: str) -> None:
         name = str(x.dtype).removeprefix("torch.")
         raise TypeError(message(f"{call}(op={kind!r}) of a Tensor of {name} on the CPU", "a wider dtype: x.astype(mindspore.float16)"))
     if kind in ("max", "min") and x.is_complex():
-        written = f"{call}(op={kind!r}) of a Tensor of {str(x.dtype).removeprefix('torch.')}"
-        raise TypeError(message(written, "op='sum', 'prod' or 'avg': complex numbers have no order"))
+        call_text = f"{call}(op={kind!r}) of a Tensor of {str(x.dtype).removeprefix('torch.')}"
+        raise TypeError(message(call_text, "op='sum', 'prod' or 'avg': complex numbers have no order"))
 
 
 def _divides(call: str, x: torch.Tensor, axis: int, group: Group) -> None:
@@ -356,8 +356,8 @@ def reduce_scatter_uneven(x: torch.Tensor, lengths: Sequence[int], kind: str, gr
         ))
     if group.size == 1:
         return x.clone()
-    own = lengths[group.rank]
-    shares = all_to_all_uneven(x, group, [own] * group.size, lengths).reshape(group.size, own, *x.shape[1:])
+    local_length = lengths[group.rank]
+    shares = all_to_all_uneven(x, group, [local_length] * group.size, lengths).reshape(group.size, local_length, *x.shape[1:])
     if kind == "avg":
         total = shares.sum(0, dtype=x.dtype)
         return total / group.size if x.is_floating_point() else torch.div(total, group.size, rounding_mode="trunc")
@@ -367,21 +367,21 @@ def reduce_scatter_uneven(x: torch.Tensor, lengths: Sequence[int], kind: str, gr
 
 def broadcast(x: torch.Tensor, root: int, group: Group) -> torch.Tensor:
     """The `x` of the process at place `root` of the group; those of the others have its shape and dtype."""
-    _place("broadcast", root, group)
+    _check_root("broadcast", root, group)
     if group.size == 1:
         return x.clone()
     _key(group)
     return _Broadcast.apply(x, root, group)
 
 
-def _place(call: str, root: int, group: Group) -> None:
+def _check_root(call: str, root: int, group: Group) -> None:
     if not 0 <= root < group.size:
         raise ValueError(message(f"{call} at place {root} of group {group.name!r}", f"a place from 0 to {group.size - 1}"))
 
 
 def scatter(x: torch.Tensor, root: int, group: Group) -> torch.Tensor:
     """The share of this process, along axis 0, of the `x` of the process at place `root`; the others' `x` have its shape and dtype."""
-    _place("scatter", root, group)
+    _check_root("scatter", root, group)
     _divides("scatter", x, 0, group)
     if group.size == 1:
         return x.clone()
@@ -391,7 +391,7 @@ def scatter(x: torch.Tensor, root: int, group: Group) -> torch.Tensor:
 
 def gather(x: torch.Tensor, root: int, group: Group) -> torch.Tensor:
     """The `x` of all processes along axis 0 for the process at place `root`; zeros of that shape for the others."""
-    _place("gather", root, group)
+    _check_root("gather", root, group)
     if group.size == 1:
         return x.clone()
     _key(group)
@@ -400,7 +400,7 @@ def gather(x: torch.Tensor, root: int, group: Group) -> torch.Tensor:
 
 def reduce(x: torch.Tensor, root: int, kind: str, group: Group) -> torch.Tensor:
     """Return the result of all_reduce for the process at position `root`; the others get their own `x`."""
-    _place("reduce", root, group)
+    _check_root("reduce", root, group)
     total = all_reduce(x, kind, group)
     return total if group.rank == root else x.clone()
 
@@ -414,10 +414,10 @@ def exchange(
     Between two processes things come in the order in which they are sent, for each tag. A gradient goes the other way; where nothing is
     sent, it goes only if `like` has one.
     """
-    for place in (*to, *sources):
-        _place("exchange", place, group)
-        if place == group.rank:
-            raise ValueError(message(f"sending to or receiving from rank {group.ranks[place]}, this process", "another process"))
+    for position in (*to, *sources):
+        _check_root("exchange", position, group)
+        if position == group.rank:
+            raise ValueError(message(f"sending to or receiving from rank {group.ranks[position]}, this process", "another process"))
     if not sent and not sources:
         return ()
     _key(group)

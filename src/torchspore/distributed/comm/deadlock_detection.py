@@ -6,51 +6,55 @@ from typing import Any
 
 from torchspore.distributed.comm.pending_collectives import PAIRS, name_of
 
-Place = dict[str, Any]
+State = dict[str, Any]
 """Where a rank says that it is; see `Watch._here`."""
 
 
-def ring(rank: int, ask: Callable[[int], Place | None]) -> list[tuple[int, Place]]:
+def ring(rank: int, ask: Callable[[int], State | None]) -> list[tuple[int, State]]:
     """The shortest ring that `rank` is in, beginning with it; empty where it is in none. `ask` gives where a rank is, if it has said so."""
-    known: dict[int, Place | None] = {}
+    states: dict[int, State | None] = {}
 
-    def place(of: int) -> Place | None:
-        if of not in known:
-            known[of] = ask(of)
-        return known[of]
+    def state_of(of: int) -> State | None:
+        if of not in states:
+            states[of] = ask(of)
+        return states[of]
 
     paths = [[rank]]
     seen = {rank}
     for path in paths:
-        for other in _awaited(path[-1], place):
+        for other in _awaited(path[-1], state_of):
             if other == rank:
-                return [(one, known[one] or {}) for one in path]
+                return [(rank, states[rank] or {}) for rank in path]
             if other not in seen:
                 seen.add(other)
                 paths.append([*path, other])
     return []
 
 
-def _awaited(rank: int, place: Callable[[int], Place | None]) -> list[int]:
+def _awaited(rank: int, state_of: Callable[[int], State | None]) -> list[int]:
     """The ranks which this one waits for, and which wait elsewhere."""
-    own = place(rank)
-    if not own or "what" not in own:
+    local_state = state_of(rank)
+    if not local_state or "what" not in local_state:
         return []
-    return [other for other in own["ranks"] if other != rank and (found := place(other)) and "what" in found and not _has_begun(own, found)]
+    return [
+        other
+        for other in local_state["ranks"]
+        if other != rank and (other_state := state_of(other)) and "what" in other_state and not _has_begun(local_state, other_state)
+    ]
 
 
-def _has_begun(own: Place, other: Place) -> bool:
+def _has_begun(state: State, other: State) -> bool:
     """Return whether a rank has begun what another one waits in."""
-    if not own["key"].endswith(PAIRS):
-        return bool(other["numbers"].get(own["key"], 0) >= own["number"])
-    return any(other["ways"].get(way, 0) >= int(number) for way, _, number in (name.rpartition(" ") for name in own["names"]))
+    if not state["key"].endswith(PAIRS):
+        return bool(other["numbers"].get(state["key"], 0) >= state["number"])
+    return any(other["ways"].get(way, 0) >= int(number) for way, _, number in (name.rpartition(" ") for name in state["names"]))
 
 
-def words(found: list[tuple[int, Place]]) -> tuple[str, str]:
+def words(ring: list[tuple[int, State]]) -> tuple[str, str]:
     """What is said of a ring by the rank that it begins with, and the hint."""
-    rank, other = found[1]
+    rank, other = ring[1]
     where = f"rank {rank} is in {other['what']} over {name_of(other['key'])} (its number {other['number']}) at {other['line']}"
     hint = "every rank of a group must call the same exchanges in the same order, of equal shapes and dtypes"
-    if all(place["key"].endswith(PAIRS) for _, place in found):
+    if all(state["key"].endswith(PAIRS) for _, state in ring):
         hint = "let one of them send while the next one receives, or use isend and irecv"
-    return f"{where}; ranks {', '.join(str(one) for one, _ in found)} wait for one another", hint
+    return f"{where}; ranks {', '.join(str(rank) for rank, _ in ring)} wait for one another", hint

@@ -36,7 +36,7 @@ _NOT_READ = (
 
 
 @dataclass(frozen=True)
-class Place:
+class ProcessPlace:
     """Where a process stands among all of a run, and where they meet. A rank of -1 is given by who comes first."""
 
     rank: int
@@ -53,20 +53,20 @@ class Place:
     """How long to wait for the others, where the environment says."""
 
 
-ALONE = Place(0, 1, 0, 1)
+ALONE = ProcessPlace(0, 1, 0, 1)
 
 
-def read(variables: Mapping[str, str] = os.environ) -> Place:
+def read(variables: Mapping[str, str] = os.environ) -> ProcessPlace:
     """The place of this process as the environment has it; `ALONE` where it says nothing of others.
 
     Raises ValueError for what is not a number, a rank out of range, a table that can't be read.
     """
     if variables.get("MS_SIMULATION_LEVEL"):         # one process stands for the others: nobody is waited for
         return ALONE
-    for found in (_torchrun, _mindspore, _open_mpi, _table, _by_hand, _hydra, _slurm):
-        place = found(variables)
-        if place is not None:
-            return _checked(place)
+    for reader in (_torchrun, _mindspore, _open_mpi, _table, _by_hand, _hydra, _slurm):
+        process_place = reader(variables)
+        if process_place is not None:
+            return _checked(process_place)
     _refuse_halves(variables)
     _refuse_launchers(variables)
     return ALONE
@@ -74,12 +74,14 @@ def read(variables: Mapping[str, str] = os.environ) -> Place:
 
 def _refuse_halves(variables: Mapping[str, str]) -> None:
     """Raises ValueError for a number of processes without the place of this one, or the other way round: each would train for itself."""
-    for count, own, first in (("WORLD_SIZE", "RANK", ("", "0")), ("MS_WORKER_NUM", "MS_ROLE", ("",))):
-        if variables.get(count) and not variables.get(own) and _number(variables, count) > 1:
-            written = f"init(): {count}={variables[count]} without {own}"
-            raise ValueError(message(written, f"{own}, which says which of the processes this is"))
-        if variables.get(own, "") not in first and not variables.get(count):
-            raise ValueError(message(f"init(): {own}={variables[own]} without {count}", f"{count}, the number of processes"))
+    for count, rank_variable, first in (("WORLD_SIZE", "RANK", ("", "0")), ("MS_WORKER_NUM", "MS_ROLE", ("",))):
+        if variables.get(count) and not variables.get(rank_variable) and _number(variables, count) > 1:
+            error_text = f"init(): {count}={variables[count]} without {rank_variable}"
+            raise ValueError(message(error_text, f"{rank_variable}, which says which of the processes this is"))
+        if variables.get(rank_variable, "") not in first and not variables.get(count):
+            raise ValueError(
+                message(f"init(): {rank_variable}={variables[rank_variable]} without {count}", f"{count}, the number of processes")
+            )
 
 
 def _refuse_launchers(variables: Mapping[str, str]) -> None:
@@ -88,9 +90,9 @@ def _refuse_launchers(variables: Mapping[str, str]) -> None:
         return
     for rank, count in _NOT_READ:
         if variables.get(rank) and variables.get(count, "") != "1":
-            written = f"init(): {rank}={variables[rank]}, of a launcher that is not known here"
+            error_text = f"init(): {rank}={variables[rank]}, of a launcher that is not known here"
             hint = f"mpirun -n 2 sh -c 'RANK=${rank} WORLD_SIZE=2 torchspore run SCRIPT', or torchspore workers -n 2 SCRIPT"
-            raise ValueError(message(written, "RANK and WORLD_SIZE beside it, or each process would train for itself", hint=hint))
+            raise ValueError(message(error_text, "RANK and WORLD_SIZE beside it, or each process would train for itself", hint=hint))
 
 
 def _number(variables: Mapping[str, str], name: str, usual: int | None = None) -> int:
@@ -105,19 +107,22 @@ def _number(variables: Mapping[str, str], name: str, usual: int | None = None) -
         raise ValueError(message(f"{name}={text!r}", "a number")) from None
 
 
-def _checked(place: Place) -> Place:
-    if place.size < 1:
-        raise ValueError(message(f"{place.source}: {place.size} processes", "at least one"))
-    if place.rank >= place.size or place.rank < -1:
-        raise ValueError(message(
-            f"{place.source}: rank {place.rank} of {place.size} processes", f"a rank from 0 to {place.size - 1}",
-        ))
-    if not 0 < place.port < 65536:
-        raise ValueError(message(f"{place.source}: port {place.port}", "a port from 1 to 65535"))
-    return place
+def _checked(process_place: ProcessPlace) -> ProcessPlace:
+    if process_place.size < 1:
+        raise ValueError(message(f"{process_place.source}: {process_place.size} processes", "at least one"))
+    if process_place.rank >= process_place.size or process_place.rank < -1:
+        raise ValueError(
+            message(
+                f"{process_place.source}: rank {process_place.rank} of {process_place.size} processes",
+                f"a rank from 0 to {process_place.size - 1}",
+            )
+        )
+    if not 0 < process_place.port < 65536:
+        raise ValueError(message(f"{process_place.source}: port {process_place.port}", "a port from 1 to 65535"))
+    return process_place
 
 
-def _torchrun(variables: Mapping[str, str]) -> Place | None:
+def _torchrun(variables: Mapping[str, str]) -> ProcessPlace | None:
     if "RANK" not in variables or "WORLD_SIZE" not in variables:
         return None
     size = _number(variables, "WORLD_SIZE")
@@ -125,13 +130,13 @@ def _torchrun(variables: Mapping[str, str]) -> Place | None:
     if rank < 0:
         raise ValueError(message(f"RANK={rank}", f"a rank from 0 to {size - 1}"))
     local = _number(variables, "LOCAL_WORLD_SIZE", size if "LOCAL_RANK" not in variables else -1)
-    return Place(
+    return ProcessPlace(
         rank, size, _number(variables, "LOCAL_RANK", rank), local, variables.get("MASTER_ADDR") or HOST,
         _number(variables, "MASTER_PORT", PORT), "RANK, WORLD_SIZE", seconds=_patience(variables),
     )
 
 
-def _mindspore(variables: Mapping[str, str]) -> Place | None:
+def _mindspore(variables: Mapping[str, str]) -> ProcessPlace | None:
     role = variables.get("MS_ROLE")
     if role is None or "MS_WORKER_NUM" not in variables:
         return None
@@ -140,7 +145,7 @@ def _mindspore(variables: Mapping[str, str]) -> Place | None:
     size = _number(variables, "MS_WORKER_NUM")
     rank = _number(variables, "MS_NODE_ID", -1) if role == "MS_WORKER" else -1
     host = variables.get("MS_SCHED_HOST") or HOST
-    return Place(
+    return ProcessPlace(
         rank, size, _number(variables, "LOCAL_RANK", -1 if rank < 0 else _number(variables, "DEVICE_ID", rank)), -1, host,
         _number(variables, "MS_SCHED_PORT", PORT), "MS_ROLE, MS_WORKER_NUM", "worker" if role == "MS_WORKER" else "scheduler",
         _patience(variables),
@@ -152,7 +157,7 @@ def _patience(variables: Mapping[str, str]) -> float | None:
     return None if not text else float(_number(variables, "MS_TOPO_TIMEOUT"))
 
 
-def _open_mpi(variables: Mapping[str, str]) -> Place | None:
+def _open_mpi(variables: Mapping[str, str]) -> ProcessPlace | None:
     if "OMPI_COMM_WORLD_SIZE" not in variables:
         return None
     size, rank = _number(variables, "OMPI_COMM_WORLD_SIZE"), _number(variables, "OMPI_COMM_WORLD_RANK")
@@ -160,10 +165,10 @@ def _open_mpi(variables: Mapping[str, str]) -> Place | None:
     job = variables.get("PMIX_NAMESPACE") or variables.get("OMPI_MCA_ess_base_jobid") or ""
     host, port = _meeting_of_mpirun(variables, size, local_size, job, "-x MASTER_ADDR=HOST_OF_RANK_0 -x MASTER_PORT=29500")
     source = "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE"
-    return Place(rank, size, local_rank, local_size, host, port, source, seconds=_patience(variables))
+    return ProcessPlace(rank, size, local_rank, local_size, host, port, source, seconds=_patience(variables))
 
 
-def _hydra(variables: Mapping[str, str]) -> Place | None:
+def _hydra(variables: Mapping[str, str]) -> ProcessPlace | None:
     """Read the variables of MPICH's process manager, which Intel MPI and MVAPICH have too."""
     size = _number(variables, "PMI_SIZE", 1)
     if size == 1 or ("SLURM_STEP_NUM_TASKS" in variables and "MPI_LOCALNRANKS" not in variables):        # srun --mpi=pmi2
@@ -173,15 +178,15 @@ def _hydra(variables: Mapping[str, str]) -> Place | None:
     host, port = _meeting_of_mpirun(
         variables, size, local_size, _manager() if local_size == size else "", "-genv MASTER_ADDR HOST_OF_RANK_0 -genv MASTER_PORT 29500",
     )
-    return Place(rank, size, local_rank, local_size, host, port, "PMI_RANK, PMI_SIZE", seconds=_patience(variables))
+    return ProcessPlace(rank, size, local_rank, local_size, host, port, "PMI_RANK, PMI_SIZE", seconds=_patience(variables))
 
 
 def _meeting_of_mpirun(variables: Mapping[str, str], size: int, local_size: int, job: str, options: str) -> tuple[str, int]:
     """Where the processes of a job of mpirun meet. Two jobs on one machine must not: the job's own name gives the port."""
     host = variables.get("MASTER_ADDR") or variables.get("MS_SCHED_HOST")
     if host is None and local_size != size:
-        written = f"mpirun with {size} processes, {local_size} of them here"
-        raise ValueError(message(written, "MASTER_ADDR: where they meet", hint=f"write mpirun {options} ..."))
+        error_text = f"mpirun with {size} processes, {local_size} of them here"
+        raise ValueError(message(error_text, "MASTER_ADDR: where they meet", hint=f"write mpirun {options} ..."))
     return host or HOST, _port(variables, job)
 
 
@@ -206,20 +211,20 @@ def _manager() -> str:
     return ""
 
 
-def _slurm(variables: Mapping[str, str]) -> Place | None:
+def _slurm(variables: Mapping[str, str]) -> ProcessPlace | None:
     """Read srun's variables of a task. A batch script has no step, and is one process whatever was allocated."""
     size = _number(variables, "SLURM_STEP_NUM_TASKS", 1)
     if size == 1:
         return None
     rank, nodes = _number(variables, "SLURM_PROCID"), variables.get("SLURM_STEP_NODELIST", "")
-    is_one = variables.get("SLURM_STEP_NUM_NODES") == "1"
-    host = variables.get("MASTER_ADDR") or variables.get("MS_SCHED_HOST") or (HOST if is_one else _first_node(nodes))
+    is_single_node = variables.get("SLURM_STEP_NUM_NODES") == "1"
+    host = variables.get("MASTER_ADDR") or variables.get("MS_SCHED_HOST") or (HOST if is_single_node else _first_node(nodes))
     if not host:
         raise ValueError(message(f"srun with {size} processes and no SLURM_STEP_NODELIST", "MASTER_ADDR: where they meet"))
     port = _port(variables, f"{variables.get('SLURM_JOB_ID', '')}.{variables.get('SLURM_STEP_ID', '')}")
     source = "SLURM_PROCID, SLURM_STEP_NUM_TASKS"
-    return Place(
-        rank, size, _number(variables, "SLURM_LOCALID", rank if is_one else -1), size if is_one else -1, host, port, source,
+    return ProcessPlace(
+        rank, size, _number(variables, "SLURM_LOCALID", rank if is_single_node else -1), size if is_single_node else -1, host, port, source,
         seconds=_patience(variables),
     )
 
@@ -230,7 +235,7 @@ def _first_node(nodes: str) -> str:
     return re.sub(r"\[(\d*)[^\]]*\]", r"\1", first.group() if first else "")
 
 
-def _table(variables: Mapping[str, str]) -> Place | None:
+def _table(variables: Mapping[str, str]) -> ProcessPlace | None:
     name = next((name for name in _TABLES if variables.get(name)), None)
     if name is None:
         return None
@@ -243,7 +248,7 @@ def _table(variables: Mapping[str, str]) -> Place | None:
     rank = _number(variables, "RANK_ID")
     for _, devices in servers:
         if rank in devices:
-            return Place(
+            return ProcessPlace(
                 rank, size, devices.index(rank), len(devices), variables.get("MASTER_ADDR") or servers[0][0],
                 _number(variables, "MASTER_PORT", _number(variables, "MS_SCHED_PORT", PORT)), f"{name}, RANK_ID",
                 seconds=_patience(variables),
@@ -270,12 +275,12 @@ def _servers(name: str, path: Path) -> list[tuple[str, list[int]]]:
     return sorted(servers, key=lambda server: min(server[1], default=0))
 
 
-def _by_hand(variables: Mapping[str, str]) -> Place | None:
+def _by_hand(variables: Mapping[str, str]) -> ProcessPlace | None:
     size = _number(variables, "RANK_SIZE", 1)
     if size == 1:
         return None
     rank = _number(variables, "RANK_ID")
-    return Place(
+    return ProcessPlace(
         rank, size, _number(variables, "LOCAL_RANK", _number(variables, "DEVICE_ID", rank)), -1,
         variables.get("MASTER_ADDR") or variables.get("MS_SCHED_HOST") or HOST,
         _number(variables, "MASTER_PORT", _number(variables, "MS_SCHED_PORT", PORT)), "RANK_ID, RANK_SIZE", seconds=_patience(variables),
@@ -284,5 +289,5 @@ def _by_hand(variables: Mapping[str, str]) -> Place | None:
 
 def stands_for() -> int:
     """How many ranks this process stands for, with numbers or in a plan (`torchspore run --simulate N`, `torchspore plan`); 1 alone."""
-    found = os.environ.get("TORCHSPORE_SIMULATE") or os.environ.get("TORCHSPORE_PLAN") or ""
-    return int(found) if found.isdigit() else 1
+    count_text = os.environ.get("TORCHSPORE_SIMULATE") or os.environ.get("TORCHSPORE_PLAN") or ""
+    return int(count_text) if count_text.isdigit() else 1

@@ -18,7 +18,7 @@ import torch
 from torchspore.base.text import message, short, with_hint
 from torchspore.context.store import STORE
 from torchspore.distributed.comm import agreement, environment, peer_liveness, rendezvous, watchdog
-from torchspore.distributed.comm.environment import ALONE, Place
+from torchspore.distributed.comm.environment import ALONE, ProcessPlace
 from torchspore.distributed.comm.reduction_terms import EVERY
 from torchspore.engine.core import change_counters, device, gpu_kinds, process, torch_private
 
@@ -45,20 +45,20 @@ class Group:
     @property
     def rank(self) -> int:
         """The place of this process in it; -1 where it is none of them."""
-        own = rank()
-        return self.ranks.index(own) if own in self.ranks else -1
+        local_rank = rank()
+        return self.ranks.index(local_rank) if local_rank in self.ranks else -1
 
 
 @dataclass
 class _State:
     """The groups and connections that `start` created."""
 
-    place: Place
+    process_place: ProcessPlace
     store: Any
     groups: dict[str, Group]
     processes: dict[str, Any]
     """torch's ProcessGroup of each group of several processes, by the group's key."""
-    made: dict[str, int]
+    name_counts: dict[str, int]
     """How often a name was used."""
     sockets: frozenset[int] = frozenset()
     """Those that torch's groups talk over."""
@@ -68,7 +68,7 @@ _alone = Group(WORLDS[0], (0,))
 _state: _State | None = None
 
 
-def start(backend: str | None = None, place: Place | None = None, seconds: float | None = None, store: Any = None) -> Group:
+def start(backend: str | None = None, process_place: ProcessPlace | None = None, seconds: float | None = None, store: Any = None) -> Group:
     """Makes the group of all processes, as the environment (or `place`) says; gives it. A second call changes nothing.
 
     They meet at `store` where the program has made one.
@@ -80,34 +80,36 @@ def start(backend: str | None = None, place: Place | None = None, seconds: float
     global _state
     if _state is not None:
         return world()
-    place = environment.read() if place is None else place
-    if place.size == 1 and place.role == "worker":
+    process_place = environment.read() if process_place is None else process_place
+    if process_place.size == 1 and process_place.role == "worker":
         _state = _State(ALONE, None, {}, {}, {})
         return world()
     if device.current().type == gpu_kinds.MPS:
         raise RuntimeError(with_hint("init(): torch has no communication library for Apple's mps, the GPU of this machine.",
                                      "TORCHSPORE_DEVICE=CPU lets several processes run on the CPU"))
-    seconds = seconds or place.seconds or SECONDS
-    is_made = torch.distributed.is_initialized()           # by Ray Train, say, or by a program of torch's
-    if is_made:
-        store, place = rendezvous.join(torch_private.adopted_store(_WORLD), place)
+    seconds = seconds or process_place.seconds or SECONDS
+    is_initialized = torch.distributed.is_initialized()           # by Ray Train, say, or by a program of torch's
+    if is_initialized:
+        store, process_place = rendezvous.join(torch_private.adopted_store(_WORLD), process_place)
     else:
-        store, place = rendezvous.meet(place, seconds, store)
-    _choose_device(place)
-    agreement.agree(store, place, seconds)
-    watchdog.watch = watchdog.Watch(store, place.rank, place.size, seconds, place.host)
+        store, process_place = rendezvous.meet(process_place, seconds, store)
+    _choose_device(process_place)
+    agreement.agree(store, process_place, seconds)
+    watchdog.watch = watchdog.Watch(store, process_place.rank, process_place.size, seconds, process_place.host)
     before = peer_liveness.connections()
-    if not is_made:
+    if not is_initialized:
         try:
-            torch_private.start_processes(backend or _backend(), store, place.rank, place.size, timedelta(seconds=seconds), key=_WORLD)
+            torch_private.start_processes(
+                backend or _backend(), store, process_place.rank, process_place.size, timedelta(seconds=seconds), key=_WORLD
+            )
         except RuntimeError as error:
-            raise _unmet(error, place) from None
+            raise _unmet(error, process_place) from None
     watchdog.watch.know()
     rendezvous.say_connected(store, _WORLD)
-    everyone = Group(WORLDS[0], tuple(range(place.size)), _WORLD)
-    _state = _State(place, store, {}, {_WORLD: torch.distributed.group.WORLD}, {}, peer_liveness.connections() - before)
+    everyone = Group(WORLDS[0], tuple(range(process_place.size)), _WORLD)
+    _state = _State(process_place, store, {}, {_WORLD: torch.distributed.group.WORLD}, {}, peer_liveness.connections() - before)
     _state.groups.update(dict.fromkeys(WORLDS, everyone))
-    process.world = process.World(place.rank, place.size)
+    process.world = process.World(process_place.rank, process_place.size)
     change_counters.processes += 1
     atexit.register(stop)
     return everyone
@@ -116,14 +118,14 @@ def start(backend: str | None = None, place: Place | None = None, seconds: float
 _WORLD = "world"
 
 
-def _unmet(error: Exception, place: Place) -> Exception:
+def _unmet(error: Exception, process_place: ProcessPlace) -> Exception:
     """The error where one of the others left while connections were made; the watch ends."""
-    found, watchdog.watch = watchdog.watch, None
-    assert found is not None
+    failed_watch, watchdog.watch = watchdog.watch, None
+    assert failed_watch is not None
     try:
-        return found.unmet(error, "init()", _WORLD, tuple(range(place.size)))
+        return failed_watch.unmet(error, "init()", _WORLD, tuple(range(process_place.size)))
     finally:
-        found.end()
+        failed_watch.end()
 
 
 def _backend() -> str:
@@ -131,11 +133,11 @@ def _backend() -> str:
     return {"cuda": "cpu:gloo,cuda:nccl", "xpu": "cpu:gloo,xpu:xccl", "npu": "cpu:gloo,npu:hccl"}.get(kind, "gloo")
 
 
-def _choose_device(place: Place) -> None:
+def _choose_device(process_place: ProcessPlace) -> None:
     """Gives each process of a machine an accelerator of its own, where the program names none."""
     target = STORE.get("device_target")
-    if target != "CPU" and 0 <= place.local_rank < device.count(target):
-        STORE.learn_default("device_id", place.local_rank)
+    if target != "CPU" and 0 <= process_place.local_rank < device.count(target):
+        STORE.learn_default("device_id", process_place.local_rank)
 
 
 def stop() -> None:
@@ -155,10 +157,10 @@ def stop() -> None:
         watchdog.watch.end()
         watchdog.watch = None
     if not is_broken:
-        sizes = {key: len(ranks_of(key)) if key != _WORLD else state.place.size for key in state.processes}
+        sizes = {key: len(ranks_of(key)) if key != _WORLD else state.process_place.size for key in state.processes}
         rendezvous.wait_for_connected(state.store, sizes)
     change_counters.calls_changed()                  # graphs name groups by their keys, which may be used again
-    rendezvous.part(state.store, state.place, waits=not is_broken)
+    rendezvous.part(state.store, state.process_place, waits=not is_broken)
     if is_broken:
         torch_private.abandon_processes(list(state.processes.values()))
     else:
@@ -187,10 +189,10 @@ def find(name: str) -> Group:
     """The group of that name. Raises ValueError where there is none."""
     if name in WORLDS:
         return world()
-    found = None if _state is None else _state.groups.get(name)
-    if found is None:
+    group = None if _state is None else _state.groups.get(name)
+    if group is None:
         raise ValueError(message(f"group={short(name)}", "a group that create_group made"))
-    return found
+    return group
 
 
 def names() -> tuple[str, ...]:
@@ -215,7 +217,7 @@ def create(name: str, ranks: tuple[int, ...] | list[int]) -> Group:
         raise ValueError(message(f"create_group({name!r}, ...)", "a name that is not taken"))
     if not members or len(set(members)) < len(members) or not all(0 <= rank < size() for rank in members):
         raise ValueError(message(f"create_group({name!r}, rank_ids={short(list(ranks))})", f"ranks from 0 to {size() - 1}, each once"))
-    _state.made[name] = count = _state.made.get(name, 0) + 1
+    _state.name_counts[name] = count = _state.name_counts.get(name, 0) + 1
     key = f"{name}:{'_'.join(map(str, members))}:{count}"
     group = _state.groups[name] = Group(name, members, key)
     if len(members) > 1 and rank() in members:
@@ -286,8 +288,8 @@ def of_ranks(ranks: tuple[int, ...]) -> Group:
 
 def processes(group: Group) -> Any:
     """torch's ProcessGroup of a group of several processes. Raises ValueError where this process is none of them, or the group is gone."""
-    found = None if _state is None else _state.processes.get(group.key)
-    if found is None:
+    torch_group = None if _state is None else _state.processes.get(group.key)
+    if torch_group is None:
         if group.rank < 0:
             raise ValueError(message(
                 f"group {group.name!r} of the ranks {list(group.ranks)}, used by rank {rank()}", "a process of the group",
@@ -298,7 +300,7 @@ def processes(group: Group) -> Any:
                 "exchanges that strategies make", hint=f"torchspore workers -n {group.size} SCRIPT runs the others too",
             ))
         raise ValueError(message(f"group {group.name!r}", "a group that is still there: destroy_group or release has ended it"))
-    return found
+    return torch_group
 
 
 def ranks_of(key: str) -> tuple[int, ...]:
@@ -322,9 +324,9 @@ def has_queue() -> bool:
     return device.current().type != "cpu"
 
 
-def place() -> Place:
+def place_of_process() -> ProcessPlace:
     """Where this process stands."""
-    return ALONE if _state is None else _state.place
+    return ALONE if _state is None else _state.process_place
 
 
 def store() -> Any:
@@ -334,12 +336,12 @@ def store() -> Any:
 
 def rank() -> int:
     """The rank of this process among all."""
-    return 0 if _state is None else _state.place.rank
+    return 0 if _state is None else _state.process_place.rank
 
 
 def size() -> int:
     """How many processes there are."""
-    return 1 if _state is None else _state.place.size
+    return 1 if _state is None else _state.process_place.size
 
 
 def local_rank(group: Group | None = None) -> int:
@@ -356,5 +358,5 @@ def local_size(group: Group | None = None) -> int:
 def _here(group: Group) -> list[int]:
     if group.size == 1 or _state is None:
         return list(group.ranks)
-    own = socket.gethostname()
-    return [member for member, host in zip(group.ranks, rendezvous.hosts(_state.store, group.ranks)) if host == own]
+    host_name = socket.gethostname()
+    return [member for member, host in zip(group.ranks, rendezvous.hosts(_state.store, group.ranks)) if host == host_name]

@@ -32,18 +32,18 @@ class Stream:
 
     def __init__(self) -> None:
         self.number = 0
-        self._known: dict[Any, int] = {}
+        self._known_claims: dict[Any, int] = {}
         self._orders: set[int] = set()
         self._order = 0
 
     def is_new(self, fact: Any) -> bool:
         """Return whether nothing was known of such an exchange, or of one that comes after these."""
         self.number += 1
-        known = self._known
-        at = known.get(fact)
+        known_claims = self._known_claims
+        at = known_claims.get(fact)
         is_new = at is None
         if at is None:
-            at = known[fact] = len(known) + 1
+            at = known_claims[fact] = len(known_claims) + 1
         self._order = (self._order << BITS | at & 0xFFF) & MASK
         if self._order not in self._orders and len(self._orders) < MOST:
             self._orders.add(self._order)
@@ -119,17 +119,17 @@ class Firsts:
         self._lock = threading.Lock()
         self._lines: dict[str, collections.deque[Later]] = {}
         """Those that have not begun, by what they must keep their order in."""
-        self._given: queue.SimpleQueue[Later | None] = queue.SimpleQueue()
+        self._claims: queue.SimpleQueue[Later | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     # ---- what is new
 
     def stream(self, name: Any) -> Stream:
         """The exchanges that have this name."""
-        found = self._streams.get(name)
-        if found is None:
-            found = self._streams[name] = Stream()
-        return found
+        stream = self._streams.get(name)
+        if stream is None:
+            stream = self._streams[name] = Stream()
+        return stream
 
     def look(self, waiting: Waiting) -> None:
         """Notes what is new about an exchange of a whole group."""
@@ -137,17 +137,17 @@ class Firsts:
         lengths = (waiting.key, waiting.lengths)
         if not is_new and (waiting.lengths is None or lengths in self._lengths):
             return
-        own = f"{waiting.key} {waiting.number}"
+        claim_key = f"{waiting.key} {waiting.number}"
         if is_new:
-            waiting.claims = [(f"{own}/{waiting.claim}", len(waiting.ranks))]
+            waiting.claims = [(f"{claim_key}/{waiting.claim}", len(waiting.ranks))]
         if waiting.lengths is not None:
             self._lengths.add(lengths)
-            found = waiting.claims = waiting.claims or []
+            claims = waiting.claims = waiting.claims or []
             for way, length in zip(ways(waiting.ranks, self._rank), (*waiting.lengths[0], *waiting.lengths[1])):
-                one = (waiting.key, way, length)
-                if one not in self._lengths and way != f"{self._rank}>{self._rank}":
-                    self._lengths.add(one)
-                    found.append((f"{own}:{way}/{length}", 2))
+                pending = (waiting.key, way, length)
+                if pending not in self._lengths and way != f"{self._rank}>{self._rank}":
+                    self._lengths.add(pending)
+                    claims.append((f"{claim_key}:{way}/{length}", 2))
 
     def look_at_pair(self, waiting: Waiting, way: str, fact: str) -> list[tuple[str, int]]:
         """Notes what goes between two processes; gives what is new about it."""
@@ -167,75 +167,75 @@ class Firsts:
         """Begins an exchange now, where nothing is new about it and none of its line waits; gives what it is waited for by."""
         if not claims and line not in self._lines:
             return start()
-        made = Later(start, claims or [])
+        pending = Later(start, claims or [])
         with self._lock:
             if not claims and line not in self._lines:
                 return start()
-            self._lines.setdefault(line, collections.deque()).append(made)
+            self._lines.setdefault(line, collections.deque()).append(pending)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="torchspore firsts", daemon=True)
             self._thread.start()
-        self._given.put(made)
-        return made
+        self._claims.put(pending)
+        return pending
 
     @torch.no_grad()
     def _run(self) -> None:
         pause = SOON
         while True:
             try:
-                given = self._given.get(timeout=pause if self._lines else None)
+                received = self._claims.get(timeout=pause if self._lines else None)
             except queue.Empty:
-                given, pause = _NONE, min(2 * pause, AT_LAST)
-            if given is None:
+                received, pause = _NONE, min(2 * pause, AT_LAST)
+            if received is None:
                 return
-            if given is not _NONE:
-                self._claim(given)
+            if received is not _NONE:
+                self._claim(received)
                 pause = SOON
             for line in list(self._lines):
                 self._begin(line)
 
-    def _claim(self, one: Later) -> None:
+    def _claim(self, pending: Later) -> None:
         """Says what is new here; what all have said by then is agreed."""
         try:
-            for name, count in one.claims:
+            for name, count in pending.claims:
                 if int(self._store.add(f"first/{name}", 1)) == count:
                     self._store.set(f"agreed/{name}", "")
                 else:
-                    one.open.append(f"agreed/{name}")
+                    pending.open.append(f"agreed/{name}")
         except RuntimeError:
-            one.open = []                                 # who served the store is gone; the exchange itself will say so
-        one.claims = []
+            pending.open = []                                 # who served the store is gone; the exchange itself will say so
+        pending.claims = []
 
     def _begin(self, line: str) -> None:
         """Begins those of a line that all agree about."""
         while True:
-            one = self._lines[line][0]
-            if one.claims or not self._is_agreed(one):
+            pending = self._lines[line][0]
+            if pending.claims or not self._is_agreed(pending):
                 return
             with self._lock:                              # whoever finds the line gone may begin the next one
-                one.begin()
+                pending.begin()
                 self._lines[line].popleft()
                 if not self._lines[line]:
                     del self._lines[line]
                     return
 
-    def _is_agreed(self, one: Later) -> bool:
+    def _is_agreed(self, pending: Later) -> bool:
         try:
-            while one.open and self._store.check([one.open[-1]]):
-                one.open.pop()
+            while pending.open and self._store.check([pending.open[-1]]):
+                pending.open.pop()
         except RuntimeError:
-            one.open = []
-        return one.is_free or not one.open
+            pending.open = []
+        return pending.is_free or not pending.open
 
     def end(self) -> None:
         """Ends the thread, and what has not begun."""
         if self._thread is None:
             return
-        self._given.put(None)
+        self._claims.put(None)
         self._thread.join(1.0)
         for line in self._lines.values():
-            for one in line:
-                one.give_up(RuntimeError("not all ranks have begun it"))
+            for pending in line:
+                pending.give_up(RuntimeError("not all ranks have begun it"))
 
 
 _NONE = Later(_nothing, [])

@@ -84,19 +84,19 @@ def _run(job: Job, was_pressed: Callable[[], bool]) -> int:
     if was_pressed():
         raise KeyboardInterrupt
     logging.disable(logging.ERROR)                  # torch elastic logs each signal; the important ones are reported here
-    with tempfile.TemporaryDirectory(prefix="torchspore_workers_") as own:
+    with tempfile.TemporaryDirectory(prefix="torchspore_workers_") as log_folder:
         folder = job.log_dir or Path(tempfile.mkdtemp(prefix="torchspore_logs_"))
         folder.mkdir(parents=True, exist_ok=True)
-        pids = Path(own) / "pids"
+        pids = Path(log_folder) / "pids"
         os.environ.update({PIDS: str(pids), LAUNCHER: str(os.getpid()), **job.variables})
         code = 1
         try:
             if job.nodes > 1 and job.node >= 0:
                 _find_first(job)
-            launch_agent(_config(job, folder, Path(own)), sys.executable, ["-u", "-m", "torchspore.cli.worker", *job.words])
+            launch_agent(_config(job, folder, Path(log_folder)), sys.executable, ["-u", "-m", "torchspore.cli.worker", *job.words])
             code = 0
         except ChildFailedError as error:
-            code = _told(error.failures, folder, job, sys.stderr)
+            code = _report_failures(error.failures, folder, job, sys.stderr)
         except SignalException as error:
             print(f"torchspore workers: ended by {signal.Signals(error.sigval).name}.", file=sys.stderr)
             code = 128 + int(error.sigval)
@@ -128,7 +128,7 @@ def _find_first(job: Job) -> None:
     rendezvous.opened(job.host, job.port, 1, False, job.seconds, False)
 
 
-def _config(job: Job, folder: Path, own: Path) -> Any:
+def _config(job: Job, folder: Path, log_folder: Path) -> Any:
     from torch.distributed.launcher.api import LaunchConfig
 
     alone = job.nodes == 1
@@ -140,7 +140,7 @@ def _config(job: Job, folder: Path, own: Path) -> Any:
         min_nodes=job.nodes, max_nodes=job.nodes, nproc_per_node=job.workers, run_id=uuid.uuid4().hex if alone else "torchspore",
         rdzv_backend="static" if alone or numbered else "c10d", rdzv_endpoint=f"{job.host}:{port}",
         rdzv_configs={"rank": max(job.node, 0), "timeout": job.seconds} if alone or numbered else {"join_timeout": job.seconds},
-        max_restarts=job.restarts, monitor_interval=0.1, logs_specs=_logs(job, folder, own),
+        max_restarts=job.restarts, monitor_interval=0.1, logs_specs=_logs(job, folder, log_folder),
         log_line_prefix_template="[${rank}] ", local_addr=job.host if alone else None,
         **more,
     )
@@ -152,7 +152,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _logs(job: Job, folder: Path, own: Path) -> Any:
+def _logs(job: Job, folder: Path, log_folder: Path) -> Any:
     from torch.distributed.elastic.multiprocessing.api import LogsDest, LogsSpecs
 
     class Logs(LogsSpecs):
@@ -160,24 +160,24 @@ def _logs(job: Job, folder: Path, own: Path) -> Any:
 
         def reify(self, envs: dict[int, dict[str, str]]) -> LogsDest:
             """Says where output and errors of each process go, and tells the process."""
-            places, errors = {}, {}
-            again = max(int(variables["TORCHELASTIC_RESTART_COUNT"]) for variables in envs.values())
-            if again:
-                print(f"torchspore workers: a rank has failed; all are started again ({again} of {job.restarts})", file=sys.stderr)
+            log_paths, errors = {}, {}
+            restart_count = max(int(variables["TORCHELASTIC_RESTART_COUNT"]) for variables in envs.values())
+            if restart_count:
+                print(f"torchspore workers: a rank has failed; all are started again ({restart_count} of {job.restarts})", file=sys.stderr)
             for local, variables in envs.items():
                 rank, attempt = variables["RANK"], int(variables["TORCHELASTIC_RESTART_COUNT"])
                 log = folder / f"{job.log_name}_{rank}.log"
                 if attempt and log.exists():
                     log.rename(folder / f"{job.log_name}_{rank}.attempt_{attempt - 1}.log")
                 log.write_bytes(b"")
-                errors[local] = str(own / f"error_{rank}_{attempt}.json")
+                errors[local] = str(log_folder / f"error_{rank}_{attempt}.json")
                 variables.update({LOG: str(log), "TORCHELASTIC_ERROR_FILE": errors[local]})
                 if job.cores:
                     variables[CORES] = job.cores[local % len(job.cores)]
                 if int(rank) in job.shown:
-                    places[local] = str(log)
+                    log_paths[local] = str(log)
             none = dict.fromkeys(envs, "")
-            return LogsDest(stdouts=none, stderrs=none, tee_stdouts=places, error_files=errors)
+            return LogsDest(stdouts=none, stderrs=none, tee_stdouts=log_paths, error_files=errors)
 
         @property
         def root_log_dir(self) -> str:
@@ -190,7 +190,7 @@ def _logs(job: Job, folder: Path, own: Path) -> Any:
 # ---- failures
 
 
-def _told(failures: dict[int, Any], folder: Path, job: Job, out: TextIO) -> int:
+def _report_failures(failures: dict[int, Any], folder: Path, job: Job, out: TextIO) -> int:
     """Says which rank failed first and with what, then who failed too; gives the exit code."""
     sys.stdout.flush()
     ranks = sorted(failures, key=lambda rank: (_is_follower(failures[rank]), failures[rank].timestamp))
@@ -214,8 +214,8 @@ def _is_follower(failure: Any) -> bool:
 
 def _text(failure: Any) -> str:
     data = failure.error_file_data or {}
-    said = data.get("message", "")
-    text = str(said.get("message", "") if isinstance(said, dict) else said)
+    error_text = data.get("message", "")
+    text = str(error_text.get("message", "") if isinstance(error_text, dict) else error_text)
     return "" if text == "<NONE>" else text                     # torch's word for a program that left no error
 
 
@@ -234,21 +234,21 @@ def _tail(log: Path, count: int = 30) -> list[str]:
 
 
 def _why(error: Exception, job: Job) -> str:
-    said, where = str(error).strip(), f"{job.host}:{job.port}"
-    if "EADDRINUSE" in said or "already in use" in said:
+    error_text, where = str(error).strip(), f"{job.host}:{job.port}"
+    if "EADDRINUSE" in error_text or "already in use" in error_text:
         return with_hint(f"torchspore workers: can't listen at {where}: the port is in use.", "write another --master_port")
-    if "does not lead here" in said:
+    if "does not lead here" in error_text:
         return with_hint(
             f"torchspore workers: nobody can come to {where}, not even this machine.",
             "--master_addr must be a name or an address of the machine with --node_rank=0",
         )
-    if "Ping failed" in said or "is no store" in said:
+    if "Ping failed" in error_text or "is no store" in error_text:
         return with_hint(f"torchspore workers: what listens at {where} is no run of this kind.", "write another --master_port")
-    if not isinstance(error, TypeError) and ("imeout" in said or "imed out" in said):
+    if not isinstance(error, TypeError) and ("imeout" in error_text or "imed out" in error_text):
         return with_hint(
             f"torchspore workers: the machines did not meet at {where} within {job.seconds:g} s.", "--cluster_time_out sets another limit",
         )
-    return f"torchspore workers: {type(error).__name__}: {said.splitlines()[0] if said else 'no reason given'}"
+    return f"torchspore workers: {type(error).__name__}: {error_text.splitlines()[0] if error_text else 'no reason given'}"
 
 
 # ---- the end

@@ -13,9 +13,9 @@ def unless_it_works() -> Iterator[None]:
     """Keeps back what is written to the stream of errors; it comes after the block, or never where that raises an Exception."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.flush()
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as said:
-        os.dup2(said.fileno(), 2)
+    saved_stderr = os.dup(2)
+    with tempfile.TemporaryFile() as captured_stderr:
+        os.dup2(captured_stderr.fileno(), 2)
         shown = True
         try:
             yield
@@ -23,9 +23,9 @@ def unless_it_works() -> Iterator[None]:
             shown = False
             raise
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(saved_stderr, 2)
+            os.close(saved_stderr)
             if shown:
-                said.seek(0)
+                captured_stderr.seek(0)
                 with contextlib.suppress(OSError):
-                    os.write(2, said.read())
+                    os.write(2, captured_stderr.read())

@@ -14,48 +14,48 @@ def all_gather(value: Any, group: Group) -> list[Any]:
     """The objects of all processes."""
     if group.size == 1:
         return [copy.deepcopy(value)]
-    found: list[Any] = [None] * group.size
+    gathered: list[Any] = [None] * group.size
     collectives.meet("an exchange of all objects", group)
-    torch.distributed.all_gather_object(found, value, groups.processes(group))
-    return found
+    torch.distributed.all_gather_object(gathered, value, groups.processes(group))
+    return gathered
 
 
-def gather(value: Any, place: int, group: Group) -> list[Any] | None:
+def gather(value: Any, root: int, group: Group) -> list[Any] | None:
     """The objects of all processes for the one at `place`, None for the others."""
     if group.size == 1:
         return [copy.deepcopy(value)]
-    found: list[Any] | None = [None] * group.size if group.rank == place else None
-    collectives.meet(f"an exchange of objects for rank {group.ranks[place]}", group)
-    torch.distributed.gather_object(value, found, group.ranks[place], groups.processes(group))
-    return found
+    gathered: list[Any] | None = [None] * group.size if group.rank == root else None
+    collectives.meet(f"an exchange of objects for rank {group.ranks[root]}", group)
+    torch.distributed.gather_object(value, gathered, group.ranks[root], groups.processes(group))
+    return gathered
 
 
-def broadcast(values: list[Any], place: int, group: Group) -> list[Any]:
+def broadcast(values: list[Any], root: int, group: Group) -> list[Any]:
     """The objects of the process at `place`; the others give as many."""
-    found = list(values)
+    received = list(values)
     if group.size > 1:
-        collectives.meet(f"an exchange of {len(found)} objects of rank {group.ranks[place]}", group)
-        torch.distributed.broadcast_object_list(found, group.ranks[place], groups.processes(group))
-    return found
+        collectives.meet(f"an exchange of {len(received)} objects of rank {group.ranks[root]}", group)
+        torch.distributed.broadcast_object_list(received, group.ranks[root], groups.processes(group))
+    return received
 
 
-def scatter(values: list[Any] | None, place: int, group: Group) -> Any:
+def scatter(values: list[Any] | None, root: int, group: Group) -> Any:
     """One of the objects at the process at `place`, which has as many as there are processes."""
     if group.size == 1:
         return copy.deepcopy(values[0] if values else None)
-    found: list[Any] = [None]
-    collectives.meet(f"an exchange that shares out objects of rank {group.ranks[place]}", group)
-    torch.distributed.scatter_object_list(found, values if group.rank == place else None, group.ranks[place], groups.processes(group))
-    return found[0]
+    received: list[Any] = [None]
+    collectives.meet(f"an exchange that shares out objects of rank {group.ranks[root]}", group)
+    torch.distributed.scatter_object_list(received, values if group.rank == root else None, group.ranks[root], groups.processes(group))
+    return received[0]
 
 
-def send(values: list[Any], place: int, group: Group) -> None:
+def send(values: list[Any], target: int, group: Group) -> None:
     """Sends objects to the process at `place`."""
-    torch.distributed.send_object_list(values, group.ranks[place], groups.processes(group))
+    torch.distributed.send_object_list(values, group.ranks[target], groups.processes(group))
 
 
-def receive(values: list[Any], place: int, group: Group) -> list[Any]:
+def receive(values: list[Any], source: int, group: Group) -> list[Any]:
     """As many objects as `values` has, from the process at `place`."""
-    found = list(values)
-    torch.distributed.recv_object_list(found, group.ranks[place], groups.processes(group))
-    return found
+    received = list(values)
+    torch.distributed.recv_object_list(received, group.ranks[source], groups.processes(group))
+    return received

@@ -35,23 +35,23 @@ def _is_real(x: torch.Tensor) -> bool:
 
 def _started(
     key: str, kind: str, x: torch.Tensor | None, out: torch.Tensor, start: Callable[[Any], Any], lengths: Any = None,
-    said: torch.dtype | None = None,
+    announced: torch.dtype | None = None,
 ) -> torch.Tensor:
     """Starts an exchange of `x` that fills `out`."""
-    _running[id(out)] = (out, *_start(key, kind, x, start, lengths, said))
+    _running[id(out)] = (out, *_start(key, kind, x, start, lengths, announced))
     return out
 
 
 def _start(
-    key: str, kind: str, x: torch.Tensor | None, start: Callable[[Any], Any], lengths: Any = None, said: torch.dtype | None = None,
+    key: str, kind: str, x: torch.Tensor | None, start: Callable[[Any], Any], lengths: Any = None, announced: torch.dtype | None = None,
 ) -> tuple[Any, watchdog.Waiting]:
     """Starts an exchange of a whole group, once all say the same of it; gives what it is waited for by."""
     assert watchdog.watch is not None
-    own = watchdog.watch
-    waiting = own.begin(key, kind, None if x is None else (said or x.dtype, x.shape), groups.ranks_of(key), lengths=lengths)
-    own.firsts.look(waiting)
+    watch = watchdog.watch
+    waiting = watch.begin(key, kind, None if x is None else (announced or x.dtype, x.shape), groups.ranks_of(key), lengths=lengths)
+    watch.firsts.look(waiting)
     try:
-        return own.firsts.start(key, _claims(waiting.claims), lambda: start(processes_of(key))), waiting
+        return watch.firsts.start(key, _claims(waiting.claims), lambda: start(processes_of(key))), waiting
     except (RuntimeError, ValueError, TypeError) as error:                # gloo does not know the dtype
         raise _failed(waiting, error) from None
 
@@ -92,10 +92,10 @@ def _finish(work: Any, waiting: watchdog.Waiting) -> None:
 
 def waited(out: torch.Tensor) -> torch.Tensor:
     """The tensor, when what fills it is over."""
-    found = _running.pop(id(out), None)
-    if found is None:
+    running = _running.pop(id(out), None)
+    if running is None:
         return functional.wait_tensor.default(out)
-    finish(found[1], found[2])
+    finish(running[1], running[2])
     return out
 
 
@@ -106,13 +106,18 @@ def _shown(x: torch.Tensor) -> str:
 # ---- twins of torch's operators, which take the same arguments
 
 
-def all_reduce(x: torch.Tensor, kind: str, key: str, said: torch.dtype | None = None) -> torch.Tensor:
+def all_reduce(x: torch.Tensor, kind: str, key: str, announced: torch.dtype | None = None) -> torch.Tensor:
     """As `_c10d_functional.all_reduce`; `said` is what the program calls its dtype."""
     if not _is_real(x):
         return functional.all_reduce.default(x, kind, key)
     out = x.clone(memory_format=torch.contiguous_format)
     return _started(
-        key, f"AllReduce({kind})", x, out, lambda group: torch.distributed.all_reduce(out, _KINDS[kind], group, async_op=True), said=said,
+        key,
+        f"AllReduce({kind})",
+        x,
+        out,
+        lambda group: torch.distributed.all_reduce(out, _KINDS[kind], group, async_op=True),
+        announced=announced,
     )
 
 
@@ -126,20 +131,20 @@ def all_gather(x: torch.Tensor, size: int, key: str) -> torch.Tensor:
     """As `_c10d_functional.all_gather_into_tensor`."""
     if not _is_real(x):
         return functional.all_gather_into_tensor.default(x, size, key)
-    out, own = x.new_empty((size * x.shape[0], *x.shape[1:])), x.contiguous()
+    out, contiguous = x.new_empty((size * x.shape[0], *x.shape[1:])), x.contiguous()
     return _started(
-        key, "AllGather", x, out, lambda group: torch_private.all_gather_into(as_bytes(out), as_bytes(own), group),
+        key, "AllGather", x, out, lambda group: torch_private.all_gather_into(as_bytes(out), as_bytes(contiguous), group),
     )
 
 
-def reduce_scatter(x: torch.Tensor, kind: str, size: int, key: str, said: torch.dtype | None = None) -> torch.Tensor:
+def reduce_scatter(x: torch.Tensor, kind: str, size: int, key: str, announced: torch.dtype | None = None) -> torch.Tensor:
     """As `_c10d_functional.reduce_scatter_tensor`; `said` is what the program calls its dtype."""
     if not _is_real(x):
         return functional.reduce_scatter_tensor.default(x, kind, size, key)
-    out, own = x.new_empty((x.shape[0] // size, *x.shape[1:])), x.contiguous()
+    out, contiguous = x.new_empty((x.shape[0] // size, *x.shape[1:])), x.contiguous()
     return _started(
         key, f"ReduceScatter({kind})", x, out,
-        lambda group: torch_private.reduce_scatter_into(out, own, _KINDS[kind], group), said=said,
+        lambda group: torch_private.reduce_scatter_into(out, contiguous, _KINDS[kind], group), announced=announced,
     )
 
 
@@ -147,22 +152,22 @@ def all_to_all(x: torch.Tensor, received: list[int], sent: list[int], key: str) 
     """As `_c10d_functional.all_to_all_single`."""
     if not _is_real(x):
         return functional.all_to_all_single.default(x, received, sent, key)
-    out, own = x.new_empty((sum(received), *x.shape[1:])), x.contiguous()
+    out, contiguous = x.new_empty((sum(received), *x.shape[1:])), x.contiguous()
     return _started(
         key, f"AlltoAll of {watchdog.shown(x.dtype, ['..', *x.shape[1:]])}".replace("'", ""), None, out,
-        lambda group: torch.distributed.all_to_all_single(as_bytes(out), as_bytes(own), received, sent, group, async_op=True),
+        lambda group: torch.distributed.all_to_all_single(as_bytes(out), as_bytes(contiguous), received, sent, group, async_op=True),
         (tuple(sent), tuple(received)),                   # these may differ between ranks
     )
 
 
-def broadcast(x: torch.Tensor, place: int, key: str) -> torch.Tensor:
+def broadcast(x: torch.Tensor, root: int, key: str) -> torch.Tensor:
     """As `_c10d_functional.broadcast`: from the process at that place of the group."""
     if not _is_real(x):
-        return functional.broadcast.default(x, place, key)
+        return functional.broadcast.default(x, root, key)
     out = x.clone(memory_format=torch.contiguous_format)
     return _started(
-        key, f"Broadcast({place})", x, out,
-        lambda group: torch.distributed.broadcast(as_bytes(out), group=group, group_src=place, async_op=True),
+        key, f"Broadcast({root})", x, out,
+        lambda group: torch.distributed.broadcast(as_bytes(out), group=group, group_src=root, async_op=True),
     )
 
 
@@ -175,17 +180,17 @@ exchanges.twins.update({
 # ---- operators that torch has not
 
 
-def start_pair(call: Callable[..., Any], t: torch.Tensor, place: int, tag: int, key: str) -> Callable[[], None]:
+def start_pair(call: Callable[..., Any], t: torch.Tensor, peer: int, tag: int, key: str) -> Callable[[], None]:
     """Begins `isend` or `irecv`; gives what waits for it."""
-    work, waiting = _pair(call, t, place, tag, key)
+    work, waiting = _pair(call, t, peer, tag, key)
     return lambda: finish(work, waiting)
 
 
-def _pair(call: Callable[..., Any], t: torch.Tensor, place: int, tag: int, key: str) -> tuple[Any, watchdog.Waiting]:
+def _pair(call: Callable[..., Any], t: torch.Tensor, peer: int, tag: int, key: str) -> tuple[Any, watchdog.Waiting]:
     is_sent = call is torch.distributed.isend
-    rank = groups.ranks_of(key)[place]
+    rank = groups.ranks_of(key)[peer]
     waiting = _begin_pairs(key, f"{'Send' if is_sent else 'Receive'} of {_shown(t)} {'to' if is_sent else 'from'} rank {rank}", (rank,))
-    return _start_pair(call, t, place, tag, key, waiting), waiting
+    return _start_pair(call, t, peer, tag, key, waiting), waiting
 
 
 def _begin_pairs(key: str, what: str, others: tuple[int, ...]) -> watchdog.Waiting:
@@ -193,31 +198,31 @@ def _begin_pairs(key: str, what: str, others: tuple[int, ...]) -> watchdog.Waiti
     return watchdog.watch.begin(key + watchdog.PAIRS, what, None, groups.ranks_of(key), others)
 
 
-def _start_pair(call: Callable[..., Any], t: torch.Tensor, place: int, tag: int, key: str, waiting: watchdog.Waiting) -> Any:
+def _start_pair(call: Callable[..., Any], t: torch.Tensor, peer: int, tag: int, key: str, waiting: watchdog.Waiting) -> Any:
     """Begins `isend` or `irecv`, once the other says the same of it; gives what it is waited for by."""
     assert watchdog.watch is not None
-    is_sent, own = call is torch.distributed.isend, watchdog.watch
-    rank = groups.ranks_of(key)[place]
-    way = f"{own.rank}>{rank}/{tag}" if is_sent else f"{rank}>{own.rank}/{tag}"
-    claims = _claims(own.firsts.look_at_pair(waiting, way, _shown(t)))
-    group: dict[str, Any] = {"group_dst" if is_sent else "group_src": place}
+    is_sent, watch = call is torch.distributed.isend, watchdog.watch
+    rank = groups.ranks_of(key)[peer]
+    way = f"{watch.rank}>{rank}/{tag}" if is_sent else f"{rank}>{watch.rank}/{tag}"
+    claims = _claims(watch.firsts.look_at_pair(waiting, way, _shown(t)))
+    group: dict[str, Any] = {"group_dst" if is_sent else "group_src": peer}
     try:
-        return own.firsts.start(f"{key} {way}", claims, lambda: call(as_bytes(t), group=processes_of(key), tag=tag, **group))
+        return watch.firsts.start(f"{key} {way}", claims, lambda: call(as_bytes(t), group=processes_of(key), tag=tag, **group))
     except RuntimeError as error:
         raise _failed(waiting, error) from None
 
 
-def _passed_on(x: torch.Tensor, place: int, tag: int, key: str) -> torch.Tensor:
+def _passed_on(x: torch.Tensor, peer: int, tag: int, key: str) -> torch.Tensor:
     """Begins to send `x`; what is given is waited for like the result of an exchange."""
     out = x.clone(memory_format=torch.contiguous_format)
-    _running[id(out)] = (out, *_pair(torch.distributed.isend, out, place, tag, key))
+    _running[id(out)] = (out, *_pair(torch.distributed.isend, out, peer, tag, key))
     return out
 
 
-def _taken_over(shape: list[int], dtype: torch.dtype, device: torch.device, place: int, tag: int, key: str) -> torch.Tensor:
+def _taken_over(shape: list[int], dtype: torch.dtype, device: torch.device, peer: int, tag: int, key: str) -> torch.Tensor:
     """Begins to receive a value from the process at `place`; it is there when what is given was waited for."""
     out = torch.empty(shape, dtype=dtype, device=device)
-    _running[id(out)] = (out, *_pair(torch.distributed.irecv, out, place, tag, key))
+    _running[id(out)] = (out, *_pair(torch.distributed.irecv, out, peer, tag, key))
     return out
 
 
@@ -226,30 +231,30 @@ def _now(key: str, what: str, start: Callable[[Any], Any]) -> None:
     finish(*_start(key, what, None, start))
 
 
-def _scatter(x: torch.Tensor, place: int, key: str) -> torch.Tensor:
+def _scatter(x: torch.Tensor, root: int, key: str) -> torch.Tensor:
     """The share of this process, along axis 0, of the `x` of the process at `place`."""
     group = processes_of(key)
     count = torch.distributed.get_world_size(group)
     out = x.new_empty((x.shape[0] // count, *x.shape[1:]))
-    own = torch.distributed.get_rank(group) == place
-    shares = [as_bytes(share.contiguous()) for share in x.chunk(count)] if own else None
+    is_root = torch.distributed.get_rank(group) == root
+    shares = [as_bytes(share.contiguous()) for share in x.chunk(count)] if is_root else None
     _now(
-        key, f"CollectiveScatter({place}) of {_shown(x)}",
-        lambda group: torch.distributed.scatter(as_bytes(out), shares, group=group, group_src=place, async_op=True),
+        key, f"CollectiveScatter({root}) of {_shown(x)}",
+        lambda group: torch.distributed.scatter(as_bytes(out), shares, group=group, group_src=root, async_op=True),
     )
     return out
 
 
-def _gather(x: torch.Tensor, place: int, key: str) -> torch.Tensor:
+def _gather(x: torch.Tensor, root: int, key: str) -> torch.Tensor:
     """The `x` of all processes along axis 0 for the one at `place`, zeros for the others."""
     group = processes_of(key)
     count = torch.distributed.get_world_size(group)
-    own = torch.distributed.get_rank(group) == place
+    is_root = torch.distributed.get_rank(group) == root
     out = x.new_zeros((count * x.shape[0], *x.shape[1:]))
-    shares = [as_bytes(share) for share in out.chunk(count)] if own else None
+    shares = [as_bytes(share) for share in out.chunk(count)] if is_root else None
     _now(
-        key, f"CollectiveGather({place}) of {_shown(x)}",
-        lambda group: torch.distributed.gather(as_bytes(x.contiguous()), shares, group=group, group_dst=place, async_op=True),
+        key, f"CollectiveGather({root}) of {_shown(x)}",
+        lambda group: torch.distributed.gather(as_bytes(x.contiguous()), shares, group=group, group_dst=root, async_op=True),
     )
     return out
 
@@ -264,24 +269,24 @@ def _exchange(
     """
     received = _received(shapes, like)
     ranks = groups.ranks_of(key)
-    words = [("Send of ", "sends ", f"{_shown(t)} to rank {ranks[place]}") for t, place in zip(sent, to)]
-    words += [("Receive of ", "receives ", f"{_shown(t)} from rank {ranks[place]}") for t, place in zip(received, sources)]
+    words = [("Send of ", "sends ", f"{_shown(t)} to rank {ranks[peer]}") for t, peer in zip(sent, to)]
+    words += [("Receive of ", "receives ", f"{_shown(t)} from rank {ranks[peer]}") for t, peer in zip(received, sources)]
     what = words[0][0] + words[0][2] if len(words) == 1 else f"an exchange that {', '.join(verb + rest for _, verb, rest in words)}"
-    waiting = _begin_pairs(key, what, tuple(ranks[place] for place in (*sources, *to)))
+    waiting = _begin_pairs(key, what, tuple(ranks[peer] for peer in (*sources, *to)))
     receive, send = torch.distributed.irecv, torch.distributed.isend
-    works = [_start_pair(receive, t, place, tag, key, waiting) for t, place, tag in zip(received, sources, source_tags)]
-    works += [_start_pair(send, t.contiguous(), place, tag, key, waiting) for t, place, tag in zip(sent, to, tags)]
+    works = [_start_pair(receive, t, peer, tag, key, waiting) for t, peer, tag in zip(received, sources, source_tags)]
+    works += [_start_pair(send, t.contiguous(), peer, tag, key, waiting) for t, peer, tag in zip(sent, to, tags)]
     finish(works, waiting)
     return received
 
 
 def _received(shapes: Sequence[int], like: torch.Tensor) -> list[torch.Tensor]:
-    made, at = [], 0
+    results, at = [], 0
     while at < len(shapes):
         axes = shapes[at]
-        made.append(like.new_empty(list(shapes[at + 1:at + 1 + axes])))
+        results.append(like.new_empty(list(shapes[at + 1:at + 1 + axes])))
         at += 1 + axes
-    return made
+    return results
 
 
 def meet(key: str, what: str) -> None:
@@ -310,11 +315,11 @@ def count(key: str) -> int:
 
 scatter = define(
     "scatter(Tensor x, int place, str key) -> Tensor", _scatter,
-    lambda x, place, key: x.new_empty((x.shape[0] // count(key), *x.shape[1:])),
+    lambda x, root, key: x.new_empty((x.shape[0] // count(key), *x.shape[1:])),
 )
 gather = define(
     "gather(Tensor x, int place, str key) -> Tensor", _gather,
-    lambda x, place, key: x.new_empty((x.shape[0] * count(key), *x.shape[1:])),
+    lambda x, root, key: x.new_empty((x.shape[0] * count(key), *x.shape[1:])),
 )
 exchange = define(
     "exchange(Tensor[] sent, int[] to, int[] tags, int[] shapes, int[] sources, int[] source_tags, Tensor like, str key) -> Tensor[]",
@@ -322,10 +327,10 @@ exchange = define(
 )
 pass_on = define(
     "pass_on(Tensor x, int place, int tag, str key) -> Tensor", _passed_on,
-    lambda x, place, tag, key: torch.empty_like(x, memory_format=torch.contiguous_format),
+    lambda x, peer, tag, key: torch.empty_like(x, memory_format=torch.contiguous_format),
 )
 take_over = define(
     "take_over(SymInt[] shape, ScalarType dtype, Device device, int place, int tag, str key) -> Tensor", _taken_over,
-    lambda shape, dtype, device, place, tag, key: torch.empty(shape, dtype=dtype, device=device),
+    lambda shape, dtype, device, peer, tag, key: torch.empty(shape, dtype=dtype, device=device),
 )
 barrier = define("barrier(str key) -> ()", _barrier, lambda key: None)

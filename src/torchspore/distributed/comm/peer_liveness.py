@@ -22,7 +22,7 @@ class Door:
         self._socket: socket.socket | None = None
         self.address = ("", 0)
         with contextlib.suppress(OSError):
-            host = _own_address(towards)
+            host = _local_address(towards)
             self._socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
             self._socket.bind((host, 0))
             self.address = (host, int(self._socket.getsockname()[1]))
@@ -34,7 +34,7 @@ class Door:
             self._socket = None
 
 
-def _own_address(towards: str) -> str:
+def _local_address(towards: str) -> str:
     """The address that this machine has on its way to another one. Raises OSError."""
     family, kind, _, _, where = socket.getaddrinfo(towards, 9, type=socket.SOCK_DGRAM)[0]
     with socket.socket(family, kind) as probe:
@@ -99,28 +99,28 @@ def connections() -> frozenset[int]:
     return frozenset(_sockets())
 
 
-def hang_up(own: frozenset[int]) -> None:
+def hang_up(sockets: frozenset[int]) -> None:
     """Ends what is said over these sockets, for whoever waits at one; they stay open, for who holds them to close.
 
     One that is listened at is left alone: gloo ends the process where its own fails.
     """
     for number, file in _sockets().items():
-        if number in own:
-            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(file)) as one:
-                if not one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                    one.shutdown(socket.SHUT_RDWR)
+        if number in sockets:
+            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(file)) as connection:
+                if not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                    connection.shutdown(socket.SHUT_RDWR)
 
 
 def _sockets() -> dict[int, int]:
     """The files of this process that are sockets, by their numbers; none where the system does not tell."""
-    found = {}
+    sockets = {}
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc/self/fd"):
             with contextlib.suppress(OSError):
-                told = os.fstat(int(name))
-                if stat.S_ISSOCK(told.st_mode):
-                    found[told.st_ino] = int(name)
-    return found
+                status = os.fstat(int(name))
+                if stat.S_ISSOCK(status.st_mode):
+                    sockets[status.st_ino] = int(name)
+    return sockets
 
 
 class Errand(Generic[T]):

@@ -28,7 +28,7 @@ class Waiting:
     """How much of axis 0 it sends to each of the group, and receives."""
     pairs: dict[str, str] = field(default_factory=dict)
     """The messages between two processes, by a name that both use."""
-    left: list[int] = field(default_factory=list)
+    departed: list[int] = field(default_factory=list)
     """Who had left when this process looked last."""
     claims: list[tuple[str, int]] | None = None
     """The texts about it that this process sends for the first time, and how many processes send the same; see `handshake`."""
@@ -61,12 +61,12 @@ class Waiting:
         """What is said of it in `rank`, by names that the others have for the same."""
         if self.others:
             return self.pairs
-        own = f"{self.key} {self.number}"
-        found = {own: self.claim}
+        claim_key = f"{self.key} {self.number}"
+        facts = {claim_key: self.claim}
         if self.lengths is not None:
             for way, length in zip(ways(self.ranks, rank), (*self.lengths[0], *self.lengths[1])):
-                found[f"{own}:{way}"] = str(length)
-        return found
+                facts[f"{claim_key}:{way}"] = str(length)
+        return facts
 
 
 PAIRS = "/pairs"

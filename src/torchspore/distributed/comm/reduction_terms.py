@@ -12,7 +12,7 @@ from typing import Any
 
 from torchspore.base.frames import user_line
 
-Said = dict[str, dict[str, dict[str, str]]]
+Statements = dict[str, dict[str, dict[str, str]]]
 """By group (EVERY for all of them), what it is about and what was said: the line that said it first."""
 EVERY = ""
 HINT = "every rank must train with one context, one optimizer and one scale of the loss, or weights drift apart unseen"
@@ -22,18 +22,21 @@ class Terms:
     """The terms that this rank has reported."""
 
     def __init__(self) -> None:
-        self.said: Said = {}
+        self.statements: Statements = {}
         self._digests: dict[str, str] = {}
         self._of_every = ""
 
     def say(self, key: str, subject: str, statement: str, line: str | None = None) -> None:
         """Says something of the exchanges of a group; what was said already costs a look."""
-        of_subject = self.said.setdefault(key, {}).setdefault(subject, {})
+        of_subject = self.statements.setdefault(key, {}).setdefault(subject, {})
         if statement in of_subject:
             return
         of_subject[statement] = line or user_line() or "?"
-        keys = sorted({*self.said, EVERY})
-        self._digests = {one: _digest([*_pairs(self.said, EVERY), *(_pairs(self.said, one) if one else ())]) for one in keys}
+        keys = sorted({*self.statements, EVERY})
+        self._digests = {
+            group_key: _digest([*_pairs(self.statements, EVERY), *(_pairs(self.statements, group_key) if group_key else ())])
+            for group_key in keys
+        }
         self._of_every = self._digests[EVERY]
 
     def of(self, key: str) -> str:
@@ -41,29 +44,29 @@ class Terms:
         return self._digests.get(key, self._of_every)
 
 
-def _pairs(said: Mapping[str, Mapping[str, Any]], key: str) -> list[tuple[str, str]]:
-    return [(subject, statement) for subject, of_subject in said.get(key, {}).items() for statement in of_subject]
+def _pairs(statements: Mapping[str, Mapping[str, Any]], key: str) -> list[tuple[str, str]]:
+    return [(subject, statement) for subject, of_subject in statements.get(key, {}).items() for statement in of_subject]
 
 
 def _digest(pairs: list[tuple[str, str]]) -> str:
     return f"{zlib.crc32(repr(sorted(set(pairs))).encode()):08x}" if pairs else ""
 
 
-def words(key: str, own: Said, rank: int, other: Said) -> str:
+def words(key: str, local: Statements, rank: int, other: Statements) -> str:
     """Return this rank's and another rank's terms of a group's exchanges, the different one first; an empty text if they are equal."""
-    here, there = ({**_lines(said, EVERY), **_lines(said, key)} for said in (own, other))
-    subject = next((subject for subject, one in [*here, *there] if ((subject, one) in here) is not ((subject, one) in there)), None)
+    here, there = ({**_lines(statements, EVERY), **_lines(statements, key)} for statements in (local, other))
+    subject = next((subject for subject, about in [*here, *there] if ((subject, about) in here) is not ((subject, about) in there)), None)
     if subject is None:
         return ""
-    mine, yours = (_only(subject, one, two) for one, two in ((here, there), (there, here)))
+    mine, yours = (_only(subject, first, two) for first, two in ((here, there), (there, here)))
     return f"rank {rank} is in it too, but computes otherwise. {subject}: {mine} here, {yours} in rank {rank}"
 
 
-def _lines(said: Said, key: str) -> dict[tuple[str, str], str]:
-    return {(subject, one): line for subject, of_subject in said.get(key, {}).items() for one, line in of_subject.items()}
+def _lines(statements: Statements, key: str) -> dict[tuple[str, str], str]:
+    return {(subject, about): line for subject, of_subject in statements.get(key, {}).items() for about, line in of_subject.items()}
 
 
-def _only(subject: str, one: dict[tuple[str, str], str], two: dict[tuple[str, str], str]) -> str:
+def _only(subject: str, first: dict[tuple[str, str], str], two: dict[tuple[str, str], str]) -> str:
     """Return the terms of a subject that one side has and the other lacks."""
-    found = [f"{statement} ({line})" for (about, statement), line in one.items() if about == subject and (about, statement) not in two]
-    return " and ".join(found[:2]) or "nothing else"
+    lines = [f"{statement} ({line})" for (about, statement), line in first.items() if about == subject and (about, statement) not in two]
+    return " and ".join(lines[:2]) or "nothing else"

@@ -27,7 +27,7 @@ from torchspore.errors import CommunicationError
 __all__ = ["PAIRS", "Waiting", "Watch", "shown", "watch"]
 LATE = 2.0
 """Seconds after which a rank looks where the others are."""
-AGAIN = 0.5
+RETRY_SECONDS = 0.5
 """Seconds between two looks."""
 HEARS = 0.5
 """Seconds after which a wait in C is looked up from: Python hears Ctrl-C then."""
@@ -42,11 +42,11 @@ class Watch:
 
     def __init__(self, store: Any, rank: int, size: int, seconds: float, host: str = "127.0.0.1") -> None:
         self.store, self.rank, self.seconds = store, rank, seconds
-        self._own = store.clone()
+        self._shared_store = store.clone()
         self.firsts = Firsts(store.clone(), rank)
         self._door = peer_liveness.Door(host)
-        self._own.set(f"process/{rank}", json.dumps([socket.gethostname(), os.getpid(), *self._door.address]))
-        self._known: dict[int, tuple[str, int]] = {}
+        self._shared_store.set(f"process/{rank}", json.dumps([socket.gethostname(), os.getpid(), *self._door.address]))
+        self._states: dict[int, tuple[str, int]] = {}
         self._doors: dict[int, tuple[str, int]] = {}
         self._signs: dict[int, tuple[str, float]] = {}
         self._errand: peer_liveness.Errand[dict[int, dict[str, Any]]] | None = None
@@ -57,7 +57,7 @@ class Watch:
         self._numbers: dict[str, int] = {}
         self._begun: dict[str, collections.deque[Waiting]] = {}
         """By group the last exchanges that have begun: several may be on their way when one is waited for."""
-        self._said: dict[str, Any] | None = None
+        self._published: dict[str, Any] | None = None
         self._suspect: Any = None
         self._ring: list[tuple[int, dict[str, Any]]] = []
         """The ranks that wait for one another, as this process found them when it looked last."""
@@ -73,21 +73,21 @@ class Watch:
     def know(self) -> None:
         """Keeps which processes the others are, to tell later which of them is gone: the store may be gone with it."""
         if self._size <= 64:
-            for rank, found in enumerate(self._own.multi_get([f"process/{rank}" for rank in range(self._size)])):
-                host, process, address, port = json.loads(found)
-                self._known[rank], self._doors[rank] = (host, process), (address, port)
+            for rank, state in enumerate(self._shared_store.multi_get([f"process/{rank}" for rank in range(self._size)])):
+                host, process, address, port = json.loads(state)
+                self._states[rank], self._doors[rank] = (host, process), (address, port)
 
     def begin(self, key: str, kind: str, sent: Any, ranks: tuple[int, ...], others: tuple[int, ...] = (), lengths: Any = None) -> Waiting:
         """Notes that an exchange begins."""
         number = self._numbers[key] = self._numbers.get(key, 0) + 1
-        found = Waiting(key, number, kind, sent, ranks, others=others, lengths=lengths)
+        waiting = Waiting(key, number, kind, sent, ranks, others=others, lengths=lengths)
         if sent is not None or lengths is not None:
-            found.terms = self.terms.of(key)
+            waiting.terms = self.terms.of(key)
         begun = self._begun.get(key)
         if begun is None:
             begun = self._begun[key] = collections.deque(maxlen=BEGUN)
-        begun.append(found)
-        return found
+        begun.append(waiting)
+        return waiting
 
     def finish(self, work: Any, waiting: Waiting) -> None:
         """Waits for an exchange. Raises CommunicationError where it can't end."""
@@ -103,7 +103,7 @@ class Watch:
             step -= HEARS
             if not was_over and step <= 0:
                 self._late(waiting, work)
-                step = AGAIN
+                step = RETRY_SECONDS
         self._done()
 
     def finish_pairs(self, works: list[Any], waiting: Waiting) -> None:
@@ -114,7 +114,7 @@ class Watch:
         step = _patience(*works)
         while not done.over.wait(step):
             self._late(waiting, *works)
-            step = AGAIN
+            step = RETRY_SECONDS
         if done.error is not None:
             raise self.lost(waiting, done.error) from None
         self._done()
@@ -123,27 +123,27 @@ class Watch:
 
     def _done(self) -> None:
         """Takes back what was said about an exchange that is over now."""
-        if self._said is not None and (self._errand is None or self._errand.is_over):
+        if self._published is not None and (self._errand is None or self._errand.is_over):
             with contextlib.suppress(RuntimeError):
                 peer_liveness.Errand(lambda: self._tell(None)).result()
 
     def _late(self, waiting: Waiting, *works: Any) -> None:
         """Looks where the others are. Raises CommunicationError where they will not come."""
-        waited, where = time.monotonic() - waiting.since, self._asked(self._here(waiting), waiting)
+        waited, where = time.monotonic() - waiting.since, self._answers_of(self._here(waiting), waiting)
         for rank, other in where.items():
-            found = self._contradicted(waiting, other)
-            if found is not None:
-                raise self._mismatch(found[0], rank, {**other, **found[1]})
-            if other["left"] and rank in waiting.left:    # what it sent before may be on its way at the first look
+            contradiction = self._contradicted(waiting, other)
+            if contradiction is not None:
+                raise self._mismatch(contradiction[0], rank, {**other, **contradiction[1]})
+            if other["left"] and rank in waiting.departed:    # what it sent before may be on its way at the first look
                 raise self._error(waiting, f"rank {rank} has left: its program has ended, or has called release()")
-        waiting.left = [rank for rank, other in where.items() if other["left"]]
+        waiting.departed = [rank for rank, other in where.items() if other["left"]]
         seen = [(rank, other["key"], other["number"]) for rank, other in where.items() if self._is_stuck(waiting, other)]
         if seen and seen == self._suspect:
             raise self._mismatch(waiting, seen[0][0], where[seen[0][0]])
         self._suspect = seen
         ring = [(rank, other["key"], other["number"]) for rank, other in self._ring]
         if ring and ring == self._suspected_ring:
-            time.sleep(2 * AGAIN)                         # the others shall find the same, and not that this one is gone
+            time.sleep(2 * RETRY_SECONDS)                         # the others shall find the same, and not that this one is gone
             raise self._error(waiting, *deadlock_detection.words(self._ring))
         self._suspected_ring = ring
         if not _have_begun(works) and self._dead(waiting):
@@ -160,14 +160,14 @@ class Watch:
         return {
             "key": waiting.key, "number": waiting.number, "what": waiting.what, "line": user_line(), "numbers": dict(self._numbers),
             "ranks": sorted({self.rank, *(waiting.others or waiting.ranks)}), "names": list(waiting.facts(self.rank)),
-            "facts": {name: (fact, one.number, one.what) for name, (fact, one) in self._facts(waiting).items()},
-            "ways": self.firsts.ways(), "terms": self.terms.said,
+            "facts": {name: (fact, owner.number, owner.what) for name, (fact, owner) in self._facts(waiting).items()},
+            "ways": self.firsts.ways(), "terms": self.terms.statements,
         }
 
     def _facts(self, waiting: Waiting) -> dict[str, tuple[str, Waiting]]:
         """Return the reports of this rank about the exchanges that it has begun."""
-        begun = [one for of_group in list(self._begun.values()) for one in list(of_group)]
-        return {name: (fact, one) for one in [*begun, waiting] for name, fact in one.facts(self.rank).items()}
+        begun = [waits for of_group in list(self._begun.values()) for waits in list(of_group)]
+        return {name: (fact, owner) for owner in [*begun, waiting] for name, fact in owner.facts(self.rank).items()}
 
     def _contradicted(self, waiting: Waiting, other: dict[str, Any]) -> tuple[Waiting, dict[str, Any]] | None:
         """The first exchange that another rank has begun as a different one, and which; None where there is none.
@@ -175,9 +175,9 @@ class Watch:
         In graphs exchanges begin early, so that what is waited for may be another than the one that differs.
         """
         theirs = other.get("facts") or {}
-        for name, (fact, own) in self._facts(waiting).items():
+        for name, (fact, local_waiting) in self._facts(waiting).items():
             if theirs.get(name, (fact,))[0] != fact:
-                return own, {"key": own.key, "number": theirs[name][1], "what": theirs[name][2]}
+                return local_waiting, {"key": local_waiting.key, "number": theirs[name][1], "what": theirs[name][2]}
         return None
 
     def _is_stuck(self, waiting: Waiting, other: dict[str, Any]) -> bool:
@@ -194,24 +194,24 @@ class Watch:
             return bool(waiting.facts(self.rank).keys() & other.get("facts", {}).keys())
         return other.get("numbers", {}).get(waiting.key, 0) >= waiting.number
 
-    def _asked(self, own: dict[str, Any], waiting: Waiting) -> dict[int, dict[str, Any]]:
+    def _answers_of(self, local_state: dict[str, Any], waiting: Waiting) -> dict[int, dict[str, Any]]:
         """Says where this rank is, and gives where the others are: nothing where the store does not answer."""
         def ask() -> dict[int, dict[str, Any]]:
-            self._tell(own)
-            self._own.set("asked", "1")
-            self._ring = deadlock_detection.ring(self.rank, lambda rank: own if rank == self.rank else self._place(rank))
+            self._tell(local_state)
+            self._shared_store.set("asked", "1")
+            self._ring = deadlock_detection.ring(self.rank, lambda rank: local_state if rank == self.rank else self._state_of(rank))
             return self._where(waiting)
 
         try:
             if self._errand is None or self._errand.is_over:
                 self._errand = peer_liveness.Errand(ask)
-            found = self._errand.result()
+            answer = self._errand.result()
         except RuntimeError:
             return {}                                     # who served the store is gone; the exchange itself will say so
-        if found is None:
+        if answer is None:
             return {}
         self._errand, self._answered = None, time.monotonic()
-        return found
+        return answer
 
     def _reach(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> bool:
         """Return whether a rank has given no sign of life for long. Raises CommunicationError where its machine does not answer."""
@@ -233,28 +233,28 @@ class Watch:
             is_silent = True
         return is_silent
 
-    def _tell(self, own: dict[str, Any] | None) -> None:
-        if own != self._said:
-            self._own.set(f"where/{self.rank}", json.dumps(own))
-            self._said = own
+    def _tell(self, local_state: dict[str, Any] | None) -> None:
+        if local_state != self._published:
+            self._shared_store.set(f"where/{self.rank}", json.dumps(local_state))
+            self._published = local_state
 
     def _where(self, waiting: Waiting) -> dict[int, dict[str, Any]]:
         """Where the others of the group are, those that have said so."""
-        found: dict[int, dict[str, Any]] = {}
+        answers: dict[int, dict[str, Any]] = {}
         for rank in waiting.others or waiting.ranks:
             if rank == self.rank:
                 continue
-            said = self._place(rank)
-            has_left = self._own.check([f"left/{rank}"])
-            sign = self._own.get(f"sign/{rank}").decode() if self._own.check([f"sign/{rank}"]) else None
-            if said is not None or has_left or sign is not None:
-                found[rank] = {**(said or {}), "left": has_left, "sign": sign}
-        return found
+            state = self._state_of(rank)
+            has_departed = self._shared_store.check([f"left/{rank}"])
+            sign = self._shared_store.get(f"sign/{rank}").decode() if self._shared_store.check([f"sign/{rank}"]) else None
+            if state is not None or has_departed or sign is not None:
+                answers[rank] = {**(state or {}), "left": has_departed, "sign": sign}
+        return answers
 
-    def _place(self, rank: int) -> dict[str, Any] | None:
+    def _state_of(self, rank: int) -> dict[str, Any] | None:
         """Where a rank says that it is; None where it has said nothing."""
-        found = json.loads(self._own.get(f"where/{rank}")) if self._own.check([f"where/{rank}"]) else None
-        return found or None
+        state = json.loads(self._shared_store.get(f"where/{rank}")) if self._shared_store.check([f"where/{rank}"]) else None
+        return state or None
 
     def _absent(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> str:
         parts = []
@@ -266,11 +266,11 @@ class Watch:
         return "; ".join(parts) or "All ranks are in it: the network does not carry it"
 
     def _mismatch(self, waiting: Waiting, rank: int, other: dict[str, Any]) -> CommunicationError:
-        time.sleep(2 * AGAIN)                             # the other one shall find the same, and not that this one is gone
+        time.sleep(2 * RETRY_SECONDS)                             # the other one shall find the same, and not that this one is gone
         if (other["key"], other["number"]) == (waiting.key, waiting.number) and other["what"].startswith(waiting.fact):
-            said = reduction_terms.words(waiting.key, self.terms.said, rank, other.get("terms") or {})
-            if said:
-                return self._error(waiting, said, reduction_terms.HINT)
+            difference = reduction_terms.words(waiting.key, self.terms.statements, rank, other.get("terms") or {})
+            if difference:
+                return self._error(waiting, difference, reduction_terms.HINT)
         return self._error(
             waiting, f"rank {rank} is in {other['what']} over {name_of(other['key'])} (its number {other['number']}) at {other['line']}",
             "every rank of a group must call the same exchanges in the same order, of equal shapes and dtypes",
@@ -278,11 +278,11 @@ class Watch:
 
     def _error(self, waiting: Waiting, text: str, hint: str | None = None) -> CommunicationError:
         self.is_broken, waited = True, time.monotonic() - waiting.since
-        said = (
+        texts = (
             f"{user_line()}: rank {self.rank} waits in {waiting.what} over {waiting.group} (its number {waiting.number}) "
             f"for {waited:.1f} s; {text}."
         )
-        return CommunicationError(said if hint is None else with_hint(said, hint))
+        return CommunicationError(texts if hint is None else with_hint(texts, hint))
 
     # ---- gone
 
@@ -294,13 +294,13 @@ class Watch:
 
     def lost(self, waiting: Waiting, error: Exception) -> CommunicationError:
         """The error for an exchange that failed with `error`."""
-        self.is_broken, said = True, str(error)
-        if any(word in said for word in ("onnection", "Connect timeout", "closed", "reset", "pipe")):
+        self.is_broken, error_text = True, str(error)
+        if any(word in error_text for word in ("onnection", "Connect timeout", "closed", "reset", "pipe")):
             return self._parted(waiting)
-        if "imed out" in said:
-            where = self._asked(self._said or {}, waiting)
+        if "imed out" in error_text:
+            where = self._answers_of(self._published or {}, waiting)
             return self._error(waiting, f"that is more than {self.seconds:g} s. {self._absent(waiting, where)}")
-        first = said.strip().splitlines()[0] if said.strip() else type(error).__name__
+        first = error_text.strip().splitlines()[0] if error_text.strip() else type(error).__name__
         return CommunicationError(f"{_at(waiting, self.rank)}, which failed: {first}.")
 
     def _parted(self, waiting: Waiting) -> CommunicationError:
@@ -323,10 +323,10 @@ class Watch:
 
     def _leaver(self, waiting: Waiting) -> str:
         try:
-            left = [rank for rank, other in self._where(waiting).items() if other["left"]]
+            departed = [rank for rank, other in self._where(waiting).items() if other["left"]]
         except RuntimeError:
-            left = []
-        return f"rank {left[0]} left: its program has ended" if left else "another rank is gone"
+            departed = []
+        return f"rank {departed[0]} left: its program has ended" if departed else "another rank is gone"
 
     def _last_words(self, waiting: Waiting) -> tuple[Waiting, int, dict[str, Any]] | None:
         """A rank that was in another exchange when it went, and in which."""
@@ -335,9 +335,9 @@ class Watch:
         except RuntimeError:
             return None
         for rank, other in where.items():
-            found = self._contradicted(waiting, other)
-            if found is not None:
-                return found[0], rank, {**other, **found[1]}
+            contradiction = self._contradicted(waiting, other)
+            if contradiction is not None:
+                return contradiction[0], rank, {**other, **contradiction[1]}
             if self._is_stuck(waiting, other):
                 return waiting, rank, other
         return None
@@ -356,25 +356,25 @@ class Watch:
         """The ranks of an exchange whose processes ran on this machine, and do no more."""
         here = socket.gethostname()
         return [
-            rank for rank, (host, process) in self._known.items()
+            rank for rank, (host, process) in self._states.items()
             if rank in waiting.ranks and rank != self.rank and host == here and not _is_alive(process)
         ]
 
     def _tell_lost(self, gone: int | None) -> None:
         """Leaves word that this rank ends because another one is gone: who finds it gone looks for the other."""
         try:
-            self._own.set(f"lost/{self.rank}", str(gone))
+            self._shared_store.set(f"lost/{self.rank}", str(gone))
         except RuntimeError:
             pass                                          # who served the store is gone
 
     def _first_of(self, dead: list[int]) -> int:
         """Who of them was gone first: the one that has left no word, or whom the others name."""
         try:
-            said = {rank: self._own.get(f"lost/{rank}").decode() for rank in dead if self._own.check([f"lost/{rank}"])}
+            reasons = {rank: self._shared_store.get(f"lost/{rank}").decode() for rank in dead if self._shared_store.check([f"lost/{rank}"])}
         except RuntimeError:
             return dead[0]
-        silent = [rank for rank in dead if rank not in said]
-        named = [int(gone) for gone in said.values() if gone != "None"]
+        silent = [rank for rank in dead if rank not in reasons]
+        named = [int(gone) for gone in reasons.values() if gone != "None"]
         return (silent or named or dead)[0]
 
     # ---- answering
@@ -384,14 +384,14 @@ class Watch:
         answered, signs = False, 0
         while not self._over.wait(1.0):
             try:
-                if not self._own.check(["asked"]):
+                if not self._shared_store.check(["asked"]):
                     continue
                 signs += 1
-                self._own.set(f"sign/{self.rank}", str(signs))
-                if self._said is None or (answered and "what" not in self._said):
+                self._shared_store.set(f"sign/{self.rank}", str(signs))
+                if self._published is None or (answered and "what" not in self._published):
                     line = self._line()
-                    if line is not None and self._said is None:
-                        self._own.set(f"where/{self.rank}", json.dumps({"line": line}))
+                    if line is not None and self._published is None:
+                        self._shared_store.set(f"where/{self.rank}", json.dumps({"line": line}))
                         answered = True
             except RuntimeError:
                 return
@@ -425,7 +425,7 @@ def _have_begun(works: Any) -> bool:
 
 def _patience(*works: Any) -> float:
     """After how long to look where the others are: sooner where nothing runs yet that would say who is gone."""
-    return LATE if _have_begun(works) else min(AGAIN, LATE)
+    return LATE if _have_begun(works) else min(RETRY_SECONDS, LATE)
 
 
 _EXITING = 0x4

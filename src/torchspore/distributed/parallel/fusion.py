@@ -22,20 +22,20 @@ Buckets = list[list[int]]
 class Rule:
     """The context's rule: split at `places`, or after a number of bytes; with neither, each gradient has a message of its own."""
 
-    places: tuple[int, ...] = ()
+    positions: tuple[int, ...] = ()
     limit: int = 0
 
     def __str__(self) -> str:
-        if self.places:
-            return f"cut after the gradients {', '.join(map(str, self.places))}"
+        if self.positions:
+            return f"cut after the gradients {', '.join(map(str, self.positions))}"
         return f"up to {self.limit / MEGABYTE:g} MB" if self.limit else "each by itself"
 
 
 def rule(kind: str = "allreduce") -> Rule:
     """Return the context's rule for messages of a kind: 'allreduce', 'allgather' or 'reducescatter'."""
-    places = tuple(STORE.get("auto_parallel.all_reduce_fusion_config")) if kind == "allreduce" else ()
-    if places:
-        return Rule(places)
+    split_positions = tuple(STORE.get("auto_parallel.all_reduce_fusion_config")) if kind == "allreduce" else ()
+    if split_positions:
+        return Rule(split_positions)
     if not STORE.get("auto_parallel.comm_fusion.openstate"):
         return Rule()
     config = STORE.get(f"auto_parallel.comm_fusion.{kind}")
@@ -43,30 +43,30 @@ def rule(kind: str = "allreduce") -> Rule:
     return Rule(limit=int(size * MEGABYTE))
 
 
-def of_gradients(numbers: Sequence[int], sizes: Sequence[int], wanted: Rule, fusion_type: int = 1) -> Buckets:
+def of_gradients(numbers: Sequence[int], sizes: Sequence[int], rule: Rule, fusion_type: int = 1) -> Buckets:
     """The places of gradients that travel together, for the Parameters' `comm_fusion` and the bytes of each gradient."""
     if len(set(numbers)) > 1:
         return _by_number(numbers)
-    if wanted.places and fusion_type == 1:
-        return _by_place(len(sizes), wanted.places)
-    return by_size(sizes, wanted.limit)
+    if rule.positions and fusion_type == 1:
+        return _by_position(len(sizes), rule.positions)
+    return by_size(sizes, rule.limit)
 
 
 def _by_number(numbers: Sequence[int]) -> Buckets:
     buckets: dict[Any, list[int]] = {}
-    for place, number in enumerate(numbers):
-        buckets.setdefault(number if number else ("alone", place), []).append(place)
+    for index, number in enumerate(numbers):
+        buckets.setdefault(number if number else ("alone", index), []).append(index)
     return list(buckets.values())
 
 
-def _by_place(count: int, cuts: Sequence[int]) -> Buckets:
+def _by_position(count: int, cuts: Sequence[int]) -> Buckets:
     """A message ends with the gradient at a cut."""
     buckets: Buckets = [[]]
-    left = list(cuts)
-    for place in range(count):
-        buckets[-1].append(place)
-        if left and left[0] <= place:
-            left.pop(0)
+    remaining = list(cuts)
+    for index in range(count):
+        buckets[-1].append(index)
+        if remaining and remaining[0] <= index:
+            remaining.pop(0)
             buckets.append([])
     return [bucket for bucket in buckets if bucket]
 
@@ -75,10 +75,10 @@ def by_size(sizes: Sequence[int], limit: int) -> Buckets:
     """Neighbours together until a message would pass `limit` bytes; from the last, whose gradient is there first."""
     buckets: Buckets = []
     filled = 0
-    for place in reversed(range(len(sizes))):
-        if not buckets or not limit or filled + sizes[place] > limit:
+    for index in reversed(range(len(sizes))):
+        if not buckets or not limit or filled + sizes[index] > limit:
             buckets.append([])
             filled = 0
-        buckets[-1].insert(0, place)
-        filled += sizes[place]
+        buckets[-1].insert(0, index)
+        filled += sizes[index]
     return buckets

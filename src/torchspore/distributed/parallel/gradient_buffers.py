@@ -29,7 +29,7 @@ class _Bucket:
     """Gradients that travel together: a stretch of one buffer."""
 
     row: torch.Tensor
-    places: list[int]
+    indices: list[int]
 
 
 class Buffers:
@@ -46,10 +46,10 @@ class Buffers:
         self._views: list[torch.Tensor] = []
         self._arrived: list[int] = []
         self._started: list[tuple[_Bucket, Any]] = []
-        self._place(list(reversed(range(len(self.parameters)))))
-        own = weakref.ref(self)
-        for place, parameter in enumerate(self.parameters):
-            gradient_hooks.register(parameter, _hook(own, place))
+        self._allocate(list(reversed(range(len(self.parameters)))))
+        buffers = weakref.ref(self)
+        for index, parameter in enumerate(self.parameters):
+            gradient_hooks.register(parameter, _hook(buffers, index))
 
     def clear(self) -> None:
         """Zeros in all places."""
@@ -58,57 +58,57 @@ class Buffers:
 
     # ---- where gradients lie
 
-    def _place(self, order: list[int]) -> None:
+    def _allocate(self, order: list[int]) -> None:
         """Gives the gradients, in this order, places in buffers of one dtype; what they held before is kept."""
         before = self._views
         self.rows, self.buckets, self._views = [], [], [torch.empty(0)] * len(self.parameters)
         kinds: dict[Any, list[int]] = {}
-        for place in order:
-            t = self.parameters[place]._t
-            kinds.setdefault((t.dtype, t.device), []).append(place)
-        for (dtype, device), places in kinds.items():
-            row = torch.zeros(sum(self.parameters[place]._t.numel() for place in places), dtype=dtype, device=device)
+        for index in order:
+            t = self.parameters[index]._t
+            kinds.setdefault((t.dtype, t.device), []).append(index)
+        for (dtype, device), indices in kinds.items():
+            row = torch.zeros(sum(self.parameters[index]._t.numel() for index in indices), dtype=dtype, device=device)
             self.rows.append(row)
-            self._cut(row, places)
-        for place, old in enumerate(before):
-            self._views[place].copy_(old)
+            self._cut(row, indices)
+        for index, old in enumerate(before):
+            self._views[index].copy_(old)
         for parameter, view in zip(self.parameters, self._views):
             parameter.grad = wrap(view)
 
-    def _cut(self, row: torch.Tensor, places: list[int]) -> None:
+    def _cut(self, row: torch.Tensor, indices: list[int]) -> None:
         begin = at = 0
-        own: list[int] = []
-        for place in places:
-            t = self.parameters[place]._t
-            self._views[place] = row[at:at + t.numel()].view(t.shape)
+        parts: list[int] = []
+        for index in indices:
+            t = self.parameters[index]._t
+            self._views[index] = row[at:at + t.numel()].view(t.shape)
             at += t.numel()
-            own.append(place)
+            parts.append(index)
             most = self._size if self._size is not None else USUAL if self.buckets else FIRST
-            if (at - begin) * row.element_size() >= most or place == places[-1]:
-                self.buckets.append(_Bucket(row[begin:at], own))
-                begin, own = at, []
+            if (at - begin) * row.element_size() >= most or index == indices[-1]:
+                self.buckets.append(_Bucket(row[begin:at], parts))
+                begin, parts = at, []
 
     # ---- while gradients come
 
-    def arrived(self, place: int, gradient: torch.Tensor) -> torch.Tensor:
+    def arrived(self, index: int, gradient: torch.Tensor) -> torch.Tensor:
         """Adds a gradient to its place, and sends what is complete."""
         if gradient.requires_grad:
             raise RuntimeError(f"{user_line()}: " + message(
                 "a gradient of a gradient by DistributedDataParallel", "gradients of the first order",
             ))
-        view = self._views[place]
+        view = self._views[index]
         view.add_(gradient)
         if self.sums:
             if not self._arrived:
                 torch_private.at_end_of_backward(self._end)
-            self._arrived.append(place)
+            self._arrived.append(index)
             self._send()
         return view
 
     def _send(self, all_of_them: bool = False) -> None:
         while len(self._started) < len(self.buckets):
             bucket = self.buckets[len(self._started)]
-            if not all_of_them and not set(bucket.places) <= set(self._arrived):
+            if not all_of_them and not set(bucket.indices) <= set(self._arrived):
                 return
             if not self.divides_after:
                 bucket.row.div_(self.group.size)
@@ -117,10 +117,10 @@ class Buffers:
     def _end(self) -> None:
         """The backward pass is over: the sums of all processes take the places of this one's."""
         came, self._arrived = self._arrived, []
-        missing = [place for place in range(len(self.parameters)) if place not in came]
+        missing = [index for index in range(len(self.parameters)) if index not in came]
         if missing and not self.finds_unused:
             self._started = []
-            names = ", ".join(str(self.parameters[place].name) for place in missing[:5])
+            names = ", ".join(str(self.parameters[index].name) for index in missing[:5])
             raise RuntimeError(f"{user_line()}: " + message(
                 f"DistributedDataParallel: a backward pass without gradients of {names}", "gradients of all its Parameters",
                 hint="DistributedDataParallel(..., find_unused_parameters=True), or gradients by all trainable_params()",
@@ -139,13 +139,13 @@ class Buffers:
         """From now on messages leave in the order in which process 0 had its gradients; the gradients given out stay where they are."""
         if self.group.size > 1:
             order = collectives.broadcast(torch.tensor(order), 0, self.group).tolist()
-        self._place(order)
+        self._allocate(order)
 
 
-def _hook(own: weakref.ref[Buffers], place: int) -> Any:
+def _hook(own: weakref.ref[Buffers], index: int) -> Any:
     def arrived(gradient: TensorBase) -> TensorBase | None:
         buffers = own()
-        return None if buffers is None else wrap(buffers.arrived(place, raw(gradient)))
+        return None if buffers is None else wrap(buffers.arrived(index, raw(gradient)))
 
     return arrived
 
@@ -154,9 +154,9 @@ class _Used(torch.autograd.Function):
     """Values as they are, whose gradient reaches all weights: zeros, so that each has a gradient in every process."""
 
     @staticmethod
-    def forward(ctx: Any, count: int, *given: torch.Tensor) -> Any:
-        ctx.weights = given[count:]
-        return tuple(t.view_as(t) for t in given[:count])
+    def forward(ctx: Any, count: int, *gradients: torch.Tensor) -> Any:
+        ctx.weights = gradients[count:]
+        return tuple(t.view_as(t) for t in gradients[:count])
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
@@ -165,11 +165,11 @@ class _Used(torch.autograd.Function):
 
 def reaching(values: Sequence[TensorBase], weights: Sequence[TensorBase]) -> list[Any]:
     """The values, the first that has a gradient tied to all of the weights."""
-    found: list[Any] = list(values)
+    outputs: list[Any] = list(values)
     for at, value in enumerate(values):
         t = raw(value)
         if t.requires_grad:
             tied, = _Used.apply(1, t, *(raw(weight) for weight in weights))
-            found[at] = wrap(tied)
+            outputs[at] = wrap(tied)
             break
-    return found
+    return outputs

@@ -28,21 +28,21 @@ class Plan:
 
 def reduced(gradients: Gradients, plan: Plan) -> list[torch.Tensor]:
     """The gradients that the plan names over all processes, each in its own dtype; the others as they are."""
-    found = list(gradients)
+    reduced = list(gradients)
     if not is_traced() and not any(g.requires_grad for g in gradients):   # they can be on their way while Python goes on
-        started = [(places, start([gradients[place] for place in places], plan)) for places in plan.buckets]
-        for places, message in started:
-            for place, gradient in zip(places, message.parts()):
-                found[place] = gradient
-        return found
+        started = [(indices, start([gradients[index] for index in indices], plan)) for indices in plan.buckets]
+        for indices, message in started:
+            for index, gradient in zip(indices, message.parts()):
+                reduced[index] = gradient
+        return reduced
     from torchspore.distributed.comm import collectives
 
-    for places in plan.buckets:
-        own = [gradients[place] for place in places]
-        summed = collectives.all_reduce(flat(own), "sum", plan.group)
-        for place, gradient in zip(places, cut(summed if plan.factor is None else summed * plan.factor, own)):
-            found[place] = gradient
-    return found
+    for indices in plan.buckets:
+        parts = [gradients[index] for index in indices]
+        summed = collectives.all_reduce(flat(parts), "sum", plan.group)
+        for index, gradient in zip(indices, cut(summed if plan.factor is None else summed * plan.factor, parts)):
+            reduced[index] = gradient
+    return reduced
 
 
 def is_traced() -> bool:
@@ -77,12 +77,12 @@ def cut(row: torch.Tensor, like: Gradients) -> list[torch.Tensor]:
 class Message:
     """Gradients that are on their way."""
 
-    def __init__(self, own: Gradients, plan: Plan) -> None:
+    def __init__(self, gradients: Gradients, plan: Plan) -> None:
         from torchspore.distributed.comm import collectives
 
-        self._like = [torch.empty_like(g, device="meta") for g in own]
-        row = flat(own)
-        self._row = row.clone() if len(own) == 1 and row.data_ptr() == own[0].data_ptr() else row
+        self._like = [torch.empty_like(g, device="meta") for g in gradients]
+        row = flat(gradients)
+        self._row = row.clone() if len(gradients) == 1 and row.data_ptr() == gradients[0].data_ptr() else row
         self._factor = plan.factor
         self._work: Any = collectives.start_all_reduce(self._row, "sum", plan.group)
 
@@ -98,6 +98,6 @@ class Message:
         self._work.wait()
 
 
-def start(own: Gradients, plan: Plan) -> Message:
+def start(gradients: Gradients, plan: Plan) -> Message:
     """Sends gradients off."""
-    return Message(own, plan)
+    return Message(gradients, plan)

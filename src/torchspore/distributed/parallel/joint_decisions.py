@@ -21,9 +21,9 @@ def alike(call: str, decision: str) -> None:
     from torchspore.distributed.comm import collectives, groups
 
     collectives.meet(f"{call}, which decides for all", groups.world())
-    own = decision.encode()[:_LONGEST].ljust(_LONGEST)
-    rows = collectives.all_gather(torch.frombuffer(bytearray(own), dtype=torch.uint8), groups.world()).view(-1, _LONGEST)
-    told = [bytes(row.tolist()).decode(errors="replace").strip() for row in rows.cpu()]
-    if len(set(told)) > 1:
-        each = ", ".join(f"rank {told.index(one)} {one}" for one in dict.fromkeys(told))
+    encoded = decision.encode()[:_LONGEST].ljust(_LONGEST)
+    rows = collectives.all_gather(torch.frombuffer(bytearray(encoded), dtype=torch.uint8), groups.world()).view(-1, _LONGEST)
+    decisions = [bytes(row.tolist()).decode(errors="replace").strip() for row in rows.cpu()]
+    if len(set(decisions)) > 1:
+        each = ", ".join(f"rank {decisions.index(text)} {text}" for text in dict.fromkeys(decisions))
         raise CommunicationError(message(f"{call}: {each}", "one decision in all processes that train together", hint=_HINT))

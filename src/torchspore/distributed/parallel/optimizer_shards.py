@@ -41,7 +41,7 @@ class Share:
     """Those that have the same rows, where there are several such groups."""
     start: int
     rows: int
-    whole: tuple[int, ...]
+    full_shape: tuple[int, ...]
     """The shape of all rows."""
     scatters: bool
     """True if gradients are summed for the own rows alone."""
@@ -54,13 +54,13 @@ class Share:
 
     def is_cut(self, t: torch.Tensor) -> bool:
         """Return whether these are the own rows already."""
-        return tuple(t.shape) != self.whole
+        return tuple(t.shape) != self.full_shape
 
 
 NONE: tuple[Share | None, ...] = ()
 
 
-def wanted(optimizer: str) -> bool:
+def is_requested(optimizer: str) -> bool:
     """Return whether the context asks for shares. Raises RuntimeError in a mode in which MindSpore does not have them either."""
     if not STORE.get(OPTION):
         return False
@@ -75,25 +75,25 @@ def wanted(optimizer: str) -> bool:
 
 def of(optimizer: str, parameters: Sequence[Any], refusal: str = "") -> tuple[Share | None, ...]:
     """A share for each Parameter that is cut; empty where none is. `refusal` says why an optimizer can't work on rows."""
-    if not wanted(optimizer):
+    if not is_requested(optimizer):
         return NONE
     from torchspore.distributed.comm import groups
 
     wishes = _wishes()
     if settings.processes() == 1:
-        option_effects.told_shares(optimizer, parameters, NONE, "there is one process")
+        option_effects.report_shares(optimizer, parameters, NONE, "there is one process")
         return NONE
     if refusal:
-        option_effects.told_shares(optimizer, parameters, NONE, refusal)
+        option_effects.report_shares(optimizer, parameters, NONE, refusal)
         return NONE
     settings.check()
     size = _size(groups.size(), wishes.largest_group)
-    place, block = groups.rank() % size, groups.rank() // size
+    position, block = groups.rank() % size, groups.rank() // size
     group = groups.of_ranks(tuple(range(block * size, (block + 1) * size)))
-    others = groups.of_ranks(tuple(range(place, groups.size(), size)))
-    found = tuple(_share(parameter, group, others, place, wishes) for parameter in parameters)
-    option_effects.told_shares(optimizer, parameters, found, "")
-    return found if any(found) else NONE
+    others = groups.of_ranks(tuple(range(position, groups.size(), size)))
+    shares = tuple(_share(parameter, group, others, position, wishes) for parameter in parameters)
+    option_effects.report_shares(optimizer, parameters, shares, "")
+    return shares if any(shares) else NONE
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _size(processes: int, limit: int) -> int:
     return max(size for size in range(1, limit + 1) if processes % size == 0)
 
 
-def _share(parameter: Any, group: Group, others: Group, place: int, wishes: _Wishes) -> Share | None:
+def _share(parameter: Any, group: Group, others: Group, position: int, wishes: _Wishes) -> Share | None:
     t = parameter._t
     if t.nbytes < wishes.smallest or t.ndim == 0 or t.shape[0] % group.size or group.size == 1:
         return None
@@ -128,7 +128,7 @@ def _share(parameter: Any, group: Group, others: Group, place: int, wishes: _Wis
         return None
     rows = t.shape[0] // group.size
     return Share(
-        group, others, place * rows, rows, tuple(t.shape), wishes.cuts_sums or wishes.level != "level1", wishes.level == "level3",
+        group, others, position * rows, rows, tuple(t.shape), wishes.cuts_sums or wishes.level != "level1", wishes.level == "level3",
     )
 
 
@@ -151,7 +151,7 @@ def cut_state(state: Any, share: Share | None) -> Any:
 def cut_moment(state: Any, share: Share | None) -> Any:
     """A Parameter of an optimizer's state, with the own rows alone; its sum, say, is refused outside of the optimizer (`at_hand`)."""
     if share is not None:
-        cut = Cut((share.group.size,), (0, *(-1,) * (len(share.whole) - 1)), share.whole)
+        cut = Cut((share.group.size,), (0, *(-1,) * (len(share.full_shape) - 1)), share.full_shape)
         state._t = Parted(cut_state(state, share)._t, cut)
     return state
 
@@ -159,13 +159,13 @@ def cut_moment(state: Any, share: Share | None) -> Any:
 @contextmanager
 def at_hand(states: Sequence[Any]) -> Iterator[None]:
     """A block in which an optimizer computes with the own rows of its state."""
-    held = [(state, state._t) for state in states if isinstance(state._t, Parted)]
-    for state, t in held:
+    stored = [(state, state._t) for state in states if isinstance(state._t, Parted)]
+    for state, t in stored:
         state._t = t.own
     try:
         yield
     finally:
-        for state, t in held:
+        for state, t in stored:
             state._t = t
 
 
@@ -179,12 +179,12 @@ class Update:
         self._cut: list[tuple[torch.Tensor, Share]] = []
         self.parameters = [self._rows(parameter, share) for parameter, share in zip(parameters, shares)]
         self.gradients = [
-            g if share is None else own(g, share) for g, share in zip(gradients, shares)
+            g if share is None else local_rows(g, share) for g, share in zip(gradients, shares)
         ]
 
     def _rows(self, parameter: Any, share: Share | None) -> torch.Tensor:
         if isinstance(parameter._t, Sliced):
-            return raw(parameter._t.own)
+            return raw(parameter._t.rows)
         t = raw(parameter)
         if share is None:
             return t
@@ -194,15 +194,15 @@ class Update:
     def gather(self) -> None:
         """Gives every process the rows of all others."""
         kinds: dict[Any, list[tuple[torch.Tensor, Share]]] = {}
-        in_place = not is_traced()
-        for whole, share in self._cut:
-            if in_place and whole.nbytes >= _WORTH and whole.is_contiguous():
-                _gather_in_place(whole, share)
+        is_in_place = not is_traced()
+        for full, share in self._cut:
+            if is_in_place and full.nbytes >= _WORTH and full.is_contiguous():
+                _gather_in_memory(full, share)
             else:
-                kinds.setdefault(whole.dtype, []).append((whole, share))
+                kinds.setdefault(full.dtype, []).append((full, share))
         for pairs in kinds.values():
-            for places in fusion.by_size([whole.nbytes for whole, _ in pairs], _limit()):
-                _gather([pairs[place] for place in places])
+            for indices in fusion.by_size([full.nbytes for full, _ in pairs], _limit()):
+                _gather([pairs[index] for index in indices])
 
 
 _LARGEST = 4 * fusion.MEGABYTE
@@ -210,10 +210,10 @@ _WORTH = fusion.MEGABYTE // 4
 """Bytes from which on a Parameter goes alone, straight to its place."""
 
 
-def _gather_in_place(whole: torch.Tensor, share: Share) -> None:
+def _gather_in_memory(full: torch.Tensor, share: Share) -> None:
     from torchspore.distributed.comm import groups
 
-    torch.distributed.all_gather_into_tensor(whole, share.of(whole), groups.processes(share.group))
+    torch.distributed.all_gather_into_tensor(full, share.of(full), groups.processes(share.group))
 
 
 def _limit() -> int:
@@ -224,12 +224,12 @@ def _limit() -> int:
 def _gather(pairs: list[tuple[torch.Tensor, Share]]) -> None:
     from torchspore.distributed.comm import collectives
 
-    own = [share.of(whole).reshape(-1) for whole, share in pairs]
-    row = own[0] if len(own) == 1 else torch.cat(own)
+    parts = [share.of(full).reshape(-1) for full, share in pairs]
+    row = parts[0] if len(parts) == 1 else torch.cat(parts)
     group = pairs[0][1].group
-    columns = collectives.all_gather(row, group).view(group.size, -1).split([t.numel() for t in own], 1)
-    for (whole, _), column in zip(pairs, columns):
-        whole.copy_(column.reshape(whole.shape))
+    columns = collectives.all_gather(row, group).view(group.size, -1).split([t.numel() for t in parts], 1)
+    for (full, _), column in zip(pairs, columns):
+        full.copy_(column.reshape(full.shape))
 
 
 def length(t: torch.Tensor, share: Share | None) -> torch.Tensor:
@@ -241,14 +241,14 @@ def length(t: torch.Tensor, share: Share | None) -> torch.Tensor:
     return collectives.all_reduce((t * t).sum(), "sum", share.group).sqrt()
 
 
-def whole(t: torch.Tensor, share: Share) -> torch.Tensor:
+def full_value(t: torch.Tensor, share: Share) -> torch.Tensor:
     """All rows of a value of which each process has its own; every process of the group must ask for it."""
     from torchspore.distributed.comm import collectives
 
     return collectives.all_gather(own_part(t).detach(), share.group)
 
 
-def own(t: torch.Tensor, share: Share) -> torch.Tensor:
+def local_rows(t: torch.Tensor, share: Share) -> torch.Tensor:
     """The own rows of a whole value; those themselves stay as they are."""
     return t if share.is_cut(t) else share.of(t)
 
@@ -269,12 +269,12 @@ class _Scattered(torch.autograd.Function):
         from torchspore.distributed.comm import collectives
 
         share: Share = ctx.share
-        own = collectives.reduce_scatter(gradients[0].float(), "sum", share.group)
+        rows = collectives.reduce_scatter(gradients[0].float(), "sum", share.group)
         if share.others.size > 1:
-            own = collectives.all_reduce(own, "sum", share.others)
+            rows = collectives.all_reduce(rows, "sum", share.others)
         if ctx.factor is not None:
-            own = own * ctx.factor
-        return own.to(gradients[0].dtype), None, None, None
+            rows = rows * ctx.factor
+        return rows.to(gradients[0].dtype), None, None, None
 
 
 _scattering: list[tuple[dict[int, Share], float | None]] = []
@@ -284,13 +284,13 @@ _scattering: list[tuple[dict[int, Share], float | None]] = []
 @contextmanager
 def scattering(weights: Sequence[Any], shares: Sequence[Share | None], factor: float | None) -> Iterator[None]:
     """A block in which gradients of these weights are those of the own rows, summed over the processes."""
-    found = {id(weight): share for weight, share in zip(weights, shares) if share is not None and share.scatters}
-    if not found:
+    scattered = {id(weight): share for weight, share in zip(weights, shares) if share is not None and share.scatters}
+    if not scattered:
         yield
         return
     if _LISTENER not in grad.LISTENERS:
         grad.LISTENERS.append(_LISTENER)
-    _scattering.append((found, factor))
+    _scattering.append((scattered, factor))
     try:
         yield
     finally:
@@ -304,7 +304,7 @@ class _Listener(grad.GradientListener):
         share = _scattering[-1][0].get(id(weight)) if _scattering else None
         if share is None:
             return None
-        rows = raw(weight._t.own) if isinstance(weight._t, Sliced) else share.of(raw(weight))
+        rows = raw(weight._t.rows) if isinstance(weight._t, Sliced) else share.of(raw(weight))
         return None if rows.requires_grad else rows.detach().requires_grad_()
 
     def must_replace_early(self) -> bool:

@@ -25,10 +25,10 @@ def tell(name: str, outcome: Outcome) -> None:
         effects.report(_IN + name, outcome)
 
 
-def told_plan(plan: Plan, count: int) -> None:
+def report_plan(plan: Plan, count: int) -> None:
     """Reports how the gradients of a net travel."""
     several = plan.group.size > 1
-    told_mode()
+    report_mode()
     how = f"{count} gradients in {len(plan.buckets)} messages ({fusion.rule()}) over {plan.group.size} processes"
     for name in ("all_reduce_fusion_config", "comm_fusion.openstate", "comm_fusion.allreduce"):
         tell(name, Outcome.applied(how) if several else _ALONE)
@@ -37,7 +37,7 @@ def told_plan(plan: Plan, count: int) -> None:
             tell(name, Outcome.no_effect(f"nothing is {kind} without enable_parallel_optimizer") if several else _ALONE)
     mean = f"sums are divided by {1 / plan.factor:g}" if plan.factor else "gradients stay sums"
     tell("gradients_mean", Outcome.applied(mean) if several else _ALONE)
-    tell("gradient_fp32_sync", told_precision())
+    tell("gradient_fp32_sync", precision_outcome())
     for name in ("dump_local_norm", "dump_local_norm_path", "dump_device_local_norm"):
         if settings.is_set(name):
             tell(name, Outcome.no_effect("as in MindSpore it acts where operators are split: in 'semi_auto_parallel' and 'auto_parallel'"))
@@ -45,7 +45,7 @@ def told_plan(plan: Plan, count: int) -> None:
         effects.note(NOTES, how)
 
 
-def told_mode() -> None:
+def report_mode() -> None:
     """Reports what comes of the mode and of the number of processes."""
     if settings.mode() not in settings.ALIKE:
         return
@@ -55,14 +55,14 @@ def told_mode() -> None:
     tell("global_rank", Outcome.applied("it is the rank of this process"))
 
 
-def told_precision() -> Outcome:
+def precision_outcome() -> Outcome:
     """Return the outcome of `gradient_fp32_sync` if full gradients are summed."""
     if settings.mode() in settings.ALIKE:
         return Outcome.no_effect(f"{settings.mode()!r} always sums in float32, as MindSpore does")
     return Outcome.no_effect(f"{settings.mode()!r} sums no gradients over processes")
 
 
-def told_shares(optimizer: str, parameters: Sequence[Any], shares: Sequence[Any], why_not: str) -> None:
+def report_shares(optimizer: str, parameters: Sequence[Any], shares: Sequence[Any], why_not: str) -> None:
     """Reports which Parameters of an optimizer are cut among the processes; `why_not` says why none is."""
     cut = [(p._t.nbytes, share) for p, share in zip(parameters, shares) if share is not None]
     if not cut and not why_not and effects.has_outcome(_IN + "enable_parallel_optimizer"):

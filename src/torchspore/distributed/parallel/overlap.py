@@ -32,7 +32,7 @@ class Ahead:
         self._seen: list[Any] = []
         self._messages: list[Message] = []
         self._ready: dict[int, torch.Tensor] = {}
-        self._is_own = True
+        self._is_unchanged = True
         """False once the program was seen to change gradients before they are summed."""
         self._has_learned = False
         self.count = 0
@@ -47,19 +47,19 @@ class Ahead:
         if self._messages:                                 # nobody asked for those of the last pass
             self._drop()
         self._ready.clear()
-        if not (self._is_own and self._has_learned):
+        if not (self._is_unchanged and self._has_learned):
             return
-        for place, leaf in enumerate(leaves):
+        for index, leaf in enumerate(leaves):
             if leaf.requires_grad:
-                leaf.register_hook(self._hook(place))
+                leaf.register_hook(self._hook(index))
 
-    def _hook(self, place: int) -> Any:
-        own = weakref.ref(self)
+    def _hook(self, index: int) -> Any:
+        reference = weakref.ref(self)
 
         def arrived(gradient: torch.Tensor) -> None:
-            ahead = own()
+            ahead = reference()
             if ahead is not None:
-                ahead._ready[place] = gradient
+                ahead._ready[index] = gradient
                 ahead._send()
 
         return arrived
@@ -67,45 +67,45 @@ class Ahead:
     def _send(self) -> None:
         """Starts the messages whose gradients are all there, in their order."""
         while len(self._messages) < len(self.plan.buckets):
-            places = self.plan.buckets[len(self._messages)]
-            if not all(place in self._ready for place in places):
+            indices = self.plan.buckets[len(self._messages)]
+            if not all(index in self._ready for index in indices):
                 return
-            self._messages.append(sums.start([self._ready[place] for place in places], self.plan))
+            self._messages.append(sums.start([self._ready[index] for index in indices], self.plan))
             self.count += 1
 
-    def end(self, found: Sequence[Any]) -> None:
+    def end(self, gradients: Sequence[Any]) -> None:
         """The backward pass gave these gradients (torch tensors, or None for what is none)."""
-        self._seen = [None if t is None else (weakref.ref(t), t._version) for t in found]
+        self._seen = [None if t is None else (weakref.ref(t), t._version) for t in gradients]
 
-    def reduced(self, given: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    def reduced(self, gradients: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """The gradients over all processes."""
-        own = len(self._seen) == len(given) and all(
-            seen is not None and seen[0]() is t and seen[1] == t._version for seen, t in zip(self._seen, given)
+        is_unchanged = len(self._seen) == len(gradients) and all(
+            seen is not None and seen[0]() is t and seen[1] == t._version for seen, t in zip(self._seen, gradients)
         )
-        self._is_own = self._is_own and own
+        self._is_unchanged = self._is_unchanged and is_unchanged
         self._has_learned = True
-        found = list(given)
-        if own:
-            done = [places for places, _ in zip(self.plan.buckets, self._messages)]
-            same = all(self._ready.get(place) is given[place] for places in done for place in places)
-        if not own or not same:
+        reduced = list(gradients)
+        if is_unchanged:
+            done = [indices for indices, _ in zip(self.plan.buckets, self._messages)]
+            are_equal = all(self._ready.get(index) is gradients[index] for indices in done for index in indices)
+        if not is_unchanged or not are_equal:
             self._drop()
         messages, self._messages = self._messages, []
-        for places in self.plan.buckets[len(messages):]:
-            messages.append(sums.start([given[place] for place in places], self.plan))
-        for places, message in zip(self.plan.buckets, messages):
-            for place, gradient in zip(places, message.parts()):
-                found[place] = gradient
+        for indices in self.plan.buckets[len(messages):]:
+            messages.append(sums.start([gradients[index] for index in indices], self.plan))
+        for indices, message in zip(self.plan.buckets, messages):
+            for index, gradient in zip(indices, message.parts()):
+                reduced[index] = gradient
         self._ready.clear()
         self._seen = []
-        return found
+        return reduced
 
     def _drop(self) -> None:
         """Waits for messages whose answers nobody wants."""
         messages, self._messages = self._messages, []
         for message in messages:
             message.wait()
-        self._is_own = False
+        self._is_unchanged = False
 
 
 class _Listener(grad.GradientListener):
@@ -126,8 +126,8 @@ def of(weights: Sequence[TensorBase]) -> Ahead | None:
     """Who sums the gradients of these Parameters; None where nobody does, and while a graph is captured."""
     if not _reducers or is_traced():
         return None
-    found = _reducers.get(tuple(map(id, weights)))
-    ahead = None if found is None else found()
-    if found is not None and ahead is None:
+    reference = _reducers.get(tuple(map(id, weights)))
+    ahead = None if reference is None else reference()
+    if reference is not None and ahead is None:
         del _reducers[tuple(map(id, weights))]
     return ahead

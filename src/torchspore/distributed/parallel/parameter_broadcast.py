@@ -37,16 +37,16 @@ def begin(parameters: Iterable[Any]) -> None:
         option_effects.tell(_NAME, Outcome.no_effect(where))
         return
     _forget_others()
-    left = [p for p in parameters if id(p) not in _sent and not _is_own(p)]
-    if not left:
+    unsent = [p for p in parameters if id(p) not in _sent and not _is_local(p)]
+    if not unsent:
         return
-    send(left)
-    for parameter in left:
+    send(unsent)
+    for parameter in unsent:
         _sent[id(parameter)] = parameter
     option_effects.tell(_NAME, Outcome.applied("process 0 sends its Parameters before they are first trained"))
 
 
-def _is_own(parameter: Any) -> bool:
+def _is_local(parameter: Any) -> bool:
     return getattr(parameter, "layerwise_parallel", False) or isinstance(parameter._t, Parted)
 
 

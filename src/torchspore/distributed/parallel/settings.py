@@ -65,11 +65,11 @@ def check() -> None:
             hint=f"torchspore workers -n {together} SCRIPT runs a process for each part of the batch",
         ))
     rank = groups.rank() if groups.is_started() else 0
-    for name, found, what in (("device_num", processes(), "number of processes"), ("global_rank", rank, "rank of this process")):
-        if is_set(name) and STORE.get(_IN + name) != found:
+    for name, actual, what in (("device_num", processes(), "number of processes"), ("global_rank", rank, "rank of this process")):
+        if is_set(name) and STORE.get(_IN + name) != actual:
             hint = f"leave {name} out" if groups.is_started() else "call mindspore.communication.init() in each process before"
             raise RuntimeError(message(
-                f"set_auto_parallel_context({name}={STORE.get(_IN + name)}) in {mode()!r}", f"{found}, the {what}", hint=hint,
+                f"set_auto_parallel_context({name}={STORE.get(_IN + name)}) in {mode()!r}", f"{actual}, the {what}", hint=hint,
             ))
 
 

@@ -17,7 +17,7 @@ from torchspore.engine.core.sharded_value import RowShard
 from torchspore.engine.core.tensor import TensorBase
 
 _aten: Any = torch.ops.aten
-_SAME = frozenset({_aten.detach.default, _aten.alias.default})
+_COPIES = frozenset({_aten.detach.default, _aten.alias.default})
 _LATER = frozenset({
     _aten.t.default, _aten.transpose.int, _aten.view.default, _aten.permute.default, _aten.unsqueeze.default, _aten.squeeze.dim,
 })
@@ -27,62 +27,62 @@ Change = tuple[Callable[..., torch.Tensor], tuple[Any, ...]]
 class Sliced(RowShard):
     """The own rows of a weight, in the place of all of it."""
 
-    own: TensorBase
+    rows: TensorBase
     """The own rows."""
     share: Any
     changes: tuple[Change, ...]
     """What is to be done with the shape once all rows are here."""
 
     @staticmethod
-    def __new__(cls, own: TensorBase, share: Any, changes: tuple[Change, ...] = ()) -> Sliced:
-        like = torch.empty(share.whole, dtype=own._t.dtype, device="meta")
+    def __new__(cls, rows: TensorBase, share: Any, changes: tuple[Change, ...] = ()) -> Sliced:
+        like = torch.empty(share.full_value, dtype=rows._t.dtype, device="meta")
         for change, arguments in changes:
             like = change(like, *arguments)
-        made: Sliced = torch_private.stand_for(cls, like, own._t.device)
-        made.own, made.share, made.changes = own, share, changes
-        return made
+        tensor: Sliced = torch_private.stand_for(cls, like, rows._t.device)
+        tensor.rows, tensor.share, tensor.changes = rows, share, changes
+        return tensor
 
     __torch_function__ = torch_private.no_torch_function  # type: ignore[assignment]
 
-    def whole(self) -> torch.Tensor:
+    def full_value(self) -> torch.Tensor:
         """All rows, in memory of their own."""
         from torchspore.distributed.comm import collectives
 
         with torch.no_grad():
-            found = collectives.all_gather(self.own._t, self.share.group)
+            gathered = collectives.all_gather(self.rows._t, self.share.group)
         for change, arguments in self.changes:
-            found = change(found, *arguments)
-        return found
+            gathered = change(gathered, *arguments)
+        return gathered
 
     def gather_in(self, read: Callable[[TensorBase], torch.Tensor]) -> torch.Tensor:
         """All rows, gathered anew at each read, because the program may have written to this process's rows."""
         from torchspore.distributed.comm import collectives
 
-        return collectives.all_gather(read(self.own), self.share.group)
+        return collectives.all_gather(read(self.rows), self.share.group)
 
     def write_in(self, read: Callable[[TensorBase], torch.Tensor], value: torch.Tensor) -> None:
         """Writes this process's rows of a full value as operators of a capture."""
-        read(self.own).copy_(self.share.of(value))
+        read(self.rows).copy_(self.share.of(value))
 
     def keep_rows(self, values: torch.Tensor) -> None:
         """Keeps the own rows of whole values."""
         with torch.no_grad():
-            self.own._t.copy_(self.share.of(values))
+            self.rows._t.copy_(self.share.of(values))
 
     def numpy(self, *, force: bool = False) -> Any:
         """All rows as an array; every process must ask for it."""
-        return self.whole().numpy(force=force)
+        return self.full_value().numpy(force=force)
 
     def tolist(self) -> Any:
         """All rows as lists; every process must ask for it."""
-        return self.whole().tolist()
+        return self.full_value().tolist()
 
     def __dlpack__(self, **keywords: Any) -> Any:
-        return self.whole().__dlpack__(**keywords)
+        return self.full_value().__dlpack__(**keywords)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """All rows, which need no other process where they are read again; every process must ask for it."""
-        return self.whole().__reduce_ex__(protocol)
+        return self.full_value().__reduce_ex__(protocol)
 
     def __repr__(self) -> str:  # type: ignore[override]
         return f"Sliced(rows {self.share.start} to {self.share.start + self.share.rows} of {tuple(self.shape)})"
@@ -93,12 +93,12 @@ class Sliced(RowShard):
     ) -> Any:
         first = args[0] if args else None
         if isinstance(first, Sliced):
-            if function in _SAME:
-                return cls(first.own, first.share, first.changes)
+            if function in _COPIES:
+                return cls(first.rows, first.share, first.changes)
             if function in _LATER and not kwargs:
-                return cls(first.own, first.share, (*first.changes, (function, args[1:])))
+                return cls(first.rows, first.share, (*first.changes, (function, args[1:])))
             if function is _aten.copy_.default and not first.changes:
-                first.keep_rows(args[1].whole() if isinstance(args[1], Sliced) else args[1].expand(first.shape))
+                first.keep_rows(args[1].full_value() if isinstance(args[1], Sliced) else args[1].expand(first.shape))
                 return first
         if function._schema.is_mutable and isinstance(first, Sliced):
             name = function._schema.name.removeprefix("aten::")
@@ -106,8 +106,8 @@ class Sliced(RowShard):
                 f"{name} in place on a weight that processes share (optimizer_level 'level3')", "an assignment of a whole value",
                 hint="write ops.assign(weight, value)",
             ))
-        return function(*tree_map(_whole, args), **tree_map(_whole, kwargs or {}))
+        return function(*tree_map(_full_value, args), **tree_map(_full_value, kwargs or {}))
 
 
-def _whole(value: Any) -> Any:
-    return value.whole() if isinstance(value, Sliced) else value
+def _full_value(value: Any) -> Any:
+    return value.full_value() if isinstance(value, Sliced) else value

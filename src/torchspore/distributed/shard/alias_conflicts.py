@@ -20,7 +20,7 @@ from torchspore.graph.fx.aliasing import changing, owners, shown, writes
 class Tangles:
     """Parts of a graph's memory that can't be split like others."""
 
-    whole: frozenset[Node]
+    unsplit: frozenset[Node]
     """Owners of memory that is written by a view, or whose views are used after it was written."""
     copied: frozenset[Node]
     """Marks whose result must have memory of its own: it is written, or what it marks is while it is still used."""
@@ -28,53 +28,55 @@ class Tangles:
     """Owners of all memory that is written."""
 
 
-def written_by(node: Node) -> list[Node]:
+def nodes_written_by(node: Node) -> list[Node]:
     """The values that a node writes into, also within the graphs of a branch or loop."""
     if node.op != "call_function" or is_operator(node.target):
         return writes(node)
-    given = [item for value in node.args if isinstance(value, (list, tuple)) for item in value]
-    found: list[Node] = []
+    items = [item for value in node.args if isinstance(value, (list, tuple)) for item in value]
+    written_nodes: list[Node] = []
     for inner in node.args:
         if not isinstance(inner, torch.fx.GraphModule):
             continue
-        holders = [one for one in inner.graph.nodes if one.op == "placeholder"]
+        holders = [inner_node for inner_node in inner.graph.nodes if inner_node.op == "placeholder"]
         changed = changing(inner)
-        if len(holders) == len(given):
-            found += [item for item, holder in zip(given, holders) if holder in changed and isinstance(item, Node)]
+        if len(holders) == len(items):
+            written_nodes += [item for item, holder in zip(items, holders) if holder in changed and isinstance(item, Node)]
         elif changed & set(holders):
-            found += node.all_input_nodes                  # of a gradient, whose inputs are kept elsewhere
-    return list(dict.fromkeys(found))
+            written_nodes += node.all_input_nodes                  # of a gradient, whose inputs are kept elsewhere
+    return list(dict.fromkeys(written_nodes))
 
 
 def tangles(graph: torch.fx.Graph, stored: Container[Node]) -> Tangles:
     """The tangles of a captured graph; `stored` are the weights of which a step computes with a copy."""
-    place = {node: at for at, node in enumerate(graph.nodes)}
+    position_of = {node: at for at, node in enumerate(graph.nodes)}
     owner = owners(graph)
     times: dict[Node, list[int]] = {}
-    found: set[Node] = set()
+    nodes: set[Node] = set()
     for node in graph.nodes:
-        for item in written_by(node):
-            times.setdefault(owner[item], []).append(place[node])
-            if _same(item, owner[item] in stored) is not owner[item]:
-                found.add(owner[item])
-    last = {node: max((place[user] for user in node.users), default=-1) for node in graph.nodes}
+        for item in nodes_written_by(node):
+            times.setdefault(owner[item], []).append(position_of[node])
+            if _unchanged_source(item, owner[item] in stored) is not owner[item]:
+                nodes.add(owner[item])
+    last = {node: max((position_of[user] for user in node.users), default=-1) for node in graph.nodes}
     ends: dict[Node, int] = {}
     for node in graph.nodes:
         base = owner[node]
         ends[base] = max(ends.get(base, -1), last[node])
-        if _same(node, base in stored) is not base and any(place[node] < time < last[node] for time in times.get(base, ())):
-            found.add(base)
+        if _unchanged_source(node, base in stored) is not base and any(
+            position_of[node] < time < last[node] for time in times.get(base, ())
+        ):
+            nodes.add(base)
     copied = {
         node for node in graph.nodes if node.target in strategy_marker.MARKS
-        and (node in times or any(place[node] < time < ends[node] for time in times.get(owner[node.args[0]], ())))
+        and (node in times or any(position_of[node] < time < ends[node] for time in times.get(owner[node.args[0]], ())))
     }
-    return Tangles(frozenset(found), frozenset(copied), frozenset(times))
+    return Tangles(frozenset(nodes), frozenset(copied), frozenset(times))
 
 
-def _same(node: Node, is_stored: bool) -> Node:
+def _unchanged_source(node: Node, is_stored: bool) -> Node:
     """The first node that is the same value: what an operator that wrote it gives back is."""
     source = shown(node)
-    while source is not None and (source in written_by(node) or (not is_stored and _renames(node))):
+    while source is not None and (source in nodes_written_by(node) or (not is_stored and _renames(node))):
         node, source = source, shown(source)
     return node
 

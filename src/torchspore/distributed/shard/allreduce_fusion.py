@@ -19,13 +19,13 @@ _aten = torch.ops.aten
 def fused(local: LocalGraph) -> tuple[int, int]:
     """Joins the sums that only the optimizer waits for; gives how many there were and in how many messages they go."""
     graph = local.module.graph
-    place = {node: at for at, node in enumerate(graph.nodes)}
+    position_of = {node: at for at, node in enumerate(graph.nodes)}
     first = next((node for node in graph.nodes if node.meta.get(node_metadata.OPTIMIZER) and node.target is not nodes.all_reduce), None)
     if first is None:
         return 0, 0
     groups: dict[Any, list[Node]] = {}
     for node in graph.nodes:
-        if node.target is nodes.all_reduce and _is_late(node, place, place[first]):
+        if node.target is nodes.all_reduce and _is_late(node, position_of, position_of[first]):
             val = node.meta["val"]
             groups.setdefault((node.args[1], node.args[2], val.dtype, node.meta.get(node_metadata.RUNS_IN)), []).append(node)
     count = messages = 0
@@ -41,10 +41,10 @@ def fused(local: LocalGraph) -> tuple[int, int]:
     return count, messages
 
 
-def _is_late(node: Node, place: dict[Node, int], first: int) -> bool:
+def _is_late(node: Node, position_of: dict[Node, int], first: int) -> bool:
     """Return whether a sum can wait until the optimizer begins, and what is summed is there by then."""
     source: Any = node.args[0]
-    return place[source] < first and all(place[user] >= first for user in node.users) and bool(node.users)
+    return position_of[source] < first and all(position_of[user] >= first for user in node.users) and bool(node.users)
 
 
 def _join(graph: torch.fx.Graph, sums: list[Node], before: Node) -> None:

@@ -58,13 +58,13 @@ class _Widening:
             self.wide[node] = self._put(node, _aten.transpose.int, self.wide[source], -2, -1)
 
     def _product(self, node: Node) -> None:
-        one, other = (self.wide.get(source) for source in node.all_input_nodes[:2]) if len(node.all_input_nodes) == 2 else (None, None)
-        if one is None or other is None or _shape(one)[:-2] != _shape(other)[:-2]:
+        first, other = (self.wide.get(source) for source in node.all_input_nodes[:2]) if len(node.all_input_nodes) == 2 else (None, None)
+        if first is None or other is None or _shape(first)[:-2] != _shape(other)[:-2]:
             return
-        made = self._put(node, _aten.matmul.default, one, other)
-        joined = self._put(node, _aten.reshape.default, made, list(_shape(node)))
+        product = self._put(node, _aten.matmul.default, first, other)
+        joined = self._put(node, _aten.reshape.default, product, list(_shape(node)))
         node.replace_all_uses_with(joined)
-        self.wide[joined] = made
+        self.wide[joined] = product
 
     def _put(self, before: Node, target: torch._ops.OpOverload, *args: object) -> Node:
         with self.graph.inserting_before(before):

@@ -7,7 +7,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.distributed.shard import collective_nodes as nodes
-from torchspore.distributed.shard.alias_conflicts import written_by
+from torchspore.distributed.shard.alias_conflicts import nodes_written_by
 from torchspore.distributed.shard.plan import Plan
 from torchspore.engine.core import tree
 from torchspore.engine.core.device_layout import Layout, whole
@@ -18,10 +18,10 @@ def split(to: Any, node: Node) -> Any:
     """The results of a branch whose graphs were split for the layouts of its inputs; None where that would need an exchange."""
     if node.target is not execution.branch:
         return None
-    given: Any = node.args
-    test, inputs, then, otherwise = given
-    values, written = [to.values[item] for item in inputs], set(written_by(node))
-    if any(value.layout.partial for item, value in zip(inputs, values) if item in written):
+    arguments: Any = node.args
+    test, inputs, then, otherwise = arguments
+    values, written_nodes = [to.values[item] for item in inputs], set(nodes_written_by(node))
+    if any(value.layout.partial for item, value in zip(inputs, values) if item in written_nodes):
         return None
     layouts = [value.layout.settled() for value in values]
     for graph in (then, otherwise):
@@ -29,21 +29,21 @@ def split(to: Any, node: Node) -> Any:
     first = _local(to, then, layouts, lambda at, out, layout, shape: layout)
     if first is None:
         return None
-    results = [place[0] if place is not None else None for place in first.outputs]
+    results = [output[0] if output is not None else None for output in first.outputs]
     other = _local(to, otherwise, layouts, lambda at, out, layout, shape: results[at] or whole(len(shape)))
     if other is None:
         return None
     moved = [to.move(value, layout).node for value, layout in zip(values, layouts)]
     picked = to.move(to.values[test], whole(len(to.values[test].shape))).node
-    made = to.call(execution.branch, (picked, moved, first.module, other.module), {}, node, [_val(out) for out in _outputs(first.module)])
-    return to.wrapped(made, node, [layout or whole(0) for layout in results])
+    result = to.call(execution.branch, (picked, moved, first.module, other.module), {}, node, [_val(out) for out in _outputs(first.module)])
+    return to.wrapped(result, node, [layout or whole(0) for layout in results])
 
 
 def _local(to: Any, graph: torch.fx.GraphModule, layouts: list[Layout], output: Any) -> Any:
     """The graph of one side on each device; None where it sends something or takes parts."""
-    found = type(to)(graph, to.mesh, layouts, output, to.policy, {}, {}, to.copies, Plan()).run()
-    sends = any(one.target in nodes.SENDING or one.target in nodes.LOCAL for one in found.module.graph.nodes)
-    return None if sends or any(layout.partial for layout, _ in found.inputs) else found
+    local_side = type(to)(graph, to.mesh, layouts, output, to.policy, {}, {}, to.copies, Plan()).run()
+    sends = any(placed.target in nodes.SENDING or placed.target in nodes.LOCAL for placed in local_side.module.graph.nodes)
+    return None if sends or any(layout.partial for layout, _ in local_side.inputs) else local_side
 
 
 def _share_stand_ins(to: Any, graph: torch.fx.GraphModule) -> None:

@@ -28,7 +28,7 @@ def say_context() -> None:
     for key in agreement.PARALLEL:
         setting = STORE.source(key)[1]
         line = None if setting is None else setting.where
-        groups.say(None, f"set_auto_parallel_context({OPTIONS[key].name})", agreement.told(STORE.get(key)), line)
+        groups.say(None, f"set_auto_parallel_context({OPTIONS[key].name})", agreement.describe_value(STORE.get(key)), line)
 
 
 def agree(inputs: Sequence[Any]) -> None:
@@ -37,11 +37,13 @@ def agree(inputs: Sequence[Any]) -> None:
     Every process must call it at the same place. Raises ValueError where they have other Parameters: what they would send then is of other
     lengths, at which gloo ends the process.
     """
-    own = [item for item in inputs if hasattr(item, "name") and hasattr(item, "_t")]
-    forms = [(str(item.name), tuple(item._t.shape) if (cut := cut_of(item)) is None else cut.shape, str(item._t.dtype)) for item in own]
+    named_inputs = [item for item in inputs if hasattr(item, "name") and hasattr(item, "_t")]
+    forms = [
+        (str(item.name), tuple(item._t.shape) if (cut := cut_of(item)) is None else cut.shape, str(item._t.dtype)) for item in named_inputs
+    ]
     first = ", ".join(name for name, _, _ in forms[:2]) + (", .." if len(forms) > 2 else "")
-    same(f"a call with {len(forms)} Parameters ({first})", repr(sorted(forms)))
-    new = [item for item in own if cut_of(item) is None and id(item) not in _alike]
+    check_equal(f"a call with {len(forms)} Parameters ({first})", repr(sorted(forms)))
+    new = [item for item in named_inputs if cut_of(item) is None and id(item) not in _alike]
     if not new:
         return
     state = generators.current_state()
@@ -60,7 +62,7 @@ def agree(inputs: Sequence[Any]) -> None:
         _alike[id(item)] = item
 
 
-def same(what: str, text: str) -> None:
+def check_equal(what: str, text: str) -> None:
     """Raises ValueError where this text is not that of process 0. Every process must call it at the same place."""
     if _differ([zlib.crc32(text.encode())])[0]:
         raise ValueError(message(f"{what} that differs between processes", "one program with inputs of equal shapes in all processes"))
@@ -68,9 +70,9 @@ def same(what: str, text: str) -> None:
 
 def _differ(digests: list[int]) -> list[bool]:
     """Which of these numbers are not those of process 0 somewhere."""
-    own = torch.tensor(digests, dtype=torch.int64)
-    first = collectives.broadcast(own, 0, groups.world())
-    return [bool(one) for one in collectives.all_reduce((own != first).to(torch.int64), "max", groups.world())]
+    local = torch.tensor(digests, dtype=torch.int64)
+    first = collectives.broadcast(local, 0, groups.world())
+    return [bool(differs) for differs in collectives.all_reduce((local != first).to(torch.int64), "max", groups.world())]
 
 
 def _digest(t: torch.Tensor) -> int:

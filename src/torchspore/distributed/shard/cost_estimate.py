@@ -31,7 +31,7 @@ class Exchange:
     devices: int
     bytes: int
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """For people."""
         return f"{self.kind} over {self.devices}"
 
@@ -80,33 +80,35 @@ class Row:
 
     def sends(self) -> str:
         """The exchanges for people: equal ones counted."""
-        counts = Counter(exchange.told() for exchange in self.exchanges)
-        return ", ".join(told if count == 1 else f"{count} x {told}" for told, count in counts.items())
+        counts = Counter(exchange.describe() for exchange in self.exchanges)
+        return ", ".join(text if count == 1 else f"{count} x {text}" for text, count in counts.items())
 
 
 def rows(split: Any, machine: Machine) -> list[Row]:
     """Return the operators in the order of the graph; operators of one call of the program share a row."""
-    found: list[Row] = []
+    table_rows: list[Row] = []
     at: dict[Node, int] = {}
-    names = dict(zip((n for n in split.local.whole.graph.nodes if n.op == "placeholder"), split.lifted))
+    names = dict(zip((n for n in split.local.unsplit.graph.nodes if n.op == "placeholder"), split.lifted))
     last = None
     for placed in split.local.placed:
         meta = placed.node.meta
         name = str(meta.get(node_metadata.CALLED) or getattr(placed.node.target, "_opname", placed.name))
         key = (meta.get(node_metadata.CALL), name, bool(meta.get(node_metadata.GRADIENT)))
-        if not (found and key == last and meta.get(node_metadata.CALL) is not None):
+        if not (table_rows and key == last and meta.get(node_metadata.CALL) is not None):
             title = _MARKS.get(name, name)
-            found.append(Row(f"gradient of {title}" if key[2] else title, _line(meta), key[2], str(meta.get(node_metadata.SCOPE) or "")))
-            found[-1].is_mark = name in _MARKS
-        at[placed.node] = len(found) - 1
-        _add(found[-1], placed, split.local.mesh, machine)
-        _read(found[-1], placed.node, at, names)
+            table_rows.append(
+                Row(f"gradient of {title}" if key[2] else title, _line(meta), key[2], str(meta.get(node_metadata.SCOPE) or ""))
+            )
+            table_rows[-1].is_mark = name in _MARKS
+        at[placed.node] = len(table_rows) - 1
+        _add(table_rows[-1], placed, split.local.mesh, machine)
+        _read(table_rows[-1], placed.node, at, names)
         last = key
-    ends = next(node for node in reversed(split.local.whole.graph.nodes) if node.op == "output")
+    ends = next(node for node in reversed(split.local.unsplit.graph.nodes) if node.op == "output")
     for source in map(_maker, ends.all_input_nodes):
         if source in at:
-            found[at[source]].is_result = True
-    return found
+            table_rows[at[source]].is_result = True
+    return table_rows
 
 
 def _add(row: Row, placed: Placed, mesh: Mesh, machine: Machine) -> None:
@@ -114,10 +116,10 @@ def _add(row: Row, placed: Placed, mesh: Mesh, machine: Machine) -> None:
     sends = [step for step, _ in placed.steps if step.kind != CUT]
     row.exchanges += [Exchange(step.kind, mesh.product(step.axes), step.sent) for step in sends]
     row.sending += sum(machine.latency + step.sent / machine.bandwidth for step in sends)
-    row.computing += sum(_computing(node, machine) for node in placed.made)
-    row.stages.update({stage_of(node) for node in placed.made} - {ALL})
+    row.computing += sum(_computing(node, machine) for node in placed.nodes)
+    row.stages.update({stage_of(node) for node in placed.nodes} - {ALL})
     row.has_rule = row.has_rule and placed.has_rule
-    row.split = "; ".join(layout.told(mesh) for layout in placed.layouts) or row.split
+    row.split = "; ".join(layout.describe(mesh) for layout in placed.layouts) or row.split
     row.axes.update(*(layout.axes | set(layout.terms) for layout in placed.layouts))
     row.is_partial = row.is_partial or any(layout.partial for layout in placed.layouts)
 
@@ -161,12 +163,12 @@ class Totals:
     joined: str
 
 
-def totals(split: Any, found: list[Row], machine: Machine) -> Totals:
+def totals(split: Any, table_rows: list[Row], machine: Machine) -> Totals:
     """The sums over all rows; sums of gradients that go in one message wait once."""
     sums, messages = split.messages
     joined = f"; {sums} sums of gradients go in {messages} message{'s' * (messages != 1)}" if sums > messages else ""
-    sending = sum(row.sending for row in found) - (sums - messages) * machine.latency
-    return Totals(sum(row.bytes for row in found), sending, sum(row.computing for row in found), joined)
+    sending = sum(row.sending for row in table_rows) - (sums - messages) * machine.latency
+    return Totals(sum(row.bytes for row in table_rows), sending, sum(row.computing for row in table_rows), joined)
 
 
 def about(split: Any) -> str:

@@ -41,8 +41,8 @@ class Split:
 
     def __init__(self, module: torch.fx.GraphModule, spread: Spread, lifted: Sequence[Any]) -> None:
         try:
-            found: Result = spread.was_cut or cut(module, spread, lifted)
-            self.local, self.messages, self.pipeline = found
+            result: Result = spread.was_cut or cut(module, spread, lifted)
+            self.local, self.messages, self.pipeline = result
             spread.was_cut = None
         except ValueError as error:
             raise StrategyRefused(str(error)) from None
@@ -50,7 +50,7 @@ class Split:
             construction.note_common(self.local, lifted)
         self.spread, self.lifted = spread, list(lifted)
         self.kind = spread.kind
-        outcomes.told(self)
+        outcomes.report(self)
         self.code: Code | None = None
         self.module = module
         if self.kind == device_count.SIMULATED:
@@ -67,14 +67,14 @@ class Split:
                     _agree_on(self.pipeline)
             except ValueError as error:
                 raise StrategyRefused(str(error)) from None
-            own = self.local
+            local = self.local
             if self.pipeline is not None:
-                own = replace(own, module=stage_graph.of_stage(own.module, device_count.rank() // spread.count, spread.stages))
-            self.module = rank_binding.bound(own, device_count.rank(), spread.stages)
+                local = replace(local, module=stage_graph.of_stage(local.module, device_count.rank() // spread.count, spread.stages))
+            self.module = rank_binding.bound(local, device_count.rank(), spread.stages)
             self._cut(lifted)
         metadata.note(spread, lifted)
         strategy_io.keep(spread)
-        strategy_io.keep_found(spread)
+        strategy_io.store_found_strategies(spread)
 
     def _cut(self, lifted: Sequence[Any]) -> None:
         """Leaves of each Parameter that is cut this process's own part, and nothing of one that only another stage needs."""
@@ -85,35 +85,35 @@ class Split:
             if not isinstance(item, TensorBase) or not hasattr(item, "name") or cut_of(item) is not None:
                 continue
             stage = self.spread.homes.get(str(item.name))
-            if layout.is_whole and stage is None:
+            if layout.is_unsplit and stage is None:
                 continue
             note_cut(item, mesh, layout, shape, stage)
             if at in self.spread.bases:
                 item.__dict__["_base"] = Cut(*written(mesh, self.spread.bases[at]), shape, stage)
-            item._t = gather.kept(gather.part_of(item._t, item.__dict__["_cut"]), item.__dict__["_cut"])
+            item._t = gather.stored_value(gather.part_of(item._t, item.__dict__["_cut"]), item.__dict__["_cut"])
             change_counters.rebinds += 1
 
     @property
     def unsplit(self) -> torch.fx.GraphModule:
         """The graph of one device."""
-        return self.local.whole
+        return self.local.unsplit
 
     def wrapped(self, outs: Sequence[Any]) -> dict[int, Any]:
         """The results by number, those that this process holds a part of with a note of how they lie."""
-        made: dict[int, Any] = {}
+        wrapped: dict[int, Any] = {}
         if self.kind == device_count.RANKS:
             from torchspore.distributed.shard import gather
 
-            for at, (out, place) in enumerate(zip(outs, self.local.outputs)):
+            for at, (out, output) in enumerate(zip(outs, self.local.outputs)):
                 stage = None if self.pipeline is None else self.pipeline.homes.get(at)
-                if place is not None and not (place[0].is_whole and stage is None) and isinstance(out, torch.Tensor):
-                    made[at] = wrap(out)
-                    note_cut(made[at], self.local.mesh, *place, stage)
-                    if stage is not None and gather.is_absent(made[at].__dict__["_cut"]):
-                        made[at]._t = gather.elsewhere(out, made[at].__dict__["_cut"])
-                    elif not place[0].is_whole:
-                        made[at]._t = sharded_value.Parted(out, made[at].__dict__["_cut"])
-        return made
+                if output is not None and not (output[0].is_unsplit and stage is None) and isinstance(out, torch.Tensor):
+                    wrapped[at] = wrap(out)
+                    note_cut(wrapped[at], self.local.mesh, *output, stage)
+                    if stage is not None and gather.is_absent(wrapped[at].__dict__["_cut"]):
+                        wrapped[at]._t = gather.elsewhere(out, wrapped[at].__dict__["_cut"])
+                    elif not output[0].is_unsplit:
+                        wrapped[at]._t = sharded_value.Parted(out, wrapped[at].__dict__["_cut"])
+        return wrapped
 
 
 def _agree_on(pipeline: construction.Pipeline) -> None:
@@ -121,7 +121,7 @@ def _agree_on(pipeline: construction.Pipeline) -> None:
     from torchspore.distributed.shard import consistency
 
     text = repr([(node.args[1:], tuple(node.meta["val"].shape), str(node.meta["val"].dtype)) for node in pipeline.transfers])
-    consistency.same("the graph of a pipeline", text)
+    consistency.check_equal("the graph of a pipeline", text)
 
 
 def _stage(item: Any) -> int | None:
@@ -132,11 +132,11 @@ def _stage(item: Any) -> int | None:
     return ALL if getattr(item, "__dict__", {}).get(construction.EVERYWHERE) else None
 
 
-def _simulated(local: Any, *given: torch.Tensor) -> list[Any]:
-    return simulation.run(local, given)
+def _simulated(local: Any, *tensors: torch.Tensor) -> list[Any]:
+    return simulation.run(local, tensors)
 
 
-def _not_here(split: Split, *given: torch.Tensor) -> list[Any]:
+def _not_here(split: Split, *tensors: torch.Tensor) -> list[Any]:
     if plan_request.pending is not None:
         from torchspore.distributed.shard import plan_text
 

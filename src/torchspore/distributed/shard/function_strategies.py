@@ -18,17 +18,17 @@ def layout_of(strategy: Any, shape: Sequence[int], devices: int) -> TensorLayout
     """The layout that cuts a Tensor of this shape as numbers, or a Layout, say. Raises ValueError for what does not fit."""
     wrote = f"a Tensor of shape {tuple(shape)} cut by {strategy}"
     if not isinstance(strategy, tuple):
-        found = read(strategy)
-        if prod(found.device_matrix) != devices:
+        layout = read(strategy)
+        if prod(layout.device_matrix) != devices:
             raise ValueError(message(f"{wrote} on {devices} devices", f"a Layout of {devices} devices"))
     else:
         needed = prod(strategy)
         if len(strategy) != len(shape) or any(cut < 1 for cut in strategy) or devices % needed:
             raise ValueError(message(f"{wrote} on {devices} devices", f"a number for each axis, whose product divides {devices}"))
-        places = tuple(len(strategy) - axis if cut > 1 else -1 for axis, cut in enumerate(strategy))
-        found = TensorLayout((*strategy, devices // needed), places)
-    found.slice_shape(shape)
-    return found
+        tensor_map = tuple(len(strategy) - axis if cut > 1 else -1 for axis, cut in enumerate(strategy))
+        layout = TensorLayout((*strategy, devices // needed), tensor_map)
+    layout.slice_shape(shape)
+    return layout
 
 
 def placed(what: str, value: Any, strategies: Sequence[Any] | None) -> Any:
@@ -39,11 +39,11 @@ def placed(what: str, value: Any, strategies: Sequence[Any] | None) -> Any:
     capture = strategy_calls.split_now()
     if capture is None or strategies is None:
         return value
-    places = iter(_for_tensors(what, value, strategies))
+    remaining_layouts = iter(_for_tensors(what, value, strategies))
     devices = capture.spread.count
 
-    def one(leaf: Any) -> Any:
-        strategy = next(places, None) if isinstance(leaf, TensorBase) else None
+    def lay_out(leaf: Any) -> Any:
+        strategy = next(remaining_layouts, None) if isinstance(leaf, TensorBase) else None
         if strategy is None:
             return leaf
         try:
@@ -52,7 +52,7 @@ def placed(what: str, value: Any, strategies: Sequence[Any] | None) -> Any:
             raise strategy_calls.Final(f"{user_line()}: {what}: {error}") from None
         return wrap(strategy_marker.laid(raw(leaf), strategy_marker.text(layout.device_matrix, layout.tensor_map)))
 
-    return tree.mapped(value, one)
+    return tree.mapped(value, lay_out)
 
 
 def _for_tensors(what: str, value: Any, strategies: Sequence[Any]) -> list[Any]:
@@ -60,9 +60,11 @@ def _for_tensors(what: str, value: Any, strategies: Sequence[Any]) -> list[Any]:
     tensors = [isinstance(leaf, TensorBase) for leaf in tree.leaves(value)]
     if len(strategies) == sum(tensors):
         return list(strategies)
-    found = [strategy for strategy, is_tensor in zip(strategies, tensors) if is_tensor]
-    if len(strategies) == len(tensors) and all(strategy is None for strategy, is_one in zip(strategies, tensors) if not is_one):
-        return found
+    tensor_strategies = [strategy for strategy, is_tensor in zip(strategies, tensors) if is_tensor]
+    if len(strategies) == len(tensors) and all(
+        strategy is None for strategy, is_tensor_position in zip(strategies, tensors) if not is_tensor_position
+    ):
+        return tensor_strategies
     wrote = f"{what}: a strategy of {len(strategies)}, {short(strategies)}, for {sum(tensors)} Tensors"
     raise strategy_calls.Final(f"{user_line()}: " + message(wrote, "a tuple, a Layout or None for each Tensor"))
 
@@ -73,12 +75,12 @@ def micro_batch(value: Any, at: int, count: int) -> Any:
     Where each device has rows of its own, the part holds that part of each device's rows, as MindSpore's does, and nothing is sent for it.
     """
     capture = strategy_calls.split_now()
-    own = capture.spread.own_rows if capture is not None and isinstance(value, TensorBase) else 1
+    row_share = capture.spread.row_share if capture is not None and isinstance(value, TensorBase) else 1
     length = value.shape[0] // count
-    if own == 1 or value.shape[0] % (own * count):
+    if row_share == 1 or value.shape[0] % (row_share * count):
         return _laid(value[at * length:(at + 1) * length], capture)
-    size, rest = length // own, tuple(value.shape[1:])
-    part = value.reshape(own, count * size, *rest)[:, at * size:(at + 1) * size]
+    size, rest = length // row_share, tuple(value.shape[1:])
+    part = value.reshape(row_share, count * size, *rest)[:, at * size:(at + 1) * size]
     return _laid(part.reshape(length, *rest), capture)
 
 

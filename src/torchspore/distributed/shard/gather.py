@@ -19,21 +19,21 @@ from torchspore.engine.core.sharded_value import Parted, own_part
 from torchspore.engine.core.tensor import TensorBase, raw, wrap
 
 
-def whole_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
+def full_value(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     """Return the full value of all processes; each of them must ask for it."""
     t = own_part(t)
-    mesh, place = Mesh(cut.matrix), cut.place(device_count.rank())
-    if place is not None:
+    mesh, position = Mesh(cut.matrix), cut.place(device_count.rank())
+    if position is not None:
         for step in redistribution.steps(mesh, cut.shape, t.element_size(), cut.layout(mesh), whole(len(cut.shape))):
-            members = tuple(cut.first + member for member in mesh.group(place, step.axes))
+            members = tuple(cut.first + member for member in mesh.group(position, step.axes))
             t = collectives.all_gather(t.detach(), groups.of_ranks(members), step.dim)
     if cut.stage is None:
         return t
-    given = t.detach().contiguous() if place is not None else torch.empty(cut.shape, dtype=t.dtype, device=t.device)
-    return collectives.broadcast(given, cut.first, groups.world())
+    contiguous = t.detach().contiguous() if position is not None else torch.empty(cut.shape, dtype=t.dtype, device=t.device)
+    return collectives.broadcast(contiguous, cut.first, groups.world())
 
 
-def own(value: TensorBase) -> TensorBase:
+def local_value(value: TensorBase) -> TensorBase:
     """Return this process's part of a value as an ordinary Tensor."""
     return wrap(own_part(raw(value)))
 
@@ -59,11 +59,11 @@ def from_its_stage(value: Any) -> Any:
     if cut is None or cut.stage is None:
         return value
     count = prod(cut.matrix)
-    place = device_count.rank() % count
-    group = groups.of_ranks(tuple(place + at * count for at in range(groups.size() // count)))
+    position = device_count.rank() % count
+    group = groups.of_ranks(tuple(position + at * count for at in range(groups.size() // count)))
     t = own_part(raw(value))
-    given = torch.empty(t.shape, dtype=t.dtype, device=t.device) if isinstance(t, Elsewhere) else t
-    return wrap(collectives.broadcast(given.detach().contiguous(), cut.stage, group))
+    contiguous = torch.empty(t.shape, dtype=t.dtype, device=t.device) if isinstance(t, Elsewhere) else t
+    return wrap(collectives.broadcast(contiguous.detach().contiguous(), cut.stage, group))
 
 
 def meet(call: str, values: Iterable[Any]) -> None:
@@ -82,15 +82,15 @@ def meet(call: str, values: Iterable[Any]) -> None:
 
 def part_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     """This process's part of a whole value."""
-    mesh, place = Mesh(cut.matrix), cut.place(device_count.rank())
-    if place is None:
+    mesh, position = Mesh(cut.matrix), cut.place(device_count.rank())
+    if position is None:
         return elsewhere(t, cut)
-    return t[cut.layout(mesh).part(mesh, cut.shape, place)].clone()
+    return t[cut.layout(mesh).part(mesh, cut.shape, position)].clone()
 
 
-def kept(t: torch.Tensor, cut: Cut) -> torch.Tensor:
+def stored_value(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     """Return the storage of a split Tensor: this process's part, which computes by elements alone; another stage's values unchanged."""
-    is_plain = isinstance(t, (Parted, Elsewhere)) or cut.layout(Mesh(cut.matrix)).is_whole
+    is_plain = isinstance(t, (Parted, Elsewhere)) or cut.layout(Mesh(cut.matrix)).is_unsplit
     return t if is_plain else Parted(t, cut)
 
 

@@ -27,7 +27,7 @@ _files = itertools.count()
 _squared: torch.Tensor | None = None
 
 
-def wanted() -> bool:
+def is_requested() -> bool:
     """Return whether the context asks for lengths of gradients."""
     return bool(STORE.get(_OPTION) or STORE.get(_DEVICE))
 
@@ -75,7 +75,7 @@ local_norm: Any = define("local_norm(Tensor x, str name, int rank) -> ()", _tell
 printing.OPERATORS.add(local_norm)
 
 
-def told(count: int) -> None:
+def report(count: int) -> None:
     """Report the outcomes of the options in a graph that is split over several devices: `count` gradients are reported."""
     path = str(STORE.get(_PATH))
     where = f"in files under {path}, a folder for each rank" if path else "on the screen"

@@ -42,7 +42,7 @@ class Placed:
     """Why a cut that the program wants was not kept."""
     used: dict[Node, Layout] = field(default_factory=dict)
     """How its operands lay."""
-    made: list[Node] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
     """The nodes that each device runs for it."""
 
     @property
@@ -62,7 +62,7 @@ class LocalGraph:
     inputs: list[tuple[Layout, Shape]]
     outputs: list[tuple[Layout, Shape] | None]
     placed: list[Placed]
-    whole: torch.fx.GraphModule
+    unsplit: torch.fx.GraphModule
     """The captured graph of one device."""
 
 

@@ -12,5 +12,5 @@ set_by_program: dict[str, float] = {}
 
 def machine() -> Machine:
     """The machine that `torchspore plan --bandwidth .. --latency ..` names, else the one that is assumed."""
-    asked = plan_request.pending
-    return replace(Machine() if asked is None else asked.machine, **set_by_program)
+    request = plan_request.pending
+    return replace(Machine() if request is None else request.machine, **set_by_program)

@@ -36,9 +36,9 @@ def memory(split: Any, stage: int | None = None) -> Memory:
     In a pipeline it is a device of the `stage`, or of the one that holds most.
     """
     if split.pipeline is not None and stage is None:
-        return max((memory(split, one) for one in range(split.pipeline.stages)), key=lambda held: held.total)
+        return max((memory(split, stage) for stage in range(split.pipeline.stages)), key=lambda stage_memory: stage_memory.total)
     module = split.local.module
-    kept = {"parameters": 0, "states": 0, "inputs": 0}
+    totals = {"parameters": 0, "states": 0, "inputs": 0}
     names = split.spread.parameters
     if stage is not None:
         module = stage_graph.of_stage(module, stage, split.pipeline.stages)
@@ -47,8 +47,8 @@ def memory(split: Any, stage: int | None = None) -> Memory:
         if stage is not None and split.spread.homes.get(name, stage) != stage:
             continue
         kind = "inputs" if name not in names else "states" if is_state(name, names) else "parameters"
-        kept[kind] += bytes_of(node)
-    return Memory(**kept, **peak(module))
+        totals[kind] += bytes_of(node)
+    return Memory(**totals, **peak(module))
 
 
 def is_state(name: str, names: Any) -> bool:

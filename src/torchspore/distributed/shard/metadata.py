@@ -17,13 +17,13 @@ class Lying:
     """One Parameter: a device matrix, a tensor map, its dtype, the shape of the whole, the processes that hold it."""
 
     matrix: tuple[int, ...]
-    places: tuple[Any, ...]
+    tensor_map: tuple[Any, ...]
     dtype: str
     shape: tuple[int, ...]
     ranks: tuple[int, ...]
 
 
-is_kept = False
+is_recording = False
 """True if graphs are noted."""
 _graphs: list[tuple[list[Any], dict[str, Lying]]] = []
 """Of each graph its Parameters, and how they lie by name; the last one last."""
@@ -31,8 +31,8 @@ _graphs: list[tuple[list[Any], dict[str, Lying]]] = []
 
 def enable() -> None:
     """From now on graphs are noted when they are compiled."""
-    global is_kept
-    is_kept = True
+    global is_recording
+    is_recording = True
 
 
 def clear() -> None:
@@ -42,24 +42,24 @@ def clear() -> None:
 
 def note(spread: Spread, lifted: Sequence[Any]) -> None:
     """Notes a graph that was split."""
-    if not is_kept:
+    if not is_recording:
         return
     only_trained = bool(STORE.get("auto_parallel.strategy_ckpt_config.only_trainable_params"))
-    found = {}
+    layouts = {}
     parameters = {str(item.name): item for item in lifted if isinstance(item, TensorBase) and hasattr(item, "name")}
-    for name, (matrix, places, shape, is_trained) in spread.parameters.items():
+    for name, (matrix, tensor_map, shape, is_trained) in spread.parameters.items():
         is_weight = is_trained and len(shape) > 0 and parameters[name]._t.is_floating_point()
         if is_weight or not only_trained:
             stage = spread.homes.get(name)
             stages = range(spread.stages) if stage is None else (stage,)
-            ranks = tuple(one * spread.count + at for one in stages for at in range(spread.count))
-            found[name] = Lying(matrix, places, str(parameters[name]._t.dtype).removeprefix("torch."), shape, ranks)
-    own = {id(one) for one in parameters.values()}
-    _graphs[:] = [one for one in _graphs if {id(p) for p in one[0]} != own]
-    _graphs.append((list(parameters.values()), found))
+            ranks = tuple(stage * spread.count + at for stage in stages for at in range(spread.count))
+            layouts[name] = Lying(matrix, tensor_map, str(parameters[name]._t.dtype).removeprefix("torch."), shape, ranks)
+    ids = {id(parameter) for parameter in parameters.values()}
+    _graphs[:] = [graph_entry for graph_entry in _graphs if {id(p) for p in graph_entry[0]} != ids]
+    _graphs.append((list(parameters.values()), layouts))
 
 
 def of(parameters: Iterable[Any]) -> dict[str, Lying] | None:
     """How the Parameters of the last graph lie that has one of these; None where there is none."""
-    own = {id(one) for one in parameters}
-    return next((found for held, found in reversed(_graphs) if any(id(one) in own for one in held)), None)
+    ids = {id(parameter) for parameter in parameters}
+    return next((layouts for inputs, layouts in reversed(_graphs) if any(id(parameter) in ids for parameter in inputs)), None)

@@ -16,7 +16,7 @@ from torchspore.engine.core.torch_private import FakeTensor, disable_proxy_modes
 
 _aten = torch.ops.aten
 _NOTHING: Mapping[str, Any] = {}
-_known: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+_meta_cache: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 """By the mode that made them: stand-ins by operator and the form of what it was given; parts of a batch, and blocks, ask for the same."""
 _modes: weakref.WeakKeyDictionary[torch.fx.GraphModule, Any] = weakref.WeakKeyDictionary()
 _EXCHANGES = frozenset({nodes.all_reduce, nodes.reduce_scatter, nodes.all_gather, nodes.all_to_all})
@@ -31,44 +31,44 @@ def call(
 
     Within `faking`, or `around` says the graph whose stand-ins they are.
     """
-    given = tree.mapped([list(args), dict(kwargs)], lambda leaf: leaf.meta["val"] if isinstance(leaf, Node) else leaf)
+    meta_arguments = tree.mapped([list(args), dict(kwargs)], lambda leaf: leaf.meta["val"] if isinstance(leaf, Node) else leaf)
     try:
-        val = _stand_in(target, given[0], given[1], around)
+        val = _stand_in(target, meta_arguments[0], meta_arguments[1], around)
     except (RuntimeError, ValueError):
         if target is not _aten.view.default:
             raise
         # what was laid out lies one after the other in the whole graph, and as a part of something larger in the local one
         target = _aten.reshape.default
-        val = _stand_in(target, given[0], given[1], around)
-    made = graph.call_function(target, tuple(args), dict(kwargs))
-    made.meta = {**source.meta, "val": val}
-    return made
+        val = _stand_in(target, meta_arguments[0], meta_arguments[1], around)
+    node = graph.call_function(target, tuple(args), dict(kwargs))
+    node.meta = {**source.meta, "val": val}
+    return node
 
 
 def _stand_in(target: Any, args: list[Any], kwargs: dict[str, Any], around: torch.fx.GraphModule | None) -> Any:
-    found, key = _known_to(args) if _is_told_by_form(target) else None, None
-    if found is not None:
+    cached, key = _cache_for(args) if _depends_on_form_only(target) else None, None
+    if cached is not None:
         try:
             key = (target, _form(args), tuple((name, _form(value)) for name, value in sorted(kwargs.items())))
-            if key in found:
-                return found[key]
+            if key in cached:
+                return cached[key]
         except TypeError:                                      # a length that is a symbol
             key = None
     block: AbstractContextManager[None] = nullcontext() if around is None else faking(around)
     with block:
-        made = target(*args, **kwargs)
-    if found is not None and key is not None:
-        found[key] = made
-    return made
+        result = target(*args, **kwargs)
+    if cached is not None and key is not None:
+        cached[key] = result
+    return result
 
 
-def _known_to(args: list[Any]) -> dict[Any, Any] | None:
+def _cache_for(args: list[Any]) -> dict[Any, Any] | None:
     first = next((leaf for leaf in tree.leaves(args) if isinstance(leaf, torch.Tensor)), None)
-    return _known.setdefault(first.fake_mode, {}) if isinstance(first, FakeTensor) else None
+    return _meta_cache.setdefault(first.fake_mode, {}) if isinstance(first, FakeTensor) else None
 
 
 @functools.lru_cache(4096)
-def _is_told_by_form(target: Any) -> bool:
+def _depends_on_form_only(target: Any) -> bool:
     """Return whether everything that counts of a result depends on the forms of its operands: nothing is written.
 
     A view counts too: what shares memory is read off schemas (`graph/fx/aliasing`), never off stand-ins.

@@ -19,7 +19,7 @@ _KINDS = {
 }
 
 
-def told(split: Any) -> None:
+def report(split: Any) -> None:
     """Reports the options that a split looks at."""
     local, spread = split.local, split.spread
     count, kinds = local.mesh.count * spread.stages, Counter(step.kind for placed in local.placed for step, _ in placed.steps)
@@ -33,21 +33,21 @@ def told(split: Any) -> None:
     if STORE.source(_IN + "parallel_mode")[1] is None or mode == "auto_parallel":
         effects.note("distribution", f"{mode} over {count} {_KINDS[split.kind]}: {shown}; {sent:,} bytes received by each")
     if spread.searched is not None:
-        effects.note("distribution", f"auto_parallel, {spread.searched.mode}: {spread.searched.told()}")
-        effects.report(_IN + "search_mode", Outcome.applied(spread.searched.told()))
-        _report("sharding_propagation", spread.searched.told())
+        effects.note("distribution", f"auto_parallel, {spread.searched.mode}: {spread.searched.describe()}")
+        effects.report(_IN + "search_mode", Outcome.applied(spread.searched.describe()))
+        _report("sharding_propagation", spread.searched.describe())
     _report("device_num", f"graphs are split over {count}")
-    own = "each process gives its own part of the batch" if spread.is_cut_by_hand else "the batch is given whole and cut"
-    is_whole = STORE.get(_IN + "dataset_strategy") == "full_batch"
+    batch_text = "each process gives its own part of the batch" if spread.is_cut_by_hand else "the batch is given whole and cut"
+    is_full_batch = STORE.get(_IN + "dataset_strategy") == "full_batch"
     for name in ("dataset_strategy", "full_batch"):
-        _report(name, "each device is given the whole batch and takes its part" if is_whole else own)
+        _report(name, "each device is given the whole batch and takes its part" if is_full_batch else batch_text)
     _either("enable_alltoall", f"{kinds.get('all_to_all', 0)} all_to_all", "layouts change by gathering and cutting")
     _either("gradients_mean", "gradients are divided by the devices that hold the same part", "gradients are those of one device")
     _either("gradient_fp32_sync", "terms of gradients of half precision are summed in float32", "they are summed in their own dtype")
     _either("force_fp32_communication", "all terms of half precision are summed in float32", "they are summed in their own dtype")
     _shares(split)
     _pipeline(split)
-    gradient_norms.told(sum(node.target is gradient_norms.local_norm for node in local.module.graph.nodes))
+    gradient_norms.report(sum(node.target is gradient_norms.local_norm for node in local.module.graph.nodes))
     _missing(local)
 
 
@@ -68,14 +68,14 @@ def _pipeline(split: Any) -> None:
     if pipeline is None:
         return
     homes = Counter(split.spread.homes.values())
-    held = "Parameters and states: " + ", ".join(f"{homes[stage]} in stage {stage}" for stage in range(pipeline.stages))
+    homes_text = "Parameters and states: " + ", ".join(f"{homes[stage]} in stage {stage}" for stage in range(pipeline.stages))
     sent = f"{len(pipeline.transfers)} values of {pipeline.sent:,} bytes pass between stages"
-    _report("pipeline_stages", f"{pipeline.stages} stages of {devices_each} devices: {held}; {sent}")
-    effects.note("distribution", f"a pipeline of {pipeline.stages} stages: {held}; {sent}")
+    _report("pipeline_stages", f"{pipeline.stages} stages of {devices_each} devices: {homes_text}; {sent}")
+    effects.note("distribution", f"a pipeline of {pipeline.stages} stages: {homes_text}; {sent}")
     if pipeline.schedule is None:
         order = "the step has no parts to take turns: no PipelineCell cuts the batch"
     else:
-        most = ", ".join(map(str, pipeline.schedule.held))
+        most = ", ".join(map(str, pipeline.schedule.in_flight))
         order = (f"stages wait {pipeline.schedule.idle:.0%} of the time if all parts take equally long, "
                  f"and hold values of {most} parts at most")
     effects.note("distribution", f"pipeline: {order}")
@@ -87,14 +87,14 @@ def _pipeline(split: Any) -> None:
 
 def _missing(local: Any) -> None:
     """Names the operators that no rule splits, and statements that each device runs whole; what is said of one line once."""
-    found = []
+    parts = []
     for placed in local.placed:
         line, sent = placed.node.meta.get("line", ""), sum(step.sent for step, _ in placed.steps)
         if placed.why:
-            found.append(f"{line} {placed.name}: {placed.why}")
+            parts.append(f"{line} {placed.name}: {placed.why}")
         elif not placed.has_rule and (sent or getattr(placed.node.target, "_opname", "") not in LOWERINGS):
-            found.append(f"{line} {placed.name}: no rule splits it, each device runs it whole; {sent:,} bytes")
-    for text in dict.fromkeys(found):
+            parts.append(f"{line} {placed.name}: no rule splits it, each device runs it whole; {sent:,} bytes")
+    for text in dict.fromkeys(parts):
         effects.note("distribution", text)
 
 

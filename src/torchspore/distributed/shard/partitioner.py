@@ -17,7 +17,7 @@ from torch.fx.node import Node
 from torchspore.base.text import message
 from torchspore.distributed.shard import branches, gradient_norms, node_builder, redistribution, strategy_marker, user_collectives
 from torchspore.distributed.shard import collective_nodes as nodes
-from torchspore.distributed.shard.alias_conflicts import tangles, written_by
+from torchspore.distributed.shard.alias_conflicts import nodes_written_by, tangles
 from torchspore.distributed.shard.local_graph import LocalGraph as LocalGraph
 from torchspore.distributed.shard.local_graph import Placed, Value
 from torchspore.distributed.shard.local_graph import Policy as Policy
@@ -25,8 +25,8 @@ from torchspore.distributed.shard.lowerings import LOWERINGS
 from torchspore.distributed.shard.node_builder import faking
 from torchspore.distributed.shard.plan import Plan
 from torchspore.distributed.shard.redistribution import Step
-from torchspore.distributed.shard.rules import Given, rule_of
-from torchspore.distributed.shard.rules.rule import Local, Rule, choose, layout_of, results, written_as
+from torchspore.distributed.shard.rules import OperatorCall, rule_of
+from torchspore.distributed.shard.rules.rule import Local, Rule, choose, layout_of, results, split_of_writes
 from torchspore.engine.core import node_metadata, tree
 from torchspore.engine.core.device_layout import Axes, Layout, Shape, whole
 from torchspore.engine.core.device_mesh import Mesh
@@ -51,7 +51,7 @@ class Localizer:
         self.taken, self.stored, self.copies, self.plan = taken, stored, copies, plan
         self.graph = torch.fx.Graph()
         self.values: dict[Node, Any] = {}              # a Value, or several in a list
-        self.kept: dict[Node, Node] = {}               # calls that may give more than values
+        self.calls: dict[Node, Node] = {}               # calls that may give more than values
         self.moved: dict[Node, dict[Layout, Value]] = {}
         self.placed: list[Placed] = []
         self.at: Node | None = None
@@ -62,131 +62,133 @@ class Localizer:
         self.tangles = tangles(module.graph, stored)
         self.drawn_with: dict[Node, Node] = {}
         self.homes: dict[Node, Value] = {}             # the parts of inputs that are computed with whole, as they are written
-        self.given: list[tuple[Layout, Shape]] = []
+        self.inputs: list[tuple[Layout, Shape]] = []
         self.results: list[tuple[Layout, Shape] | None] = []
 
     def run(self) -> LocalGraph:
         """The local graph."""
-        places = iter(self.layouts)
+        remaining_layouts = iter(self.layouts)
         for node in self.module.graph.nodes:
             self.at = node
             if node.op == "placeholder":
-                self._placeholder(node, next(places))
+                self._placeholder(node, next(remaining_layouts))
             elif node.op == "output":
                 self._output(node)
             elif node.op == "call_function":
                 self._call(node)
             else:
                 self._attribute(node)
-        return LocalGraph(graph_module(self.module, self.graph), self.mesh, self.given, self.results, self.placed, self.module)
+        return LocalGraph(graph_module(self.module, self.graph), self.mesh, self.inputs, self.results, self.placed, self.module)
 
     # ---- nodes of the captured graph
 
     def _placeholder(self, node: Node, layout: Layout) -> None:
         val = node.meta["val"]
-        made = self.graph.placeholder(str(node.target))
-        made.meta = dict(node.meta)
+        new_node = self.graph.placeholder(str(node.target))
+        new_node.meta = dict(node.meta)
         shape = tuple(val.shape)
-        if not layout.is_whole:
+        if not layout.is_unsplit:
             with faking(self.module):
-                made.meta["val"] = val.new_empty(layout.local(self.mesh, shape))
-        value = Value(made, layout, shape, val.dtype)
-        if node in self.tangles.whole:
+                new_node.meta["val"] = val.new_empty(layout.local(self.mesh, shape))
+        value = Value(new_node, layout, shape, val.dtype)
+        if node in self.tangles.unsplit:
             self.homes[node], value = value, self.move(value, whole(len(shape)), fresh=True)
         elif node in self.taken and node not in self.tangles.written:
             value = self.move(value, self.taken[node])
         self.values[node] = value
-        self.given.append((layout, shape))
+        self.inputs.append((layout, shape))
 
     def _attribute(self, node: Node) -> None:
-        made = self.graph.node_copy(node, lambda n: n)
+        new_node = self.graph.node_copy(node, lambda n: n)
         val = node.meta["val"] if "val" in node.meta else getattr(self.module, str(node.target))
         if isinstance(val, torch.Tensor):
-            self.values[node] = Value(made, whole(val.ndim), tuple(val.shape), val.dtype)
+            self.values[node] = Value(new_node, whole(val.ndim), tuple(val.shape), val.dtype)
         else:                                                  # what random numbers are drawn with
-            made.meta["val"] = val
-            self.drawn_with[node] = made
+            new_node.meta["val"] = val
+            self.drawn_with[node] = new_node
 
     def _output(self, node: Node) -> None:
-        found: list[Any] = []
-        given: Any = node.args[0]
-        for at, item in enumerate(given):
+        outputs: list[Any] = []
+        results: Any = node.args[0]
+        for at, item in enumerate(results):
             if not isinstance(item, Node):
-                found.append(item)
+                outputs.append(item)
                 self.results.append(None)
                 continue
             value = self.values[item]
-            wanted = self.output(at, item, value.layout.settled(), value.shape)
-            value = self.move(value, wanted)
-            found.append(value.node)
+            target_layout = self.output(at, item, value.layout.settled(), value.shape)
+            value = self.move(value, target_layout)
+            outputs.append(value.node)
             self.results.append((value.layout, value.shape))
-        self.graph.output(found).meta = dict(node.meta)
+        self.graph.output(outputs).meta = dict(node.meta)
 
     def _call(self, node: Node) -> None:
         if node.target is operator.getitem:
-            given: Any = node.args
-            source, at = given
+            call_arguments: Any = node.args
+            source, at = call_arguments
             several = self.values[source]
             if at >= len(several):                             # what a branch or loop keeps for its gradient, which is not a value
-                several = {at: self.graph.call_function(operator.getitem, (self.kept[source], at))}
+                several = {at: self.graph.call_function(operator.getitem, (self.calls[source], at))}
             self.values[node] = several[at]
-            self._own(node)
+            self._run_locally(node)
             return
         self.placed.append(Placed(node, []))
-        _has_known_lengths(node)
-        written = written_by(node)
+        _check_known_lengths(node)
+        written_nodes = nodes_written_by(node)
         if node.target in strategy_marker.MARKS:
             self.values[node] = self._marked(node)
-        elif not self._is_tangled(node, written) and (found := branches.split(self, node)) is not None:
-            self.values[node] = found
+        elif not self._is_tangled(node, written_nodes) and (split_branch := branches.split(self, node)) is not None:
+            self.values[node] = split_branch
         elif not is_operator(node.target):
-            self._whole(node)
-        elif self._is_tangled(node, written):
-            self._whole(node)
+            self._run_unsplit(node)
+        elif self._is_tangled(node, written_nodes):
+            self._run_unsplit(node)
             self.placed[-1].why = "what a slice or view writes, or shows after a write, stays whole: each device runs it whole"
         else:
             lowering = LOWERINGS.get(node.target._opname)
             value = lowering(self, node) if lowering is not None else None
             if value is None:
-                rule = None if self.drawn_with.keys() & set(node.all_input_nodes) else rule_of(self._given(node))
-                value = self._whole(node) if rule is None else self._split(node, rule)
+                rule = None if self.drawn_with.keys() & set(node.all_input_nodes) else rule_of(self._call_of(node))
+                value = self._run_unsplit(node) if rule is None else self._split(node, rule)
             self.values[node] = value
         self._settle(node)
-        self._own(node)
-        for item in written:
+        self._run_locally(node)
+        for item in written_nodes:
             self._forget(self.owners[item])
             self._home(self.owners[item])
-        given = self.values[node]
-        self.placed[-1].layouts = [one.layout for one in (given if isinstance(given, list) else [given]) if isinstance(one, Value)]
+        call_arguments = self.values[node]
+        self.placed[-1].layouts = [
+            value.layout for value in (call_arguments if isinstance(call_arguments, list) else [call_arguments]) if isinstance(value, Value)
+        ]
 
     def _settle(self, node: Node) -> None:
         """Lays results out as the plan wants those that several operators use."""
-        for at, lies in self.plan.results.get(node, {}).items():
-            found = self.values[node]
-            if isinstance(found, list):
-                if isinstance(found[at], Value):
-                    found[at] = self.move(found[at], _towards(found[at].layout, lies))
-            elif isinstance(found, Value):
-                self.values[node] = self.move(found, _towards(found.layout, lies))
+        for at, layout in self.plan.results.get(node, {}).items():
+            value = self.values[node]
+            if isinstance(value, list):
+                if isinstance(value[at], Value):
+                    value[at] = self.move(value[at], _towards(value[at].layout, layout))
+            elif isinstance(value, Value):
+                self.values[node] = self.move(value, _towards(value.layout, layout))
 
-    def _is_tangled(self, node: Node, written: Sequence[Node]) -> bool:
+    def _is_tangled(self, node: Node, written_nodes: Sequence[Node]) -> bool:
         """Return whether it shows or writes memory that stays whole."""
-        return any(self.owners[item] in self.tangles.whole and self.owners[item] is not node for item in (node, *written))
+        return any(self.owners[item] in self.tangles.unsplit and self.owners[item] is not node for item in (node, *written_nodes))
 
-    def _own(self, node: Node) -> None:
+    def _run_locally(self, node: Node) -> None:
         """Gives a value memory of its own where its views are written, or where it is what a mark only renames; terms can't be written."""
         value = self.values.get(node)
         if isinstance(value, Value) and node in self.tangles.written and self.owners[node] is node:
-            lies = whole(len(value.shape)) if node in self.tangles.whole else value.layout.settled()
-            value = self.values[node] = self.move(value, lies, fresh=True)
+            layout = whole(len(value.shape)) if node in self.tangles.unsplit else value.layout.settled()
+            value = self.values[node] = self.move(value, layout, fresh=True)
         if isinstance(value, Value) and node in self.tangles.copied:
-            made = self.call(torch.ops.aten.clone.default, (value.node,), {})
-            self.values[node] = Value(made, value.layout, value.shape, value.dtype)
+            copied = self.call(torch.ops.aten.clone.default, (value.node,), {})
+            self.values[node] = Value(copied, value.layout, value.shape, value.dtype)
 
     def _home(self, owner: Node) -> None:
         """Writes what was written into a whole value into this device's part of the input that it stands for."""
         home = self.homes.get(owner)
-        if home is not None and not home.layout.is_whole:
+        if home is not None and not home.layout.is_unsplit:
             part = self.move(self.values[owner], home.layout, fresh=True)
             self.call(torch.ops.aten.copy_.default, (home.node, part.node), {})
 
@@ -197,12 +199,12 @@ class Localizer:
             return self._gradient(value, str(node.args[1]))
         if node.target is strategy_marker.mirror:
             return value
-        wanted = strategy_marker.layout_in(self.mesh, str(node.args[1]))
+        layout = strategy_marker.layout_in(self.mesh, str(node.args[1]))
         if node.meta.get(node_metadata.GRADIENT) and value.layout.partial:      # terms become a sum where it is needed, perhaps in parts
-            wanted = Layout(wanted.cuts, tuple(term for term in value.layout.partial if term[0] not in wanted.axes))
-            if Layout(wanted.cuts) != Layout(value.layout.cuts):
-                wanted = wanted.settled()
-        return self.move(value, wanted)
+            layout = Layout(layout.cuts, tuple(term for term in value.layout.partial if term[0] not in layout.axes))
+            if Layout(layout.cuts) != Layout(value.layout.cuts):
+                layout = layout.settled()
+        return self.move(value, layout)
 
     def _gradient(self, value: Value, name: str) -> Value:
         """The gradient of a Parameter: its length told, and divided by the number of devices that hold the same part, where asked for."""
@@ -212,13 +214,13 @@ class Localizer:
         copies = self.copies[name]
         if copies == 1 or not self.policy.means:
             return value
-        made = self.call(torch.ops.aten.div.Scalar, (value.node, copies), {})
-        return Value(made, value.layout, value.shape, value.dtype)
+        mean = self.call(torch.ops.aten.div.Scalar, (value.node, copies), {})
+        return Value(mean, value.layout, value.shape, value.dtype)
 
     def _used(self, name: Node, by: Node) -> Value:
         """A value to compute with: a weight that the optimizer cuts lies as the step wants it, but in the optimizer's own operators."""
         value: Value = self.values[name]
-        if name in self.stored and name not in self.homes and not by.meta.get(node_metadata.OPTIMIZER) and name not in written_by(by):
+        if name in self.stored and name not in self.homes and not by.meta.get(node_metadata.OPTIMIZER) and name not in nodes_written_by(by):
             return self.move(value, self.stored[name])
         return value
 
@@ -231,34 +233,36 @@ class Localizer:
 
     # ---- an operator by its rule
 
-    def _given(self, node: Node) -> Given:
+    def _call_of(self, node: Node) -> OperatorCall:
         val = node.meta.get("val")
         outputs = tuple(val) if isinstance(val, (list, tuple)) else () if val is None else (val,)
         args = tree.mapped(named(node), lambda leaf: leaf.meta["val"] if isinstance(leaf, Node) else leaf)
         inputs = tuple(leaf for leaf in tree.leaves(list(args.values())) if isinstance(leaf, torch.Tensor))
-        return Given(node.target, args, inputs, tuple(out if isinstance(out, torch.Tensor) else None for out in outputs))
+        return OperatorCall(node.target, args, inputs, tuple(out if isinstance(out, torch.Tensor) else None for out in outputs))
 
     def by_rule(self, node: Node, make: Callable[[list[Node]], Node]) -> Any:
         """An operator split by its rule, whose node on parts `make` writes."""
-        rule = rule_of(self._given(node))
+        rule = rule_of(self._call_of(node))
         return None if rule is None else self._split(node, rule, make)
 
     def _split(self, node: Node, rule: Rule, make: Callable[[list[Node]], Node] | None = None) -> Any:
         operands = self.operands(node)
-        written = set(written_by(node))
+        written_nodes = set(nodes_written_by(node))
         names = [leaf for leaf in tree.leaves(list(named(node).values())) if isinstance(leaf, Node)]
-        weights = [KEEP if name in written else held(value) for name, value in zip(names, operands)]
+        weights = [KEEP if name in written_nodes else bytes_of_value(value) for name, value in zip(names, operands)]
         partial = self._through(rule, operands)
         cuts = [Layout(value.layout.cuts) for value in operands]
         if partial:                            # the axes of terms are taken
-            cuts = [Layout(tuple(tuple(axis for axis in axes if axis not in partial) for axes in one.cuts)) for one in cuts]
-        fixed = written_as(rule, self.mesh, [(one, dims) for name, one, dims in zip(names, cuts, rule.inputs) if name in written])
+            cuts = [Layout(tuple(tuple(axis for axis in axes if axis not in partial) for axes in layout.cuts)) for layout in cuts]
+        fixed = split_of_writes(
+            rule, self.mesh, [(layout, dims) for name, layout, dims in zip(names, cuts, rule.inputs) if name in written_nodes]
+        )
         split = choose(rule, self.mesh, cuts, weights, fixed)
         terms = tuple(sorted(partial.items()))
         wanted = [Layout(layout_of(split, dims).cuts, terms) for dims in rule.inputs]
-        if any(value.layout != lies for name, value, lies in zip(names, operands, wanted) if name in written):
-            return self._whole(node)
-        moved = [self.move(value, lies) for value, lies in zip(operands, wanted)]
+        if any(value.layout != layout for name, value, layout in zip(names, operands, wanted) if name in written_nodes):
+            return self._run_unsplit(node)
+        moved = [self.move(value, layout) for value, layout in zip(operands, wanted)]
         layouts = results(rule, split, partial)
         if make is not None:
             return self.wrapped(make([value.node for value in moved]), node, layouts)
@@ -272,47 +276,50 @@ class Localizer:
         return terms if set(terms.values()) <= {"sum", "avg"} else {}
 
     def _emit(self, node: Node, operands: Sequence[Value], rule: Rule, layouts: Sequence[Layout]) -> Any:
-        shapes = [tuple(out.shape) for out in self._given(node).outputs if out is not None]
+        shapes = [tuple(out.shape) for out in self._call_of(node).outputs if out is not None]
         local = Local(
             self.mesh, tuple(value.layout for value in operands), tuple(layouts), tuple(shapes),
             tuple(layout.local(self.mesh, shape) for layout, shape in zip(layouts, shapes)),
         )
         items = iter(operands)
-        given, kwargs = self.replaced(node, lambda _: next(items).node)
-        args = list(given)
-        if rule.arguments is not None and not all(layout.is_whole for layout in (*local.inputs, *local.outputs)):
+        new_args, kwargs = self.replaced(node, lambda _: next(items).node)
+        args = list(new_args)
+        if rule.arguments is not None and not all(layout.is_unsplit for layout in (*local.inputs, *local.outputs)):
             rule.arguments(args, kwargs, local)
-        is_as_before = all(layout.is_whole for layout in (*local.inputs, *local.outputs)) and self._takes_the_same(node, operands)
-        made = self.call(node.target, tuple(args), kwargs, node, node.meta.get("val") if is_as_before else None)
-        return self.wrapped(made, node, layouts)
+        is_as_before = all(layout.is_unsplit for layout in (*local.inputs, *local.outputs)) and self._has_equal_layouts(node, operands)
+        result = self.call(node.target, tuple(args), kwargs, node, node.meta.get("val") if is_as_before else None)
+        return self.wrapped(result, node, layouts)
 
-    def _takes_the_same(self, node: Node, operands: Sequence[Value]) -> bool:
+    def _has_equal_layouts(self, node: Node, operands: Sequence[Value]) -> bool:
         """Return whether an operator is given what it was given as it was captured, in form and strides: then it gives the same."""
         leaves = tree.leaves(list(named(node).values()))
         before = [leaf.meta["val"] for leaf in leaves if isinstance(leaf, Node) and leaf not in self.drawn_with]
         now = [value.node.meta["val"] for value in operands]
         return all(a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype for a, b in zip(before, now, strict=True))
 
-    def wrapped(self, made: Node, node: Node, layouts: Sequence[Layout]) -> Any:
+    def wrapped(self, result: Node, node: Node, layouts: Sequence[Layout]) -> Any:
         """The Values of a call's results."""
         val = node.meta.get("val")
         if isinstance(val, (list, tuple)):
-            places = iter(layouts)
-            return [self._item(made, at, out, next(places)) if isinstance(out, torch.Tensor) else None for at, out in enumerate(val)]
-        return Value(made, layouts[0], tuple(val.shape), val.dtype) if isinstance(val, torch.Tensor) else made
+            remaining_layouts = iter(layouts)
+            return [
+                self._item(result, at, out, next(remaining_layouts)) if isinstance(out, torch.Tensor) else None
+                for at, out in enumerate(val)
+            ]
+        return Value(result, layouts[0], tuple(val.shape), val.dtype) if isinstance(val, torch.Tensor) else result
 
-    def _item(self, made: Node, at: int, out: torch.Tensor, layout: Layout) -> Value:
-        return Value(self.item(made, at), layout, tuple(out.shape), out.dtype)
+    def _item(self, result: Node, at: int, out: torch.Tensor, layout: Layout) -> Value:
+        return Value(self.item(result, at), layout, tuple(out.shape), out.dtype)
 
     # ---- an operator that no rule splits
 
-    def _whole(self, node: Node) -> Any:
+    def _run_unsplit(self, node: Node) -> Any:
         """Each device computes all of it; what it writes and is cut gets its own part back."""
-        if user_collectives.is_one(node):
+        if user_collectives.is_user_collective(node):
             user_collectives.check(node, self.values)
         self.placed[-1].has_rule = not node.all_input_nodes      # what makes a value of nothing has nothing to split
         back: list[tuple[Node, Value, Value]] = []
-        written = set(written_by(node))
+        written_nodes = set(nodes_written_by(node))
 
         def full(name: Node) -> Node:
             if name in self.drawn_with:
@@ -321,30 +328,30 @@ class Localizer:
             if isinstance(value, Node):
                 return value
             moved = self.move(value, whole(len(value.shape)))
-            if name in written and moved is not value:
+            if name in written_nodes and moved is not value:
                 back.append((name, value, moved))
             return moved.node
 
         args, kwargs = self.replaced(node, full)
         if node.meta.get("val") is None and not is_operator(node.target):
             check: Any = node.target                       # it gives nothing, and may raise
-            made = self.graph.call_function(check, args, kwargs)
-            made.meta = dict(node.meta)
+            new_node = self.graph.call_function(check, args, kwargs)
+            new_node.meta = dict(node.meta)
         else:
-            made = self.call(node.target, args, kwargs, node, node.meta.get("val"))
-        self.kept[node] = made
+            new_node = self.call(node.target, args, kwargs, node, node.meta.get("val"))
+        self.calls[node] = new_node
         for name, value, moved in back:
             if value.layout.partial:                       # terms have become a value, which was written
                 self.values[name] = moved
                 continue
             self.call(torch.ops.aten.copy_.default, (value.node, self.move(moved, value.layout, fresh=True).node), {}, node)
         source = shown(node)
-        if source in written and isinstance(node.meta.get("val"), torch.Tensor):      # what was written is given back
+        if source in written_nodes and isinstance(node.meta.get("val"), torch.Tensor):      # what was written is given back
             self.values[node] = self.values[source]
             return self.values[node]
         val = node.meta.get("val")
         outs = val if isinstance(val, (list, tuple)) else [val]
-        self.values[node] = self.wrapped(made, node, [whole(out.ndim) for out in outs if isinstance(out, torch.Tensor)] or [whole(0)])
+        self.values[node] = self.wrapped(new_node, node, [whole(out.ndim) for out in outs if isinstance(out, torch.Tensor)] or [whole(0)])
         return self.values[node]
 
     # ---- making nodes
@@ -353,13 +360,13 @@ class Localizer:
         """The Values of a call's Tensors, in the order of its schema."""
         leaves = tree.leaves(list(named(node).values()))
         names = [leaf for leaf in leaves if isinstance(leaf, Node) and leaf not in self.drawn_with]
-        found = [self._used(name, node) for name in names]
-        written = written_by(node)
-        for at, lies in enumerate(self.plan.operands.get(node, ())):
-            if lies is not None and names[at] not in written:
-                found[at] = self.move(found[at], _towards(found[at].layout, lies))
-        self.placed[-1].used.update((name, value.layout) for name, value in zip(names, found) if isinstance(value, Value))
-        return found
+        values = [self._used(name, node) for name in names]
+        written_nodes = nodes_written_by(node)
+        for at, layout in enumerate(self.plan.operands.get(node, ())):
+            if layout is not None and names[at] not in written_nodes:
+                values[at] = self.move(values[at], _towards(values[at].layout, layout))
+        self.placed[-1].used.update((name, value.layout) for name, value in zip(names, values) if isinstance(value, Value))
+        return values
 
     def replaced(self, node: Node, change: Callable[[Node], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call with other nodes, asked for in the order of its schema."""
@@ -373,21 +380,21 @@ class Localizer:
         source = source if source is not None else self.at
         assert source is not None
         if val is None and target is not nodes.position:
-            made = node_builder.call(self.graph, target, args, source, kwargs, self.module)
+            new_node = node_builder.call(self.graph, target, args, source, kwargs, self.module)
         else:
-            made = self.graph.call_function(target, args, kwargs)
-            made.meta = {name: value for name, value in source.meta.items() if name != "val"}
+            new_node = self.graph.call_function(target, args, kwargs)
+            new_node.meta = {name: value for name, value in source.meta.items() if name != "val"}
             if val is not None:
-                made.meta["val"] = val
+                new_node.meta["val"] = val
         if self.placed:
-            self.placed[-1].made.append(made)
-        return made
+            self.placed[-1].nodes.append(new_node)
+        return new_node
 
-    def item(self, made: Node, at: int) -> Node:
+    def item(self, node: Node, at: int) -> Node:
         """One of several results."""
-        found = self.graph.call_function(operator.getitem, (made, at))
-        found.meta = {**made.meta, "val": made.meta["val"][at]}
-        return found
+        item_node = self.graph.call_function(operator.getitem, (node, at))
+        item_node.meta = {**node.meta, "val": node.meta["val"][at]}
+        return item_node
 
     def faking(self) -> AbstractContextManager[None]:
         """A block in which operators compute stand-ins for the values of the captured graph."""
@@ -397,33 +404,33 @@ class Localizer:
         """A node as the Value that it stands for."""
         return Value(node, layout, tuple(shape), node.meta["val"].dtype)
 
-    def wanted(self, node: Node) -> Layout | None:
+    def layout_of(self, node: Node) -> Layout | None:
         """How the first user of a value that says so wants it to lie: a strategy, or an update of a Parameter."""
         for user in node.users:
             if user.target is strategy_marker.laid:
                 return strategy_marker.layout_in(self.mesh, str(user.args[1]))
-        return self.plan.wanted.get(node)
+        return self.plan.requested.get(node)
 
-    def move(self, value: Value, wanted: Layout, fresh: bool = False) -> Value:
+    def move(self, value: Value, layout: Layout, fresh: bool = False) -> Value:
         """The value in another layout: the collectives that it takes."""
-        if value.layout == wanted:
+        if value.layout == layout:
             return value
-        known, key = self.moved.setdefault(value.node, {}), wanted
-        if key in known and not fresh:
-            return known[key]
-        way = redistribution.steps(self.mesh, value.shape, value.dtype.itemsize, value.layout, wanted, self.policy.exchanges)
+        moved_values, key = self.moved.setdefault(value.node, {}), layout
+        if key in moved_values and not fresh:
+            return moved_values[key]
+        way = redistribution.steps(self.mesh, value.shape, value.dtype.itemsize, value.layout, layout, self.policy.exchanges)
         node = value.node
         for step in way:
             node = self._sent(node, step) if self._is_narrow(value, step) else self._step(node, step)
             if self.placed:
                 self.placed[-1].steps.append((step, value.shape))
-        moved = known[key] = Value(node, wanted, value.shape, value.dtype)
+        moved = moved_values[key] = Value(node, layout, value.shape, value.dtype)
         return moved
 
-    def noted(self, kind: str, x: Node, axes: Axes, dim: int, places: int) -> None:
+    def noted(self, kind: str, x: Node, axes: Axes, dim: int, count: int) -> None:
         """Note an exchange that a lowering creates itself: of `places` indexes of a dimension."""
         val = x.meta["val"]
-        sent = val.element_size() * val.numel() // max(1, val.shape[dim]) * places
+        sent = val.element_size() * val.numel() // max(1, val.shape[dim]) * count
         self.placed[-1].steps.append((Step(kind, axes, dim, sent=sent), tuple(val.shape)))
 
     def _is_narrow(self, value: Value, step: Step) -> bool:
@@ -454,11 +461,11 @@ def named(node: Node) -> dict[str, Any]:
     """The arguments of a call by their names in the schema, in its order."""
     if not is_operator(node.target):
         return {**{str(at): value for at, value in enumerate(node.args)}, **node.kwargs}
-    found = {argument.name: value for argument, value in zip(node.target._schema.arguments, node.args)}
-    return {**found, **node.kwargs}
+    arguments = {argument.name: value for argument, value in zip(node.target._schema.arguments, node.args)}
+    return {**arguments, **node.kwargs}
 
 
-def _has_known_lengths(node: Node) -> None:
+def _check_known_lengths(node: Node) -> None:
     """Raises ValueError where a result is as long as values say: no device knows what the others hold."""
     val = node.meta.get("val")
     sizes = [size for leaf in tree.leaves(val) if isinstance(leaf, torch.Tensor) for size in leaf.shape]
@@ -470,13 +477,13 @@ def _has_known_lengths(node: Node) -> None:
         ))
 
 
-def _towards(now: Layout, wanted: Layout) -> Layout:
+def _towards(now: Layout, target: Layout) -> Layout:
     """The layout that is wanted, without terms that the value has not: a value never becomes terms."""
-    terms = tuple(term for term in wanted.partial if term in now.partial)
-    return wanted if terms == wanted.partial else Layout(wanted.cuts, terms)
+    terms = tuple(term for term in target.partial if term in now.partial)
+    return target if terms == target.partial else Layout(target.cuts, terms)
 
 
-def held(value: Value) -> int:
+def bytes_of_value(value: Value) -> int:
     """The bytes that a device holds of a value."""
     return value.dtype.itemsize * math.prod(value.shape)
 

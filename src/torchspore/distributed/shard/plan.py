@@ -19,5 +19,5 @@ class Plan:
     """How an operator wants its operands, in the order of its schema."""
     results: Mapping[Node, Mapping[int, Layout]] = field(default_factory=dict)
     """How a result that several operators use lies, by its place among the node's results."""
-    wanted: Mapping[Node, Layout] = field(default_factory=dict)
+    requested: Mapping[Node, Layout] = field(default_factory=dict)
     """How the result of an operator lies that chooses for itself: the rows of a table's gradient."""

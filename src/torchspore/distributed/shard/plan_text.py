@@ -19,46 +19,46 @@ from torchspore.distributed.shard.search import costs
 
 def text(split: Any, machine: Machine) -> Iterator[str]:
     """The plan as lines: a table of operators that are cut or send something, sums, the memory of one device."""
-    found = rows(split, machine)
+    table_rows = rows(split, machine)
     yield about(split)
     searched = getattr(split.spread, "searched", None)
     if searched is not None:
-        yield f"{searched.mode}: {searched.told()}"
+        yield f"{searched.mode}: {searched.describe()}"
     if split.spread.chosen is not None:
-        yield f"auto_pipeline: {split.spread.chosen.told()}"
+        yield f"auto_pipeline: {split.spread.chosen.describe()}"
     yield ""
     heads: tuple[str, ...] = ("operator", "split", "exchanges", "bytes received", "exchange us", "compute us", "line")
     table: list[tuple[str, ...]] = [
         (row.operator + ("" if row.has_rule else " (whole)"), row.split, row.sends(), f"{row.bytes:,}",
          f"{row.sending * 1e6:.1f}", f"{row.computing * 1e6:.1f}", row.line)
-        for row in found if row.is_seen
+        for row in table_rows if row.is_seen
     ]
     if split.pipeline is not None:
         heads = ("stage", *heads)
-        table = [(row.stage, *line) for row, line in zip((row for row in found if row.is_seen), table)]
+        table = [(row.stage, *line) for row, line in zip((row for row in table_rows if row.is_seen), table)]
     widths = [min(48, max(len(line[at]) for line in (heads, *table))) for at in range(len(heads))]
     for line in (heads, *table):
         yield "  ".join(cell[:48].ljust(width) for cell, width in zip(line, widths)).rstrip()
     yield ""
-    total = totals(split, found, machine)
+    total = totals(split, table_rows, machine)
     if split.pipeline is not None:
         yield f"at {machine.told()}{total.joined}"
         yield from _of_stages(split, machine)
         return
-    beside = f"beside {total.computing * 1e3:.3f} ms of computing, one after the other"
-    yield f"a step receives {total.bytes:,} bytes on each device: {total.sending * 1e3:.3f} ms, {beside}"
+    overlap_text = f"beside {total.computing * 1e3:.3f} ms of computing, one after the other"
+    yield f"a step receives {total.bytes:,} bytes on each device: {total.sending * 1e3:.3f} ms, {overlap_text}"
     yield f"at {machine.told()}{total.joined}"
-    yield f"memory of a device: {_told(memory(split))}"
+    yield f"memory of a device: {_describe_memory(memory(split))}"
 
 
 def _of_stages(split: Any, machine: Machine) -> Iterator[str]:
     """Yield the costs of each stage of a pipeline, and the transfers between them."""
     pipeline = split.pipeline
     for stage in range(pipeline.stages):
-        own = costs.of(replace(split.local, module=stage_graph.of_stage(split.local.module, stage, pipeline.stages)), machine)
-        sending = machine.sending(own.received, own.messages) * 1e3
-        told = f"receives {own.received:,} bytes on each device in {own.messages} exchanges, {sending:.3f} ms"
-        yield f"stage {stage}: computes {own.computing * 1e3:.3f} ms, {told}; holds {_told(memory(split, stage))}"
+        stage_cost = costs.of(replace(split.local, module=stage_graph.of_stage(split.local.module, stage, pipeline.stages)), machine)
+        sending = machine.sending(stage_cost.received, stage_cost.messages) * 1e3
+        text = f"receives {stage_cost.received:,} bytes on each device in {stage_cost.messages} exchanges, {sending:.3f} ms"
+        yield f"stage {stage}: computes {stage_cost.computing * 1e3:.3f} ms, {text}; holds {_describe_memory(memory(split, stage))}"
     passing = machine.sending(pipeline.sent, len(pipeline.transfers)) * 1e3
     values = f"{len(pipeline.transfers)} values of {pipeline.sent:,} bytes pass between stages"
     yield f"{values}: {passing:.3f} ms if nothing is computed meanwhile"
@@ -66,10 +66,10 @@ def _of_stages(split: Any, machine: Machine) -> Iterator[str]:
         yield f"stages wait {pipeline.schedule.idle:.0%} of a step if all parts take equally long"
 
 
-def _told(held: Memory) -> str:
-    kinds = f"parameters {held.parameters:,}, state of optimizers {held.states:,}, inputs {held.inputs:,}"
-    others = f"gradients {held.gradients:,}, activations {held.activations:,}, optimizer's work {held.work:,}"
-    return f"{held.total:,} bytes: {kinds}; at the peak {others}"
+def _describe_memory(peak_memory: Memory) -> str:
+    kinds = f"parameters {peak_memory.parameters:,}, state of optimizers {peak_memory.states:,}, inputs {peak_memory.inputs:,}"
+    others = f"gradients {peak_memory.gradients:,}, activations {peak_memory.activations:,}, optimizer's work {peak_memory.work:,}"
+    return f"{peak_memory.total:,} bytes: {kinds}; at the peak {others}"
 
 
 def answer(split: Any, request: Request) -> None:
@@ -81,7 +81,7 @@ def answer(split: Any, request: Request) -> None:
     try:
         write_whole(Path(request.page), plan_page.html(split, request.machine))
     except OSError as problem:
-        said = f"torchspore plan --html: {request.page} can't be written ({problem.strerror or type(problem).__name__})."
-        print(with_hint(said, "name another file"), file=sys.stderr)
+        error_text = f"torchspore plan --html: {request.page} can't be written ({problem.strerror or type(problem).__name__})."
+        print(with_hint(error_text, "name another file"), file=sys.stderr)
         raise SystemExit(1) from None
     print(f"the page is {request.page}")

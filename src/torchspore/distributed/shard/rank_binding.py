@@ -40,8 +40,8 @@ class _Binder:
                 self.copies[node] = self.graph.node_copy(node, lambda n: self.copies[n])
                 continue
             args = tree.mapped(list(node.args), lambda leaf: self.copies[leaf] if isinstance(leaf, Node) else leaf)
-            made = make(self, *args)
-            self.copies[node] = made
+            result = make(self, *args)
+            self.copies[node] = result
         return graph_module(self.module, self.graph)
 
     def call(self, target: Any, *args: Any) -> Node:
@@ -70,9 +70,9 @@ class _Binder:
         return [self.item(parted, at) for at in range(count)]
 
     def item(self, node: Node, at: int) -> Node:
-        made = self.graph.call_function(operator.getitem, (node, at))
-        made.meta = {**node.meta, "val": node.meta["val"][at]}
-        return made
+        item = self.graph.call_function(operator.getitem, (node, at))
+        item.meta = {**node.meta, "val": node.meta["val"][at]}
+        return item
 
 
 def _all_reduce(to: _Binder, x: Node, axes: Axes, kind: str, mesh: Any) -> Node:
@@ -110,20 +110,20 @@ def _neighbours(to: _Binder, sends: tuple[Node, Node], axes: Axes, mesh: Any) ->
     lengths = [node.meta["val"].numel() for node in sends]
     out, back = [0] * len(group), [0] * len(group)
     parts = []
-    for step, own, other in ((-1, 0, 1), (1, 1, 0)):
+    for step, local_index, other in ((-1, 0, 1), (1, 1, 0)):
         if 0 <= at + step < len(group):
-            out[at + step], back[at + step] = lengths[own], lengths[other]
-            parts.append(flat[own])
+            out[at + step], back[at + step] = lengths[local_index], lengths[other]
+            parts.append(flat[local_index])
     joined = to.ordered(to.call(_aten.cat.default, parts))
-    given = to.sent(_c10d.all_to_all_single.default, joined, back, out, to.group(axes))
-    found: list[Node | None] = [None, None]
+    exchanged = to.sent(_c10d.all_to_all_single.default, joined, back, out, to.group(axes))
+    borders: list[Node | None] = [None, None]
     start = 0
     for step, other in ((-1, 1), (1, 0)):
         if 0 <= at + step < len(group):
-            piece = to.call(_aten.slice.Tensor, given, 0, start, start + lengths[other])
-            found[0 if step < 0 else 1] = to.call(_aten.reshape.default, piece, list(shapes[other]))
+            piece = to.call(_aten.slice.Tensor, exchanged, 0, start, start + lengths[other])
+            borders[0 if step < 0 else 1] = to.call(_aten.reshape.default, piece, list(shapes[other]))
             start += lengths[other]
-    return found[0], found[1]
+    return borders[0], borders[1]
 
 
 def _borders(to: _Binder, x: Node, axes: Axes, dim: int, before: int, behind: int, mesh: Any) -> Node:
@@ -139,12 +139,17 @@ def _borders_sum(to: _Binder, x: Node, axes: Axes, dim: int, before: int, behind
     size = x.meta["val"].shape[dim] - before - behind
     part = [to.call(_aten.slice.Tensor, x, dim, *ends) for ends in ((0, before), (before, before + size), (before + size, None))]
     ahead, after = _neighbours(to, (part[0], part[2]), axes, mesh)
-    own = part[1]
-    for given, ends in ((ahead, (0, behind)), (after, (size - before, size))):
-        if given is not None and ends[0] < ends[1]:
-            own = to.call(_aten.slice_scatter.default, own, to.call(_aten.add.Tensor, to.call(_aten.slice.Tensor, own, dim, *ends), given),
-                          dim, *ends)
-    return own
+    local_part = part[1]
+    for border, ends in ((ahead, (0, behind)), (after, (size - before, size))):
+        if border is not None and ends[0] < ends[1]:
+            local_part = to.call(
+                _aten.slice_scatter.default,
+                local_part,
+                to.call(_aten.add.Tensor, to.call(_aten.slice.Tensor, local_part, dim, *ends), border),
+                dim,
+                *ends,
+            )
+    return local_part
 
 
 def _cut(to: _Binder, x: Node, axes: Axes, dim: int, mesh: Any) -> Node:
@@ -158,8 +163,8 @@ def _position(to: _Binder, axes: Axes, factor: int, mesh: Any) -> int:
 
 
 def _sent(to: _Binder, x: Node, target: int, number: int) -> Node:
-    place = to.rank + target * to.mesh.count
-    return to.call(operators.pass_on, to.ordered(x), place, number, groups.world().key)
+    target_rank = to.rank + target * to.mesh.count
+    return to.call(operators.pass_on, to.ordered(x), target_rank, number, groups.world().key)
 
 
 def _received(to: _Binder, shape: list[int], dtype: Any, device: Any, source: int, number: int) -> Node:
@@ -167,11 +172,11 @@ def _received(to: _Binder, shape: list[int], dtype: Any, device: Any, source: in
 
 
 def _absent(to: _Binder, val: torch.Tensor) -> Node:
-    given = stage_graph.filler(val.dtype)
-    made = to.call(_aten.full.default, [], given)
-    made.kwargs = {"dtype": val.dtype, "device": val.device}
-    made.meta["val"] = val.new_empty(())
-    return to.call(_aten.expand.default, made, list(val.shape))
+    value = stage_graph.filler(val.dtype)
+    filled = to.call(_aten.full.default, [], value)
+    filled.kwargs = {"dtype": val.dtype, "device": val.device}
+    filled.meta["val"] = val.new_empty(())
+    return to.call(_aten.expand.default, filled, list(val.shape))
 
 
 _MAKERS: dict[Any, Callable[..., Any]] = {

@@ -59,15 +59,15 @@ def received(mesh: Mesh, shape: Shape, bytes_each: int, before: Layout, after: L
 
 def _moves(mesh: Mesh, shape: Shape, each: int, at: Layout, after: Layout, exchanges: bool) -> Iterator[tuple[Step, Layout]]:
     """Return the possible next steps: only those that lead towards `after`."""
-    held = each * math.prod(at.local(mesh, shape))
+    part_bytes = each * math.prod(at.local(mesh, shape))
     free = set(range(len(mesh.sizes))) - at.axes - set(at.terms)
     for axis, kind in at.partial:
         size = mesh.sizes[axis]
         rest = tuple(item for item in at.partial if item[0] != axis)
-        yield Step(REDUCE, (axis,), reduction=kind, sent=_summed(held, size)), Layout(at.cuts, rest)
+        yield Step(REDUCE, (axis,), reduction=kind, sent=_summed(part_bytes, size)), Layout(at.cuts, rest)
         for dim, axes in enumerate(at.cuts):
             if _leads(axes, axis, after.cuts[dim]):
-                yield Step(SCATTER, (axis,), dim, reduction=kind, sent=held * (size - 1) // size), Layout(_put(at, dim, axis), rest)
+                yield Step(SCATTER, (axis,), dim, reduction=kind, sent=part_bytes * (size - 1) // size), Layout(_put(at, dim, axis), rest)
     for dim, axes in enumerate(at.cuts):
         for axis in free:
             if _leads(axes, axis, after.cuts[dim]):
@@ -77,17 +77,20 @@ def _moves(mesh: Mesh, shape: Shape, each: int, at: Layout, after: Layout, excha
         last = axes[-1]
         size = mesh.sizes[last]
         without = (*at.cuts[:dim], axes[:-1], *at.cuts[dim + 1 :])
-        yield Step(GATHER, (last,), dim, sent=held * (size - 1)), Layout(without, at.partial)
+        yield Step(GATHER, (last,), dim, sent=part_bytes * (size - 1)), Layout(without, at.partial)
         if exchanges:
             for other in range(len(at.cuts)):
                 if other != dim and _leads(at.cuts[other], last, after.cuts[other]):
                     moved = Layout(without, at.partial)
-                    yield Step(EXCHANGE, (last,), other, dim, sent=held * (size - 1) // size), Layout(_put(moved, other, last), at.partial)
+                    yield (
+                        Step(EXCHANGE, (last,), other, dim, sent=part_bytes * (size - 1) // size),
+                        Layout(_put(moved, other, last), at.partial),
+                    )
 
 
-def _leads(axes: Axes, axis: int, wanted: Axes) -> bool:
+def _leads(axes: Axes, axis: int, target_axes: Axes) -> bool:
     """Return whether cutting by `axis` next is on the way to the cuts that are wanted of a dimension."""
-    return wanted[: len(axes) + 1] == (*axes, axis)
+    return target_axes[: len(axes) + 1] == (*axes, axis)
 
 
 def _put(at: Layout, dim: int, axis: int) -> tuple[Axes, ...]:
@@ -96,22 +99,22 @@ def _put(at: Layout, dim: int, axis: int) -> tuple[Axes, ...]:
 
 def _joined(mesh: Mesh, shape: Shape, each: int, before: Layout, way: tuple[Step, ...]) -> tuple[Step, ...]:
     """Neighbouring steps of one kind over axes that follow each other in the grid as one."""
-    found: list[Step] = []
+    steps: list[Step] = []
     cuts = list(before.cuts)
     for step in way:
-        held = each * math.prod(Layout(tuple(cuts)).local(mesh, shape))
-        last = found[-1] if found else None
+        part_bytes = each * math.prod(Layout(tuple(cuts)).local(mesh, shape))
+        last = steps[-1] if steps else None
         axes: Axes = ()
         if last is not None and (last.kind, last.dim, last.source, last.reduction) == (step.kind, step.dim, step.source, step.reduction):
             axes = _in_a_row(last, step)
         if last is not None and axes:
             # Terms are as long after a sum as before it, so that one sum over both is less than two.
-            sent = _summed(held, mesh.product(axes)) if step.kind == REDUCE else last.sent + step.sent
-            found[-1] = Step(step.kind, axes, step.dim, step.source, step.reduction, sent)
+            sent = _summed(part_bytes, mesh.product(axes)) if step.kind == REDUCE else last.sent + step.sent
+            steps[-1] = Step(step.kind, axes, step.dim, step.source, step.reduction, sent)
         else:
-            found.append(step)
+            steps.append(step)
         _follow(cuts, step)
-    return tuple(found)
+    return tuple(steps)
 
 
 def _follow(cuts: list[Axes], step: Step) -> None:
@@ -124,9 +127,9 @@ def _follow(cuts: list[Axes], step: Step) -> None:
         cuts[step.dim] = (*cuts[step.dim], *step.axes)
 
 
-def _summed(held: int, count: int) -> int:
+def _summed(part_bytes: int, count: int) -> int:
     """Return the bytes that each of `count` devices receives if terms of `held` bytes become a sum that all have."""
-    return 2 * held * (count - 1) // count
+    return 2 * part_bytes * (count - 1) // count
 
 
 def _in_a_row(last: Step, step: Step) -> Axes:

@@ -27,9 +27,9 @@ def scattered(local: LocalGraph) -> None:
         if tuple(node.args[1]) != tuple(axes):                 # type: ignore[arg-type]
             continue
         with graph.inserting_before(node):
-            made = graph.call_function(nodes.reduce_scatter, (x, axes, kind, node.args[2], mesh))
-        made.meta = dict(node.meta)
-        node.replace_all_uses_with(made)
+            scattered = graph.call_function(nodes.reduce_scatter, (x, axes, kind, node.args[2], mesh))
+        scattered.meta = dict(node.meta)
+        node.replace_all_uses_with(scattered)
         graph.erase_node(node)
         graph.erase_node(source)
         count += 1

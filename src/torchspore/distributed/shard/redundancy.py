@@ -22,25 +22,25 @@ def holders(parameter: Any) -> tuple[int, ...]:
 
 
 def _alike(cut: Cut) -> tuple[int, ...]:
-    mesh, place = Mesh(cut.matrix), cut.place(device_count.rank())
-    if place is None:
+    mesh, position = Mesh(cut.matrix), cut.place(device_count.rank())
+    if position is None:
         return ()
     taken = cut.layout(mesh).axes
-    found = mesh.group(place, (axis for axis in range(len(mesh.sizes)) if axis not in taken))
+    positions = mesh.group(position, (axis for axis in range(len(mesh.sizes)) if axis not in taken))
     if cut.stage is not None:
-        return tuple(cut.first + one for one in found)
-    return tuple(rank for rank in range(groups.size()) if rank % mesh.count in found)
+        return tuple(cut.first + position for position in positions)
+    return tuple(rank for rank in range(groups.size()) if rank % mesh.count in positions)
 
 
 def keepers(parameters: Iterable[Any]) -> dict[str, int]:
     """By name of each Parameter that is here the rank that keeps it: those who hold the same take turns, in the order of the names."""
     turns: dict[tuple[int, ...], int] = {}
-    found = {}
-    for name, ranks in sorted((str(one.name), holders(one)) for one in parameters):
+    ranks_by_name = {}
+    for name, ranks in sorted((str(parameter.name), holders(parameter)) for parameter in parameters):
         if ranks:
             turn = turns.get(ranks, 0)
-            found[name], turns[ranks] = ranks[turn % len(ranks)], turn + 1
-    return found
+            ranks_by_name[name], turns[ranks] = ranks[turn % len(ranks)], turn + 1
+    return ranks_by_name
 
 
 def filled(parameters: Iterable[Any], has: set[str]) -> set[str]:
@@ -48,19 +48,19 @@ def filled(parameters: Iterable[Any], has: set[str]) -> set[str]:
 
     Every process must call it.
     """
-    found = set[str]()
+    names = set[str]()
     everyone = [set(names) for names in object_collectives.all_gather(sorted(has), groups.world())]
-    for parameter in sorted(parameters, key=lambda one: str(one.name)):
+    for parameter in sorted(parameters, key=lambda parameter: str(parameter.name)):
         ranks, name = holders(parameter), str(parameter.name)
-        having = [place for place, rank in enumerate(ranks) if name in everyone[rank]]
+        having = [position for position, rank in enumerate(ranks) if name in everyone[rank]]
         if having and len(having) < len(ranks):
             sent_from(parameter, ranks, having[0])
             if name not in has:
-                found.add(name)
-    return found
+                names.add(name)
+    return names
 
 
-def sent_from(parameter: Any, ranks: tuple[int, ...], place: int) -> None:
+def sent_from(parameter: Any, ranks: tuple[int, ...], position: int) -> None:
     """Gives the processes of these ranks, which hold the same of a Parameter, what one of them holds."""
-    own = own_part(raw(parameter)).detach().contiguous()
-    parameter.set_data(wrap(collectives.broadcast(own.clone(), place, groups.of_ranks(ranks))))
+    local_part = own_part(raw(parameter)).detach().contiguous()
+    parameter.set_data(wrap(collectives.broadcast(local_part.clone(), position, groups.of_ranks(ranks))))

@@ -74,7 +74,7 @@ class Spread:
         """By ids of Tensors that a call writes to, and that can't be laid out, how its strategy wants them to lie."""
         self.bases: dict[int, Layout] = {}
         """By index of the input, the layout in the step of a weight that the optimizer splits once more."""
-        self.found_before: dict[str, StoredLayout] = {}
+        self.stored_layouts: dict[str, StoredLayout] = {}
         """By name of a Parameter how a strategy file says that it lies; only where strategies are searched."""
         self.searched: Any = None
         """The result of a search (`search.comparison.Searched`); None if there was none."""
@@ -96,15 +96,15 @@ class Spread:
 
     def named(self, name: str, tensors: Sequence[TensorBase]) -> str:
         """The name of a call in MindSpore's files: the primitive's and its first Parameter's."""
-        own = next((str(t.name) for t in tensors if hasattr(t, "name")), "")
-        return f"{name}_{own}" if own else name
+        function_name = next((str(t.name) for t in tensors if hasattr(t, "name")), "")
+        return f"{name}_{function_name}" if function_name else name
 
-    def told(self) -> dict[str, list[list[int]]]:
+    def strategies_by_operator(self) -> dict[str, list[list[int]]]:
         """The strategies as files and executors tell them: an empty list for one that is made of Layouts."""
-        found = {}
+        strategies = {}
         for name, strategy in self.strategies.items():
-            found[name] = [list(one) for one in strategy] if all(isinstance(one, (tuple, list)) for one in strategy) else []
-        return found
+            strategies[name] = [list(part) for part in strategy] if all(isinstance(part, (tuple, list)) for part in strategy) else []
+        return strategies
 
     # ---- while the call is traced
 
@@ -113,11 +113,11 @@ class Spread:
         cut = cut_of(source)
         return cut is not None and cut.stage is not None
 
-    def whole_shape(self, source: Any, t: torch.Tensor) -> Shape:
+    def full_shape(self, source: Any, t: torch.Tensor) -> Shape:
         """The shape of the whole of what this process may hold a part of."""
-        found = cut_of(source)
-        if found is not None:
-            return found.shape
+        layout = cut_of(source)
+        if layout is not None:
+            return layout.shape
         counts = self._counts(source, t.ndim) if self.is_cut_by_hand else None
         return tuple(t.shape) if counts is None else tuple(size * count for size, count in zip(t.shape, counts))
 
@@ -133,18 +133,18 @@ class Spread:
             return (self.count, *(1,) * (rank - 1))
         if at >= len(self.strategy):
             raise ValueError(message(f"dataset_strategy={self.strategy} for input {at} of the batch", "a tuple of numbers for each input"))
-        found = tuple(self.strategy[at])
-        if len(found) != rank:
+        input_strategy = tuple(self.strategy[at])
+        if len(input_strategy) != rank:
             raise ValueError(message(f"dataset_strategy={self.strategy} for input {at} with {rank} dimensions", f"{rank} numbers"))
-        return found
+        return input_strategy
 
     @property
     def rows(self) -> int:
         """Into how many parts the rows of a batch are cut."""
-        return self.count if isinstance(self.strategy, str) else next((int(one[0]) for one in self.strategy if one), 1)
+        return self.count if isinstance(self.strategy, str) else next((int(part[0]) for part in self.strategy if part), 1)
 
     @property
-    def own_rows(self) -> int:
+    def row_share(self) -> int:
         """Of how many devices each has rows of its own: the batch is theirs, one after the other; 1 where each is given the whole batch."""
         return 1 if self.strategy == "full_batch" else self.rows
 
@@ -152,28 +152,30 @@ class Spread:
 
     def localized(self, module: torch.fx.GraphModule, lifted: Sequence[Any]) -> LocalGraph:
         """The graph of each device. Raises ValueError for strategies that do not fit each other, and for a name of two Parameters."""
-        _have_own_names(lifted)
+        _check_distinct_names(lifted)
         module = batched_products.widened(vmap_reshapes.as_views(module))
         _settle_parts(module, self.strategy == "full_batch")
         if STORE.get("auto_parallel.parallel_mode") == "auto_parallel":
-            self.found_before = strategy_io.found_before()
+            self.stored_layouts = strategy_io.found_layouts()
         is_free = not any(node.target is strategy_marker.laid for node in module.graph.nodes)
         mesh = self._grid(module, lifted, is_free)
-        found = self.attempt(module, lifted, mesh, is_free=is_free)
+        attempt = self.attempt(module, lifted, mesh, is_free=is_free)
         if STORE.get("auto_parallel.parallel_mode") == "auto_parallel" and self.count > 1:
-            found, self.searched = comparison.better(self, module, lifted, self._grid(module, lifted, False), found)
-        self.bases, self.parameters = found.bases, found.parameters
-        return found.local
+            attempt, self.searched = comparison.better(self, module, lifted, self._grid(module, lifted, False), attempt)
+        self.bases, self.parameters = attempt.bases, attempt.parameters
+        return attempt.local
 
     def _grid(self, module: torch.fx.GraphModule, lifted: Sequence[Any], is_free: bool) -> Mesh:
         """The coarsest grid in which the strategies of the program and the cuts of its inputs lie."""
         matrices = [strategy_marker.parsed(str(node.args[1]))[0] for node in module.graph.nodes if node.target is strategy_marker.laid]
         matrices += [cut.matrix for cut in map(cut_of, lifted) if cut is not None]
-        matrices += [self.found_before[name].dev_matrix for item in lifted if (name := str(getattr(item, "name", ""))) in self.found_before]
+        matrices += [
+            self.stored_layouts[name].dev_matrix for item in lifted if (name := str(getattr(item, "name", ""))) in self.stored_layouts
+        ]
         planned = [planned_layout(item, tuple(item._t.shape), self.count) for item in lifted if isinstance(item, TensorBase)]
         matrices += [layout.device_matrix for layout in planned if layout is not None]
         counts = [self._counts(item, item._t.ndim, is_free) for item in lifted if isinstance(item, TensorBase)]
-        matrices += [_matrix(one, self.count) for one in counts if one is not None]
+        matrices += [_matrix(counts_of_input, self.count) for counts_of_input in counts if counts_of_input is not None]
         return mesh_of(self.count, dict.fromkeys(matrices))
 
     def inputs(self, module: torch.fx.GraphModule, lifted: Sequence[Any], mesh: Mesh, is_free: bool = False) -> dict[Node, Layout]:
@@ -187,8 +189,8 @@ class Spread:
     ) -> Attempt:
         """The graph of each device in this grid, by the program's strategies and, where there is one, a plan."""
         holders = [node for node in module.graph.nodes if node.op == "placeholder"]
-        given = self.inputs(module, lifted, mesh, is_free)
-        layouts = [plan.inputs.get(node, given[node]) if plan is not None else given[node] for node in holders]
+        input_layouts = self.inputs(module, lifted, mesh, is_free)
+        layouts = [plan.inputs.get(node, input_layouts[node]) if plan is not None else input_layouts[node] for node in holders]
         stored = self._shared(mesh, holders, lifted, layouts)
         bases = {at: stored[node] for at, node in enumerate(holders) if node in stored}
         layouts = _states(mesh, holders, lifted, layouts)
@@ -198,13 +200,13 @@ class Spread:
         for at, (node, item) in enumerate(zip(holders, lifted)):
             if id(item) in self.arguments and cut_of(item) is None and not (self.is_cut_by_hand and self._counts(item, item._t.ndim)):
                 taken[node], layouts[at] = layouts[at], whole(len(layouts[at].cuts))
-        parameters = _told(mesh, holders, lifted, layouts)
+        parameters = _describe_parameters(mesh, holders, lifted, layouts)
 
-        def output(place: int, node: Node, layout: Layout, shape: Shape) -> Layout:
+        def output(output_index: int, node: Node, layout: Layout, shape: Shape) -> Layout:
             return layout if self.keeps or node.meta.get("gradient") else whole(len(shape))
 
         local = partitioner.localized(module, mesh, layouts, output, _policy(), taken, stored, copies, plan)
-        if _gathers_again():
+        if _gathers_twice():
             weight_gathers.gather_for_backward(local)
         return Attempt(local, bases, parameters)
 
@@ -251,27 +253,27 @@ class Spread:
         planned = planned_layout(item, shape, self.count)
         if planned is not None:
             return from_matrix(mesh, planned.device_matrix, planned.tensor_map)
-        found = None if counts is None else by_counts(mesh, counts)
-        if found is not None and (self.is_cut_by_hand or found.fits(mesh, shape)):
-            return found
+        layout = None if counts is None else by_counts(mesh, counts)
+        if layout is not None and (self.is_cut_by_hand or layout.fits(mesh, shape)):
+            return layout
         if (hasattr(item, "name") or id(item) in self.arguments) and isinstance(item, TensorBase):
             wish = self.wishes.get(id(item))
-            wanted = _wanted(mesh, node) if wish is None else strategy_marker.layout_in(mesh, wish)
-            if wanted is not None and wanted.fits(mesh, shape):
-                return wanted
-            before = self.found_before.get(str(getattr(item, "name", "")))
-            places = strategy_io.places(before, shape) if before is not None else None
-            if before is not None and places is not None and from_matrix(mesh, before.dev_matrix, places).fits(mesh, shape):
-                return from_matrix(mesh, before.dev_matrix, places)
+            layout = _marked_layout(mesh, node) if wish is None else strategy_marker.layout_in(mesh, wish)
+            if layout is not None and layout.fits(mesh, shape):
+                return layout
+            before = self.stored_layouts.get(str(getattr(item, "name", "")))
+            stored_map = strategy_io.tensor_map_of(before, shape) if before is not None else None
+            if before is not None and stored_map is not None and from_matrix(mesh, before.dev_matrix, stored_map).fits(mesh, shape):
+                return from_matrix(mesh, before.dev_matrix, stored_map)
         return whole(len(shape))
 
 
-def _settle_parts(module: torch.fx.GraphModule, is_whole: bool) -> None:
+def _settle_parts(module: torch.fx.GraphModule, is_full_batch: bool) -> None:
     """Lets the parts of a batch lie as they were marked to; where each device has the whole batch, as strategies say if there are any."""
     marks = [node for node in module.graph.nodes if node.target is strategy_marker.laid]
-    own = [node for node in marks if str(node.args[1]).startswith(strategy_marker.OF_PARTS)]
-    for node in own:
-        if is_whole and len(own) < len(marks):
+    batch_marks = [node for node in marks if str(node.args[1]).startswith(strategy_marker.OF_PARTS)]
+    for node in batch_marks:
+        if is_full_batch and len(batch_marks) < len(marks):
             node.replace_all_uses_with(node.args[0])
             module.graph.erase_node(node)
         else:
@@ -281,18 +283,20 @@ def _settle_parts(module: torch.fx.GraphModule, is_whole: bool) -> None:
 _CONFIG = "auto_parallel.parallel_optimizer_config."
 
 
-def _told(mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: Sequence[Layout]) -> dict[str, Any]:
+def _describe_parameters(mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: Sequence[Layout]) -> dict[str, Any]:
     """How the Parameters lie, in the device matrix of the strategy that says so."""
-    found = {}
+    parameters = {}
     for node, item, layout in zip(nodes, lifted, layouts):
         if not isinstance(item, TensorBase) or not hasattr(item, "name"):
             continue
         mark = strategy_marker.first_mark(node)
-        matrix, places = strategy_marker.parsed(mark) if mark and strategy_marker.layout_in(mesh, mark) == layout else written(mesh, layout)
+        matrix, tensor_map = (
+            strategy_marker.parsed(mark) if mark and strategy_marker.layout_in(mesh, mark) == layout else written(mesh, layout)
+        )
         trained = bool(getattr(item, "requires_grad", False))
-        small = TensorLayout(matrix, places).squeezed()
-        found[str(item.name)] = (small.device_matrix, small.tensor_map, tuple(node.meta["val"].shape), trained)
-    return found
+        small = TensorLayout(matrix, tensor_map).squeezed()
+        parameters[str(item.name)] = (small.device_matrix, small.tensor_map, tuple(node.meta["val"].shape), trained)
+    return parameters
 
 
 def _policy() -> partitioner.Policy:
@@ -300,22 +304,22 @@ def _policy() -> partitioner.Policy:
     get = STORE.get
     return partitioner.Policy(
         bool(get("auto_parallel.enable_alltoall")), bool(get("auto_parallel.force_fp32_communication")),
-        bool(get("auto_parallel.gradient_fp32_sync")), bool(get("auto_parallel.gradients_mean")), gradient_norms.wanted(),
+        bool(get("auto_parallel.gradient_fp32_sync")), bool(get("auto_parallel.gradients_mean")), gradient_norms.is_requested(),
     )
 
 
-def _gathers_again() -> bool:
+def _gathers_twice() -> bool:
     """Return whether weights are gathered a second time for the backward pass."""
     return bool(STORE.get("auto_parallel.enable_parallel_optimizer")) and STORE.get(_CONFIG + "optimizer_level") == "level3"
 
 
-def _have_own_names(lifted: Sequence[Any]) -> None:
+def _check_distinct_names(lifted: Sequence[Any]) -> None:
     """Raises ValueError where two Parameters have one name: which state of an optimizer, or which layout, is whose would be guessed."""
-    found: dict[str, Any] = {}
+    names: dict[str, Any] = {}
     for item in lifted:
         if not isinstance(item, TensorBase) or not hasattr(item, "name") or item._t.numel() < 2:
             continue
-        if found.setdefault(str(item.name), item) is not item:
+        if names.setdefault(str(item.name), item) is not item:
             raise ValueError(message(
                 f"two Parameters with the name {str(item.name)!r} in a graph that is split", "names that differ",
                 hint="leave out auto_prefix=False, or set Parameter.name before the optimizer is made",
@@ -324,12 +328,12 @@ def _have_own_names(lifted: Sequence[Any]) -> None:
 
 def _free(mesh: Mesh, layout: Layout, rows: int, most: int) -> tuple[int, ...]:
     """The axes along which a Parameter is copied, as many as divide its rows and are no more than `most` devices."""
-    found: list[int] = []
+    counts: list[int] = []
     for axis in range(len(mesh.sizes)):
-        count = mesh.product((*found, axis))
+        count = mesh.product((*counts, axis))
         if axis not in layout.axes and rows and rows % count == 0 and (most < 0 or count <= most):
-            found.append(axis)
-    return tuple(found)
+            counts.append(axis)
+    return tuple(counts)
 
 
 def _matrix(counts: tuple[int, ...], devices: int) -> tuple[int, ...]:
@@ -339,7 +343,7 @@ def _matrix(counts: tuple[int, ...], devices: int) -> tuple[int, ...]:
     return (*counts, devices // product)
 
 
-def _wanted(mesh: Mesh, node: Node) -> Layout | None:
+def _marked_layout(mesh: Mesh, node: Node) -> Layout | None:
     """The layout that the first strategy wants of a Parameter, also behind a cast."""
     mark = strategy_marker.first_mark(node)
     return None if mark is None else strategy_marker.layout_in(mesh, mark)
@@ -347,13 +351,13 @@ def _wanted(mesh: Mesh, node: Node) -> Layout | None:
 
 def _states(mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: list[Layout]) -> list[Layout]:
     """The state of an optimizer lies as the Parameter whose name its own ends with: 'moment1.dense.weight' as 'dense.weight'."""
-    known = {item.name: (layout, tuple(node.meta["val"].shape))
-             for node, item, layout in zip(nodes, lifted, layouts) if hasattr(item, "name") and not layout.is_whole}
+    stored_layouts = {item.name: (layout, tuple(node.meta["val"].shape))
+             for node, item, layout in zip(nodes, lifted, layouts) if hasattr(item, "name") and not layout.is_unsplit}
     found = []
     for node, item, layout in zip(nodes, lifted, layouts):
-        owner = next((name for name in _owners(str(getattr(item, "name", ""))) if name in known), None)
-        if layout.is_whole and owner is not None and known[owner][1] == tuple(node.meta["val"].shape):
-            layout = known[owner][0]
+        owner = next((name for name in _owners(str(getattr(item, "name", ""))) if name in stored_layouts), None)
+        if layout.is_unsplit and owner is not None and stored_layouts[owner][1] == tuple(node.meta["val"].shape):
+            layout = stored_layouts[owner][0]
         found.append(layout)
     return found
 

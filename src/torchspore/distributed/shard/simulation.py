@@ -33,21 +33,23 @@ def run(local: LocalGraph, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]
     mesh = local.mesh
     with torch.no_grad():
         with current_operator.unseen():
-            given = [parts(mesh, layout, t) for (layout, _), t in zip(local.inputs, inputs)]
-        outs = _interpreted(local, given)
+            input_parts = [parts(mesh, layout, t) for (layout, _), t in zip(local.inputs, inputs)]
+        outs = _interpreted(local, input_parts)
         with current_operator.unseen():
-            for place in written(local):
-                inputs[place].copy_(joined(mesh, local.inputs[place][0], tuple(inputs[place].shape), given[place]))
+            for input_index in written_input_indices(local):
+                inputs[input_index].copy_(
+                    joined(mesh, local.inputs[input_index][0], tuple(inputs[input_index].shape), input_parts[input_index])
+                )
             return [
-                joined(mesh, place[0], place[1], each) if place is not None and isinstance(each, list) else each
-                for place, each in zip(local.outputs, outs)
+                joined(mesh, output[0], output[1], each) if output is not None and isinstance(each, list) else each
+                for output, each in zip(local.outputs, outs)
             ]
 
 
-def written(local: LocalGraph) -> list[int]:
+def written_input_indices(local: LocalGraph) -> list[int]:
     """The places of the inputs that the graph writes."""
-    found = changing(local.module)
-    return [at for at, node in enumerate(n for n in local.module.graph.nodes if n.op == "placeholder") if node in found]
+    changed = changing(local.module)
+    return [at for at, node in enumerate(n for n in local.module.graph.nodes if n.op == "placeholder") if node in changed]
 
 
 def parts(mesh: Mesh, layout: Layout, t: torch.Tensor) -> list[torch.Tensor]:
@@ -63,9 +65,9 @@ def joined(mesh: Mesh, layout: Layout, shape: Shape, each: Sequence[torch.Tensor
     return out
 
 
-def _interpreted(local: LocalGraph, given: list[list[torch.Tensor]]) -> list[Any]:
+def _interpreted(local: LocalGraph, input_parts: list[list[torch.Tensor]]) -> list[Any]:
     mesh, values = local.mesh, dict[Node, list[Any]]()
-    inputs, now = iter(given), object()
+    inputs, now = iter(input_parts), object()
     for position, node in enumerate(local.module.graph.nodes):
         if node.op == "placeholder":
             values[node] = next(inputs)
@@ -87,24 +89,26 @@ def _interpreted(local: LocalGraph, given: list[list[torch.Tensor]]) -> list[Any
 
 def _everywhere(mesh: Mesh, node: Node, values: dict[Node, list[Any]], seen: Callable[..., Any]) -> list[Any]:
     """An operator on each rank, the first as `seen` runs it; all draw the same random numbers."""
-    state, found = torch.get_rng_state() if _may_draw(node.target) else None, []
+    state, results = torch.get_rng_state() if _may_draw(node.target) else None, []
     streams = operator_streams.snapshot()
     target: Any = recurrent.KEEPING.get(node.target, node.target)  # type: ignore[call-overload]
-    states = [(one, one.get_state()) for leaf in node.all_input_nodes if isinstance(one := values[leaf][0], torch.Generator)]
+    states = [
+        (generator, generator.get_state()) for leaf in node.all_input_nodes if isinstance(generator := values[leaf][0], torch.Generator)
+    ]
     for rank in range(mesh.count):
         if state is not None:
             torch.set_rng_state(state)
             operator_streams.restore(streams)
-        for one, before in states:
-            one.set_state(before)
-        own = functools.partial(_of, values, rank)
-        args, kwargs = tree.mapped([list(node.args), dict(node.kwargs)], own)
+        for generator, before in states:
+            generator.set_state(before)
+        value_of_rank = functools.partial(_of, values, rank)
+        args, kwargs = tree.mapped([list(node.args), dict(node.kwargs)], value_of_rank)
         if not rank:
-            found.append(seen(target, args, kwargs))
+            results.append(seen(target, args, kwargs))
             continue
         with current_operator.unseen():
-            found.append(target(*args, **kwargs))
-    return found
+            results.append(target(*args, **kwargs))
+    return results
 
 
 def _may_draw(target: Any) -> bool:
@@ -123,43 +127,47 @@ def _collective(mesh: Mesh, node: Node, values: dict[Node, list[Any]]) -> list[A
     if node.target is nodes.position:
         return [mesh.position(rank, args[0]) * args[1] for rank in range(mesh.count)]
     each, axes = values[args[0]], args[1]
-    found = []
+    results = []
     for rank in range(mesh.count):
         members = [each[member] for member in mesh.group(rank, axes)]
-        found.append(_of_rank(node.target, args, members, mesh.position(rank, axes)))
-    return found
+        results.append(_of_rank(node.target, args, members, mesh.position(rank, axes)))
+    return results
 
 
-def _of_rank(kind: Any, args: Any, each: list[torch.Tensor], place: int) -> torch.Tensor:
+def _of_rank(kind: Any, args: Any, each: list[torch.Tensor], position: int) -> torch.Tensor:
     count = len(each)
     if kind is nodes.cut:
-        return each[place].chunk(count, args[2])[place].clone()
+        return each[position].chunk(count, args[2])[position].clone()
     if kind is nodes.borders:
-        return _with_borders(args, each, place)
+        return _with_borders(args, each, position)
     if kind is nodes.borders_sum:
-        return _without_borders(args, each, place)
+        return _without_borders(args, each, position)
     if kind is nodes.all_gather:
         return torch.cat(each, args[2])
     if kind is nodes.all_to_all:
-        return torch.cat([t.chunk(count, args[3])[place] for t in each], args[2])
+        return torch.cat([t.chunk(count, args[3])[position] for t in each], args[2])
     reduced = _REDUCTIONS[args[2]](torch.stack(each))
-    return reduced if kind is nodes.all_reduce else reduced.chunk(count, args[3])[place].clone()
+    return reduced if kind is nodes.all_reduce else reduced.chunk(count, args[3])[position].clone()
 
 
-def _with_borders(args: Any, each: list[torch.Tensor], place: int) -> torch.Tensor:
+def _with_borders(args: Any, each: list[torch.Tensor], position: int) -> torch.Tensor:
     _, _, dim, before, behind, _ = args
-    own = each[place]
-    ahead = each[place - 1].narrow(dim, own.shape[dim] - before, before) if place else torch.zeros_like(own.narrow(dim, 0, before))
-    after = each[place + 1].narrow(dim, 0, behind) if place + 1 < len(each) else torch.zeros_like(own.narrow(dim, 0, behind))
-    return torch.cat([ahead, own, after], dim)
+    local_part = each[position]
+    ahead = (
+        each[position - 1].narrow(dim, local_part.shape[dim] - before, before)
+        if position
+        else torch.zeros_like(local_part.narrow(dim, 0, before))
+    )
+    after = each[position + 1].narrow(dim, 0, behind) if position + 1 < len(each) else torch.zeros_like(local_part.narrow(dim, 0, behind))
+    return torch.cat([ahead, local_part, after], dim)
 
 
-def _without_borders(args: Any, each: list[torch.Tensor], place: int) -> torch.Tensor:
+def _without_borders(args: Any, each: list[torch.Tensor], position: int) -> torch.Tensor:
     _, _, dim, before, behind, _ = args
-    size = each[place].shape[dim] - before - behind
-    own = each[place].narrow(dim, before, size).clone()
-    if place:
-        own.narrow(dim, 0, behind).add_(each[place - 1].narrow(dim, before + size, behind))
-    if place + 1 < len(each):
-        own.narrow(dim, size - before, before).add_(each[place + 1].narrow(dim, 0, before))
-    return own
+    size = each[position].shape[dim] - before - behind
+    inner_part = each[position].narrow(dim, before, size).clone()
+    if position:
+        inner_part.narrow(dim, 0, behind).add_(each[position - 1].narrow(dim, before + size, behind))
+    if position + 1 < len(each):
+        inner_part.narrow(dim, size - before, before).add_(each[position + 1].narrow(dim, 0, before))
+    return inner_part

@@ -15,22 +15,35 @@ def layouts(graphs: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
     from torchspore.distributed.shard.strategies import TensorLayout
     from torchspore.distributed.shard.strategy_file import stored
 
-    found: dict[str, tuple[Any, ...]] = {}
+    layouts_by_name: dict[str, tuple[Any, ...]] = {}
     for graph in graphs:
-        for name, (matrix, places, shape, _) in (graph.split.spread.parameters if graph.split is not None else {}).items():
-            layout = TensorLayout(matrix, places)
+        for name, (matrix, tensor_map, shape, _) in (graph.split.spread.parameters if graph.split is not None else {}).items():
+            layout = TensorLayout(matrix, tensor_map)
             flat = stored(layout, shape)
             cuts = TensorLayout(flat.dev_matrix, flat.tensor_map).cuts()
             parts = [size // cut for size, cut in zip(flat.tensor_shape or (), cuts)]
             part = [size // cut for size, cut in zip(shape, layout.cuts())]
-            found[name] = (list(flat.dev_matrix), list(flat.tensor_map), part, 0, True, "", list(shape), parts, False, False, 0, 0)
-    return found
+            layouts_by_name[name] = (
+                list(flat.dev_matrix),
+                list(flat.tensor_map),
+                part,
+                0,
+                True,
+                "",
+                list(shape),
+                parts,
+                False,
+                False,
+                0,
+                0,
+            )
+    return layouts_by_name
 
 
 def strategies(graphs: Iterable[Any]) -> dict[str, list[list[int]]]:
     """By name of each operator that has one its strategy; an empty list for one made of Layouts."""
-    found: dict[str, list[list[int]]] = {}
+    strategies_by_name: dict[str, list[list[int]]] = {}
     for graph in graphs:
         if graph.split is not None:
-            found.update(graph.split.spread.told())
-    return found
+            strategies_by_name.update(graph.split.spread.strategies_by_operator())
+    return strategies_by_name

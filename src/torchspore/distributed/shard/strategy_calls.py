@@ -11,7 +11,7 @@ from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.store import STORE
 from torchspore.distributed.shard import gradient_norms, manual_split, strategy_io, strategy_marker
-from torchspore.distributed.shard.strategies import Fit, TensorLayout, is_known, layouts_of, takes
+from torchspore.distributed.shard.strategies import Fit, TensorLayout, has_rules, layouts_of, takes
 from torchspore.engine.autograd import grad
 from torchspore.engine.core import tree
 from torchspore.engine.core.tensor import TensorBase, raw, wrap
@@ -32,8 +32,8 @@ WRITERS = re.compile(r"(Assign|Apply|SparseApply|Fused|Scatter(Nd)?(Update|Add|S
 
 def split_now() -> Capture | None:
     """The capture of this thread where what it captures is to be split."""
-    found = current()
-    return found if found is not None and found.spread is not None else None
+    capture = current()
+    return capture if capture is not None and capture.spread is not None else None
 
 
 def laid_out(primitive: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -49,10 +49,10 @@ def laid_out(primitive: Any, call: Callable[..., Any], args: tuple[Any, ...], kw
         return call(*args, **kwargs)
     tensors = [leaf for leaf in tree.leaves((args, kwargs)) if isinstance(leaf, TensorBase)]
     try:
-        found = strategy_io.loaded(capture.spread.strategy_file, capture.spread.named(primitive.name, tensors))
+        loaded_strategy = strategy_io.loaded(capture.spread.strategy_file, capture.spread.named(primitive.name, tensors))
     except ValueError as error:
         raise Final(f"{user_line()}: {error}") from None
-    strategy = found or primitive.attrs["in_strategy"]
+    strategy = loaded_strategy or primitive.attrs["in_strategy"]
     if "manual_split" in primitive.attrs and primitive.name in manual_split.TABLES:
         try:
             strategy = manual_split.evenly(primitive, strategy, tuple(raw(tensors[0]).shape))
@@ -87,17 +87,17 @@ def _is_sum_of_rows(primitive: Any, fitting: Fit) -> bool:
 
 def _read_alone(primitive: Any) -> int | None:
     """How many inputs come before those that the call writes to: running values must be given themselves, not laid out."""
-    written = primitive.name == "InstanceNorm" or (primitive.name == "BatchNorm" and primitive.attrs.get("is_training"))
-    return 3 if written else None
+    writes_statistics = primitive.name == "InstanceNorm" or (primitive.name == "BatchNorm" and primitive.attrs.get("is_training"))
+    return 3 if writes_statistics else None
 
 
 def _fitting(primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any], strategy: Any, devices: int) -> Fit | None:
     """The layouts of a call by the primitive's strategy; None where there is not a rule for it."""
-    if not is_known(primitive.name):
+    if not has_rules(primitive.name):
         return None
     shapes = [tuple(raw(leaf).shape) for leaf in tree.leaves((args, kwargs)) if isinstance(leaf, TensorBase)]
-    given = {**dict(zip(getattr(primitive, "_called", ()), args)), **kwargs}
-    plain = {name: _written(value) for name, value in given.items()}
+    call_arguments = {**dict(zip(getattr(primitive, "_called", ()), args)), **kwargs}
+    plain = {name: _tensorless(value) for name, value in call_arguments.items()}
     if isinstance(strategy, tuple):
         strategy = _of_tensors(strategy, [isinstance(leaf, TensorBase) for leaf in tree.leaves((args, kwargs))])
     attributes = {**primitive.attrs, **plain}
@@ -112,41 +112,45 @@ def _fitting(primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any], stra
 
 def _of_tensors(strategy: tuple[Any, ...], tensors: Sequence[bool]) -> tuple[Any, ...]:
     """The strategy without the () that stands for a Python number: `pow(x, 2.0)` by ((8, 1), ())."""
-    kept, left = [], list(strategy)
+    tensor_strategies, remaining = [], list(strategy)
     for at, is_tensor in enumerate(tensors):
-        if is_tensor and left:
-            kept.append(left.pop(0))
-        elif left and left[0] == () and len(left) > sum(tensors[at:]):
-            left.pop(0)
-    return (*kept, *left)
+        if is_tensor and remaining:
+            tensor_strategies.append(remaining.pop(0))
+        elif remaining and remaining[0] == () and len(remaining) > sum(tensors[at:]):
+            remaining.pop(0)
+    return (*tensor_strategies, *remaining)
 
 
-def _written(value: Any) -> Any:
+def _tensorless(value: Any) -> Any:
     """An argument as the table of strategies takes it: a Tensor of a few numbers that the program wrote down as a list."""
     if isinstance(value, TensorBase):
         t = value._t
         return t.tolist() if type(t) is torch.Tensor and t.ndim <= 1 and t.numel() <= 16 and not t.is_floating_point() else None
-    return None if any(isinstance(one, TensorBase) for one in tree.leaves(value)) else value
+    return None if any(isinstance(leaf, TensorBase) for leaf in tree.leaves(value)) else value
 
 
 def _laid(value: Any, layouts: Sequence[TensorLayout | None]) -> Any:
     """The Tensors of a nested structure in these layouts, in order; one without a layout as it is."""
-    places = iter(layouts)
+    remaining_layouts = iter(layouts)
 
-    def one(leaf: Any) -> Any:
+    def lay_out(leaf: Any) -> Any:
         if not isinstance(leaf, TensorBase):
             return leaf
-        layout = next(places, None)
+        layout = next(remaining_layouts, None)
         if layout is None:
             return leaf
         return wrap(strategy_marker.laid(raw(leaf), strategy_marker.text(layout.device_matrix, layout.tensor_map)))
 
-    return tree.mapped(value, one)
+    return tree.mapped(value, lay_out)
 
 
 def mirror(weight: Any, value: torch.Tensor) -> torch.Tensor:
     """Return the tensor whose gradient is computed for a weight: `gradients_mean` divides the gradient, and its length is reported."""
-    if not (STORE.get("auto_parallel.gradients_mean") or gradient_norms.wanted()) or split_now() is None or not hasattr(weight, "name"):
+    if (
+        not (STORE.get("auto_parallel.gradients_mean") or gradient_norms.is_requested())
+        or split_now() is None
+        or not hasattr(weight, "name")
+    ):
         return value
     marked: torch.Tensor = strategy_marker.mirror(value, str(weight.name))
     return marked

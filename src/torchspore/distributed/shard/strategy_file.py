@@ -63,15 +63,15 @@ def stored(layout: TensorLayout, shape: tuple[int, ...], step: int = 0, size: in
     small = layout.squeezed()
     flat: list[int] = []
     lengths: list[int] = []
-    nested = tuple(place if isinstance(place, tuple) else () if place == -1 else (place,) for place in small.tensor_map)
-    for length, places in zip(shape, nested):
-        for place in places[:-1]:
-            flat.append(place)
-            lengths.append(small.device_matrix[len(small.device_matrix) - 1 - place])
+    nested = tuple(entry if isinstance(entry, tuple) else () if entry == -1 else (entry,) for entry in small.tensor_map)
+    for length, entries in zip(shape, nested):
+        for entry in entries[:-1]:
+            flat.append(entry)
+            lengths.append(small.device_matrix[len(small.device_matrix) - 1 - entry])
             length //= lengths[-1]
-        flat.append(places[-1] if places else -1)
+        flat.append(entries[-1] if entries else -1)
         lengths.append(length)
-    is_nested = any(len(places) > 1 for places in nested)
+    is_nested = any(len(entries) > 1 for entries in nested)
     return StoredLayout(small.device_matrix, tuple(flat), tuple(lengths), step, size, nested if is_nested else None)
 
 
@@ -86,8 +86,8 @@ class StrategyFile:
 
 def stage_of(name: str) -> tuple[int | None, str]:
     """The stage and the name of a Parameter in a file of several stages, where it is '1-weight'; None for a name without a stage."""
-    stage, mark, own = name.partition("-")
-    return (int(stage), own) if mark and stage.isdigit() else (None, name)
+    stage, mark, parameter_name = name.partition("-")
+    return (int(stage), parameter_name) if mark and stage.isdigit() else (None, name)
 
 
 @functools.cache
@@ -109,14 +109,14 @@ def write(path: Path, file: StrategyFile) -> None:
 def layouts(path: Path) -> dict[str, SimpleNamespace]:
     """The layout of each Parameter by name, as `build_searched_strategy` gives it. Raises FileFormatError for another file."""
     if path.suffix == ".json":
-        found = _as_message(_read_json(path))
+        parsed = _as_message(_read_json(path))
     else:
-        found = _read(path, "Layouts", _WHAT)
-        _of_message(path, found)
-    return {item.name: _layout(item.layout) for item in found.items}
+        parsed = _read(path, "Layouts", _WHAT)
+        _of_message(path, parsed)
+    return {item.name: _layout(item.layout) for item in parsed.items}
 
 
-def same_ranks(path: Path) -> list[int]:
+def ranks_with_equal_layout(path: Path) -> list[int]:
     """The list `ckpt_restore_rank_list`. Raises FileFormatError, a ValueError, for another file."""
     return list(_read(path, "Groups", "a file of groups of MindSpore").restored.dim)
 
@@ -126,10 +126,10 @@ def groups(path: Path) -> dict[str, list[int]]:
     return {group.name: list(group.ranks.dim) for group in _read(path, "Groups", "a file of groups of MindSpore").groups}
 
 
-def write_groups(path: Path, made: Mapping[str, Iterable[int]], restored: Iterable[int]) -> None:
+def write_groups(path: Path, groups: Mapping[str, Iterable[int]], restored: Iterable[int]) -> None:
     """Writes a file of groups; `restored` are the processes whose checkpoints hold the same as this one's. Raises OSError."""
     file = _messages()["Groups"]()
-    for name, ranks in made.items():
+    for name, ranks in groups.items():
         group = file.groups.add(name=name)
         group.ranks.dim.extend(ranks)
     file.restored.dim.extend(restored)
@@ -137,7 +137,7 @@ def write_groups(path: Path, made: Mapping[str, Iterable[int]], restored: Iterab
     write_whole(path, with_size(file.SerializeToString()), _MODE)
 
 
-def _read(path: Path, title: str, wanted: str) -> Any:
+def _read(path: Path, title: str, message_name: str) -> Any:
     from google.protobuf.message import DecodeError
 
     read, content = _messages()[title](), path.read_bytes()
@@ -147,69 +147,69 @@ def _read(path: Path, title: str, wanted: str) -> Any:
     except DecodeError:
         is_other = True
     if is_other:
-        raise FileFormatError(message(str(path), wanted)) from None
+        raise FileFormatError(message(str(path), message_name)) from None
     if read.HasField("size"):
         head = len(content) - read.size
         if content[:max(head, 0)] != with_size(b"\0" * read.size)[:head] or head < 1:
             text = f"{path}: {read.size} bytes are announced, {max(len(content) - 2, 0)} are there"
-            raise FileFormatError(message(text, f"a complete file: {wanted}", hint="copy it again from where it came"))
+            raise FileFormatError(message(text, f"a complete file: {message_name}", hint="copy it again from where it came"))
     return read
 
 
 def _layout(read: Any) -> SimpleNamespace:
-    lists = {name: [SimpleNamespace(dim=list(one.dim)) for one in getattr(read, name)] for name in _LISTS}
+    lists = {name: [SimpleNamespace(dim=list(dim_list.dim)) for dim_list in getattr(read, name)] for name in _LISTS}
     return SimpleNamespace(**lists, **{name: getattr(read, name) for name in _NUMBERS})
 
 
 def _of_message(path: Path, read: Any) -> StrategyFile:
-    found = {}
+    layouts = {}
     for item in read.items:
-        lists = {name: [tuple(one.dim) for one in getattr(item.layout, name)] for name in _LISTS}
-        places = lists["tensor_map"]
+        lists = {name: [tuple(row.dim) for row in getattr(item.layout, name)] for name in _LISTS}
+        entries = lists["tensor_map"]
         rows = lists["param_split_shape"][0] if lists["param_split_shape"] else ()
-        devices, flat = (lists["dev_matrix"] or [()])[0], tuple(place for part in places for place in part)
-        nested = tuple(tuple(one for one in part if one != -1) for part in places) if len(places) > 1 else None
+        devices, flat = (lists["dev_matrix"] or [()])[0], tuple(entry for part in entries for entry in part)
+        nested = tuple(tuple(axis for axis in part if axis != -1) for part in entries) if len(entries) > 1 else None
         step, size = item.layout.opt_weight_shard_step, item.layout.opt_weight_shard_size
-        found[item.name] = _checked(path, item.name, StoredLayout(devices, flat, None, step, size, nested, rows))
+        layouts[item.name] = _checked(path, item.name, StoredLayout(devices, flat, None, step, size, nested, rows))
     operators = {
-        one.name: (one.strategys.stage, [list(part.dim) for part in one.strategys.parallel_strategy]) for one in read.strategies
+        item.name: (item.strategys.stage, [list(part.dim) for part in item.strategys.parallel_strategy]) for item in read.strategies
     }
-    return StrategyFile(found, operators, read.current_stage)
+    return StrategyFile(layouts, operators, read.current_stage)
 
 
 def _as_message(file: StrategyFile) -> Any:
-    made = _messages()["Layouts"](current_stage=file.current_stage)
+    message = _messages()["Layouts"](current_stage=file.current_stage)
     for name, (stage, strategy) in file.strategies.items():
-        operator = made.strategies.add(name=name)
+        operator = message.strategies.add(name=name)
         operator.strategys.stage = stage
         for part in strategy:
             operator.strategys.parallel_strategy.add().dim.extend(part)
     for name, layout in file.layouts.items():
-        item = made.items.add(name=name).layout
+        item = message.items.add(name=name).layout
         item.dev_matrix.add().dim.extend(layout.dev_matrix)
-        for places in layout.nested or (layout.tensor_map,):
-            item.tensor_map.add().dim.extend(places or ((-1,) if layout.nested else ()))       # a number has no axes
+        for entries in layout.nested or (layout.tensor_map,):
+            item.tensor_map.add().dim.extend(entries or ((-1,) if layout.nested else ()))       # a number has no axes
         item.param_split_shape.add().dim.extend(layout.rows)
         item.indices_offset.add()
         item.field = 0
         item.opt_weight_shard_step, item.opt_weight_shard_size = layout.opt_weight_shard_step, layout.opt_weight_shard_size
-    return made
+    return message
 
 
 def _read_json(path: Path) -> StrategyFile:
     try:
         read = json_text.parse(path.read_text(encoding="utf-8"))
-        found = {}
+        layouts = {}
         for name, item in read["parallel_layout_item"].items():
             shape = tuple(map(int, item["tensor_shape"])) if item.get("tensor_shape") else None
             step, size = (int(item.get(part, 0)) for part in _NUMBERS[1:])
-            devices, places = tuple(map(int, item["dev_matrix"])), tuple(map(int, item["tensor_map"]))
-            found[name] = _checked(path, name, StoredLayout(devices, places, shape, step, size))
+            devices, tensor_map = tuple(map(int, item["dev_matrix"])), tuple(map(int, item["tensor_map"]))
+            layouts[name] = _checked(path, name, StoredLayout(devices, tensor_map, shape, step, size))
         operators = {
             name: (int(item.get("stage", 0)), [list(map(int, part)) for part in item["parallel_strategy"]])
             for name, item in read.get("parallel_strategy_item", {}).items()
         }
-        return StrategyFile(found, operators, int(read.get("current_stage", 1)))
+        return StrategyFile(layouts, operators, int(read.get("current_stage", 1)))
     except FileFormatError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -225,17 +225,21 @@ def _as_json(file: StrategyFile) -> str:
             "tensor_shape": layout.tensor_shape or (),
         }
     operators = {name: {"parallel_strategy": strategy, "stage": stage} for name, (stage, strategy) in file.strategies.items()}
-    whole = {"current_stage": file.current_stage, "parallel_layout_item": items, "parallel_strategy_item": operators}
-    return json.dumps(whole, sort_keys=True, separators=(",", ":"))
+    document = {"current_stage": file.current_stage, "parallel_layout_item": items, "parallel_strategy_item": operators}
+    return json.dumps(document, sort_keys=True, separators=(",", ":"))
 
 
 def _checked(path: Path, name: str, layout: StoredLayout) -> StoredLayout:
     """The layout, where its numbers go together. Raises FileFormatError where a place names no axis or an axis twice."""
-    used = [place for place in layout.tensor_map if place != -1]
+    used = [entry for entry in layout.tensor_map if entry != -1]
     axes, size = len(layout.dev_matrix), layout.opt_weight_shard_size
     if (
-        any(one < 1 for one in layout.dev_matrix) or any(not -1 <= one < axes for one in layout.tensor_map) or len(used) != len(set(used))
-        or layout.opt_weight_shard_step < 0 or size > max(1, prod(layout.dev_matrix)) or prod(layout.dev_matrix) > 1 << 20
+        any(number < 1 for number in layout.dev_matrix)
+        or any(not -1 <= number < axes for number in layout.tensor_map)
+        or len(used) != len(set(used))
+        or layout.opt_weight_shard_step < 0
+        or size > max(1, prod(layout.dev_matrix))
+        or prod(layout.dev_matrix) > 1 << 20
     ):
         raise FileFormatError(message(f"{path}: the layout of {name!r}, {layout.dev_matrix} with {layout.tensor_map}", _WHAT))
     return layout

@@ -26,18 +26,18 @@ _GROUPS = "auto_parallel.group_ckpt_save_file"
 def keep(spread: Spread) -> None:
     """Writes the files that the context names: the first process, and each that has names of its own. Raises OSError."""
     path, groups = str(STORE.get(f"{_FILES}.save_file")), str(STORE.get(_GROUPS))
-    if path and _is_own(spread, path):
+    if path and _writes_file(spread, path):
         strategy_file.write(Path(path), _file(spread, bool(STORE.get(f"{_FILES}.only_trainable_params"))))
         for member in ("save_file", "only_trainable_params"):
             effects.report(f"{_FILES}.{member}", Outcome.applied(f"strategies of the last graph that was compiled are in {path}"))
-    if groups and _is_own(spread, groups):
-        made = sorted({ranks for ranks in _sharing(spread) if len(ranks) > 1})
-        names = {f"{len(ranks)}-{'-'.join(map(str, ranks))}": ranks for ranks in made}
-        strategy_file.write_groups(Path(groups), names, _same(spread))
+    if groups and _writes_file(spread, groups):
+        rank_groups = sorted({ranks for ranks in _sharing(spread) if len(ranks) > 1})
+        names = {f"{len(ranks)}-{'-'.join(map(str, ranks))}": ranks for ranks in rank_groups}
+        strategy_file.write_groups(Path(groups), names, _ranks_with_equal_parts(spread))
         effects.report(_GROUPS, Outcome.applied(f"groups of the last graph that was compiled are in {groups}"))
 
 
-def _is_own(spread: Spread, path: str) -> bool:
+def _writes_file(spread: Spread, path: str) -> bool:
     """Return whether this process writes this file: the first does, and one whose rank is in the name, as in 'rank_3/strategy.ckpt'."""
     if spread.kind != device_count.RANKS or device_count.rank() == 0:
         return True
@@ -46,11 +46,11 @@ def _is_own(spread: Spread, path: str) -> bool:
 
 def _file(spread: Spread, only_trained: bool) -> strategy_file.StrategyFile:
     layouts = {
-        name: strategy_file.stored(TensorLayout(matrix, places), shape)
-        for own, (matrix, places, shape, is_trained) in spread.parameters.items() if is_trained or not only_trained
+        name: strategy_file.stored(TensorLayout(matrix, tensor_map), shape)
+        for own, (matrix, tensor_map, shape, is_trained) in spread.parameters.items() if is_trained or not only_trained
         for name in _of_stages(spread, own)
     }
-    operators = {name: (0, strategy) for name, strategy in spread.told().items()}
+    operators = {name: (0, strategy) for name, strategy in spread.strategies_by_operator().items()}
     return strategy_file.StrategyFile(layouts, operators, 1)
 
 
@@ -65,13 +65,13 @@ def _of_stages(spread: Spread, name: str) -> list[str]:
 def _sharing(spread: Spread) -> Iterable[tuple[int, ...]]:
     """For each Parameter the processes that hold the same part of it as this one."""
     mine = device_count.rank() % spread.count
-    for matrix, places, _, _ in spread.parameters.values():
-        layout = TensorLayout(matrix, places)
-        own = layout.coordinates(mine)
-        yield tuple(rank for rank in range(prod(matrix)) if layout.coordinates(rank) == own)
+    for matrix, tensor_map, _, _ in spread.parameters.values():
+        layout = TensorLayout(matrix, tensor_map)
+        coordinates = layout.coordinates(mine)
+        yield tuple(rank for rank in range(prod(matrix)) if layout.coordinates(rank) == coordinates)
 
 
-def _same(spread: Spread) -> list[int]:
+def _ranks_with_equal_parts(spread: Spread) -> list[int]:
     """The processes that hold the same of all Parameters as this one."""
     found = set(range(spread.count))
     for ranks in _sharing(spread):
@@ -83,7 +83,7 @@ op_strategies: dict[str, str] = {}
 """The files that `set_op_strategy_config` names, by 'SAVE' and 'LOAD'."""
 
 
-def keep_found(spread: Spread) -> None:
+def store_found_strategies(spread: Spread) -> None:
     """Writes the strategies that a search found where `set_op_strategy_config('SAVE', ..)` wants them. Raises OSError."""
     path = op_strategies.get("SAVE", "")
     if path and spread.searched is not None and (spread.kind != device_count.RANKS or device_count.rank() == 0):
@@ -91,7 +91,7 @@ def keep_found(spread: Spread) -> None:
         effects.note("distribution", f"set_op_strategy_config('SAVE'): strategies of the last graph that was searched are in {path}")
 
 
-def found_before() -> dict[str, strategy_file.StoredLayout]:
+def found_layouts() -> dict[str, strategy_file.StoredLayout]:
     """How Parameters lie, by name, in the file that `set_op_strategy_config('LOAD', ..)` names, else in that of the context.
 
     Raises ValueError where the file is not a strategy file or not there.
@@ -107,28 +107,28 @@ def found_before() -> dict[str, strategy_file.StoredLayout]:
     return {strategy_file.stage_of(name)[1]: layout for name, layout in read.layouts.items() if not layout.rows}
 
 
-def places(layout: strategy_file.StoredLayout, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
+def tensor_map_of(layout: strategy_file.StoredLayout, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
     """The tensor map of a file with one entry for each axis of a Parameter of this shape; None for a Parameter of another.
 
     A file may write an axis that several axes of the grid cut as several axes.
     """
     if layout.nested is not None or len(layout.tensor_map) == len(shape):
-        nested = layout.nested or [() if one == -1 else (one,) for one in layout.tensor_map]
-        found = [-1 if not own else own[0] if len(own) == 1 else own for own in nested]
-        return tuple(found) if len(found) == len(shape) else None
-    entries, found = list(zip(layout.tensor_map, layout.tensor_shape or ())), []
+        nested = layout.nested or [() if entry == -1 else (entry,) for entry in layout.tensor_map]
+        tensor_map = [-1 if not axes else axes[0] if len(axes) == 1 else axes for axes in nested]
+        return tuple(tensor_map) if len(tensor_map) == len(shape) else None
+    entries, tensor_map = list(zip(layout.tensor_map, layout.tensor_shape or ())), []
     for size in shape:
-        own: list[int] = []
+        axes: list[int] = []
         is_first = True
         while entries and size % entries[0][1] == 0 and (size > 1 or is_first):
-            place, length = entries.pop(0)
+            axis, length = entries.pop(0)
             size //= length
-            own += [place] if place != -1 else []
+            axes += [axis] if axis != -1 else []
             is_first = False
         if size != 1:
             return None
-        found.append(-1 if not own else own[0] if len(own) == 1 else tuple(own))
-    return tuple(found) if not entries else None
+        tensor_map.append(-1 if not axes else axes[0] if len(axes) == 1 else tuple(axes))
+    return tuple(tensor_map) if not entries else None
 
 
 def file_to_read() -> str:
@@ -145,12 +145,12 @@ def loaded(path: str, name: str) -> tuple[Any, ...] | None:
         return None
     try:
         stamp = Path(path).stat().st_mtime_ns
-        found = _read(path, stamp).get(name)
+        stored_strategy = _read(path, stamp).get(name)
     except (OSError, ValueError) as error:
         wrote = f"set_auto_parallel_context(strategy_ckpt_config={{'load_file': {path!r}}})"
         raise ValueError(message(wrote, "a strategy file that is there") + f"\n\n{error}") from None
     effects.report(f"{_FILES}.load_file", Outcome.applied(f"operators with a strategy take the one that {path} has"))
-    return found
+    return stored_strategy
 
 
 @functools.lru_cache(maxsize=4)

@@ -32,23 +32,23 @@ for _of, _gradient in ((laid, laid), (mirror, mirrored)):
         _of, lambda ctx, grad, operator=_gradient: (operator(grad, ctx.text), None), setup_context=_keep, lib=LIBRARY,
     )
 MARKS = frozenset((laid, mirror, mirrored))
-_SAME = frozenset({"_to_copy", "clone", "alias", "detach", "mirror"})
+_COPIES = frozenset({"_to_copy", "clone", "alias", "detach", "mirror"})
 """Operators that pass their first input on with its layout."""
 OF_PARTS = "?"
 """The beginning of the text for the layout of a part of the batch: it counts if the full batch would be split like that."""
 
 
-def text(matrix: tuple[int, ...], places: tuple[Any, ...]) -> str:
+def text(matrix: tuple[int, ...], tensor_map: tuple[Any, ...]) -> str:
     """A device matrix and a tensor map as the operator takes them: '2,4|1,-1,0+2'."""
-    return ",".join(map(str, matrix)) + "|" + ",".join("+".join(map(str, p)) if isinstance(p, tuple) else str(p) for p in places)
+    return ",".join(map(str, matrix)) + "|" + ",".join("+".join(map(str, p)) if isinstance(p, tuple) else str(p) for p in tensor_map)
 
 
 @functools.cache
 def parsed(layout: str) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     """The device matrix and the tensor map of such a text."""
-    matrix, places = layout.split("|")
-    found = [tuple(map(int, place.split("+"))) for place in places.split(",")] if places else []
-    return tuple(map(int, matrix.split(","))), tuple(place[0] if len(place) == 1 else place for place in found)
+    matrix, map_text = layout.split("|")
+    tensor_map = [tuple(map(int, entry.split("+"))) for entry in map_text.split(",")] if map_text else []
+    return tuple(map(int, matrix.split(","))), tuple(entry[0] if len(entry) == 1 else entry for entry in tensor_map)
 
 
 @functools.cache
@@ -62,8 +62,8 @@ def first_mark(node: Node) -> str | None:
     for user in node.users:
         if user.target is laid:
             return str(user.args[1])
-        if getattr(user.target, "_opname", "") in _SAME:
-            found = first_mark(user)
-            if found is not None:
-                return found
+        if getattr(user.target, "_opname", "") in _COPIES:
+            mark = first_mark(user)
+            if mark is not None:
+                return mark
     return None

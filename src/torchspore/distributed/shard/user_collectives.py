@@ -18,7 +18,7 @@ _HINT = (
 )
 
 
-def is_one(node: Node) -> bool:
+def is_user_collective(node: Node) -> bool:
     """Return whether a node of a captured graph is an exchange: none is the pass's own yet."""
     return getattr(node.target, "namespace", "") == "_c10d_functional" and node.target._opname != _WAITS  # type: ignore[union-attr]
 

@@ -20,7 +20,7 @@ def gather_for_backward(local: LocalGraph) -> None:
     """Gather each weight again before its first use in the backward pass, in the graph and in `placed`."""
     graph: torch.fx.Graph = local.module.graph
     order = {node: at for at, node in enumerate(graph.nodes)}
-    maker = {node: placed for placed in local.placed for node in placed.made}
+    maker = {node: placed for placed in local.placed for node in placed.nodes}
     root = owners(graph)
     first_write = {root[item]: order[node] for node in reversed(list(graph.nodes)) for item in writes(node)}
     for gather in [node for node in order if node.target is nodes.all_gather and node.all_input_nodes[0].op == "placeholder"]:
@@ -30,12 +30,12 @@ def gather_for_backward(local: LocalGraph) -> None:
         is_used_before = bool(backward) and uses[0] is not backward[0]
         limit = min(first_write.get(root[item], len(order)) for item in (gather, gather.all_input_nodes[0]))
         if is_used_before and order[backward[-1]] < limit:
-            _gather_again(graph, gather, views, backward)
+            _insert_second_gather(graph, gather, views, backward)
             _note(maker, gather, backward[0])
     local.module.recompile()
 
 
-def _gather_again(graph: torch.fx.Graph, gather: Node, views: list[Node], uses: list[Node]) -> None:
+def _insert_second_gather(graph: torch.fx.Graph, gather: Node, views: list[Node], uses: list[Node]) -> None:
     copies: dict[Node, Node] = {}
     with graph.inserting_before(uses[0]):
         for node in views:

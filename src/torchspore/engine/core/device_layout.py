@@ -22,7 +22,7 @@ class Layout:
     partial: tuple[tuple[int, str], ...] = ()
 
     @property
-    def is_whole(self) -> bool:
+    def is_unsplit(self) -> bool:
         """True if each device holds all of it."""
         return not self.partial and not any(self.cuts)
 
@@ -60,7 +60,7 @@ class Layout:
             found.append(slice(at * size, (at + 1) * size))
         return tuple(found)
 
-    def told(self, mesh: Mesh) -> str:
+    def describe(self, mesh: Mesh) -> str:
         """For people: into how many parts each dimension is cut, as strategies are written."""
         shown = "(" + ", ".join(map(str, self.counts(mesh))) + ("," if len(self.cuts) == 1 else "") + ")"
         return shown + "".join(f" {kind} over {mesh.sizes[axis]}" for axis, kind in self.partial)

@@ -47,7 +47,7 @@ def cut_of(tensor: Any) -> Cut | None:
 
 def note_cut(tensor: TensorBase, mesh: Mesh, layout: Layout, shape: Shape, stage: int | None = None) -> None:
     """Says how a Tensor lies from now on."""
-    if layout.is_whole and stage is None:
+    if layout.is_unsplit and stage is None:
         tensor.__dict__.pop("_cut", None)
     else:
         tensor.__dict__["_cut"] = Cut(*written(mesh, layout), shape, stage)

@@ -148,7 +148,7 @@ class Capture(Frame):
         if self.spread is None and isinstance(t, Parted):
             raise t.refused("a graph of one device")
         with disable_proxy_modes_tracing(), torch.no_grad():
-            if self.spread is not None and ((shape := self.spread.whole_shape(source, t)) != t.shape or self.spread.is_elsewhere(source)):
+            if self.spread is not None and ((shape := self.spread.full_shape(source, t)) != t.shape or self.spread.is_elsewhere(source)):
                 with self.mode:
                     return torch.empty(shape, dtype=t.dtype, device=t.device)
             if axes is not None:

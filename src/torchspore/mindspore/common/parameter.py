@@ -190,7 +190,7 @@ class Parameter(Tensor):
         if cut is not None and engine.frame() is None:
             from torchspore.distributed.shard import gather
 
-            self._t = gather.kept(self._t, cut)
+            self._t = gather.stored_value(self._t, cut)
 
     def clone(self, init: Any = "same") -> Parameter:
         """A Parameter of the same name, shape and flags: with the same values, or filled by the initializer `init`."""

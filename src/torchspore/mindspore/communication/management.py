@@ -10,7 +10,7 @@ from typing import Any
 
 from torchspore.base.text import message, one_of, short
 from torchspore.distributed.comm import environment, groups
-from torchspore.distributed.comm.environment import Place
+from torchspore.distributed.comm.environment import ProcessPlace
 from torchspore.distributed.comm.groups import Group
 from torchspore.engine.core.device import home
 
@@ -45,9 +45,9 @@ def init(backend_name: str | None = None) -> None:
     begin(backend_name)
 
 
-def begin(backend_name: str | None, place: Place | None = None, seconds: float | None = None, store: Any = None) -> None:
+def begin(backend_name: str | None, place: ProcessPlace | None = None, seconds: float | None = None, store: Any = None) -> None:
     """What `init` does, for a place that the caller knows, at a store of torch's that it has made."""
-    groups.start(place=place, seconds=seconds, store=store)
+    groups.start(process_place=place, seconds=seconds, store=store)
     GlobalComm.BACKEND = backend_name or _OF_DEVICES[home()]
     GlobalComm.WORLD_COMM_GROUP = _BACKENDS[GlobalComm.BACKEND]
     GlobalComm.INITED = True

@@ -198,4 +198,4 @@ def restore_group_info_list(group_info_file_name: str) -> list[int]:
 
     Raises TypeError and ValueError for what is no such file.
     """
-    return strategy_file.same_ranks(_file("restore_group_info_list", group_info_file_name))
+    return strategy_file.ranks_with_equal_layout(_file("restore_group_info_list", group_info_file_name))

@@ -174,16 +174,16 @@ def _entries(
         if is_whole or not isinstance(value, Tensor):
             yield to_entry(name, _whole(value))
         elif not gather.is_elsewhere(value):
-            yield to_entry(name, gather.own(value))
+            yield to_entry(name, gather.local_value(value))
 
 
 def _whole(value: Any) -> Any:
     """The value with the parts of all processes, where each has its own; all of them must save."""
     share = getattr(value, "__dict__", {}).get(optimizer_shards.MARK)
     if share is not None:
-        return wrap(optimizer_shards.whole(raw(value), share))
+        return wrap(optimizer_shards.full_value(raw(value), share))
     cut = cut_of(value)
-    return value if cut is None else wrap(gather.whole_of(raw(value), cut))
+    return value if cut is None else wrap(gather.full_value(raw(value), cut))
 
 
 def _named(save_obj: Any) -> Iterable[tuple[str, Any]]:
@@ -390,7 +390,7 @@ def load_param_into_net(
         _check_fits(parameter, value, strict_load)
     for parameter, value in pairs:
         if optimizer_shards.MARK in parameter.__dict__:
-            value = wrap(optimizer_shards.own(raw(value), parameter.__dict__[optimizer_shards.MARK]))
+            value = wrap(optimizer_shards.local_rows(raw(value), parameter.__dict__[optimizer_shards.MARK]))
         cut = cut_of(parameter)
         if cut is not None and tuple(value.shape) == cut.shape:
             value = wrap(gather.part_of(raw(value), cut))

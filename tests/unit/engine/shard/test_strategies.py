@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from torchspore.distributed.shard.strategies import TensorLayout, is_known, layouts_of
-from torchspore.distributed.shard.strategies.layout import whole
+from torchspore.distributed.shard.strategies import TensorLayout, has_rules, layouts_of
+from torchspore.distributed.shard.strategies.layout import replicated_layout
 
 MATRICES = ((64, 32), (32, 16))
 
@@ -78,17 +78,17 @@ def test_a_layout_gives_slices_and_shapes_of_several_axes_on_one() -> None:
 
 def test_axes_of_one_device_go() -> None:
     assert TensorLayout((1, 2, 1, 4), (2, 0)).squeezed() == TensorLayout((2, 4), (1, 0))
-    assert whole(2, 8).is_whole()
+    assert replicated_layout(2, 8).is_unsplit()
 
 
 def test_a_primitive_without_a_rule_is_known_to_have_none() -> None:
-    assert is_known("MatMul")
-    assert not is_known("NonMaxSuppressionV3")
+    assert has_rules("MatMul")
+    assert not has_rules("NonMaxSuppressionV3")
     with pytest.raises(KeyError):
         layouts_of("NonMaxSuppressionV3", {}, [(4, 4)], ((1, 1),), devices=2)
 
 
 def test_a_strategy_that_mindspore_does_not_look_at_is_left_out_with_the_reason() -> None:
     found = layouts_of("Flatten", {}, [(16, 8)], ((1, 2),), devices=8)
-    assert found.inputs[0].is_whole()
+    assert found.inputs[0].is_unsplit()
     assert found.ignored == "an uncut axis, got 2: axis 1 is joined with others"

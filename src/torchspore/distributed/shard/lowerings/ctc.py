@@ -11,10 +11,10 @@ from torchspore.engine.core.device_layout import Axes, Layout
 
 def _by_rows(to: Any, node: Node, layouts: list[Layout]) -> Node:
     """The call on the rows of each device."""
-    moved = iter([to.move(value, lies) for value, lies in zip(to.operands(node), layouts, strict=True)])
+    moved = iter([to.move(value, layout) for value, layout in zip(to.operands(node), layouts, strict=True)])
     args, kwargs = to.replaced(node, lambda _: next(moved).node)
-    made: Node = to.call(node.target, args, kwargs, node)
-    return made
+    result: Node = to.call(node.target, args, kwargs, node)
+    return result
 
 
 def _inputs(rows: Axes) -> list[Layout]:
@@ -35,5 +35,5 @@ def gradient(to: Any, node: Node) -> Any:
     """(gradient of the losses, what the losses were given, losses, log alpha) -> the gradient of the log probabilities."""
     alphas = to.operands(node)[6].layout
     rows = alphas.cuts[0]
-    made = _by_rows(to, node, [Layout((rows,)), *_inputs(rows), Layout((rows,)), alphas])
-    return to.wrapped(made, node, [Layout(((), rows, ()))])
+    result = _by_rows(to, node, [Layout((rows,)), *_inputs(rows), Layout((rows,)), alphas])
+    return to.wrapped(result, node, [Layout(((), rows, ()))])

@@ -8,7 +8,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.distributed.shard.lowerings.registry import arguments, lowers, reduced
-from torchspore.distributed.shard.lowerings.row_tables import looked_up, own_places
+from torchspore.distributed.shard.lowerings.row_tables import local_positions, looked_up
 from torchspore.engine.core.device_layout import Layout, whole
 
 _aten = torch.ops.aten
@@ -28,8 +28,8 @@ def nll_loss(to: Any, node: Node) -> Any:
         return _rows_alone(to, node) if reduction == 0 else None
     target = to.move(operands[1], Layout((rows,)))
     weight = None if arguments(node)[2] is None else to.move(operands[2], whole(1)).node
-    made = to.call(_aten.nll_loss_forward.default, (scores.node, target.node, weight, 2, arguments(node)[4]), {})
-    total, count = to.item(made, 0), to.item(made, 1)
+    result = to.call(_aten.nll_loss_forward.default, (scores.node, target.node, weight, 2, arguments(node)[4]), {})
+    total, count = to.item(result, 0), to.item(result, 1)
     if reduction == 1:
         # The operator gives how much the rows weigh for a mean only.
         mean = to.call(_aten.nll_loss_forward.default, (scores.node, target.node, weight, 1, arguments(node)[4]), {})
@@ -47,8 +47,8 @@ def _rows_alone(to: Any, node: Node) -> Any:
     if len(scores.shape) != 2 or not rows or scores.layout.partial or scores.layout.cuts[1]:
         return None
     target = to.move(target, Layout((rows,)))
-    made = to.call(_aten.nll_loss_forward.default, (scores.node, target.node, *_others(to, node)), {})
-    return [to.value(to.item(made, 0), Layout((rows,)), scores.shape[:1]), to.value(to.item(made, 1), whole(0), ())]
+    result = to.call(_aten.nll_loss_forward.default, (scores.node, target.node, *_others(to, node)), {})
+    return [to.value(to.item(result, 0), Layout((rows,)), scores.shape[:1]), to.value(to.item(result, 1), whole(0), ())]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class _Targets:
     target: Node
     ignored: Node
     """Which rows do not count."""
-    place: Node
+    index: Node
     """The index of each class among this device's classes, 0 for classes of other devices."""
     outside: Node
     """The rows whose target another device stores or that does not count."""
@@ -67,8 +67,8 @@ class _Targets:
 def _targets(to: Any, node: Node, scores: Any, target: Any) -> _Targets:
     target = to.move(target, Layout(scores.layout.cuts[:1]))
     ignored = to.call(_aten.eq.Scalar, (target.node, arguments(node)[_IGNORED[node.target._opname]]), {})  # type: ignore[union-attr]
-    place, outside = own_places(to, target.node, scores.layout.cuts[1], scores.node.meta["val"].shape[1])
-    return _Targets(target.node, ignored, place, to.call(_aten.logical_or.default, (outside, ignored), {}))
+    index, outside = local_positions(to, target.node, scores.layout.cuts[1], scores.node.meta["val"].shape[1])
+    return _Targets(target.node, ignored, index, to.call(_aten.logical_or.default, (outside, ignored), {}))
 
 
 _IGNORED = {"nll_loss_forward": 4, "nll_loss_backward": 5}
@@ -79,11 +79,11 @@ def _classes_cut(to: Any, node: Node) -> Any:
     scores, target = to.operands(node)[:2]
     rows, classes = scores.layout.cuts
     reduction = arguments(node)[3]
-    own = _targets(to, node, scores, target)
-    picked = to.call(_aten.gather.default, (scores.node, 1, to.call(_aten.unsqueeze.default, (own.place, 1), {})), {})
-    picked = to.call(_aten.masked_fill.Scalar, (to.call(_aten.squeeze.dim, (picked, 1), {}), own.outside, 0), {})
+    targets = _targets(to, node, scores, target)
+    picked = to.call(_aten.gather.default, (scores.node, 1, to.call(_aten.unsqueeze.default, (targets.index, 1), {})), {})
+    picked = to.call(_aten.masked_fill.Scalar, (to.call(_aten.squeeze.dim, (picked, 1), {}), targets.outside, 0), {})
     each = to.call(_aten.neg.default, (reduced(to, picked, classes),), {})
-    count = reduced(to, to.call(_aten.sum.default, (_counted(to, own, scores),), {}), rows)
+    count = reduced(to, to.call(_aten.sum.default, (_counted(to, targets, scores),), {}), rows)
     if reduction == 0:
         return [to.value(each, Layout((rows,)), scores.shape[:1]), to.value(count, whole(0), ())]
     total = reduced(to, to.call(_aten.sum.default, (each,), {}), rows)
@@ -91,21 +91,21 @@ def _classes_cut(to: Any, node: Node) -> Any:
     return [to.value(total, whole(0), ()), to.value(count, whole(0), ())]
 
 
-def _counted(to: Any, own: _Targets, scores: Any) -> Node:
+def _counted(to: Any, targets: _Targets, scores: Any) -> Node:
     """A one for each row that counts; looked up among all classes, so that a target beyond them is refused as on one device."""
-    place = to.call(_aten.masked_fill.Scalar, (own.target, own.ignored, 0), {})
-    return to.call(_aten.masked_fill.Scalar, (looked_up(to, place, scores.shape[1], scores.node), own.ignored, 0), {})
+    index = to.call(_aten.masked_fill.Scalar, (targets.target, targets.ignored, 0), {})
+    return to.call(_aten.masked_fill.Scalar, (looked_up(to, index, scores.shape[1], scores.node), targets.ignored, 0), {})
 
 
 @lowers("nll_loss_backward")
 def nll_loss_gradient(to: Any, node: Node) -> Any:
     """Over classes that are cut: each device writes the gradient at targets among its own."""
-    found = _at_targets(to, node)
-    if found is None:
+    located = _at_targets(to, node)
+    if located is None:
         return None
-    own, each, scores = found
+    targets, each, scores = located
     zeros = to.call(_aten.zeros_like.default, (scores.node,), {})
-    return to.wrapped(_written(to, zeros, own, each), node, [scores.layout])
+    return to.wrapped(_scatter_at_targets(to, zeros, targets, each), node, [scores.layout])
 
 
 def _at_targets(to: Any, node: Node) -> tuple[_Targets, Node, Any] | None:
@@ -114,25 +114,25 @@ def _at_targets(to: Any, node: Node) -> tuple[_Targets, Node, Any] | None:
     _, _, _, weight, reduction, _, total = arguments(node)
     if len(scores.shape) != 2 or not scores.layout.cuts[1] or scores.layout.partial or weight is not None:
         return None
-    own = _targets(to, node, scores, target)
+    targets = _targets(to, node, scores, target)
     each = to.move(grad, Layout(scores.layout.cuts[:1]) if reduction == 0 else whole(0)).node
     if reduction == 1:
         each = to.call(_aten.div.Tensor, (each, to.move(to.values[total], whole(0)).node), {})
     each = to.call(_aten.neg.default, (each,), {})
-    return own, to.call(_aten.expand.default, (each, list(own.place.meta["val"].shape)), {}), scores
+    return targets, to.call(_aten.expand.default, (each, list(targets.index.meta["val"].shape)), {}), scores
 
 
-def _written(to: Any, source: Node, own: _Targets, each: Node) -> Node:
+def _scatter_at_targets(to: Any, source: Node, targets: _Targets, each: Node) -> Node:
     """The source with each row's number added at its target, where that is one of the own classes."""
-    at = to.call(_aten.masked_fill.Scalar, (each, own.outside, 0), {})
-    place, at = (to.call(_aten.unsqueeze.default, (one, 1), {}) for one in (own.place, at))
-    return to.call(_aten.scatter_add.default, (source, 1, place, at), {})
+    at = to.call(_aten.masked_fill.Scalar, (each, targets.outside, 0), {})
+    index, at = (to.call(_aten.unsqueeze.default, (node, 1), {}) for node in (targets.index, at))
+    return to.call(_aten.scatter_add.default, (source, 1, index, at), {})
 
 
 def _others(to: Any, node: Node) -> tuple[Any, ...]:
     weight = arguments(node)[2]
-    own = to.move(to.values[weight], whole(1)).node if isinstance(weight, Node) else None
-    return own, arguments(node)[3], arguments(node)[4]
+    local_weight = to.move(to.values[weight], whole(1)).node if isinstance(weight, Node) else None
+    return local_weight, arguments(node)[3], arguments(node)[4]
 
 
 
@@ -162,10 +162,10 @@ def softmax_gradient(to: Any, node: Node) -> Any:
     if not axes or out.layout.partial:
         return None
     source: Any = node.args[0]
-    if axis == 1 and getattr(source.target, "_opname", "") == "nll_loss_backward" and (found := _at_targets(to, source)) is not None:
+    if axis == 1 and getattr(source.target, "_opname", "") == "nll_loss_backward" and (located := _at_targets(to, source)) is not None:
         if len(source.users) == 1:
-            _drop_written(to, grad.node)
-        return to.wrapped(_of_picked(to, out, *found[:2]), node, [out.layout])
+            _drop_unread_scatter(to, grad.node)
+        return to.wrapped(_of_picked(to, out, *located[:2]), node, [out.layout])
     grad = to.move(grad, out.layout)
     if node.target._opname == "_softmax_backward_data":  # type: ignore[union-attr]
         product = to.call(_aten.mul.Tensor, (grad.node, out.node), {})
@@ -177,18 +177,18 @@ def softmax_gradient(to: Any, node: Node) -> Any:
     return to.wrapped(to.call(_aten.sub.Tensor, (grad.node, share), {}), node, [out.layout])
 
 
-def _drop_written(to: Any, made: Node) -> None:
+def _drop_unread_scatter(to: Any, result: Node) -> None:
     """Takes out what was written for a gradient that nobody reads now: a whole value of the scores' size, and the zeros below it."""
-    for unread in (made, made.args[0] if made.target is _aten.scatter_add.default else None):
+    for unread in (result, result.args[0] if result.target is _aten.scatter_add.default else None):
         if isinstance(unread, Node) and unread.target in (_aten.scatter_add.default, _aten.zeros_like.default) and not unread.users:
             for placed in to.placed:
-                placed.made = [one for one in placed.made if one is not unread]
+                placed.nodes = [placed_node for placed_node in placed.nodes if placed_node is not unread]
             to.graph.erase_node(unread)
 
 
-def _of_picked(to: Any, out: Any, own: _Targets, each: Node) -> Node:
+def _of_picked(to: Any, out: Any, targets: _Targets, each: Node) -> Node:
     """The gradient of scores of which one in each row was picked: along the classes its sum is what is at the target."""
-    total = to.call(_aten.masked_fill.Scalar, (each, own.ignored, 0), {})
+    total = to.call(_aten.masked_fill.Scalar, (each, targets.ignored, 0), {})
     share = to.call(_aten.unsqueeze.default, (to.call(_aten.neg.default, (total,), {}), 1), {})
     rest = to.call(_aten.mul.Tensor, (to.call(_aten.exp.default, (out.node,), {}), share), {})
-    return _written(to, rest, own, each)
+    return _scatter_at_targets(to, rest, targets, each)

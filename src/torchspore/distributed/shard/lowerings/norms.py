@@ -17,7 +17,7 @@ def _cut_batch(x: Any) -> Axes:
     """The axes that cut what statistics are taken over: all dimensions but the second, along which channels may be cut."""
     if x.layout.partial or len(x.layout.cuts) < 2:
         return ()
-    return tuple(axis for at, own in enumerate(x.layout.cuts) if at != 1 for axis in own)
+    return tuple(axis for at, axes in enumerate(x.layout.cuts) if at != 1 for axis in axes)
 
 
 def _channels(x: Any) -> Layout:
@@ -29,16 +29,16 @@ def _seen(rank: int) -> list[int]:
     return [at for at in range(rank) if at != 1]
 
 
-def _along(to: Any, one: Node, rank: int) -> Node:
+def _along(to: Any, channel_node: Node, rank: int) -> Node:
     """A value of each channel in a shape that is broadcast over the others."""
-    count = one.meta["val"].shape[0]
-    made: Node = to.call(_aten.view.default, (one, [1, count, *([1] * (rank - 2))]), {})
-    return made
+    count = channel_node.meta["val"].shape[0]
+    viewed: Node = to.call(_aten.view.default, (channel_node, [1, count, *([1] * (rank - 2))]), {})
+    return viewed
 
 
-def _beside(to: Any, x: Any, one: Any) -> Any:
+def _expand_channels(to: Any, x: Any, channel_value: Any) -> Any:
     """A value of each channel, lying as these do; None where there is none."""
-    return to.move(to.values[one], _channels(x)).node if isinstance(one, Node) else None
+    return to.move(to.values[channel_value], _channels(x)).node if isinstance(channel_value, Node) else None
 
 
 @lowers("native_batch_norm")
@@ -46,26 +46,30 @@ def batch_norm(to: Any, node: Node) -> Any:
     """Training: the mean of the devices' means, the mean of their variances around it."""
     x = to.operands(node)[0]
     axes = _cut_batch(x)
-    _, weight, bias, mean_kept, var_kept, training, momentum, eps = arguments(node)
-    lies = _channels(x)
-    if not axes or not training or any(to.values[one].layout != lies for one in (mean_kept, var_kept) if isinstance(one, Node)):
+    _, weight, bias, running_mean, running_var, training, momentum, eps = arguments(node)
+    channel_layout = _channels(x)
+    if (
+        not axes
+        or not training
+        or any(to.values[statistic].layout != channel_layout for statistic in (running_mean, running_var) if isinstance(statistic, Node))
+    ):
         return None
     rank, count = len(x.shape), math.prod(x.shape) // x.shape[1]
-    own = to.call(_aten.var_mean.correction, (x.node, _seen(rank)), {"correction": 0})
-    own_mean = to.item(own, 1)
-    mean = reduced(to, own_mean, axes, "avg")
-    away = to.call(_aten.square.default, (to.call(_aten.sub.Tensor, (own_mean, mean), {}),), {})
-    var = reduced(to, to.call(_aten.add.Tensor, (to.item(own, 0), away), {}), axes, "avg")
+    local_statistics = to.call(_aten.var_mean.correction, (x.node, _seen(rank)), {"correction": 0})
+    local_mean = to.item(local_statistics, 1)
+    mean = reduced(to, local_mean, axes, "avg")
+    away = to.call(_aten.square.default, (to.call(_aten.sub.Tensor, (local_mean, mean), {}),), {})
+    var = reduced(to, to.call(_aten.add.Tensor, (to.item(local_statistics, 0), away), {}), axes, "avg")
     scale = to.call(_aten.rsqrt.default, (to.call(_aten.add.Scalar, (var, eps), {}),), {})
     out = to.call(_aten.mul.Tensor, (to.call(_aten.sub.Tensor, (x.node, _along(to, mean, rank)), {}), _along(to, scale, rank)), {})
-    for target, one in ((_aten.mul.Tensor, weight), (_aten.add.Tensor, bias)):
-        if isinstance(one, Node):
-            out = to.call(target, (out, _along(to, _beside(to, x, one), rank)), {})
+    for target, factor_node in ((_aten.mul.Tensor, weight), (_aten.add.Tensor, bias)):
+        if isinstance(factor_node, Node):
+            out = to.call(target, (out, _along(to, _expand_channels(to, x, factor_node), rank)), {})
     unbiased = to.call(_aten.mul.Scalar, (var, count / max(count - 1, 1)), {})
-    for kept, now in ((mean_kept, mean), (var_kept, unbiased)):
-        if isinstance(kept, Node):
-            to.call(_aten.lerp_.Scalar, (to.values[kept].node, now, momentum), {})
-    return [to.value(out, x.layout, x.shape), to.value(mean, lies, x.shape[1:2]), to.value(scale, lies, x.shape[1:2])]
+    for running, now in ((running_mean, mean), (running_var, unbiased)):
+        if isinstance(running, Node):
+            to.call(_aten.lerp_.Scalar, (to.values[running].node, now, momentum), {})
+    return [to.value(out, x.layout, x.shape), to.value(mean, channel_layout, x.shape[1:2]), to.value(scale, channel_layout, x.shape[1:2])]
 
 
 @lowers("native_batch_norm_backward")
@@ -77,7 +81,7 @@ def batch_norm_gradient(to: Any, node: Node) -> Any:
         return None
     rank, count = len(x.shape), math.prod(x.shape) // x.shape[1]
     grad = to.move(to.values[arguments(node)[0]], x.layout)
-    weight, mean, scale = (_beside(to, x, one) for one in (arguments(node)[2], *arguments(node)[5:7]))
+    weight, mean, scale = (_expand_channels(to, x, channel_value) for channel_value in (arguments(node)[2], *arguments(node)[5:7]))
     normal = to.call(_aten.mul.Tensor, (to.call(_aten.sub.Tensor, (x.node, _along(to, mean, rank)), {}), _along(to, scale, rank)), {})
     bias_grad = reduced(to, to.call(_aten.sum.dim_IntList, (grad.node, _seen(rank)), {}), axes)
     product = to.call(_aten.mul.Tensor, (grad.node, normal), {})
@@ -88,6 +92,6 @@ def batch_norm_gradient(to: Any, node: Node) -> Any:
     factor = scale if weight is None else to.call(_aten.mul.Tensor, (scale, weight), {})
     found = to.call(_aten.mul.Tensor, (inner, _along(to, factor, rank)), {})
     channels = x.shape[1:2]
-    sums = [to.value(one, _channels(x), channels) for one in (weight_grad, bias_grad)]
+    sums = [to.value(channel_sum, _channels(x), channels) for channel_sum in (weight_grad, bias_grad)]
     every = [to.value(found, Layout(x.layout.cuts), x.shape), *sums]
-    return [value if wanted else None for value, wanted in zip(every, arguments(node)[9])]
+    return [value if is_required else None for value, is_required in zip(every, arguments(node)[9])]

@@ -20,12 +20,12 @@ def matmul(to: Any, node: Node) -> Any:
     return values
 
 
-def _joined(to: Any, one: Node, other: Node) -> Node:
-    lead = one.meta["val"].shape[:-2]
-    flat = [to.call(_aten.reshape.default, (x, [math.prod(lead), *x.meta["val"].shape[-2:]]), {}) for x in (one, other)]
-    made = to.call(_aten.bmm.default, tuple(flat), {})
-    found: Node = to.call(_aten.view.default, (made, [*lead, *made.meta["val"].shape[-2:]]), {})
-    return found
+def _joined(to: Any, first: Node, other: Node) -> Node:
+    lead = first.meta["val"].shape[:-2]
+    flat = [to.call(_aten.reshape.default, (x, [math.prod(lead), *x.meta["val"].shape[-2:]]), {}) for x in (first, other)]
+    product = to.call(_aten.bmm.default, tuple(flat), {})
+    joined: Node = to.call(_aten.view.default, (product, [*lead, *product.meta["val"].shape[-2:]]), {})
+    return joined
 
 
 @lowers("addmm", "linear")
@@ -35,16 +35,16 @@ def product_and_sum(to: Any, node: Node) -> Any:
     if len(arguments(node)) != 3 or node.kwargs or any(not isinstance(item, Node) for item in arguments(node)):
         return None
     operands = to.operands(node)
-    one, other, bias = operands if is_linear else (*operands[1:], operands[0])
-    inner, after = one.layout.cuts[-1], other.layout.cuts[0 if is_linear else 1]
-    ahead = {axis for own in one.layout.cuts[:-1] for axis in own}
+    first, other, bias = operands if is_linear else (*operands[1:], operands[0])
+    inner, after = first.layout.cuts[-1], other.layout.cuts[0 if is_linear else 1]
+    ahead = {axis for cut_axes in first.layout.cuts[:-1] for axis in cut_axes}
     if not inner or inner != other.layout.cuts[1 if is_linear else 0] or ahead & set(after):
         return None
     if any(value.layout.partial for value in operands) or len(bias.shape) != 1 or not bias.dtype.is_floating_point:
         return None
     bias = to.move(bias, Layout((after,)))
     share = to.call(_aten.mul.Tensor, (bias.node, 1 / to.mesh.product(inner)), {})
-    given = (one.node, other.node, share) if is_linear else (share, one.node, other.node)
-    made = to.call(node.target, given, {})
+    call_arguments = (first.node, other.node, share) if is_linear else (share, first.node, other.node)
+    result = to.call(node.target, call_arguments, {})
     terms = tuple((axis, "sum") for axis in sorted(inner))
-    return to.wrapped(made, node, [Layout((*one.layout.cuts[:-1], after), terms)])
+    return to.wrapped(result, node, [Layout((*first.layout.cuts[:-1], after), terms)])

@@ -17,12 +17,12 @@ def dropout(to: Any, node: Node) -> Any:
     """The mask of the whole value, of which each device takes its part; the input stays where it lies."""
     x = to.operands(node)[0]
     _, share, training = arguments(node)
-    if x.layout.is_whole or x.layout.partial or not training:
+    if x.layout.is_unsplit or x.layout.partial or not training:
         return None
     ones = to.call(_aten.full.default, (list(x.shape), 1), {"dtype": x.dtype, "device": x.node.meta["val"].device})
-    made = to.call(_aten.native_dropout.default, (ones, share, training), {})
+    result = to.call(_aten.native_dropout.default, (ones, share, training), {})
     cut = Layout(x.layout.cuts)
-    scaled, mask = (to.move(to.value(to.item(made, at), whole(len(x.shape)), x.shape), cut) for at in range(2))
+    scaled, mask = (to.move(to.value(to.item(result, at), whole(len(x.shape)), x.shape), cut) for at in range(2))
     out = to.call(_aten.mul.Tensor, (x.node, scaled.node), {})
     return [to.value(out, cut, x.shape), mask]
 
@@ -31,25 +31,25 @@ def dropout(to: Any, node: Node) -> Any:
 def like(to: Any, node: Node) -> Any:
     """What is drawn in the shape of another value: its values do not count, but for those of probabilities."""
     x = to.operands(node)[0]
-    if x.layout.is_whole or x.layout.partial or (node.target._opname == "bernoulli" and len(arguments(node)) < 2):  # type: ignore[union-attr]
+    if x.layout.is_unsplit or x.layout.partial or (node.target._opname == "bernoulli" and len(arguments(node)) < 2):  # type: ignore[union-attr]
         return None
     shaped = to.call(_aten.full.default, (list(x.shape), 0), {"dtype": x.dtype, "device": x.node.meta["val"].device})
     kwargs = {key: to.drawn_with.get(value, value) for key, value in node.kwargs.items()}
-    if any(isinstance(one, Node) for one in arguments(node)[1:]):
+    if any(isinstance(argument, Node) for argument in arguments(node)[1:]):
         return None
-    made = to.call(node.target, (shaped, *arguments(node)[1:]), kwargs, node, node.meta["val"])
-    return to.move(to.value(made, whole(len(x.shape)), x.shape), Layout(x.layout.cuts))
+    result = to.call(node.target, (shaped, *arguments(node)[1:]), kwargs, node, node.meta["val"])
+    return to.move(to.value(result, whole(len(x.shape)), x.shape), Layout(x.layout.cuts))
 
 
 @lowers("bernoulli_", "uniform_", "normal_", "exponential_", "random_", "geometric_", "cauchy_", "log_normal_")
 def filled(to: Any, node: Node) -> Any:
     """Memory that is filled: what is in it does not count."""
     x = to.operands(node)[0]
-    given = [*arguments(node)[1:], *node.kwargs.values()]
-    if x.layout.is_whole or x.layout.partial or any(isinstance(one, Node) for one in given):
+    node_arguments = [*arguments(node)[1:], *node.kwargs.values()]
+    if x.layout.is_unsplit or x.layout.partial or any(isinstance(argument, Node) for argument in node_arguments):
         return None
     fresh = to.call(_aten.full.default, (list(x.shape), 0), {"dtype": x.dtype, "device": x.node.meta["val"].device})
-    made = to.call(node.target, (fresh, *arguments(node)[1:]), dict(node.kwargs), node)
-    part = to.move(to.value(made, whole(len(x.shape)), x.shape), x.layout, fresh=True)
+    result = to.call(node.target, (fresh, *arguments(node)[1:]), dict(node.kwargs), node)
+    part = to.move(to.value(result, whole(len(x.shape)), x.shape), x.layout, fresh=True)
     to.call(_aten.copy_.default, (x.node, part.node), {})
     return x

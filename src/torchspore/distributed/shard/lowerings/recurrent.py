@@ -47,23 +47,23 @@ class _Call:
             return item
         value = self.to.values[item]
         rank = len(value.shape)
-        lies = whole(rank) if dim is None or value.shape == (0,) else _by_batch(rank, dim(rank), self.rows)
-        return self.to.move(value, lies).node
+        layout = whole(rank) if dim is None or value.shape == (0,) else _by_batch(rank, dim(rank), self.rows)
+        return self.to.move(value, layout).node
 
-    def given(self, made: Node, at: int, like: Any, dim: int | None) -> Any:
+    def result(self, result: Node, at: int, like: Any, dim: int | None) -> Any:
         """One result, of the shape of `like`: cut along `dim`, or where that is None a sum over the rows."""
         shape = tuple(like.shape)
         if shape == (0,):
-            lies = whole(1)
+            layout = whole(1)
         elif dim is None:
-            lies = Layout(((),) * len(shape), tuple((axis, "sum") for axis in sorted(self.rows)))
+            layout = Layout(((),) * len(shape), tuple((axis, "sum") for axis in sorted(self.rows)))
         else:
-            lies = _by_batch(len(shape), dim % len(shape), self.rows)
-        return self.to.value(self.to.item(made, at), lies, shape)
+            layout = _by_batch(len(shape), dim % len(shape), self.rows)
+        return self.to.value(self.to.item(result, at), layout, shape)
 
-    def kept(self, made: Node, at: int) -> Any:
+    def reserve(self, result: Node, at: int) -> Any:
         """Return a value that the kernel saves for its gradient."""
-        return self.to.value(self.to.item(made, at), Layout((self.rows,)), (0,))
+        return self.to.value(self.to.item(result, at), Layout((self.rows,)), (0,))
 
 
 @lowers("mkldnn_rnn_layer")
@@ -72,24 +72,37 @@ def layer(to: Any, node: Node) -> Any:
     x = to.operands(node)[0]
     batch = 0 if arguments(node)[14] else 1
     call = _Call(to, _rows(to, x, batch), batch)
-    given = arguments(node)
-    made = to.call(node.target, (
-        call.sequence(given[0]), *map(call.weight, given[1:5]), *map(call.state, given[5:7]), *given[7:],
-    ), {}, node)
+    node_arguments = arguments(node)
+    result = to.call(
+        node.target,
+        (
+            call.sequence(node_arguments[0]),
+            *map(call.weight, node_arguments[1:5]),
+            *map(call.state, node_arguments[5:7]),
+            *node_arguments[7:],
+        ),
+        {},
+        node,
+    )
     outs = node.meta["val"]
-    found = [call.given(made, 0, outs[0], batch), *(call.given(made, at, outs[at], -2) for at in (1, 2)), call.kept(made, 3)]
-    return found
+    values = [call.result(result, 0, outs[0], batch), *(call.result(result, at, outs[at], -2) for at in (1, 2)), call.reserve(result, 3)]
+    return values
 
 
 @lowers("mkldnn_rnn_layer_backward")
 def layer_gradient(to: Any, node: Node) -> Any:
     """Its gradient, of the batch as it was cut before; those of weights are sums over it."""
-    given = arguments(node)
-    batch = 0 if given[21] else 1
-    call = _Call(to, to.values[given[22]].layout.cuts[0], batch)
-    own = [call.sequence(given[0]), *map(call.weight, given[1:5]), *map(call.state, given[5:7]), call.sequence(given[7])]
-    own += [*map(call.state, given[8:10]), call.sequence(given[10]), *map(call.state, given[11:13])]
-    made = to.call(node.target, (*own, *given[13:22], to.values[given[22]].node), {}, node)
+    node_arguments = arguments(node)
+    batch = 0 if node_arguments[21] else 1
+    call = _Call(to, to.values[node_arguments[22]].layout.cuts[0], batch)
+    operands = [
+        call.sequence(node_arguments[0]),
+        *map(call.weight, node_arguments[1:5]),
+        *map(call.state, node_arguments[5:7]),
+        call.sequence(node_arguments[7]),
+    ]
+    operands += [*map(call.state, node_arguments[8:10]), call.sequence(node_arguments[10]), *map(call.state, node_arguments[11:13])]
+    result = to.call(node.target, (*operands, *node_arguments[13:22], to.values[node_arguments[22]].node), {}, node)
     outs = node.meta["val"]
     ways = (batch, None, None, None, None, -2, -2)
-    return [call.given(made, at, out, way) if isinstance(out, torch.Tensor) else None for at, (out, way) in enumerate(zip(outs, ways))]
+    return [call.result(result, at, out, way) if isinstance(out, torch.Tensor) else None for at, (out, way) in enumerate(zip(outs, ways))]

@@ -29,8 +29,8 @@ def reduced(to: Any, x: Node, axes: Axes, kind: str = "sum") -> Node:
     """The terms along some axes made one; nothing where there are none."""
     val = x.meta["val"]
     terms = Layout(((),) * val.ndim, tuple((axis, kind) for axis in sorted(axes)))
-    made: Node = to.move(to.value(x, terms, val.shape), terms.settled()).node
-    return made
+    settled: Node = to.move(to.value(x, terms, val.shape), terms.settled()).node
+    return settled
 
 
 def arguments(node: Node) -> Any:

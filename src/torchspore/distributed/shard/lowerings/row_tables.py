@@ -14,13 +14,13 @@ _aten = torch.ops.aten
 
 
 
-def own_places(to: Any, indices: Node, axes: Axes, rows: int) -> tuple[Node, Node]:
+def local_positions(to: Any, indices: Node, axes: Axes, rows: int) -> tuple[Node, Node]:
     """The indices within the own rows, and which lie outside of them."""
     start = to.call(nodes.position, (axes, rows, to.mesh), {})
-    place = to.call(_aten.sub.Tensor, (indices, start), {}, val=indices.meta["val"])
-    low, high = to.call(_aten.lt.Scalar, (place, 0), {}), to.call(_aten.ge.Scalar, (place, rows), {})
+    index = to.call(_aten.sub.Tensor, (indices, start), {}, val=indices.meta["val"])
+    low, high = to.call(_aten.lt.Scalar, (index, 0), {}), to.call(_aten.ge.Scalar, (index, rows), {})
     outside = to.call(_aten.logical_or.default, (low, high), {})
-    return to.call(_aten.masked_fill.Scalar, (place, outside, 0), {}), outside
+    return to.call(_aten.masked_fill.Scalar, (index, outside, 0), {}), outside
 
 
 def looked_up(to: Any, indices: Node, rows: int, like: Node) -> Node:
@@ -32,10 +32,10 @@ def looked_up(to: Any, indices: Node, rows: int, like: Node) -> Node:
     return found if len(shape) == 1 else to.call(_aten.reshape.default, (found, shape), {})
 
 
-def _own_alone(to: Any, found: Node, outside: Node, indices: Node, table: Any) -> Node:
+def _keep_local_rows(to: Any, rows: Node, outside: Node, indices: Node, table: Any) -> Node:
     """Return the rows, with zeros for indexes of other devices."""
-    nowhere = to.call(_aten.logical_not.default, (looked_up(to, indices, table.shape[0], found),), {})
-    return _zeroed(to, found, to.call(_aten.logical_or.default, (outside, nowhere), {}))
+    nowhere = to.call(_aten.logical_not.default, (looked_up(to, indices, table.shape[0], rows),), {})
+    return _zeroed(to, rows, to.call(_aten.logical_or.default, (outside, nowhere), {}))
 
 
 def _zeroed(to: Any, rows: Node, outside: Node) -> Node:
@@ -52,41 +52,41 @@ def embedding(to: Any, node: Node) -> Any:
     axes = table.layout.cuts[0]
     if not axes or table.layout.partial:
         return None
-    lies = Layout(tuple(tuple(axis for axis in own if axis not in table.layout.axes) for own in indices.layout.cuts))
+    lies = Layout(tuple(tuple(axis for axis in axes_of_dim if axis not in table.layout.axes) for axes_of_dim in indices.layout.cuts))
     indices = to.move(indices, lies)
-    place, outside = own_places(to, indices.node, axes, table.node.meta["val"].shape[0])
-    found = to.call(_aten.embedding.default, (table.node, place), {})
-    kept = _own_alone(to, found, outside, indices.node, table)
+    index, outside = local_positions(to, indices.node, axes, table.node.meta["val"].shape[0])
+    rows = to.call(_aten.embedding.default, (table.node, index), {})
+    local_rows = _keep_local_rows(to, rows, outside, indices.node, table)
     layout = Layout((*lies.cuts, table.layout.cuts[1]), tuple((axis, "sum") for axis in sorted(axes)))
-    return to.wrapped(kept, node, [layout])
+    return to.wrapped(local_rows, node, [layout])
 
 
 @lowers("embedding_dense_backward")
 def embedding_gradient(to: Any, node: Node) -> Any:
     """The gradient of a table that is cut along its rows: each device sums those of its own."""
-    axes = _wanted_rows(to, node)
+    axes = _required_rows(to, node)
     if not axes:
         return None
     grad, indices = to.operands(node)[:2]
-    grad = to.move(grad, Layout(tuple(tuple(axis for axis in own if axis not in axes) for own in grad.layout.cuts)))
+    grad = to.move(grad, Layout(tuple(tuple(axis for axis in axes_of_dim if axis not in axes) for axes_of_dim in grad.layout.cuts)))
     indices = to.move(indices, Layout(grad.layout.cuts[:-1]))
     count, padding, by_frequency = arguments(node)[2:5]
     if by_frequency:
         return None
     rows = count // to.mesh.product(axes)
-    place, outside = own_places(to, indices.node, axes, rows)
-    kept = _zeroed(to, grad.node, outside)
-    made = to.call(_aten.embedding_dense_backward.default, (kept, place, rows, -1, False), {})
-    terms = tuple((axis, "sum") for own in grad.layout.cuts[:-1] for axis in own)
+    index, outside = local_positions(to, indices.node, axes, rows)
+    local_rows = _zeroed(to, grad.node, outside)
+    result = to.call(_aten.embedding_dense_backward.default, (local_rows, index, rows, -1, False), {})
+    terms = tuple((axis, "sum") for axes_of_dim in grad.layout.cuts[:-1] for axis in axes_of_dim)
     if padding >= 0:
         return None
-    return to.wrapped(made, node, [Layout((axes, grad.layout.cuts[-1]), tuple(sorted(terms)))])
+    return to.wrapped(result, node, [Layout((axes, grad.layout.cuts[-1]), tuple(sorted(terms)))])
 
 
-def _wanted_rows(to: Any, node: Node) -> Axes:
+def _required_rows(to: Any, node: Node) -> Axes:
     """Along which axes the one who uses a gradient wants its rows cut."""
-    wanted = to.wanted(node)
-    return wanted.cuts[0] if wanted is not None else ()
+    layout = to.layout_of(node)
+    return layout.cuts[0] if layout is not None else ()
 
 
 
@@ -98,24 +98,26 @@ def rows_taken(to: Any, node: Node) -> Any:
     axes = table.layout.cuts[0] if table.layout.cuts else ()
     if not axes or table.layout.partial or arguments(node)[1] != 0:
         return None
-    indices = to.move(indices, Layout(tuple(tuple(axis for axis in own if axis not in table.layout.axes) for own in indices.layout.cuts)))
-    place, outside = own_places(to, indices.node, axes, table.node.meta["val"].shape[0])
-    found = to.call(_aten.index_select.default, (table.node, 0, place), {})
-    kept = _own_alone(to, found, outside, indices.node, table)
+    indices = to.move(
+        indices, Layout(tuple(tuple(axis for axis in axes_of_dim if axis not in table.layout.axes) for axes_of_dim in indices.layout.cuts))
+    )
+    index, outside = local_positions(to, indices.node, axes, table.node.meta["val"].shape[0])
+    rows = to.call(_aten.index_select.default, (table.node, 0, index), {})
+    local_rows = _keep_local_rows(to, rows, outside, indices.node, table)
     layout = Layout((*indices.layout.cuts, *table.layout.cuts[1:]), tuple((axis, "sum") for axis in sorted(axes)))
-    return to.wrapped(kept, node, [layout])
+    return to.wrapped(local_rows, node, [layout])
 
 
 @lowers("new_zeros", "new_ones", "new_full", "new_empty")
-def made_new(to: Any, node: Node) -> Any:
+def new_full(to: Any, node: Node) -> Any:
     """An operator that takes only the dtype of another value."""
     x, (_, shape, *rest) = to.operands(node)[0], arguments(node)
-    if tuple(shape) == x.shape or x.layout.is_whole:
+    if tuple(shape) == x.shape or x.layout.is_unsplit:
         return None
     number = {"new_ones": 1, "new_full": rest[0] if rest else 0}.get(node.target._opname, 0)  # type: ignore[union-attr]
     val = node.meta["val"]
-    made = to.call(_aten.full.default, (list(shape), number), {"dtype": val.dtype, "device": val.device}, node)
-    return to.wrapped(made, node, [Layout(((),) * len(shape))])
+    result = to.call(_aten.full.default, (list(shape), number), {"dtype": val.dtype, "device": val.device}, node)
+    return to.wrapped(result, node, [Layout(((),) * len(shape))])
 
 
 _ZEROS = frozenset({"new_zeros", "zeros", "zeros_like"})
@@ -124,21 +126,21 @@ _ZEROS = frozenset({"new_zeros", "zeros", "zeros_like"})
 @lowers("index_add")
 def rows_added(to: Any, node: Node) -> Any:
     """Rows (n, d) added to a table of zeros (v, d): each device adds its own; the sum over devices is the table."""
-    given = arguments(node)
-    zeros, axis = given[0], given[1]
-    if getattr(zeros.target, "_opname", "") not in _ZEROS or axis != 0 or len(given) > 4 or node.kwargs:
+    node_arguments = arguments(node)
+    zeros, axis = node_arguments[0], node_arguments[1]
+    if getattr(zeros.target, "_opname", "") not in _ZEROS or axis != 0 or len(node_arguments) > 4 or node.kwargs:
         return None
     table, indices, source = to.operands(node)[:3]
-    axes = _wanted_rows(to, node)
-    source = to.move(source, Layout(tuple(tuple(one for one in own if one not in axes) for own in source.layout.cuts)))
+    axes = _required_rows(to, node)
+    source = to.move(source, Layout(tuple(tuple(axis for axis in axes_of_dim if axis not in axes) for axes_of_dim in source.layout.cuts)))
     indices = to.move(indices, Layout(source.layout.cuts[:1]))
-    place, rows, kept = indices.node, table.shape[0], source.node
+    index, rows, source_node = indices.node, table.shape[0], source.node
     if axes:
         rows //= to.mesh.product(axes)
-        place, outside = own_places(to, indices.node, axes, rows)
-        kept = _zeroed(to, kept, outside)
+        index, outside = local_positions(to, indices.node, axes, rows)
+        source_node = _zeroed(to, source_node, outside)
     shape = [rows, *source.layout.local(to.mesh, source.shape)[1:]]
     empty = to.call(_aten.full.default, (shape, 0), {"dtype": table.dtype, "device": table.node.meta["val"].device})
-    made = to.call(_aten.index_add.default, (empty, 0, place, kept), {})
-    terms = tuple((one, "sum") for one in sorted(source.layout.cuts[0]))
-    return to.wrapped(made, node, [Layout((axes, *source.layout.cuts[1:]), terms)])
+    result = to.call(_aten.index_add.default, (empty, 0, index, source_node), {})
+    terms = tuple((axis, "sum") for axis in sorted(source.layout.cuts[0]))
+    return to.wrapped(result, node, [Layout((axes, *source.layout.cuts[1:]), terms)])

@@ -28,27 +28,27 @@ def sides(
     to: Any, x: Any, out: tuple[int, ...], window: list[int], step: list[int], edge: list[int], spacing: list[int],
 ) -> list[Side] | None:
     """The dimensions behind the second that are cut; None where the parts of the result would not be equal, or windows reach too far."""
-    found = []
+    found_sides = []
     for at in range(len(window)):
         dim, axes = at + 2, x.layout.cuts[at + 2]
         if not axes:
             continue
         count = to.mesh.product(axes)
-        own, reach = x.shape[dim] // count, (window[at] - 1) * spacing[at] + 1
+        local_size, reach = x.shape[dim] // count, (window[at] - 1) * spacing[at] + 1
         behind = reach - step[at] - edge[at]
-        if out[dim] % count or out[dim] // count * step[at] != own or edge[at] >= reach or max(edge[at], behind) > own:
+        if out[dim] % count or out[dim] // count * step[at] != local_size or edge[at] >= reach or max(edge[at], behind) > local_size:
             why = f"{x.shape[dim]} places in {count} parts give no equal parts of {out[dim]}, or windows reach too far"
             to.placed[-1].why = f"{why}: they are gathered"
             return None
-        found.append(Side(dim, axes, edge[at], max(0, behind)))
-    return found
+        found_sides.append(Side(dim, axes, edge[at], max(0, behind)))
+    return found_sides
 
 
 def sides_of_wider(
     to: Any, x: Any, out: tuple[int, ...], window: list[int], step: list[int], edge: list[int], spacing: list[int],
 ) -> list[Side] | None:
     """The same of a transposed convolution: how far what a part computes reaches beyond that part of the result."""
-    found = []
+    found_sides = []
     for at in range(len(window)):
         dim, axes = at + 2, x.layout.cuts[at + 2]
         if not axes:
@@ -58,32 +58,32 @@ def sides_of_wider(
         if out[dim] != x.shape[dim] * step[at] or behind < 0 or max(edge[at], behind) > out[dim] // count:
             to.placed[-1].why = f"{x.shape[dim]} places in {count} parts give no equal parts of {out[dim]}: they are gathered"
             return None
-        found.append(Side(dim, axes, edge[at], behind))
-    return found
+        found_sides.append(Side(dim, axes, edge[at], behind))
+    return found_sides
 
 
-def extended(to: Any, x: Node, found: list[Side]) -> Node:
+def extended(to: Any, x: Node, found_sides: list[Side]) -> Node:
     """The own part with the borders of the neighbours around it; zeros where there is none."""
-    for side in found:
+    for side in found_sides:
         if side.before or side.behind:
             to.noted("borders", x, side.axes, side.dim, side.before + side.behind)
             x = to.call(nodes.borders, (x, side.axes, side.dim, side.before, side.behind, to.mesh), {})
     return x
 
 
-def returned(to: Any, grad: Node, found: list[Side]) -> Node:
+def returned(to: Any, grad: Node, found_sides: list[Side]) -> Node:
     """The way back: what was computed of borders is added where they came from."""
-    for side in reversed(found):
+    for side in reversed(found_sides):
         if side.before or side.behind:
             to.noted("borders", grad, side.axes, side.dim, side.before + side.behind)
             grad = to.call(nodes.borders_sum, (grad, side.axes, side.dim, side.before, side.behind, to.mesh), {})
     return grad
 
 
-def without_edges(edge: list[int], found: list[Side]) -> list[int]:
+def without_edges(edge: list[int], found_sides: list[Side]) -> list[int]:
     """The padding of the call on parts: the borders are there already."""
-    cut = {side.dim - 2 for side in found}
-    return [0 if at in cut else one for at, one in enumerate(edge)]
+    cut = {side.dim - 2 for side in found_sides}
+    return [0 if at in cut else width for at, width in enumerate(edge)]
 
 
 def each_of(value: Any, count: int) -> list[int]:
@@ -99,18 +99,18 @@ class _Window:
     rows: Axes
     before: Axes
     after: Axes
-    places: tuple[Axes, ...]
+    spatial: tuple[Axes, ...]
     transposed: bool
 
     @property
     def weight(self) -> Layout:
         """The layout of the kernel, whose window is whole."""
         channels = (self.before, self.after) if self.transposed else (self.after, self.before)
-        return Layout((*channels, *((),) * len(self.places)))
+        return Layout((*channels, *((),) * len(self.spatial)))
 
     def settings(self, rest: tuple[Any, ...]) -> tuple[Any, ...]:
         """Those of the call on parts: the borders are there already."""
-        padding, more = (without_edges(each_of(one, len(self.places)), self.sides) for one in (rest[1], rest[4]))
+        padding, more = (without_edges(each_of(setting, len(self.spatial)), self.sides) for setting in (rest[1], rest[4]))
         return (rest[0], padding, *rest[2:4], more, rest[5])
 
 
@@ -119,12 +119,12 @@ def _window(to: Any, x: Any, weight: Any, out: tuple[int, ...], rest: tuple[Any,
     count = len(x.shape) - 2
     if x.layout.partial or weight.layout.partial or not any(x.layout.cuts[2:]) or (groups != 1 and x.layout.cuts[1]):
         return None
-    settings = (each_of(one, count) for one in (stride, padding, dilation))
-    found = (sides_of_wider if transposed else sides)(to, x, out, list(weight.shape[2:]), *settings)
-    if found is None:
+    settings = (each_of(setting, count) for setting in (stride, padding, dilation))
+    found_sides = (sides_of_wider if transposed else sides)(to, x, out, list(weight.shape[2:]), *settings)
+    if found_sides is None:
         return None
     after = tuple(axis for axis in weight.layout.cuts[1 if transposed else 0] if axis not in x.layout.axes) if groups == 1 else ()
-    return _Window(found, x.layout.cuts[0], x.layout.cuts[1], after, x.layout.cuts[2:], transposed)
+    return _Window(found_sides, x.layout.cuts[0], x.layout.cuts[1], after, x.layout.cuts[2:], transposed)
 
 
 @lowers("convolution")
@@ -142,14 +142,14 @@ def convolution(to: Any, node: Node) -> Any:
         if window.before:                      # each device adds its share
             bias = to.call(_aten.mul.Tensor, (bias, 1 / to.mesh.product(window.before)), {})
     if window.transposed:                      # the summand after the borders, which would get it twice
-        made = to.call(_aten.convolution.default, (x.node, weight.node, None, *window.settings(rest)), {})
-        made = returned(to, made, window.sides)
+        result = to.call(_aten.convolution.default, (x.node, weight.node, None, *window.settings(rest)), {})
+        result = returned(to, result, window.sides)
         if bias is not None:
-            made = to.call(_aten.add.Tensor, (made, to.call(_aten.view.default, (bias, [1, -1, *[1] * len(window.places)]), {})), {})
+            result = to.call(_aten.add.Tensor, (result, to.call(_aten.view.default, (bias, [1, -1, *[1] * len(window.spatial)]), {})), {})
     else:
-        made = to.call(_aten.convolution.default, (extended(to, x.node, window.sides), weight.node, bias, *window.settings(rest)), {})
+        result = to.call(_aten.convolution.default, (extended(to, x.node, window.sides), weight.node, bias, *window.settings(rest)), {})
     terms = tuple((axis, "sum") for axis in sorted(window.before))
-    return to.wrapped(made, node, [Layout((window.rows, window.after, *window.places), terms)])
+    return to.wrapped(result, node, [Layout((window.rows, window.after, *window.spatial), terms)])
 
 
 @lowers("convolution_backward")
@@ -160,21 +160,21 @@ def convolution_gradient(to: Any, node: Node) -> Any:
     window = _window(to, x, weight, grad.shape, tuple(rest))
     if window is None:
         return None
-    grad = to.move(grad, Layout((window.rows, window.after, *window.places)))
+    grad = to.move(grad, Layout((window.rows, window.after, *window.spatial)))
     weight = to.move(weight, window.weight)
     edges = (grad.node, x.node)
     edges = (extended(to, edges[0], window.sides), edges[1]) if window.transposed else (edges[0], extended(to, edges[1], window.sides))
-    given = (*edges, weight.node, None, *window.settings(tuple(rest)), [*mask[:2], False])
-    made = to.call(_aten.convolution_backward.default, given, {})
-    own = tuple((axis, "sum") for axis in sorted(window.after))
-    every = tuple((axis, "sum") for axis in sorted((*window.rows, *(axis for axes in window.places for axis in axes))))
-    found: list[Any] = [None, None, None]
+    call_arguments = (*edges, weight.node, None, *window.settings(tuple(rest)), [*mask[:2], False])
+    result = to.call(_aten.convolution_backward.default, call_arguments, {})
+    terms = tuple((axis, "sum") for axis in sorted(window.after))
+    every = tuple((axis, "sum") for axis in sorted((*window.rows, *(axis for axes in window.spatial for axis in axes))))
+    results: list[Any] = [None, None, None]
     if mask[0]:
-        back = to.item(made, 0) if window.transposed else returned(to, to.item(made, 0), window.sides)
-        found[0] = to.value(back, Layout(x.layout.cuts, own), x.shape)
+        back = to.item(result, 0) if window.transposed else returned(to, to.item(result, 0), window.sides)
+        results[0] = to.value(back, Layout(x.layout.cuts, terms), x.shape)
     if mask[1]:
-        found[1] = to.value(to.item(made, 1), Layout(weight.layout.cuts, every), weight.shape)
+        results[1] = to.value(to.item(result, 1), Layout(weight.layout.cuts, every), weight.shape)
     if mask[2]:
         total = to.call(_aten.sum.dim_IntList, (grad.node, [0, *range(2, len(grad.shape))]), {})
-        found[2] = to.value(total, Layout((window.after,), every), grad.shape[1:2])
-    return found
+        results[2] = to.value(total, Layout((window.after,), every), grad.shape[1:2])
+    return results

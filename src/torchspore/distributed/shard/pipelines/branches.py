@@ -27,10 +27,10 @@ def parted(graph: torch.fx.Graph, stages: Mapping[Node, int], everywhere: int, a
     for node in list(graph.nodes):
         if node.op != "call_function" or node.target is not execution.branch or _DONE in node.meta:
             continue
-        given: Any = node.args
-        known = [stages.get(item, everywhere) for item in given[1]]
-        if len(set(known) - {everywhere}) > 1:
-            _Parting(graph, node, known, everywhere, assign).run()
+        call_arguments: Any = node.args
+        input_stages = [stages.get(item, everywhere) for item in call_arguments[1]]
+        if len(set(input_stages) - {everywhere}) > 1:
+            _Parting(graph, node, input_stages, everywhere, assign).run()
             changed = True
     return changed
 
@@ -38,73 +38,75 @@ def parted(graph: torch.fx.Graph, stages: Mapping[Node, int], everywhere: int, a
 class _Parting:
     """One branch that becomes several."""
 
-    def __init__(self, graph: torch.fx.Graph, node: Node, known: list[int], everywhere: int, assign: Assign) -> None:
-        self.graph, self.node, self.known, self.everywhere = graph, node, known, everywhere
-        given: Any = node.args
-        self.test, self.inputs, *self.sides = given
+    def __init__(self, graph: torch.fx.Graph, node: Node, input_stages: list[int], everywhere: int, assign: Assign) -> None:
+        self.graph, self.node, self.input_stages, self.everywhere = graph, node, input_stages, everywhere
+        call_arguments: Any = node.args
+        self.test, self.inputs, *self.sides = call_arguments
         for side in (*self.sides, *self.sides):                # facts that one side shows about an input hold for the other too
-            assign(side, [None if stage == everywhere else stage for stage in self.known], [False] * len(known))
-            holders = [one for one in side.graph.nodes if one.op == "placeholder"]
-            self.known = [_stage(one, everywhere) for one in holders]
+            assign(side, [None if stage == everywhere else stage for stage in self.input_stages], [False] * len(input_stages))
+            holders = [side_input for side_input in side.graph.nodes if side_input.op == "placeholder"]
+            self.input_stages = [_stage(side_input, everywhere) for side_input in holders]
         for side in self.sides:
             self._check(side)
         outs = [_results(side) for side in self.sides]
-        self.homes = [max(_stage(one, everywhere), _stage(other, everywhere)) for one, other in zip(*outs)]
+        self.homes = [max(_stage(output, everywhere), _stage(other, everywhere)) for output, other in zip(*outs)]
 
     def _check(self, side: torch.fx.GraphModule) -> None:
         for node in side.graph.nodes:
-            own = _stage(node, self.everywhere)
+            stage = _stage(node, self.everywhere)
             for item in node.all_input_nodes if node.op != "output" else ():
-                if _stage(item, self.everywhere) not in (own, self.everywhere):
+                if _stage(item, self.everywhere) not in (stage, self.everywhere):
                     line = node.meta.get(node_metadata.LINE) or self.node.meta.get(node_metadata.LINE, "")
                     raise ValueError(f"{line}: " + message(
-                        f"a branch in which pipeline stage {own} needs what stage {_stage(item, self.everywhere)} makes",
+                        f"a branch in which pipeline stage {stage} needs what stage {_stage(item, self.everywhere)} makes",
                         "branches of one stage", hint="compute it before the branch",
                     ))
 
     def run(self) -> None:
         users = {user.args[1]: user for user in self.node.users}
-        common = {at for side in self.sides for at in self._written(side) if self.known[at] == self.everywhere}
-        for stage in [*sorted(set(self.known) - {self.everywhere}), self.everywhere]:
-            wanted = [at for at, home in enumerate(self.homes) if home == stage]
-            if stage == self.everywhere and not common and not wanted:
+        common = {at for side in self.sides for at in self._written_inputs(side) if self.input_stages[at] == self.everywhere}
+        for stage in [*sorted(set(self.input_stages) - {self.everywhere}), self.everywhere]:
+            outputs = [at for at, home in enumerate(self.homes) if home == stage]
+            if stage == self.everywhere and not common and not outputs:
                 continue
-            made = self._branch(stage, wanted, common)
-            for new, old in enumerate(wanted):
+            branch_node = self._branch(stage, outputs, common)
+            for new, old in enumerate(outputs):
                 if old in users:
                     with self.graph.inserting_before(users[old]):
-                        taken = self.graph.call_function(users[old].target, (made, new))  # type: ignore[arg-type]
+                        taken = self.graph.call_function(users[old].target, (branch_node, new))  # type: ignore[arg-type]
                         taken.meta = dict(users[old].meta)
                     users[old].replace_all_uses_with(taken)
                     self.graph.erase_node(users[old])
         self.graph.erase_node(self.node)
 
-    def _branch(self, stage: int, wanted: list[int], common: set[int]) -> Node:
+    def _branch(self, stage: int, outputs: list[int], common: set[int]) -> Node:
         """The branch of one stage."""
-        kept = [at for at, home in enumerate(self.known) if home in (stage, self.everywhere)]
+        stage_inputs = [at for at, home in enumerate(self.input_stages) if home in (stage, self.everywhere)]
         copied = set() if stage == self.everywhere else common
-        sides = [_of_stage(side, stage, self.everywhere, kept, wanted, copied) for side in self.sides]
+        sides = [_of_stage(side, stage, self.everywhere, stage_inputs, outputs, copied) for side in self.sides]
         used = _without_unused(sides)
         with self.graph.inserting_before(self.node):
-            args: Any = (self.test, [self.inputs[at] for place, at in enumerate(kept) if place in used], *sides)
-            made = self.graph.call_function(execution.branch, args)
+            args: Any = (self.test, [self.inputs[at] for position, at in enumerate(stage_inputs) if position in used], *sides)
+            branch_node = self.graph.call_function(execution.branch, args)
         vals: Any = self.node.meta.get("val") or ()
-        made.meta = {**self.node.meta, "val": [vals[at] for at in wanted], node_metadata.STAGE: stage, _DONE: True}
-        return made
+        branch_node.meta = {**self.node.meta, "val": [vals[at] for at in outputs], node_metadata.STAGE: stage, _DONE: True}
+        return branch_node
 
-    def _written(self, side: torch.fx.GraphModule) -> list[int]:
+    def _written_inputs(self, side: torch.fx.GraphModule) -> list[int]:
         """The places of the inputs that a graph writes."""
-        found = changing(side)
-        return [at for at, node in enumerate(one for one in side.graph.nodes if one.op == "placeholder") if node in found]
+        changed = changing(side)
+        return [
+            at for at, node in enumerate(side_input for side_input in side.graph.nodes if side_input.op == "placeholder") if node in changed
+        ]
 
 
 def _of_stage(
-    side: torch.fx.GraphModule, stage: int, everywhere: int, kept: list[int], wanted: list[int], copied: set[int],
+    side: torch.fx.GraphModule, stage: int, everywhere: int, stage_inputs: list[int], outputs: list[int], copied: set[int],
 ) -> torch.fx.GraphModule:
     """One graph of a branch with what a stage computes; inputs in `copied` are written as copies."""
     graph, copies = torch.fx.Graph(), dict[Node, Node]()
     holders = [node for node in side.graph.nodes if node.op == "placeholder"]
-    for at in kept:
+    for at in stage_inputs:
         copies[holders[at]] = graph.node_copy(holders[at])
     for at in copied:
         made = graph.call_function(torch.ops.aten.clone.default, (copies[holders[at]],))
@@ -114,7 +116,7 @@ def _of_stage(
         if node.op not in ("placeholder", "output") and _stage(node, everywhere) in (stage, everywhere):
             copies[node] = graph.node_copy(node, lambda item: copies[item])
     outs = _results(side)
-    graph.output([copies[outs[at]] if isinstance(outs[at], Node) else outs[at] for at in wanted])
+    graph.output([copies[outs[at]] if isinstance(outs[at], Node) else outs[at] for at in outputs])
     module = torch.fx.GraphModule(side, graph)
     prune(module)
     return module
@@ -124,8 +126,8 @@ def _without_unused(sides: list[torch.fx.GraphModule]) -> set[int]:
     """Takes out inputs that no side reads; gives the places of the others."""
     holders = [[node for node in side.graph.nodes if node.op == "placeholder"] for side in sides]
     used = {at for at, pair in enumerate(zip(*holders)) if any(node.users for node in pair)}
-    for own in holders:
-        for at, node in enumerate(own):
+    for holder in holders:
+        for at, node in enumerate(holder):
             if at not in used:
                 node.graph.erase_node(node)
     for side in sides:

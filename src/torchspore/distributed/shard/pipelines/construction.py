@@ -41,14 +41,18 @@ class Pipeline:
         return sum(val.numel() * val.element_size() for val in vals)
 
 
-def assign(local: LocalGraph, lifted: Sequence[Any], known: Sequence[int | None], stages: int) -> dict[str, int]:
+def assign(local: LocalGraph, lifted: Sequence[Any], input_stages: Sequence[int | None], stages: int) -> dict[str, int]:
     """Gives each operator its stage; gives the stages of Parameters by name. Raises ValueError for what can't be cut."""
     micro_batch_dependencies.by_shape(local.module)
     is_state = [isinstance(item, TensorBase) and hasattr(item, "name") for item in lifted]
-    is_trained = [one and bool(getattr(item, "requires_grad", False)) for item, one in zip(lifted, is_state)]
-    stage_assignment.assign(local.module, known, is_state, is_trained, stages)
+    is_trained = [is_state_input and bool(getattr(item, "requires_grad", False)) for item, is_state_input in zip(lifted, is_state)]
+    stage_assignment.assign(local.module, input_stages, is_state, is_trained, stages)
     holders = [node for node in local.module.graph.nodes if node.op == "placeholder"]
-    return {str(item.name): stage_of(node) for node, item, one in zip(holders, lifted, is_state) if one and stage_of(node) != ALL}
+    return {
+        str(item.name): stage_of(node)
+        for node, item, is_state_input in zip(holders, lifted, is_state)
+        if is_state_input and stage_of(node) != ALL
+    }
 
 
 def note_common(local: LocalGraph, lifted: Sequence[Any]) -> None:
@@ -65,13 +69,13 @@ def arranged(local: LocalGraph, stages: int) -> Pipeline:
     shares = bool(get("auto_parallel.pipeline_result_broadcast"))
     homes: dict[int, int] = {}
 
-    def everywhere(place: int, node: Node) -> bool:
+    def everywhere(output_index: int, node: Node) -> bool:
         val = node.meta.get("val")
         small = isinstance(val, torch.Tensor) and val.numel() * val.element_size() <= SMALL
-        found = (shares or small) and not node.meta.get(node_metadata.GRADIENT)
-        if not found:
-            homes[place] = stage_of(node)
-        return found
+        is_shared = (shares or small) and not node.meta.get(node_metadata.GRADIENT)
+        if not is_shared:
+            homes[output_index] = stage_of(node)
+        return is_shared
 
     micro_batch_dependencies.by_parts(local.module)
     draws = random_numbers.noted(local.module.graph)

@@ -39,23 +39,23 @@ def order(
     forward = [(part, ahead[part][turn]) for cycle in cycles for turn in range(turns) for part in cycle if turn < len(ahead[part])]
     ahead_of_next = 1 if turns == 1 or name == "seqsmartvpp" else 2
     begins = (stages - 1 - stage) * ahead_of_next + (turns - 1) * len(cycles[0]) if cycles else 0
-    left = {part: deque(own) for part, own in back.items()}
+    remaining = {part: deque(part_blocks) for part, part_blocks in back.items()}
     waiting: deque[Part] = deque()
     for number, (part, block) in enumerate(forward):
         yield block
         waiting.append(part)
         if number >= min(begins, len(forward) - 1):
-            yield from _one(left, waiting.popleft())
+            yield from _next_block(remaining, waiting.popleft())
     for part in waiting:
-        yield from _one(left, part)
-    for own in left.values():                                  # more than came forward: values that only the way back passes on
-        yield from own
+        yield from _next_block(remaining, part)
+    for part_blocks in remaining.values():  # more than came forward: values that only the way back passes on
+        yield from part_blocks
 
 
-def _one(left: Mapping[Part, deque[Block]], part: Part) -> Iterator[Block]:
-    own = left.get(part)
-    if own:
-        yield own.popleft()
+def _next_block(remaining: Mapping[Part, deque[Block]], part: Part) -> Iterator[Block]:
+    part_blocks = remaining.get(part)
+    if part_blocks:
+        yield part_blocks.popleft()
 
 
 def _cycles(parts: Sequence[Part], stages: int) -> Iterator[Sequence[Part]]:

@@ -7,7 +7,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.distributed.shard import collective_nodes as nodes
-from torchspore.distributed.shard.alias_conflicts import written_by
+from torchspore.distributed.shard.alias_conflicts import nodes_written_by
 from torchspore.graph.fx.aliasing import owners
 from torchspore.graph.passes.cleanup import acts
 
@@ -17,9 +17,9 @@ def prune(module: torch.fx.GraphModule, may_go: Callable[[Node], bool] = lambda 
     owner = owners(module.graph)
     read: set[Node] = set()
     for node in reversed(list(module.graph.nodes)):
-        targets = {owner[item] for item in written_by(node)}
+        targets = {owner[item] for item in nodes_written_by(node)}
         if targets:
-            is_idle = not any(one.op == "placeholder" or one in read for one in targets)
+            is_idle = not any(target_node.op == "placeholder" or target_node in read for target_node in targets)
         else:
             is_idle = not acts(node) or node.target in nodes.LOCAL
         if node.op == "call_function" and not node.users and is_idle and may_go(node):

@@ -39,15 +39,15 @@ def _length(node: Node) -> int:
 
 
 def _lists(node: Node) -> list[Sequence[Any]]:
-    given = (*node.args, *node.kwargs.values())
-    return [value for value in given if isinstance(value, (list, tuple)) and any(isinstance(item, Node) for item in value)]
+    operands = (*node.args, *node.kwargs.values())
+    return [value for value in operands if isinstance(value, (list, tuple)) and any(isinstance(item, Node) for item in value)]
 
 
 def _stage(node: Node, at: int, stages: Mapping[Node, int], everywhere: int) -> int:
     """The stage of the item: that of the Parameter, which comes first."""
     items = [value[at] for value in _lists(node)]
-    found = [stages[item] for item in items if isinstance(item, Node) and stages.get(item, everywhere) != everywhere]
-    return found[0] if found else everywhere
+    item_stages = [stages[item] for item in items if isinstance(item, Node) and stages.get(item, everywhere) != everywhere]
+    return item_stages[0] if item_stages else everywhere
 
 
 def _part(graph: torch.fx.Graph, node: Node, groups: list[list[int]], length: int) -> None:
@@ -58,15 +58,15 @@ def _part(graph: torch.fx.Graph, node: Node, groups: list[list[int]], length: in
             return [value[at] for at in group] if isinstance(value, (list, tuple)) and len(value) == length else value
 
         with graph.inserting_before(node):
-            made = graph.call_function(
+            new_node = graph.call_function(
                 node.target, tuple(map(chosen, node.args)), {key: chosen(value) for key, value in node.kwargs.items()},  # type: ignore[arg-type]
             )
-            made.meta = {**node.meta, "val": chosen(node.meta.get("val"))}
+            new_node.meta = {**node.meta, "val": chosen(node.meta.get("val"))}
         for new, old in enumerate(group):
             user = items.get(old)
             if user is not None:
                 with graph.inserting_before(user):
-                    taken = graph.call_function(operator.getitem, (made, new))
+                    taken = graph.call_function(operator.getitem, (new_node, new))
                     taken.meta = dict(user.meta)
                 user.replace_all_uses_with(taken)
                 graph.erase_node(user)

@@ -23,13 +23,13 @@ def by_shape(module: torch.fx.GraphModule) -> None:
         if node.target not in _SHAPED or not isinstance(val, torch.Tensor) or val.layout is not torch.strided:
             continue
         with module.graph.inserting_before(node):
-            made = module.graph.call_function(
+            new_node = module.graph.call_function(
                 _aten.full.default, (list(val.shape), _SHAPED[node.target]), {"dtype": val.dtype, "device": val.device},
             )
-        made.meta = dict(node.meta)
+        new_node.meta = dict(node.meta)
         with faking(module):
-            made.meta["val"] = val.new_empty(val.shape)
-        node.replace_all_uses_with(made)
+            new_node.meta["val"] = val.new_empty(val.shape)
+        node.replace_all_uses_with(new_node)
         module.graph.erase_node(node)
 
 
@@ -41,9 +41,9 @@ def by_parts(module: torch.fx.GraphModule) -> None:
     graph = module.graph
     root = owners(graph)
     sums = [node for node in graph.nodes if _is_sum(node) and not (len(node.users) == 1 and _is_sum(next(iter(node.users))))]
-    place = {node: at for at, node in enumerate(graph.nodes)}
+    position_of = {node: at for at, node in enumerate(graph.nodes)}
     for node in sums:
-        terms = sorted(_terms(node), key=lambda term: (term.meta.get(node_metadata.PART) or (), place[term]))
+        terms = sorted(_terms(node), key=lambda term: (term.meta.get(node_metadata.PART) or (), position_of[term]))
         parts = {term.meta.get(node_metadata.PART) for term in terms}
         if len(terms) < 3 or len(parts) < 2 or len({root[term] for term in terms}) < len(terms):
             continue
@@ -51,7 +51,9 @@ def by_parts(module: torch.fx.GraphModule) -> None:
         for term in terms:
             by_stage.setdefault(stage_of(term), []).append(term)
         with graph.inserting_before(node), faking(module):
-            sums_of_stages = [_chain(graph, own, {**node.meta, node_metadata.RUNS_IN: stage}) for stage, own in sorted(by_stage.items())]
+            sums_of_stages = [
+                _chain(graph, stage_terms, {**node.meta, node_metadata.RUNS_IN: stage}) for stage, stage_terms in sorted(by_stage.items())
+            ]
             node.replace_all_uses_with(_chain(graph, sums_of_stages, node.meta))
     for node in reversed(list(graph.nodes)):
         if node.target is _add and not node.users:
@@ -62,9 +64,9 @@ def _chain(graph: torch.fx.Graph, terms: list[Node], meta: dict[str, Any]) -> No
     """The sum of the terms, from the first on."""
     total = terms[0]
     for term in terms[1:]:
-        made = graph.call_function(_add, (total, term))
-        made.meta = {**meta, node_metadata.PART: term.meta.get(node_metadata.PART), "val": _add(total.meta["val"], term.meta["val"])}
-        total = made
+        total_node = graph.call_function(_add, (total, term))
+        total_node.meta = {**meta, node_metadata.PART: term.meta.get(node_metadata.PART), "val": _add(total.meta["val"], term.meta["val"])}
+        total = total_node
     return total
 
 
@@ -72,22 +74,22 @@ def _is_sum(node: Node) -> bool:
     """Return whether it adds two gradients of one shape, as they are."""
     if node.target is not _add or node.kwargs or not node.meta.get(node_metadata.GRADIENT):
         return False
-    one, other = (item.meta.get("val") if isinstance(item, Node) else None for item in node.args)
+    first, other = (item.meta.get("val") if isinstance(item, Node) else None for item in node.args)
     return (
-        isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor) and one.shape == other.shape and one.dtype == other.dtype
-        and one.is_floating_point()
+        isinstance(first, torch.Tensor) and isinstance(other, torch.Tensor) and first.shape == other.shape and first.dtype == other.dtype
+        and first.is_floating_point()
     )
 
 
 def _terms(node: Node) -> list[Node]:
     """Return the terms of a chain of additions."""
-    found: list[Node] = []
+    terms: list[Node] = []
     open_ = [node]
     while open_:
-        one = open_.pop()
-        for item in one.args:
+        term = open_.pop()
+        for item in term.args:
             if isinstance(item, Node) and _is_sum(item) and len(item.users) == 1:
                 open_.append(item)
             elif isinstance(item, Node):
-                found.append(item)
-    return found
+                terms.append(item)
+    return terms

@@ -24,7 +24,7 @@ from torchspore.engine.core.custom_operators import define
 from torchspore.engine.core.torch_private import is_operator
 from torchspore.engine.random import operator_streams
 
-PLACE = "drawn"
+DRAWN = "drawn"
 """In the `meta` of a node: which draw of the step it is."""
 _BY_FORM = frozenset({
     "bernoulli_.float", "bernoulli.p", "uniform_.default", "normal_.default", "random_.default", "random_.from", "random_.to",
@@ -51,7 +51,7 @@ def noted(graph: torch.fx.Graph) -> Draws:
 
     Nodes that set the generator for second runs are removed, because each draw sets it. If the draws are not comparable, nothing changes.
     """
-    found, at, marked = Draws(), 0, dict[Node, int]()
+    draws, at, marked = Draws(), 0, dict[Node, int]()
     states: dict[Node, int] = {}
     for node in graph.nodes:
         if node.op != "call_function":
@@ -65,32 +65,32 @@ def noted(graph: torch.fx.Graph) -> Draws:
         elif _draws(node):
             text = _text(node)
             device = next(str(t.device) for t in tree.leaves([node.meta["val"]]) if isinstance(t, torch.Tensor))
-            found.why = found.why or _why_not(node, found, at, text, device)
-            if found.why:
+            draws.why = draws.why or _why_not(node, draws, at, text, device)
+            if draws.why:
                 continue
-            found.device = device
-            found.texts[at:at + 1] = [text]
+            draws.device = device
+            draws.texts[at:at + 1] = [text]
             marked[node] = at
             at += 1
         elif _may_draw(node):
-            found.why = found.why or f"{node.meta.get(node_metadata.LINE, '')}: random numbers in a branch or a loop"
-    if found.why:
-        effects.note("distribution", f"pipeline: {found.why}: each stage draws random numbers of its own")
-        return Draws(why=found.why)
-    for node, place in marked.items():
-        node.meta[PLACE] = place
+            draws.why = draws.why or f"{node.meta.get(node_metadata.LINE, '')}: random numbers in a branch or a loop"
+    if draws.why:
+        effects.note("distribution", f"pipeline: {draws.why}: each stage draws random numbers of its own")
+        return Draws(why=draws.why)
+    for node, draw_index in marked.items():
+        node.meta[DRAWN] = draw_index
     for node in reversed(list(states)):
         graph.erase_node(node)
-    return found
+    return draws
 
 
-def _why_not(node: Node, found: Draws, at: int, text: str, device: str) -> str:
+def _why_not(node: Node, draws: Draws, at: int, text: str, device: str) -> str:
     line, name = node.meta.get(node_metadata.LINE, ""), node.target
     if not text:
         return f"{line}: how many random numbers {name} draws hangs on values"
-    if found.device not in ("", device):
+    if draws.device not in ("", device):
         return f"{line}: random numbers of several devices"
-    return f"{line}: a second run draws something else" if at < len(found.texts) and found.texts[at] != text else ""
+    return f"{line}: a second run draws something else" if at < len(draws.texts) and draws.texts[at] != text else ""
 
 
 def put(module: torch.fx.GraphModule, draws: Draws) -> None:
@@ -103,30 +103,30 @@ def put(module: torch.fx.GraphModule, draws: Draws) -> None:
         states = graph.call_function(ahead, ("\n".join(draws.texts), draws.device))
         states.meta = {"val": torch.empty(form, dtype=torch.uint8), node_metadata.RUNS_IN: ALL}
     for node in list(graph.nodes):
-        if PLACE in node.meta:
-            _seek(graph, node, (states, node.meta[PLACE], draws.device), stage_of(node))
+        if DRAWN in node.meta:
+            _seek(graph, node, (states, node.meta[DRAWN], draws.device), stage_of(node))
         elif node.op == "output":
             _seek(graph, node, (states, len(draws.texts), draws.device), ALL)
 
 
 def _seek(graph: torch.fx.Graph, before: Node, args: tuple[Any, ...], stage: int) -> None:
     with graph.inserting_before(before):
-        made = graph.call_function(seek, args)
-    made.meta = {"val": None, node_metadata.RUNS_IN: stage, node_metadata.LINE: before.meta.get(node_metadata.LINE, "")}
+        seek_node = graph.call_function(seek, args)
+    seek_node.meta = {"val": None, node_metadata.RUNS_IN: stage, node_metadata.LINE: before.meta.get(node_metadata.LINE, "")}
 
 
 def _draws(node: Node) -> bool:
     """Return whether it draws from the device's own generator."""
     if not is_operator(node.target) or torch.Tag.nondeterministic_seeded not in node.target.tags:
         return False
-    return not any(isinstance(one, Node) and isinstance(one.meta.get("val"), torch.Generator) for one in node.all_input_nodes)
+    return not any(isinstance(operand, Node) and isinstance(operand.meta.get("val"), torch.Generator) for operand in node.all_input_nodes)
 
 
 def _may_draw(node: Node) -> bool:
     """Return whether it runs graphs that draw."""
-    given: Any = node.args
-    graphs = [one for one in given if isinstance(one, torch.fx.GraphModule)]
-    return any(_draws(inner) or _may_draw(inner) for one in graphs for inner in one.graph.nodes if inner.op == "call_function")
+    call_arguments: Any = node.args
+    graphs = [graph for graph in call_arguments if isinstance(graph, torch.fx.GraphModule)]
+    return any(_draws(inner) or _may_draw(inner) for graph in graphs for inner in graph.graph.nodes if inner.op == "call_function")
 
 
 def _text(node: Node) -> str:
@@ -135,15 +135,21 @@ def _text(node: Node) -> str:
     name = f"{target._opname}.{target._overloadname}"
     if name not in _BY_FORM or target.namespace != "aten":
         return ""
-    return json.dumps([name, [_written(one) for one in node.args], {key: _written(one) for key, one in sorted(node.kwargs.items())}])
+    return json.dumps(
+        [
+            name,
+            [_serialize(argument) for argument in node.args],
+            {key: _serialize(argument) for key, argument in sorted(node.kwargs.items())},
+        ]
+    )
 
 
-def _written(value: Any) -> Any:
+def _serialize(value: Any) -> Any:
     if isinstance(value, Node):
         val = value.meta["val"]
         return {"shape": list(val.shape), "dtype": str(val.dtype).removeprefix("torch."), "device": str(val.device)}
     if isinstance(value, (list, tuple)):
-        return [_written(one) for one in value]
+        return [_serialize(item) for item in value]
     if isinstance(value, torch.dtype):
         return {"type": str(value).removeprefix("torch.")}
     return {"text": str(value)} if isinstance(value, (torch.device, torch.layout, torch.memory_format)) else value
@@ -151,7 +157,7 @@ def _written(value: Any) -> Any:
 
 def _read(value: Any, is_single: bool) -> Any:
     if isinstance(value, list):
-        return [_read(one, is_single) for one in value]
+        return [_read(item, is_single) for item in value]
     if not isinstance(value, dict):
         return value
     if "shape" in value:
@@ -164,7 +170,7 @@ def _named(text: str) -> Any:
     return getattr(torch, text.removeprefix("torch.")) if text.startswith("torch.") else torch.device(text)
 
 
-def _whole(text: str) -> None:
+def _draw_all(text: str) -> None:
     """Draws what a text says into nothing."""
     _drawn(text, is_single=False)
 
@@ -176,52 +182,52 @@ def _single(text: str) -> None:
 
 def _words(text: str) -> None:
     """Draws as many whole numbers, which takes a third of the time."""
-    given = _read(json.loads(text)[1], False)
-    left = next((one.numel() for one in given if isinstance(one, torch.Tensor)), 0)
-    words = torch.empty(min(left, _CHUNK), dtype=torch.int64)
-    while left:
-        left -= words[:left].random_().numel()
+    draw_arguments = _read(json.loads(text)[1], False)
+    length = next((argument.numel() for argument in draw_arguments if isinstance(argument, torch.Tensor)), 0)
+    words = torch.empty(min(length, _CHUNK), dtype=torch.int64)
+    while length:
+        length -= words[:length].random_().numel()
 
 
 def _drawn(text: str, is_single: bool) -> None:
     name, args, kwargs = json.loads(text)
     operator, overload = name.split(".")
-    own = {key: _read(one, is_single) for key, one in kwargs.items()}
-    getattr(getattr(torch.ops.aten, operator), overload)(*_read(args, is_single), **own)
+    keywords = {key: _read(item, is_single) for key, item in kwargs.items()}
+    getattr(getattr(torch.ops.aten, operator), overload)(*_read(args, is_single), **keywords)
 
 
 @functools.cache
 def way(text: str, device: str) -> Callable[[str], None]:
     """The shortest way to move the generator as far as a draw does; tried once, from two states."""
     before = generators.current_state(device)
-    for one in (_single, _words) if device == "cpu" else (_single,):
+    for draw_words in (_single, _words) if device == "cpu" else (_single,):
         starts = []
         for _ in range(2):
             start, ends = generators.current_state(device), []
-            for drawn in (one, _whole):
+            for drawn in (draw_words, _draw_all):
                 generators.go_on_from(start, device)
                 drawn(text)
                 ends.append(generators.current_state(device))
             starts.append(torch.equal(*ends))
         generators.go_on_from(before, device)
         if all(starts):
-            return one
-    return _whole
+            return draw_words
+    return _draw_all
 
 
 def _states(draws: str, device: str) -> torch.Tensor:
     """The state before each draw, and the one after all; the generator is left as it was."""
     start = generators.current_state(device)
-    found = [start]
+    states = [start]
     for text in draws.split("\n"):
         way(text, device)(text)
-        found.append(generators.current_state(device))
+        states.append(generators.current_state(device))
     generators.go_on_from(start, device)
-    return torch.stack(found)
+    return torch.stack(states)
 
 
-def _taken_up(states: torch.Tensor, place: int, device: str) -> None:
-    generators.go_on_from(states[place].clone(), device)                # torch reads a view from the beginning of its memory
+def _taken_up(states: torch.Tensor, draw_index: int, device: str) -> None:
+    generators.go_on_from(states[draw_index].clone(), device)                # torch reads a view from the beginning of its memory
 
 
 def _form(draws: str, device: str) -> torch.Tensor:
@@ -236,5 +242,5 @@ def _size(device: str) -> int:
 _DRAWS = (torch.Tag.nondeterministic_seeded,)
 ahead = define("draws_ahead(str draws, str device) -> Tensor", _states, _form, _DRAWS)
 """The states of the generator before each of some draws, and the one after them."""
-seek = define("take_up(Tensor states, int place, str device) -> ()", _taken_up, lambda states, place, device: None, _DRAWS)
+seek = define("take_up(Tensor states, int place, str device) -> ()", _taken_up, lambda states, draw_index, device: None, _DRAWS)
 """Makes one of these states the generator's."""

@@ -30,9 +30,9 @@ class Elsewhere(torch.Tensor):
 
     @staticmethod
     def __new__(cls, like: torch.Tensor, device: torch.device, stage: int) -> Elsewhere:
-        made: Elsewhere = torch_private.stand_for(cls, like, device)
-        made.stage = stage
-        return made
+        stand_in: Elsewhere = torch_private.stand_for(cls, like, device)
+        stand_in.stage = stage
+        return stand_in
 
     __torch_function__ = torch_private.no_torch_function  # type: ignore[assignment]
 
@@ -79,12 +79,14 @@ class Elsewhere(torch.Tensor):
         if "c10d" in function.namespace or name in _EXCHANGES:                   # those that hold it would wait for this process
             raise first.unreadable(name.rpartition("::")[2])
         if function._schema.is_mutable and isinstance(args[0], Elsewhere):
-            return args[0]                                      # those that hold it write to it
-        if here and (function._schema.is_mutable or not first._lies_beside(function, name, here) or not any(t.ndim for t in gone)):
+            return args[0]  # those that hold it write to it
+        if here and (
+            function._schema.is_mutable or not first._has_elementwise_layout(function, name, here) or not any(t.ndim for t in gone)
+        ):
             raise first.unreadable(f"{name} of values that are here and")
         return first._computed(function, name, args, kwargs)
 
-    def _lies_beside(self, function: Any, name: str, here: list[torch.Tensor]) -> bool:
+    def _has_elementwise_layout(self, function: Any, name: str, here: list[torch.Tensor]) -> bool:
         """Return whether each element is computed of what is elsewhere: of one number beside it, or of one for each element."""
         if all(t.numel() == 1 for t in here):
             return True
@@ -95,17 +97,17 @@ class Elsewhere(torch.Tensor):
         if "device" in kwargs:
             kwargs = {**kwargs, "device": "meta"}
         try:
-            made = function(*tree_map(_form, args), **tree_map(_form, kwargs))
+            results = function(*tree_map(_form, args), **tree_map(_form, kwargs))
         except (RuntimeError, NotImplementedError):
-            made = None
-        if not any(isinstance(leaf, torch.Tensor) for leaf in tree_flatten(made)[0]):
+            results = None
+        if not any(isinstance(leaf, torch.Tensor) for leaf in tree_flatten(results)[0]):
             raise self.unreadable(f"{name}, which reads the values,")
-        return tree_map(lambda leaf: Elsewhere(leaf, self.device, self.stage) if isinstance(leaf, torch.Tensor) else leaf, made)
+        return tree_map(lambda leaf: Elsewhere(leaf, self.device, self.stage) if isinstance(leaf, torch.Tensor) else leaf, results)
 
 
-def fits(shape: torch.Size, wanted: torch.Size) -> bool:
+def fits(shape: torch.Size, target_shape: torch.Size) -> bool:
     """Return whether a value of this shape has one element for each of another, as broadcasting finds it."""
-    return len(shape) <= len(wanted) and all(size in (1, other) for size, other in zip(reversed(shape), reversed(wanted)))
+    return len(shape) <= len(target_shape) and all(size in (1, other) for size, other in zip(reversed(shape), reversed(target_shape)))
 
 
 def _form(value: Any) -> Any:

@@ -36,7 +36,7 @@ class Schedule:
     starts: dict[Block, float]
     idle: float
     """The share of the time in which stages wait, if all blocks of one kind take equally long and a backward one twice as long."""
-    held: list[int]
+    in_flight: list[int]
     """For each stage how many forward blocks it holds values of at most."""
 
 
@@ -50,20 +50,20 @@ class _Stage:
         self.most = 0
         blocks = list(blocks)
         self.fillers = {block.part for block in blocks if block.kind == WEIGHTS}
-        self.left = Counter((block.part, block.kind) for block in blocks)
-        self.forward = sum(count for (_, kind), count in self.left.items() if kind == FORWARD)
+        self.remaining = Counter((block.part, block.kind) for block in blocks)
+        self.forward = sum(count for (_, kind), count in self.remaining.items() if kind == FORWARD)
 
     def take(self, block: Block, is_interleaved: bool) -> None:
         """Notes that a block runs."""
         del self.ready[block]
-        self.left[block.part, block.kind] -= 1
+        self.remaining[block.part, block.kind] -= 1
         if block.kind == FORWARD:
             self.forward -= 1
             self.begun.add(block)
             self.most = max(self.most, len(self.begun))
         elif block.kind != (WEIGHTS if block.part in self.fillers else BACKWARD):
             pass                                               # gradients of weights are still to be computed of the same values
-        elif not self.left[block.part, block.kind]:
+        elif not self.remaining[block.part, block.kind]:
             self.begun = {other for other in self.begun if other.part != block.part}
         elif is_interleaved:
             last = max((other.hop for other in self.begun if other.part == block.part), default=-1)
@@ -86,11 +86,11 @@ def scheduled(blocks: Mapping[Block, Iterable[Block]], stages: int, name: str, i
 
 def _by_part(blocks: Iterable[Block], kind: int) -> dict[tuple[int, ...], list[Block]]:
     """The blocks of a kind by their part, in the order of their turns."""
-    found: dict[tuple[int, ...], list[Block]] = {}
+    ready_blocks: dict[tuple[int, ...], list[Block]] = {}
     for block in sorted(blocks, key=lambda block: block.hop):
         if block.kind == kind:
-            found.setdefault(block.part, []).append(block)
-    return found
+            ready_blocks.setdefault(block.part, []).append(block)
+    return ready_blocks
 
 
 class _Clock:
@@ -102,20 +102,20 @@ class _Clock:
             for need in needed:
                 self.followers[need].append(block)
         self.name, self.count, self.is_interleaved = name, stages, is_interleaved
-        own: list[list[Block]] = [[] for _ in range(stages)]
+        blocks_by_stage: list[list[Block]] = [[] for _ in range(stages)]
         for block in blocks:
-            own[block.stage].append(block)
-        self.stages = [_Stage(number, mine) for number, mine in enumerate(own)]
+            blocks_by_stage[block.stage].append(block)
+        self.stages = [_Stage(number, mine) for number, mine in enumerate(blocks_by_stage)]
         self.offers: list[tuple[float, Block] | None] = [None] * stages
         self.changed = set(range(stages))
-        self.turns = [len({block.hop for block in mine if block.kind == FORWARD}) for mine in own]
+        self.turns = [len({block.hop for block in mine if block.kind == FORWARD}) for mine in blocks_by_stage]
         self.parts = {part: at for at, part in enumerate(sorted({block.part for block in blocks}))}
         kinds = {block.kind for block in blocks}
         self.trains = BACKWARD in kinds
         parted = {(block.stage, block.part) for block in blocks if block.kind == WEIGHTS}
-        whole = parted - {(block.stage, block.part) for block in blocks if block.kind == BACKWARD}
-        self.cost = {block: 1.0 if (block.stage, block.part) in parted - whole else _COST[block.kind] for block in blocks}
-        self.turned = [self._turns(number, mine) for number, mine in enumerate(own)]
+        unsplit = parted - {(block.stage, block.part) for block in blocks if block.kind == BACKWARD}
+        self.cost = {block: 1.0 if (block.stage, block.part) in parted - unsplit else _COST[block.kind] for block in blocks}
+        self.turned = [self._turns(number, mine) for number, mine in enumerate(blocks_by_stage)]
 
     def _turns(self, stage: int, mine: list[Block]) -> deque[Block]:
         """The order of a stage that takes several turns at each part; empty where it takes what is ready.
@@ -162,10 +162,10 @@ class _Clock:
         for number in self.changed:
             self.offers[number] = self._best(self.stages[number], is_strict=True)
         self.changed.clear()
-        found = [offer for offer in self.offers if offer is not None]
-        if not found:                                          # no stage may hold more: the first that can goes on
-            found = [offer for offer in (self._best(stage, is_strict=False) for stage in self.stages) if offer is not None]
-        start, block = min(found, key=lambda offer: (offer[0], offer[1].stage))
+        offers = [offer for offer in self.offers if offer is not None]
+        if not offers:                                          # no stage may hold more: the first that can goes on
+            offers = [offer for offer in (self._best(stage, is_strict=False) for stage in self.stages) if offer is not None]
+        start, block = min(offers, key=lambda offer: (offer[0], offer[1].stage))
         return block, start
 
     def _best(self, stage: _Stage, is_strict: bool) -> tuple[float, Block] | None:

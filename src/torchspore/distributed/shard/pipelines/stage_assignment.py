@@ -14,7 +14,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.base.text import message
-from torchspore.distributed.shard.alias_conflicts import written_by
+from torchspore.distributed.shard.alias_conflicts import nodes_written_by
 from torchspore.distributed.shard.pipelines import branches, list_operators
 from torchspore.engine.core import node_metadata, tree
 from torchspore.engine.core.torch_private import is_operator
@@ -32,7 +32,7 @@ class _Assigner:
     """Stages of the nodes of one graph."""
 
     def __init__(
-        self, graph: torch.fx.Graph, known: Sequence[int | None], is_state: Sequence[bool], is_trained: Sequence[bool], count: int,
+        self, graph: torch.fx.Graph, input_stages: Sequence[int | None], is_state: Sequence[bool], is_trained: Sequence[bool], count: int,
     ) -> None:
         self.graph, self.count = graph, count
         self.owners = owners(graph)
@@ -40,16 +40,16 @@ class _Assigner:
         self.calls: dict[Any, int] = {}                        # of the operators of mindspore that no Cell gives a stage
         self.fixed: set[Node] = set()
         inputs = [node for node in graph.nodes if node.op == "placeholder"]
-        self.states = {node for node, one in zip(inputs, is_state) if one}
-        self.trained = {node for node, one in zip(inputs, is_trained) if one}
-        for node, stage in zip(inputs, known):
+        self.states = {node for node, is_state_input in zip(inputs, is_state) if is_state_input}
+        self.trained = {node for node, is_trained_input in zip(inputs, is_trained) if is_trained_input}
+        for node, stage in zip(inputs, input_stages):
             if stage is not None:
                 self._fix(node, stage)
         for node in graph.nodes:
             if node.op == "call_function" and node_metadata.STAGE in node.meta:
                 self._fix(node, node.meta[node_metadata.STAGE])
         self.late = _behind_gradients(graph)
-        self.written = {self.owners[item] for node in graph.nodes for item in written_by(node)}
+        self.written = {self.owners[item] for node in graph.nodes for item in nodes_written_by(node)}
 
     def _fix(self, node: Node, stage: int) -> None:
         self.fixed.add(node)
@@ -85,7 +85,7 @@ class _Assigner:
 
     def _readers(self, state: Node) -> set[int]:
         """The stages that read what a Parameter holds, also behind operators that have none."""
-        found: set[int] = set()
+        targets: set[int] = set()
         seen, open_ = {state}, [state]
         while open_:
             for user in open_.pop().users:
@@ -93,24 +93,24 @@ class _Assigner:
                     continue
                 seen.add(user)
                 if user in self.stages:
-                    found.add(self.stages[user])
+                    targets.add(self.stages[user])
                 else:
                     open_.append(user)
-        return found
+        return targets
 
     def _follow(self, with_optimizer: bool) -> None:
         """One look at all nodes in order."""
         for node in self.graph.nodes:
             if node.op != "call_function" or (node.meta.get(node_metadata.OPTIMIZER) and not with_optimizer):
                 continue
-            written = {self.owners[item] for item in written_by(node)}
+            written_owners = {self.owners[item] for item in nodes_written_by(node)}
             if node not in self.fixed:
-                found = self._stage(node, written)
+                found = self._stage(node, written_owners)
                 if found is not None:
                     self.stages[node] = found
             stage = self.stages.get(node)
             if stage is not None and not self._is_mixed(node):
-                for owner in written - self.fixed:
+                for owner in written_owners - self.fixed:
                     if self.stages.setdefault(owner, stage) != stage and owner.op != "placeholder":
                         self.stages[owner] = stage
 
@@ -120,27 +120,27 @@ class _Assigner:
             return False
         return len({self.stages[item] for item in node.all_input_nodes if item in self.stages}) > 1
 
-    def _stage(self, node: Node, written: Iterable[Node]) -> int | None:
+    def _stage(self, node: Node, written_owners: Iterable[Node]) -> int | None:
         """The stage of a node that no Cell gives one."""
         if node.target is operator.getitem:
             return self.stages.get(node.args[0])  # type: ignore[arg-type]
-        held = [self.stages[owner] for owner in written if owner in self.stages]
-        if held:
-            return min(held)
-        given = {self.stages[item] for item in node.all_input_nodes if item in self.stages}
+        owner_stages = [self.stages[owner] for owner in written_owners if owner in self.stages]
+        if owner_stages:
+            return min(owner_stages)
+        input_stages = {self.stages[item] for item in node.all_input_nodes if item in self.stages}
         call = None if node.meta.get(node_metadata.OPTIMIZER) else node.meta.get(node_metadata.CALL)
         if node.meta.get(node_metadata.GRADIENT):
-            return self.calls.get(call, min(given, default=None))
-        if given and node in self.late:
+            return self.calls.get(call, min(input_stages, default=None))
+        if input_stages and node in self.late:
             return self._heaviest(node)
-        if given and call is not None:
-            self.calls[call] = max(*given, self.calls.get(call, 0))
+        if input_stages and call is not None:
+            self.calls[call] = max(*input_stages, self.calls.get(call, 0))
             return self.calls[call]
-        if not given and is_operator(node.target) and torch.Tag.nondeterministic_seeded in node.target.tags:
+        if not input_stages and is_operator(node.target) and torch.Tag.nondeterministic_seeded in node.target.tags:
             return min(self._readers(node), default=0)          # all stages would draw, and from then on otherwise than the others
-        if not given:
+        if not input_stages:
             return None
-        return min(given) if node.meta.get(node_metadata.OPTIMIZER) else max(given)
+        return min(input_stages) if node.meta.get(node_metadata.OPTIMIZER) else max(input_stages)
 
     def _heaviest(self, node: Node) -> int:
         """Return the stage that holds most of a node's inputs; of equal ones the last."""
@@ -160,16 +160,16 @@ def _behind_gradients(graph: torch.fx.Graph) -> set[Node]:
 
     An operator on all gradients is one for each of them, wherever it lies.
     """
-    found: set[Node] = set()
+    trained_nodes: set[Node] = set()
     for node in graph.nodes:
         if node.op == "call_function" and not node.meta.get(node_metadata.GRADIENT) and not node.meta.get(node_metadata.OPTIMIZER):
-            if any(item.meta.get(node_metadata.GRADIENT) or item in found for item in node.all_input_nodes):
-                found.add(node)
-    return found
+            if any(item.meta.get(node_metadata.GRADIENT) or item in trained_nodes for item in node.all_input_nodes):
+                trained_nodes.add(node)
+    return trained_nodes
 
 
 def assign(
-    module: torch.fx.GraphModule, known: Sequence[int | None], is_state: Sequence[bool], is_trained: Sequence[bool], count: int,
+    module: torch.fx.GraphModule, input_stages: Sequence[int | None], is_state: Sequence[bool], is_trained: Sequence[bool], count: int,
 ) -> None:
     """Notes in each node's `marks.RUNS_IN` the stage that runs it, or ALL.
 
@@ -180,22 +180,24 @@ def assign(
     def inner(side: torch.fx.GraphModule, stages: Sequence[int | None], states: Sequence[bool]) -> None:
         assign(side, stages, states, states, count)
 
-    found = _Assigner(module.graph, known, is_state, is_trained, count).run()
-    while list_operators.parted(module.graph, found, ALL) or branches.parted(module.graph, found, ALL, inner):
-        found = _Assigner(module.graph, known, is_state, is_trained, count).run()
+    stages_by_node = _Assigner(module.graph, input_stages, is_state, is_trained, count).run()
+    while list_operators.parted(module.graph, stages_by_node, ALL) or branches.parted(module.graph, stages_by_node, ALL, inner):
+        stages_by_node = _Assigner(module.graph, input_stages, is_state, is_trained, count).run()
     root = owners(module.graph)
     for node in module.graph.nodes:
-        for item in written_by(node):
-            holder = found[root[item]]
-            if holder != found[node]:
+        for item in nodes_written_by(node):
+            holder = stages_by_node[root[item]]
+            if holder != stages_by_node[node]:
                 line, name = node.meta.get(node_metadata.LINE, ""), getattr(node.target, "_opname", node.target)
                 whose = "all stages keep" if holder == ALL else f"stage {holder} holds"
-                raise ValueError(message(f"{line}: {name} in pipeline stage {found[node]} writes what {whose}", "writes within one stage"))
-    for node, stage in found.items():
+                raise ValueError(
+                    message(f"{line}: {name} in pipeline stage {stages_by_node[node]} writes what {whose}", "writes within one stage")
+                )
+    for node, stage in stages_by_node.items():
         node.meta[node_metadata.RUNS_IN] = stage
 
 
 def stage_of(node: Node) -> int:
     """The stage of a node that `assign` has seen, or what took over its marks."""
-    found: Any = node.meta.get(node_metadata.RUNS_IN, ALL)
-    return int(found)
+    stage: Any = node.meta.get(node_metadata.RUNS_IN, ALL)
+    return int(stage)

@@ -38,15 +38,17 @@ class Chosen:
     costs: dict[int, Cost]
     refused: dict[int, str]
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """For people."""
-        others = [f"{count} take{'s' * (count == 1)} {cost.told()}" for count, cost in sorted(self.costs.items()) if count != self.stages]
+        others = [
+            f"{count} take{'s' * (count == 1)} {cost.describe()}" for count, cost in sorted(self.costs.items()) if count != self.stages
+        ]
         others += [f"{count} do not fit: {why}" for count, why in sorted(self.refused.items())]
-        text = f"{self.stages} stage{'s' * (self.stages > 1)}: {self.costs[self.stages].told()}"
+        text = f"{self.stages} stage{'s' * (self.stages > 1)}: {self.costs[self.stages].describe()}"
         return text + (f", where {'; '.join(others)}" if others else ", the only number that fits")
 
 
-def is_wanted() -> bool:
+def is_requested() -> bool:
     """Return whether the number of stages is to be chosen; says why not where the context asks for it and it can't be."""
     if not STORE.get(OPTION):
         return False
@@ -63,7 +65,7 @@ def is_wanted() -> bool:
 def numbers() -> list[int]:
     """The numbers of stages that may be chosen, the largest first."""
     count, most = device_count.devices()[0], int(STORE.get(_STAGES))
-    return [one for one in range(min(count, most), 0, -1) if count % one == 0]
+    return [divisor for divisor in range(min(count, most), 0, -1) if count % divisor == 0]
 
 
 def cheapest(trace: Callable[[int], _Trace], parts: Parts[_Trace]) -> _Trace:
@@ -73,27 +75,27 @@ def cheapest(trace: Callable[[int], _Trace], parts: Parts[_Trace]) -> _Trace:
     """
     best: tuple[_Trace, Spread] | None = None
     first: Exception | None = None
-    found, refused = dict[int, Cost](), dict[int, str]()
+    costs, refused = dict[int, Cost](), dict[int, str]()
     for count in numbers():
         try:
-            made = trace(count)
-            module, spread, lifted = parts(made)
+            attempt = trace(count)
+            module, spread, lifted = parts(attempt)
             if _others_hold(spread, lifted):
                 continue
-            found[count] = _cost(module, spread, lifted)
+            costs[count] = _cost(module, spread, lifted)
         except (ValueError, StrategyRefused) as error:
             first = first or error
             refused[count] = str(error).splitlines()[0]
             continue
-        if best is None or found[count].order() <= found[best[1].stages].order():
+        if best is None or costs[count].order() <= costs[best[1].stages].order():
             if best is not None:
                 best[1].was_cut = None
-            best = made, spread
+            best = attempt, spread
         else:
             spread.was_cut = None
     if best is None:
         raise first or StrategyRefused(message(f"pipeline_stages={STORE.get(_STAGES)}", "a number of stages that fits"))
-    best[1].chosen = Chosen(best[1].stages, found, refused)
+    best[1].chosen = Chosen(best[1].stages, costs, refused)
     _tell(best[1].chosen)
     return best[0]
 
@@ -117,6 +119,6 @@ def _tell(chosen: Chosen) -> None:
     from torchspore.distributed.shard import consistency
 
     if device_count.devices()[1] == device_count.RANKS:
-        consistency.same("the number of pipeline stages that was chosen", str(chosen.stages))
-    effects.note("distribution", f"auto_pipeline: {chosen.told()}, at {machine().told()}")
-    effects.report(OPTION, Outcome.applied(chosen.told()))
+        consistency.check_equal("the number of pipeline stages that was chosen", str(chosen.stages))
+    effects.note("distribution", f"auto_pipeline: {chosen.told()}, at {machine().describe()}")
+    effects.report(OPTION, Outcome.applied(chosen.describe()))

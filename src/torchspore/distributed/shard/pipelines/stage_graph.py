@@ -54,24 +54,24 @@ class _Cutter:
                 self._transfer(node, number)
             elif stage_of(node) in (self.stage, ALL) or node.op == "placeholder":
                 self.copies[node] = self.graph.node_copy(node, self._copy)
-        made = graph_module(self.module, self.graph)
-        prune(made, lambda node: stage_of(node) == ALL and node.target not in (nodes.sent, nodes.arrived))
-        return made
+        stage_module = graph_module(self.module, self.graph)
+        prune(stage_module, lambda node: stage_of(node) == ALL and node.target not in (nodes.sent, nodes.arrived))
+        return stage_module
 
     def _copy(self, node: Node) -> Node:
         """Copy a node into the stage's graph; a received value is waited for at its first use."""
-        own = self.copies[node]
-        if own.target is nodes.received:
-            if own not in self.waited:
-                self.waited[own] = self._call(nodes.arrived, (own,), node.meta)
-            return self.waited[own]
-        return own
+        copied = self.copies[node]
+        if copied.target is nodes.received:
+            if copied not in self.waited:
+                self.waited[copied] = self._call(nodes.arrived, (copied,), node.meta)
+            return self.waited[copied]
+        return copied
 
     def _transfer(self, node: Node, number: int) -> None:
         """This stage's half of a transfer; one to all stages is a transfer to each of the others."""
         item: Any = node.args[0]
-        places: Any = node.args[1:]
-        source, target = places
+        transfer: Any = node.args[1:]
+        source, target = transfer
         if source == self.stage:
             for other in range(self.count) if target == ALL else [target]:
                 if other != self.stage:
@@ -89,20 +89,20 @@ class _Cutter:
         begun.append(self._call(nodes.sent, (self._copy(item), target, number), node.meta))
 
     def _output(self, node: Node) -> None:
-        found: list[Any] = []
-        given: Any = node.args[0]
-        for item in given:
+        outputs: list[Any] = []
+        results: Any = node.args[0]
+        for item in results:
             if not isinstance(item, Node):
-                found.append(item)
+                outputs.append(item)
             elif item in self.copies:
-                found.append(self._copy(item))
+                outputs.append(self._copy(item))
             else:
-                found.append(self._call(absent, (item.meta["val"],), item.meta))
+                outputs.append(self._call(absent, (item.meta["val"],), item.meta))
         for sent in (sent for begun in self.begun.values() for sent in begun):
             self._call(nodes.arrived, (sent,), sent.meta)
-        self.graph.output(found).meta = dict(node.meta)
+        self.graph.output(outputs).meta = dict(node.meta)
 
     def _call(self, target: Any, args: tuple[Any, ...], meta: Any) -> Node:
-        made = self.graph.call_function(target, args)
-        made.meta = dict(meta)
-        return made
+        new_node = self.graph.call_function(target, args)
+        new_node.meta = dict(meta)
+        return new_node

@@ -22,7 +22,7 @@ from torchspore.engine.core import node_metadata
 from torchspore.engine.core.torch_private import graph_module
 from torchspore.graph.fx.order import dependencies
 
-KNOWN = nodes.SENDING | nodes.LOCAL | frozenset({nodes.passed, later})
+COMMUNICATION = nodes.SENDING | nodes.LOCAL | frozenset({nodes.passed, later})
 """Functions that only read what they are given."""
 
 
@@ -37,25 +37,25 @@ class Rule:
 
 def ordered(module: torch.fx.GraphModule, rule: Rule) -> tuple[torch.fx.GraphModule, Schedule | None]:
     """The graph in the order of the schedule; None for a step that has no parts, which stays as it is."""
-    found = list(module.graph.nodes)
-    before, _ = dependencies(found, KNOWN, lambda node: (stage_of(node), node.meta.get(node_metadata.PART)))
-    blocks = _blocks(found, before, rule.name == "zero_bubble_v")
+    ordered_nodes = list(module.graph.nodes)
+    before, _ = dependencies(ordered_nodes, COMMUNICATION, lambda node: (stage_of(node), node.meta.get(node_metadata.PART)))
+    blocks = _blocks(ordered_nodes, before, rule.name == "zero_bubble_v")
     if not blocks:
         return module, None
-    schedule = scheduling.scheduled(_waits(found, before, blocks), rule.stages, rule.name, rule.is_interleaved)
-    times = _times(found, before, blocks, schedule.starts)
-    place = {node: at for at, node in enumerate(found)}
+    schedule = scheduling.scheduled(_waits(ordered_nodes, before, blocks), rule.stages, rule.name, rule.is_interleaved)
+    times = _times(ordered_nodes, before, blocks, schedule.starts)
+    position_of = {node: at for at, node in enumerate(ordered_nodes)}
     graph, names = torch.fx.Graph(), dict[Node, Node]()
-    for node in sorted(found, key=lambda node: (node.op == "output", node.op != "placeholder", times[node], place[node])):
+    for node in sorted(ordered_nodes, key=lambda node: (node.op == "output", node.op != "placeholder", times[node], position_of[node])):
         names[node] = graph.node_copy(node, lambda n: names[n])
     return graph_module(module, graph), schedule
 
 
-def _blocks(found: Sequence[Node], before: Mapping[Node, Sequence[Node]], splits: bool) -> dict[Node, Block]:
+def _blocks(ordered_nodes: Sequence[Node], before: Mapping[Node, Sequence[Node]], splits: bool) -> dict[Node, Block]:
     """The block of each node that computes a part."""
     hops: dict[Node, tuple[int, int]] = {}                      # forward, backward
     blocks: dict[Node, Block] = {}
-    for node in found:
+    for node in ordered_nodes:
         part, is_backward = node.meta.get(node_metadata.PART), bool(node.meta.get(node_metadata.GRADIENT))
         ahead = max((hops[item][0] for item in node.all_input_nodes), default=0)
         back = max((hops[item][1] for item in node.all_input_nodes), default=0)
@@ -64,48 +64,48 @@ def _blocks(found: Sequence[Node], before: Mapping[Node, Sequence[Node]], splits
         hops[node] = ahead, back
         if part is not None and stage_of(node) != ALL and node.op == "call_function" and node.target is not nodes.passed:
             blocks[node] = Block(stage_of(node), back if is_backward else ahead, part, BACKWARD if is_backward else FORWARD)
-    _delay(found, blocks)
+    _delay(ordered_nodes, blocks)
     if splits:
-        needed = _awaited(found, before)
+        needed = _awaited(ordered_nodes, before)
         for node, block in blocks.items():
             if block.kind == BACKWARD and node not in needed:
                 blocks[node] = Block(block.stage, block.hop, block.part, WEIGHTS)
     return blocks
 
 
-def _delay(found: Sequence[Node], blocks: dict[Node, Block]) -> None:
+def _delay(ordered_nodes: Sequence[Node], blocks: dict[Node, Block]) -> None:
     """Moves what needs nothing from other stages (a weight that is turned round) to the block that reads it first."""
-    for node in reversed(found):
-        own = blocks.get(node)
-        if own is None or own.kind != FORWARD or any(user.target is nodes.passed for user in node.users):
+    for node in reversed(ordered_nodes):
+        block = blocks.get(node)
+        if block is None or block.kind != FORWARD or any(user.target is nodes.passed for user in node.users):
             continue
         readers = [blocks[user] for user in node.users if user in blocks and blocks[user].kind == FORWARD]
-        hop = min((reader.hop for reader in readers if reader.stage == own.stage and reader.part == own.part), default=0)
-        if hop > own.hop and len(readers) == sum(reader.part == own.part for reader in readers):
-            blocks[node] = Block(own.stage, hop, own.part, FORWARD)
+        hop = min((reader.hop for reader in readers if reader.stage == block.stage and reader.part == block.part), default=0)
+        if hop > block.hop and len(readers) == sum(reader.part == block.part for reader in readers):
+            blocks[node] = Block(block.stage, hop, block.part, FORWARD)
 
 
-def _awaited(found: Sequence[Node], before: Mapping[Node, Sequence[Node]]) -> set[Node]:
+def _awaited(ordered_nodes: Sequence[Node], before: Mapping[Node, Sequence[Node]]) -> set[Node]:
     """Return the nodes that another stage waits for, directly or not."""
     needed: set[Node] = set()
-    for node in reversed(found):
+    for node in reversed(ordered_nodes):
         if node.target is nodes.passed or node in needed:
             needed.update(before[node])
     return needed
 
 
-def _waits(found: Sequence[Node], before: Mapping[Node, Sequence[Node]], blocks: Mapping[Node, Block]) -> dict[Block, set[Block]]:
+def _waits(ordered_nodes: Sequence[Node], before: Mapping[Node, Sequence[Node]], blocks: Mapping[Node, Block]) -> dict[Block, set[Block]]:
     """For each block those that must be over, also where nodes of no block lie between."""
     waits: dict[Block, set[Block]] = {block: set() for block in blocks.values()}
     behind: dict[Node, frozenset[Block]] = {}
-    for node in found:
+    for node in ordered_nodes:
         reached = frozenset[Block]().union(*(behind[item] for item in before[node]))
-        own = blocks.get(node)
-        if own is None:
+        block = blocks.get(node)
+        if block is None:
             behind[node] = reached
         else:
-            waits[own] |= reached - {own}
-            behind[node] = frozenset({own})
+            waits[block] |= reached - {block}
+            behind[node] = frozenset({block})
     return _without_circles(waits)
 
 
@@ -136,11 +136,11 @@ def _key(block: Block) -> tuple[Any, ...]:
 
 
 def _times(
-    found: Sequence[Node], before: Mapping[Node, Sequence[Node]], blocks: Mapping[Node, Block], starts: Mapping[Block, float],
+    ordered_nodes: Sequence[Node], before: Mapping[Node, Sequence[Node]], blocks: Mapping[Node, Block], starts: Mapping[Block, float],
 ) -> dict[Node, float]:
     """When each node runs: with its block, and no earlier than what it needs."""
     times: dict[Node, float] = {}
-    for node in found:
-        own = starts[blocks[node]] if node in blocks else 0.0
-        times[node] = max((own, *(times[item] for item in before[node])))
+    for node in ordered_nodes:
+        block_start = starts[blocks[node]] if node in blocks else 0.0
+        times[node] = max((block_start, *(times[item] for item in before[node])))
     return times

@@ -25,9 +25,9 @@ def of(local: LocalGraph, stages: int, machine: Machine) -> Cost:
     clock = _Clock(local, stages, machine)
     for node in local.module.graph.nodes:
         clock.run(node)
-    held = max(_held(local, stage, stages) for stage in range(stages))
-    excess = max(0.0, held / machine.capacity - 1)
-    return Cost(max(clock.received), max(clock.messages), max(clock.computing), held, max(clock.free), excess)
+    peak_bytes = max(_peak_bytes(local, stage, stages) for stage in range(stages))
+    excess = max(0.0, peak_bytes / machine.capacity - 1)
+    return Cost(max(clock.received), max(clock.messages), max(clock.computing), peak_bytes, max(clock.free), excess)
 
 
 class _Clock:
@@ -65,8 +65,8 @@ class _Clock:
     def _pass(self, node: Node) -> None:
         """A transfer, which begins when the value and the way are there."""
         item: Any = node.args[0]
-        places: Any = node.args[1:]
-        source, target = places
+        transfer: Any = node.args[1:]
+        source, target = transfer
         size = costs.touched([node.meta["val"]])
         begun = self.there.get((item, source), 0.0)
         self.there[node, source] = begun
@@ -79,8 +79,8 @@ class _Clock:
             self.messages[other] += 1
 
 
-def _held(local: LocalGraph, stage: int, stages: int) -> int:
+def _peak_bytes(local: LocalGraph, stage: int, stages: int) -> int:
     """The bytes that a device of the stage holds at most."""
-    own = local if stages == 1 else replace(local, module=stage_graph.of_stage(local.module, stage, stages))
-    read = [node for node in own.module.graph.nodes if node.op == "placeholder" and node.users]
-    return costs.touched([node.meta.get("val") for node in read]) + sum(memory_model.peak(own.module).values())
+    stage_graph_of_local = local if stages == 1 else replace(local, module=stage_graph.of_stage(local.module, stage, stages))
+    read = [node for node in stage_graph_of_local.module.graph.nodes if node.op == "placeholder" and node.users]
+    return costs.touched([node.meta.get("val") for node in read]) + sum(memory_model.peak(stage_graph_of_local.module).values())

@@ -8,7 +8,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.base.text import message
-from torchspore.distributed.shard.alias_conflicts import written_by
+from torchspore.distributed.shard.alias_conflicts import nodes_written_by
 from torchspore.distributed.shard.collective_nodes import passed
 from torchspore.distributed.shard.pipelines.stage_assignment import ALL, stage_of
 from torchspore.engine.core import node_metadata
@@ -42,7 +42,7 @@ class _Passing:
                 for item in node.all_input_nodes:
                     if stage_of(item) not in (stage_of(node), ALL):
                         node.replace_input_with(item, self._sent(item, stage_of(node), node))
-            for item in written_by(node):
+            for item in nodes_written_by(node):
                 owner = self.owners[item]
                 self.writes[owner] = self.writes.get(owner, 0) + 1
 
@@ -58,15 +58,15 @@ class _Passing:
                     f"pipeline stage {target} needs what stage {stage_of(item)} makes and is no Tensor", "Tensors between stages",
                 ))
             with self.graph.inserting_before(before):
-                made = self.graph.call_function(passed, (item, stage_of(item), target))      # ALL: to each of the others
-            made.meta = {key: item.meta[key] for key in _COPIED if key in item.meta}
-            made.meta.update({"val": torch.empty_like(val, memory_format=torch.contiguous_format), node_metadata.RUNS_IN: target})
-            self.sent[key] = made
+                transfer = self.graph.call_function(passed, (item, stage_of(item), target))      # ALL: to each of the others
+            transfer.meta = {key: item.meta[key] for key in _COPIED if key in item.meta}
+            transfer.meta.update({"val": torch.empty_like(val, memory_format=torch.contiguous_format), node_metadata.RUNS_IN: target})
+            self.sent[key] = transfer
         return self.sent[key]
 
     def _results(self, node: Node) -> None:
         """Results that all stages are given."""
-        given: Any = node.args[0]
-        for place, item in enumerate(given):
-            if isinstance(item, Node) and stage_of(item) != ALL and self.everywhere(place, item):
+        results: Any = node.args[0]
+        for output_index, item in enumerate(results):
+            if isinstance(item, Node) and stage_of(item) != ALL and self.everywhere(output_index, item):
                 node.replace_input_with(item, self._sent(item, ALL, node))

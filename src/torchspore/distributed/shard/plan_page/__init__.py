@@ -27,28 +27,41 @@ def html(split: Any, machine: Machine) -> str:
 
 def data(split: Any, machine: Machine) -> dict[str, Any]:
     """Return the data of the page."""
-    found, mesh = cost_estimate.rows(split, machine), split.local.mesh
-    total, held = cost_estimate.totals(split, found, machine), memory_model.memory(split)
-    seen = {at: row for at, row in enumerate(found) if row.is_seen}
-    left = len(seen) - MOST
+    table_rows, mesh = cost_estimate.rows(split, machine), split.local.mesh
+    total, peak_memory = cost_estimate.totals(split, table_rows, machine), memory_model.memory(split)
+    seen = {at: row for at, row in enumerate(table_rows) if row.is_seen}
+    remaining = len(seen) - MOST
     return {
-        "about": cost_estimate.about(split), "devices": split.spread.count * split.spread.stages, "sizes": list(mesh.sizes),
-        "notes": [f"{left:,} of {len(seen):,} operators are left out of this page, the last ones."] if left > 0 else [],
+        "about": cost_estimate.about(split),
+        "devices": split.spread.count * split.spread.stages,
+        "sizes": list(mesh.sizes),
+        "notes": [f"{remaining:,} of {len(seen):,} operators are left out of this page, the last ones."] if remaining > 0 else [],
         "speeds": f"at {machine.told()}, one after the other{total.joined}",
-        "received": total.bytes, "sending": total.sending * 1e6, "computing": total.computing * 1e6,
-        "memory": [[name, size] for name, size in (
-            ("parameters", held.parameters), ("state of optimizers", held.states), ("inputs", held.inputs), ("gradients", held.gradients),
-            ("activations", held.activations), ("optimizer's work", held.work),
-        )],
-        "rows": [_row(at, row, found) for at, row in list(seen.items())[:MOST]], "parameters": list(_parameters(split)), "total": len(seen),
-        "outputs": _seen((at for at, row in enumerate(found) if row.is_result), found)[0],
+        "received": total.bytes,
+        "sending": total.sending * 1e6,
+        "computing": total.computing * 1e6,
+        "memory": [
+            [name, size]
+            for name, size in (
+                ("parameters", peak_memory.parameters),
+                ("state of optimizers", peak_memory.states),
+                ("inputs", peak_memory.inputs),
+                ("gradients", peak_memory.gradients),
+                ("activations", peak_memory.activations),
+                ("optimizer's work", peak_memory.work),
+            )
+        ],
+        "rows": [_row(at, row, table_rows) for at, row in list(seen.items())[:MOST]],
+        "parameters": list(_parameters(split)),
+        "total": len(seen),
+        "outputs": _seen((at for at, row in enumerate(table_rows) if row.is_result), table_rows)[0],
     }
 
 
-def _row(at: int, row: Row, found: list[Row]) -> dict[str, Any]:
+def _row(at: int, row: Row, table_rows: list[Row]) -> dict[str, Any]:
     """One operator."""
-    sent = [{"kind": one.kind, "devices": one.devices, "bytes": one.bytes} for one in row.exchanges]
-    reads, through = _seen(row.reads, found)
+    sent = [{"kind": exchange.kind, "devices": exchange.devices, "bytes": exchange.bytes} for exchange in row.exchanges]
+    reads, through = _seen(row.reads, table_rows)
     return {
         "id": f"r{at}", "operator": row.operator, "split": row.split, "axes": sorted(row.axes), "partial": row.is_partial, "line": row.line,
         "whole": not row.has_rule, "gradient": row.is_gradient, "scope": row.scope, "sends": row.sends(), "exchanges": sent,
@@ -58,20 +71,20 @@ def _row(at: int, row: Row, found: list[Row]) -> dict[str, Any]:
     }
 
 
-def _seen(rows: Iterable[int], found: list[Row]) -> tuple[list[str], list[str]]:
+def _seen(rows: Iterable[int], table_rows: list[Row]) -> tuple[list[str], list[str]]:
     """These rows, those that are marks alone replaced by the rows and the Parameters that they read."""
-    wanted, names = set[int](), dict[str, None]()
-    left, met = list(rows), set[int]()
-    while left:
-        source = left.pop()
+    needed, names = set[int](), dict[str, None]()
+    open_rows, met = list(rows), set[int]()
+    while open_rows:
+        source = open_rows.pop()
         if source not in met:
             met.add(source)
-            if found[source].is_seen:
-                wanted.add(source)
+            if table_rows[source].is_seen:
+                needed.add(source)
             else:
-                left += found[source].reads
-                names.update(dict.fromkeys(found[source].parameters))
-    return [f"r{at}" for at in sorted(wanted)], list(names)
+                open_rows += table_rows[source].reads
+                names.update(dict.fromkeys(table_rows[source].parameters))
+    return [f"r{at}" for at in sorted(needed)], list(names)
 
 
 def _parameters(split: Any) -> Iterator[dict[str, Any]]:
@@ -79,8 +92,8 @@ def _parameters(split: Any) -> Iterator[dict[str, Any]]:
     mesh = split.local.mesh
     sizes = {str(item.name): item._t.element_size() for item in split.lifted if hasattr(item, "name")}
     names = split.spread.parameters
-    for name, (matrix, places, shape, trained) in names.items():
-        counts = from_matrix(mesh, matrix, places).counts(mesh) if math.prod(matrix) == mesh.count else (1,) * len(shape)
+    for name, (matrix, tensor_map, shape, trained) in names.items():
+        counts = from_matrix(mesh, matrix, tensor_map).counts(mesh) if math.prod(matrix) == mesh.count else (1,) * len(shape)
         local = [size // count for size, count in zip(shape, counts)]
         kind = "state" if memory_model.is_state(name, names) else "trained" if trained else "kept"
         yield {"name": name, "shape": str(list(shape)), "split": "(" + ", ".join(map(str, counts)) + ")", "own": str(local),

@@ -2,6 +2,6 @@
 from __future__ import annotations
 
 from torchspore.distributed.shard.rules import elementwise, images, indexing, products, reductions, shapes, updates
-from torchspore.distributed.shard.rules.registry import Given, rule_of
+from torchspore.distributed.shard.rules.registry import OperatorCall, rule_of
 
-__all__ = ["Given", "elementwise", "images", "indexing", "products", "reductions", "rule_of", "shapes", "updates"]
+__all__ = ["OperatorCall", "elementwise", "images", "indexing", "products", "reductions", "rule_of", "shapes", "updates"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchspore.distributed.shard.rules.registry import Given, splits
+from torchspore.distributed.shard.rules.registry import OperatorCall, splits
 from torchspore.distributed.shard.rules.rule import Dims, Naming, Rule, of_the_parts
 from torchspore.engine.core.device_layout import Shape
 
@@ -20,32 +20,32 @@ def aligned(naming: Naming, dims: Dims, full: Shape, shape: Sequence[int]) -> Di
 @splits("pointwise", "threshold_backward", "_to_copy", "clone", "alias", "detach", "native_dropout_backward", "gelu_backward", "where",
         "copy", "lift_fresh_copy", "masked_fill", "silu_backward", "hardtanh_backward", "log_sigmoid_forward", "log_sigmoid_backward",
         "contiguous")
-def pointwise(given: Given) -> Rule | None:
+def pointwise(call: OperatorCall) -> Rule | None:
     """Operands broadcast against each other."""
-    out = given.outputs[0]
-    if out is None or any(other is not None and other.shape != out.shape for other in given.outputs):
+    out = call.outputs[0]
+    if out is None or any(other is not None and other.shape != out.shape for other in call.outputs):
         return None
     naming, full = Naming(), tuple(out.shape)
     dims = naming.all(full)
-    inputs = [aligned(naming, dims, full, tuple(t.shape)) for t in given.inputs]
-    alike = _LINEAR.get(given.target._opname) == len(given.inputs) and all(tuple(t.shape) == full for t in given.inputs)
-    return naming.rule(inputs, [dims] * len(given.outputs), linear=alike and out.dtype.is_floating_point)
+    inputs = [aligned(naming, dims, full, tuple(t.shape)) for t in call.inputs]
+    alike = _LINEAR.get(call.target._opname) == len(call.inputs) and all(tuple(t.shape) == full for t in call.inputs)
+    return naming.rule(inputs, [dims] * len(call.outputs), linear=alike and out.dtype.is_floating_point)
 
 
 @splits("zeros_like", "ones_like", "full_like", "empty_like")
-def filled_like(given: Given) -> Rule | None:
+def filled_like(call: OperatorCall) -> Rule | None:
     """A value of the shape of another."""
     naming = Naming()
-    dims = naming.all(given.inputs[0].shape)
+    dims = naming.all(call.inputs[0].shape)
     return naming.rule([dims], [dims])
 
 
 @splits("new_zeros", "new_ones", "new_full", "new_empty")
-def filled_new(given: Given) -> Rule | None:
+def filled_new(call: OperatorCall) -> Rule | None:
     """A value of a shape that is given, cut as the Tensor that it is made from where the shapes are equal."""
     naming = Naming()
-    out = given.outputs[0]
-    if out is None or tuple(out.shape) != tuple(given.inputs[0].shape):
+    out = call.outputs[0]
+    if out is None or tuple(out.shape) != tuple(call.inputs[0].shape):
         return None
     dims = naming.all(out.shape)
 

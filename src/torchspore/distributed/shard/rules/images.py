@@ -3,44 +3,44 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.distributed.shard.rules.registry import Given, splits
+from torchspore.distributed.shard.rules.registry import OperatorCall, splits
 from torchspore.distributed.shard.rules.rule import Dims, Local, Naming, Rule
 
 
 @splits("convolution")
-def convolution(given: Given) -> Rule | None:
+def convolution(call: OperatorCall) -> Rule | None:
     """(n, ci, ..) by (co, ci, ..), a summand (co): along ci each device has a term, where there is not a summand and one group."""
-    out, naming = given.outputs[0], Naming()
+    out, naming = call.outputs[0], Naming()
     if out is None:
         return None
-    n, ci, co, kernel, before, after = _parts(naming, given, given.shape("input"), given.shape("weight"), tuple(out.shape))
-    bias = given.args.get("bias")
+    n, ci, co, kernel, before, after = _parts(naming, call, call.shape("input"), call.shape("weight"), tuple(out.shape))
+    bias = call.args.get("bias")
     if bias is not None:
         naming.lock(ci)
     inputs = [(n, ci, *before), kernel] + ([(co,)] if bias is not None else [])
     return naming.rule(inputs, [(n, co, *after)], reduced={ci[0]: "sum"})
 
 
-def _parts(naming: Naming, given: Given, x: Any, weight: Any, out: Any) -> tuple[Any, ...]:
-    has_groups = given["groups"] != 1
+def _parts(naming: Naming, call: OperatorCall, x: Any, weight: Any, out: Any) -> tuple[Any, ...]:
+    has_groups = call["groups"] != 1
     n, ci, co = naming.new(x[0]), naming.new(x[1], has_groups), naming.new(out[1], has_groups)
-    places = naming.all(weight[2:], True)
+    spatial = naming.all(weight[2:], True)
     if has_groups:
-        kernel: Dims = (*naming.all(weight[:2], True), *places)
+        kernel: Dims = (*naming.all(weight[:2], True), *spatial)
     else:
-        kernel = (ci, co, *places) if given["transposed"] else (co, ci, *places)
+        kernel = (ci, co, *spatial) if call["transposed"] else (co, ci, *spatial)
     return n, ci, co, kernel, naming.all(x[2:], True), naming.all(out[2:], True)
 
 
 @splits("convolution_backward")
-def convolution_gradient(given: Given) -> Rule | None:
+def convolution_gradient(call: OperatorCall) -> Rule | None:
     """The gradient of the input is a sum over co, that of the kernel one over n."""
     naming = Naming()
-    grad, x, weight = (given.shape(name) for name in ("grad_output", "input", "weight"))
-    n, ci, co, kernel, before, after = _parts(naming, given, x, weight, grad)
-    whole_input, outputs, each = (n, ci, *before), [], []
+    grad, x, weight = (call.shape(name) for name in ("grad_output", "input", "weight"))
+    n, ci, co, kernel, before, after = _parts(naming, call, x, weight, grad)
+    full_input, outputs, each = (n, ci, *before), [], []
     for dims, terms, out in zip(
-        (whole_input, kernel, (co,)), ({co[0]: "sum"}, {n[0]: "sum"}, {n[0]: "sum"}), given.outputs,
+        (full_input, kernel, (co,)), ({co[0]: "sum"}, {n[0]: "sum"}, {n[0]: "sum"}), call.outputs,
     ):
         if out is not None:
             outputs.append(dims)
@@ -50,7 +50,7 @@ def convolution_gradient(given: Given) -> Rule | None:
         if args[3] is not None:
             args[3] = [local.inputs[0].local(local.mesh, grad)[1]]
 
-    return naming.rule([(n, co, *after), whole_input, kernel], outputs, reduced_each=tuple(each), arguments=arguments)
+    return naming.rule([(n, co, *after), full_input, kernel], outputs, reduced_each=tuple(each), arguments=arguments)
 
 
 @splits(
@@ -62,10 +62,10 @@ def convolution_gradient(given: Given) -> Rule | None:
     "_scaled_dot_product_flash_attention_for_cpu_backward", "_scaled_dot_product_attention_math", "_scaled_dot_product_flash_attention",
     "_scaled_dot_product_efficient_attention",
 )
-def leading(given: Given) -> Rule | None:
+def leading(call: OperatorCall) -> Rule | None:
     """The first two dimensions of all operands and results are the same, or 1; they are cut alike, the others not."""
-    tensors = [t for t in (*given.inputs, *given.outputs) if t is not None]
-    name = given.target._opname
+    tensors = [t for t in (*call.inputs, *call.outputs) if t is not None]
+    name = call.target._opname
     if tensors[0].ndim != (5 if "3d" in name else 4):
         return None
     ahead = 1 if name in ("pixel_shuffle", "grid_sampler_2d") else 2
@@ -76,19 +76,19 @@ def leading(given: Given) -> Rule | None:
         shared = t.ndim >= ahead and tuple(t.shape[:ahead]) == tuple(tensors[0].shape[:ahead])
         return (*first, *naming.all(t.shape[ahead:], True)) if shared else naming.all(t.shape, True)
 
-    inputs = [dims(t) for t in given.inputs]
-    outputs = [dims(t) for t in given.outputs if t is not None]
+    inputs = [dims(t) for t in call.inputs]
+    outputs = [dims(t) for t in call.outputs if t is not None]
     if any(out[:ahead] != first for out in outputs):
         return None
     return naming.rule(inputs, outputs)
 
 
 @splits("native_batch_norm", "native_batch_norm_backward", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training")
-def batch_norm(given: Given) -> Rule | None:
+def batch_norm(call: OperatorCall) -> Rule | None:
     """Channels may be cut, and in inference all dimensions. Training over a batch that is cut has a lowering."""
-    name = given.target._opname
-    x = given.args["input"]
-    training = bool(given.args.get("training", given.args.get("train", False)))
+    name = call.target._opname
+    x = call.args["input"]
+    training = bool(call.args.get("training", call.args.get("train", False)))
     naming = Naming()
     channel = naming.new(x.shape[1])
     others = [naming.new(size, training) for at, size in enumerate(x.shape) if at != 1]
@@ -97,6 +97,6 @@ def batch_norm(given: Given) -> Rule | None:
     def dims(t: Any) -> Dims:
         return full if t.ndim == x.ndim else (channel,) if t.ndim == 1 and t.shape[0] == x.shape[1] else naming.all(t.shape, True)
 
-    outputs = [dims(t) for t in given.outputs if t is not None]
+    outputs = [dims(t) for t in call.outputs if t is not None]
     terms = {factor: "sum" for dim in others for factor in dim} if name.endswith("backward") else {}
-    return naming.rule([dims(t) for t in given.inputs], outputs, reduced=terms)
+    return naming.rule([dims(t) for t in call.inputs], outputs, reduced=terms)

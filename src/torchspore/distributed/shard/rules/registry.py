@@ -12,7 +12,7 @@ from torchspore.engine.core.device_layout import Shape
 
 
 @dataclass(frozen=True)
-class Given:
+class OperatorCall:
     """One call: its arguments by their names in the schema, Tensors in the place of their nodes, and what it gives."""
 
     target: Any
@@ -34,7 +34,7 @@ class Given:
         return int(self.args[name]) % max(rank, 1)
 
 
-Maker = Callable[[Given], Rule | None]
+Maker = Callable[[OperatorCall], Rule | None]
 _makers: dict[str, Maker] = {}
 
 
@@ -53,10 +53,10 @@ def splits(*names: str) -> Callable[[Maker], Maker]:
     return enter
 
 
-def rule_of(given: Given) -> Rule | None:
+def rule_of(call: OperatorCall) -> Rule | None:
     """The rule of a call; None where there is none."""
-    name = given.target._opname
+    name = call.target._opname
     maker = _makers.get(name) or _makers.get(name.removesuffix("_"))
-    if maker is None and torch.Tag.pointwise in given.target.tags:
+    if maker is None and torch.Tag.pointwise in call.target.tags:
         maker = _makers["pointwise"]
-    return None if maker is None else maker(given)
+    return None if maker is None else maker(call)

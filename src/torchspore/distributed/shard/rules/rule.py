@@ -57,19 +57,19 @@ Split = dict[int, Axes]
 
 def factors_of(layout: Layout, dims: Dims, sizes: Mapping[int, int], mesh: Mesh) -> Split:
     """The factors that a layout of an input cuts; what does not come out even is left out."""
-    found: Split = {}
+    split: Split = {}
     for axes, dim in zip(layout.cuts, dims):
-        left = list(axes)
+        remaining = list(axes)
         for factor in dim:
-            size, own = sizes[factor], []
-            while left and size % mesh.sizes[left[0]] == 0:
-                size //= mesh.sizes[left[0]]
-                own.append(left.pop(0))
-            if own:
-                found[factor] = tuple(own)
+            size, factor_axes = sizes[factor], []
+            while remaining and size % mesh.sizes[remaining[0]] == 0:
+                size //= mesh.sizes[remaining[0]]
+                factor_axes.append(remaining.pop(0))
+            if factor_axes:
+                split[factor] = tuple(factor_axes)
             if size != 1:
                 break
-    return found
+    return split
 
 
 def layout_of(split: Split, dims: Dims) -> Layout:
@@ -93,9 +93,9 @@ def choose(rule: Rule, mesh: Mesh, layouts: Sequence[Layout], weights: Sequence[
                     key = (factor, axes[:end])
                     votes[key] = votes.get(key, 0) + weight
     split: Split = {}
-    beside = _beside(rule)
+    neighbours = _factors_sharing_values(rule)
     for (factor, axes), _ in sorted(votes.items(), key=lambda item: (-item[1], len(item[0][1]))):
-        taken = {axis for other in beside[factor] for axis in split.get(other, ())}
+        taken = {axis for other in neighbours[factor] for axis in split.get(other, ())}
         if axes[:-1] != split.get(factor, ()) or axes[-1] in taken:
             continue
         trial = {**split, factor: axes}
@@ -104,21 +104,21 @@ def choose(rule: Rule, mesh: Mesh, layouts: Sequence[Layout], weights: Sequence[
     return split
 
 
-def written_as(rule: Rule, mesh: Mesh, inputs: Sequence[tuple[Layout, Dims]]) -> Split:
+def split_of_writes(rule: Rule, mesh: Mesh, inputs: Sequence[tuple[Layout, Dims]]) -> Split:
     """How the factors of inputs that are written must be cut: as each lies, where none votes for what is whole."""
     return {
         factor: factors_of(layout, dims, rule.sizes, mesh).get(factor, ()) for layout, dims in inputs for dim in dims for factor in dim
     }
 
 
-def _beside(rule: Rule) -> dict[int, set[int]]:
+def _factors_sharing_values(rule: Rule) -> dict[int, set[int]]:
     """Return for each factor those that share a value with it: an axis of the grid splits a value once."""
-    found: dict[int, set[int]] = {factor: {factor} for factor in rule.sizes}
+    neighbours: dict[int, set[int]] = {factor: {factor} for factor in rule.sizes}
     for dims in (*rule.inputs, *rule.outputs):
-        own = {factor for dim in dims for factor in dim}
-        for factor in own:
-            found[factor] |= own
-    return found
+        value_factors = {factor for dim in dims for factor in dim}
+        for factor in value_factors:
+            neighbours[factor] |= value_factors
+    return neighbours
 
 
 def splits_evenly(rule: Rule, mesh: Mesh, split: Split) -> bool:
@@ -136,15 +136,15 @@ def splits_evenly(rule: Rule, mesh: Mesh, split: Split) -> bool:
 
 def results(rule: Rule, split: Split, partial: Mapping[int, str]) -> tuple[Layout, ...]:
     """The layouts of the results: along the axes that cut what is reduced they hold terms. `partial` are terms that go through."""
-    found = []
+    results = []
     for dims, reduced in zip(rule.outputs, rule.reduced_each or [rule.reduced] * len(rule.outputs)):
-        own = {factor for dim in dims for factor in dim}
+        value_factors = {factor for dim in dims for factor in dim}
         terms = dict(partial)
         for factor, kind in reduced.items():
-            if factor not in own:
+            if factor not in value_factors:
                 terms.update(dict.fromkeys(split.get(factor, ()), kind))
-        found.append(Layout(layout_of(split, dims).cuts, tuple(sorted(terms.items()))))
-    return tuple(found)
+        results.append(Layout(layout_of(split, dims).cuts, tuple(sorted(terms.items()))))
+    return tuple(results)
 
 
 def of_the_parts(args: list[Any], kwargs: dict[str, Any], local: Local) -> None:

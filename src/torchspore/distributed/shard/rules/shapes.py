@@ -6,19 +6,19 @@ import math
 from typing import Any
 
 from torchspore.distributed.shard.rules.elementwise import aligned
-from torchspore.distributed.shard.rules.registry import Given, splits
+from torchspore.distributed.shard.rules.registry import OperatorCall, splits
 from torchspore.distributed.shard.rules.rule import Dim, Dims, Local, Naming, Rule, of_the_parts
 from torchspore.engine.core.device_layout import Shape
 
 
 @splits("view", "_unsafe_view", "reshape", "_reshape_alias")
-def reshape(given: Given) -> Rule | None:
+def reshape(call: OperatorCall) -> Rule | None:
     """Find the common parts of two shapes: dimensions that are joined or split consist of the same factors."""
-    out = given.outputs[0]
-    if out is None or out.dtype != given.inputs[0].dtype:
+    out = call.outputs[0]
+    if out is None or out.dtype != call.inputs[0].dtype:
         return None
     naming = Naming()
-    before, after = common(naming, tuple(given.inputs[0].shape), tuple(out.shape))
+    before, after = common(naming, tuple(call.inputs[0].shape), tuple(out.shape))
 
     return naming.rule([before], [after], arguments=of_the_parts, linear=True)
 
@@ -30,74 +30,74 @@ def common(naming: Naming, before: Shape, after: Shape) -> tuple[Dims, Dims]:
     bounds = (_bounds(before), _bounds(after))
     shared = sorted(set(bounds[0]) & set(bounds[1]), reverse=True)
     every = sorted(set(bounds[0]) | set(bounds[1]), reverse=True)
-    made: dict[tuple[int, int], int] = {}
+    shared_factors: dict[tuple[int, int], int] = {}
     for above, below in itertools.pairwise(every):
         if above % below == 0:
-            made[above, below] = naming.new(above // below)[0]
-    broken = {step for step in itertools.pairwise(every) if step not in made}
+            shared_factors[above, below] = naming.new(above // below)[0]
+    broken = {step for step in itertools.pairwise(every) if step not in shared_factors}
     ruined = [(high, low) for high, low in itertools.pairwise(shared) if any(low <= below and above <= high for above, below in broken)]
 
-    def dims(shape: Shape, own: list[int]) -> Dims:
-        found: list[Dim] = []
-        for size, above, below in zip(shape, own, own[1:]):
+    def dims(shape: Shape, factors: list[int]) -> Dims:
+        dims: list[Dim] = []
+        for size, above, below in zip(shape, factors, factors[1:]):
             if size == 1:
-                found.append(naming.new(1))
+                dims.append(naming.new(1))
             elif any(low <= below and above <= high for high, low in ruined):
-                found.append(naming.new(size, locked=True))
+                dims.append(naming.new(size, locked=True))
             else:
                 inside = [bound for bound in every if below <= bound <= above]
-                found.append(tuple(made[step] for step in itertools.pairwise(inside)))
-        return tuple(found)
+                dims.append(tuple(shared_factors[step] for step in itertools.pairwise(inside)))
+        return tuple(dims)
 
     return dims(before, bounds[0]), dims(after, bounds[1])
 
 
 def _bounds(shape: Shape) -> list[int]:
     """How many elements lie behind each dimension, and all of them ahead."""
-    found = [math.prod(shape)]
+    factors = [math.prod(shape)]
     for size in shape:
-        found.append(found[-1] // size)
-    return found
+        factors.append(factors[-1] // size)
+    return factors
 
 
 @splits("t", "transpose", "permute", "numpy_T")
-def permutation(given: Given) -> Rule | None:
+def permutation(call: OperatorCall) -> Rule | None:
     """The dimensions in another order."""
-    naming, shape = Naming(), tuple(given.inputs[0].shape)
+    naming, shape = Naming(), tuple(call.inputs[0].shape)
     dims = naming.all(shape)
     order = list(range(len(shape)))
-    if given.target._opname == "permute":
-        order = [axis % len(shape) for axis in given["dims"]]
-    elif given.target._opname == "transpose":
-        one, other = given.axis("dim0", len(shape)), given.axis("dim1", len(shape))
-        order[one], order[other] = order[other], order[one]
+    if call.target._opname == "permute":
+        order = [axis % len(shape) for axis in call["dims"]]
+    elif call.target._opname == "transpose":
+        first, other = call.axis("dim0", len(shape)), call.axis("dim1", len(shape))
+        order[first], order[other] = order[other], order[first]
     else:
         order.reverse()
     return naming.rule([dims], [tuple(dims[axis] for axis in order)], linear=True)
 
 
 @splits("unsqueeze", "squeeze")
-def ones(given: Given) -> Rule | None:
+def ones(call: OperatorCall) -> Rule | None:
     """A dimension of length 1 more, or those of length 1 away."""
-    shape, out = tuple(given.inputs[0].shape), given.outputs[0]
+    shape, out = tuple(call.inputs[0].shape), call.outputs[0]
     if out is None:
         return None
     naming = Naming()
     dims = naming.all(shape)
-    if given.target._opname == "unsqueeze":
-        at = int(given["dim"]) % (len(shape) + 1)
+    if call.target._opname == "unsqueeze":
+        at = int(call["dim"]) % (len(shape) + 1)
         return naming.rule([dims], [(*dims[:at], naming.new(1), *dims[at:])], linear=True)
-    named = given.args.get("dim")
+    named = call.args.get("dim")
     gone = {at for at, size in enumerate(shape) if size == 1}
     if named is not None:
-        gone &= {int(one) % max(len(shape), 1) for one in (named if isinstance(named, (list, tuple)) else (named,))}
+        gone &= {int(dim) % max(len(shape), 1) for dim in (named if isinstance(named, (list, tuple)) else (named,))}
     return naming.rule([dims], [tuple(dim for at, dim in enumerate(dims) if at not in gone)], linear=True)
 
 
 @splits("expand")
-def expand(given: Given) -> Rule | None:
+def expand(call: OperatorCall) -> Rule | None:
     """Dimensions of length 1 made longer, others put in front."""
-    shape, out = tuple(given.inputs[0].shape), given.outputs[0]
+    shape, out = tuple(call.inputs[0].shape), call.outputs[0]
     if out is None:
         return None
     naming = Naming()
@@ -106,32 +106,32 @@ def expand(given: Given) -> Rule | None:
 
 
 @splits("cat", "stack")
-def joined(given: Given) -> Rule | None:
+def joined(call: OperatorCall) -> Rule | None:
     """Along the dimension that is joined nothing is cut."""
-    shapes = [tuple(t.shape) for t in given.inputs]
-    out = given.outputs[0]
+    shapes = [tuple(t.shape) for t in call.inputs]
+    out = call.outputs[0]
     if out is None or any(len(shape) != len(shapes[0]) for shape in shapes):
         return None
     naming = Naming()
-    at = int(given.args.get("dim", 0)) % len(out.shape)
+    at = int(call.args.get("dim", 0)) % len(out.shape)
     full = naming.all(out.shape)
     naming.lock(full[at])
-    if given.target._opname == "stack":
+    if call.target._opname == "stack":
         return naming.rule([(*full[:at], *full[at + 1 :])] * len(shapes), [full])
     inputs = [(*full[:at], naming.new(shape[at], locked=True), *full[at + 1 :]) for shape in shapes]
     return naming.rule(inputs, [full])
 
 
 @splits("split", "split_with_sizes", "unbind", "chunk")
-def parted(given: Given) -> Rule | None:
+def parted(call: OperatorCall) -> Rule | None:
     """Along the dimension that is parted nothing is cut."""
-    shape = tuple(given.inputs[0].shape)
-    at = int(given.args.get("dim", 0)) % len(shape)
+    shape = tuple(call.inputs[0].shape)
+    at = int(call.args.get("dim", 0)) % len(shape)
     naming = Naming()
     dims = naming.all(shape)
     naming.lock(dims[at])
     outputs: list[Dims] = []
-    for out in given.outputs:
+    for out in call.outputs:
         if out is None:
             return None
         rest = (*dims[:at], *dims[at + 1 :])
@@ -140,24 +140,24 @@ def parted(given: Given) -> Rule | None:
 
 
 @splits("slice", "select", "narrow", "slice_backward", "select_backward", "constant_pad_nd", "flip", "roll")
-def one_part(given: Given) -> Rule | None:
+def slice_or_pad(call: OperatorCall) -> Rule | None:
     """Operators that take a part along some dimensions, or put a part into zeros: these dimensions are not split."""
-    shape, out = tuple(given.inputs[0].shape), given.outputs[0]
-    name = given.target._opname
-    if out is None or (name in ("flip", "roll") and not given.args.get("dims")):
+    shape, out = tuple(call.inputs[0].shape), call.outputs[0]
+    name = call.target._opname
+    if out is None or (name in ("flip", "roll") and not call.args.get("dims")):
         return None
     naming = Naming()
     dims = naming.all(shape)
     if name == "select":
-        at = given.axis("dim", len(shape))
+        at = call.axis("dim", len(shape))
         naming.lock(dims[at])
         return naming.rule([dims], [(*dims[:at], *dims[at + 1 :])])
     if name == "select_backward":
-        at = given.axis("dim", len(out.shape))
+        at = call.axis("dim", len(out.shape))
         after = (*dims[:at], naming.new(out.shape[at], locked=True), *dims[at:])
         return naming.rule([dims], [after], arguments=_sizes_of_parts)
-    named = _padded(given["pad"], len(shape)) if name == "constant_pad_nd" else given.args.get("dim", given.args.get("dims"))
-    touched = {int(one) % max(len(shape), 1) for one in (named if isinstance(named, (list, tuple)) else (named or 0,))}
+    named = _padded(call["pad"], len(shape)) if name == "constant_pad_nd" else call.args.get("dim", call.args.get("dims"))
+    touched = {int(dim) % max(len(shape), 1) for dim in (named if isinstance(named, (list, tuple)) else (named or 0,))}
     after_dims: list[Dim] = []
     for at, (dim, size) in enumerate(zip(dims, out.shape)):
         is_touched = size != shape[at] or (name not in ("slice", "narrow", "slice_backward") and at in touched)
@@ -192,9 +192,9 @@ def _sizes_of_parts(args: list[Any], kwargs: dict[str, Any], local: Local) -> No
 
 
 @splits("repeat")
-def repeat(given: Given) -> Rule | None:
+def repeat(call: OperatorCall) -> Rule | None:
     """Dimensions that are repeated are not cut."""
-    shape, out = tuple(given.inputs[0].shape), given.outputs[0]
+    shape, out = tuple(call.inputs[0].shape), call.outputs[0]
     if out is None:
         return None
     naming = Naming()
@@ -202,7 +202,7 @@ def repeat(given: Given) -> Rule | None:
     ahead = len(out.shape) - len(shape)
     before: list[Dim] = []
     for at, size in enumerate(shape):
-        if given["repeats"][ahead + at] == 1:
+        if call["repeats"][ahead + at] == 1:
             before.append(dims[ahead + at])
         else:
             before.append(naming.new(size, locked=True))

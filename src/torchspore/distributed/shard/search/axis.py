@@ -14,7 +14,7 @@ from torchspore.distributed.shard.search.model import END, HOLDER, OPERATOR, VAL
 from torchspore.engine.core.device_layout import Layout
 from torchspore.engine.core.device_mesh import Mesh
 
-WHOLE, SUM, AVG, MAX, MIN = -1, -2, -3, -4, -5
+UNSPLIT, SUM, AVG, MAX, MIN = -1, -2, -3, -4, -5
 """How a value lies along an axis, where no dimension is cut: whole, or terms."""
 KINDS = {"sum": SUM, "avg": AVG, "max": MAX, "min": MIN}
 NAMES = {code: kind for kind, code in KINDS.items()}
@@ -27,7 +27,7 @@ class Choice:
     """The split of an operator along one axis: a factor, or none; with `terms` it lets terms of that kind through."""
 
     factor: int | None = None
-    terms: int = WHOLE
+    terms: int = UNSPLIT
 
 
 Chosen = list[list[Choice]]
@@ -36,24 +36,24 @@ Chosen = list[list[Choice]]
 
 def split_of(variable_choices: Sequence[Choice]) -> Split:
     """The factors that a variable's choices cut, by the axes of the grid."""
-    found: Split = {}
+    split: Split = {}
     for axis, choice in enumerate(variable_choices):
         if choice.factor is not None:
-            found[choice.factor] = (*found.get(choice.factor, ()), axis)
-    return found
+            split[choice.factor] = (*split.get(choice.factor, ()), axis)
+    return split
 
 
 def state(dims: Dims, choice: Choice, terms: dict[int, str] | None = None) -> int:
     """How a value with these dimensions lies along the axis: the dimension that is cut, whole, or terms."""
-    if choice.terms != WHOLE:
+    if choice.terms != UNSPLIT:
         return choice.terms
     if choice.factor is None:
-        return WHOLE
+        return UNSPLIT
     for at, dim in enumerate(dims):
         if choice.factor in dim:
             return at
     kind = (terms or {}).get(choice.factor)
-    return WHOLE if kind is None else KINDS[kind]
+    return UNSPLIT if kind is None else KINDS[kind]
 
 
 class Axis:
@@ -63,22 +63,22 @@ class Axis:
                  price: float = 0.0, shares: bool = True) -> None:
         self.model, self.mesh, self.axis, self.exchanges, self.price, self.shares = model, mesh, axis, exchanges, price, shares
         self.size = mesh.sizes[axis]
-        known = [(at, one) for at, one in enumerate(others) if one is not None and at != axis]
+        fixed_choices = [(at, choice) for at, choice in enumerate(others) if choice is not None and at != axis]
         self.splits: list[Split] = []
         self.kinds: list[tuple[Any, ...]] = []
         """Of each variable its form and its choices along the other axes: where they are alike all that is asked here is alike."""
         self.choices: list[list[Choice]] = []
-        found: dict[Any, tuple[Split, list[Choice]]] = {}
+        groups: dict[Any, tuple[Split, list[Choice]]] = {}
         for number, variable in enumerate(model.variables):
-            factors = tuple(one[number].factor for _, one in known)
+            factors = tuple(choice[number].factor for _, choice in fixed_choices)
             self.kinds.append((variable.form, factors))
-            if self.kinds[-1] not in found:
+            if self.kinds[-1] not in groups:
                 split: Split = {}
-                for (at, _), factor in zip(known, factors):
+                for (at, _), factor in zip(fixed_choices, factors):
                     if factor is not None:
                         split[factor] = (*split.get(factor, ()), at)
-                found[self.kinds[-1]] = split, self._choices(variable, split)
-            split, choices = found[self.kinds[-1]]
+                groups[self.kinds[-1]] = split, self._choices(variable, split)
+            split, choices = groups[self.kinds[-1]]
             self.splits.append(split)
             self.choices.append(choices)
 
@@ -87,14 +87,14 @@ class Axis:
     def _choices(self, variable: Variable, split: Split) -> list[Choice]:
         if variable.fixed is not None:
             return self._fixed(variable)
-        found = [Choice()] + [Choice(factor) for factor in variable.factors if self._fits(variable, factor, split)]
-        if self.shares and variable.is_product and len(found) > 1 and not variable.is_told:      # told: it is cut as that, or not at all
-            found.pop(0)
+        choices = [Choice()] + [Choice(factor) for factor in variable.factors if self._fits(variable, factor, split)]
+        if self.shares and variable.is_product and len(choices) > 1 and not variable.is_fixed_by_program:      # told: it is cut as that, or not at all
+            choices.pop(0)
         if variable.is_linear:
-            found += [Choice(terms=SUM), Choice(terms=AVG)]
+            choices += [Choice(terms=SUM), Choice(terms=AVG)]
             if variable.kind == VALUE:
-                found += [Choice(terms=MAX), Choice(terms=MIN)]
-        return found
+                choices += [Choice(terms=MAX), Choice(terms=MIN)]
+        return choices
 
     def _fixed(self, variable: Variable) -> list[Choice]:
         assert variable.fixed is not None
@@ -114,23 +114,23 @@ class Axis:
 
     def unary(self) -> list[np.ndarray]:
         """Seconds of each variable's choices on their own."""
-        found: dict[Any, np.ndarray] = {}
+        tables: dict[Any, np.ndarray] = {}
         for number, (kind, variable) in enumerate(zip(self.kinds, self.model.variables)):
-            if kind not in found:
+            if kind not in tables:
                 split = self.splits[number]
                 share = self.mesh.product(axis for axes in split.values() for axis in axes)
-                found[kind] = np.array([self._alone(variable, choice, share, split) for choice in self.choices[number]])
-        return [found[kind] for kind in self.kinds]
+                tables[kind] = np.array([self._alone(variable, choice, share, split) for choice in self.choices[number]])
+        return [tables[kind] for kind in self.kinds]
 
     def _alone(self, variable: Variable, choice: Choice, share: int, split: Split) -> float:
-        seconds = self._working(variable, choice, share, split) + self.price * self._held(variable, choice, share)
+        seconds = self._working(variable, choice, share, split) + self.price * self._part_bytes(variable, choice, share)
         if choice.factor is None:
             return seconds
         wide = variable.wide
         sent = 0.0
         if wide is not None and wide.messages and choice.factor in wide.seen:
-            held = wide.share * max(variable.bytes, default=0) / share
-            sent = self.model.machine.sending(2 * held * wide.messages * (self.size - 1) / self.size, wide.messages)
+            share_bytes = wide.share * max(variable.bytes, default=0) / share
+            sent = self.model.machine.sending(2 * share_bytes * wide.messages * (self.size - 1) / self.size, wide.messages)
         return seconds + sent
 
     def _working(self, variable: Variable, choice: Choice, share: int, split: Split) -> float:
@@ -139,14 +139,14 @@ class Axis:
             axes = [axis for dim in dims for factor in dim for axis in split.get(factor, ())]
             return bytes_of / self.mesh.product(axes) / (self.size if any(choice.factor in dim for dim in dims) else 1)
 
-        read = [use for use in variable.operands if use.place in variable.reads]
+        read = [use for use in variable.operands if use.number in variable.reads]
         moved = sum(part(self.model.variables[use.source].bytes[use.result], use.dims) for use in read)
         if variable.writes:
             moved += sum(map(part, variable.bytes, variable.results))
         cut = self.size if choice.factor is not None else 1
         return max(variable.products / share / cut, moved / self.model.machine.memory)
 
-    def _held(self, variable: Variable, choice: Choice, share: int) -> float:
+    def _part_bytes(self, variable: Variable, choice: Choice, share: int) -> float:
         """Bytes of inputs and of values that an operator makes anew, where bytes count."""
         if not self.price or (variable.kind == OPERATOR and not variable.seconds) or variable.kind == VALUE:
             return 0.0
@@ -155,49 +155,54 @@ class Axis:
 
     def edges(self) -> list[tuple[int, int, np.ndarray]]:
         """Seconds of exchanges between what gives a value and what uses it, by both their choices."""
-        found = []
+        terms = []
         tables: dict[Any, np.ndarray] = {}
         for number, variable in enumerate(self.model.variables):
             for at, use in enumerate(variable.operands):
                 kind = self.kinds[use.source], self.kinds[number], at
                 if kind not in tables:
                     tables[kind] = self._edge(number, use)
-                found.append((use.source, number, tables[kind]))
-        return found
+                terms.append((use.source, number, tables[kind]))
+        return terms
 
     def _edge(self, number: int, use: Operand) -> np.ndarray:
         variable, giver = self.model.variables[number], self.model.variables[use.source]
-        held = giver.bytes[use.result] / self._parts(use.source, giver.results[use.result])
-        given = [state(giver.results[use.result], one, dict(giver.terms[use.result])) for one in self.choices[use.source]]
-        wanted = [state(use.dims, one) for one in self.choices[number]]
-        return np.array([[self._between(variable, use.stays, use.is_late, held, one, other) for other in wanted] for one in given])
+        source_bytes = giver.bytes[use.result] / self._parts(use.source, giver.results[use.result])
+        source_states = [state(giver.results[use.result], choice, dict(giver.terms[use.result])) for choice in self.choices[use.source]]
+        target_states = [state(use.dims, choice) for choice in self.choices[number]]
+        return np.array(
+            [
+                [self._between(variable, use.stays, use.is_late, source_bytes, one, other) for other in target_states]
+                for one in source_states
+            ]
+        )
 
     def _parts(self, number: int, dims: Dims) -> int:
         """Into how many parts a value is cut along the other axes."""
         split = self.splits[number]
         return self.mesh.product(axis for dim in dims for factor in dim for axis in split.get(factor, ()))
 
-    def _between(self, variable: Variable, stays: bool, is_late: bool, held: float, before: int, after: int) -> float:
+    def _between(self, variable: Variable, stays: bool, is_late: bool, source_bytes: float, before: int, after: int) -> float:
         if stays:
             return 0.0 if before == after else NEVER
-        if variable.kind == END and variable.is_settled and before >= WHOLE and after == WHOLE:
+        if variable.kind == END and variable.is_settled and before >= UNSPLIT and after == UNSPLIT:
             return 0.0                         # a result may lie as it does
-        return _moved(before, after, held, self.size, self.model.machine, self.exchanges, is_late)
+        return _moved(before, after, source_bytes, self.size, self.model.machine, self.exchanges, is_late)
 
 
 @functools.lru_cache(1 << 16)
-def _moved(before: int, after: int, held: float, size: int, machine: Machine, exchanges: bool, is_late: bool) -> float:
+def _moved(before: int, after: int, source_bytes: float, size: int, machine: Machine, exchanges: bool, is_late: bool) -> float:
     """Seconds from one way to lie along an axis to another."""
-    if before == after or (before == WHOLE and after >= 0):
+    if before == after or (before == UNSPLIT and after >= 0):
         return 0.0
-    if after < WHOLE:
+    if after < UNSPLIT:
         return NEVER
-    messages = 0 if is_late and before < WHOLE and after == WHOLE else 1
-    if before < WHOLE:
-        return machine.sending((2 if after == WHOLE else 1) * held * (size - 1) / size, messages)
+    messages = 0 if is_late and before < UNSPLIT and after == UNSPLIT else 1
+    if before < UNSPLIT:
+        return machine.sending((2 if after == UNSPLIT else 1) * source_bytes * (size - 1) / size, messages)
     if after >= 0 and exchanges:
-        return machine.sending(held / size * (size - 1) / size, messages)
-    return machine.sending(held * (size - 1) / size, messages)
+        return machine.sending(source_bytes / size * (size - 1) / size, messages)
+    return machine.sending(source_bytes * (size - 1) / size, messages)
 
 
 def layout_on(dims: Dims, choices: Sequence[Choice], terms: dict[int, str] | None = None) -> Layout:
@@ -205,9 +210,9 @@ def layout_on(dims: Dims, choices: Sequence[Choice], terms: dict[int, str] | Non
     cuts = layout_of(split_of(choices), dims).cuts
     partial = []
     for axis, choice in enumerate(choices):
-        lies = state(dims, choice, terms)
-        if lies < WHOLE:
-            partial.append((axis, NAMES[lies]))
+        state_of_choice = state(dims, choice, terms)
+        if state_of_choice < UNSPLIT:
+            partial.append((axis, NAMES[state_of_choice]))
     return Layout(cuts, tuple(partial))
 
 

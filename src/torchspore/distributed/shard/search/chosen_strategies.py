@@ -23,21 +23,21 @@ def strategies(spread: Spread, local: LocalGraph, lifted: Sequence[Any]) -> dict
         meta = placed.node.meta
         if meta.get(node_metadata.CALLED) and not meta.get(node_metadata.GRADIENT) and not meta.get(node_metadata.OPTIMIZER):
             calls.setdefault(meta.get(node_metadata.CALL), []).append(placed)
-    found: dict[str, tuple[tuple[int, ...], ...]] = {}
+    strategies: dict[str, tuple[tuple[int, ...], ...]] = {}
     for each in calls.values():
-        own = {placed.node for placed in each}
+        node = {placed.node for placed in each}
         used: dict[Node, Layout] = {}
         for placed in each:
             for source, layout in placed.used.items():
-                if source not in own and source not in used:
+                if source not in node and source not in used:
                     used[source] = layout
         name = next((names[source] for source in used if source in names), "")
         if name:
             called = str(each[0].node.meta[node_metadata.CALLED])
             cuts = {source: layout.counts(local.mesh) for source, layout in used.items()}
-            for own_name, strategy in _named(called, name, cuts, names).items():
-                found.setdefault(own_name, strategy)
-    return {name: strategy for name, strategy in found.items() if name not in spread.strategies}
+            for primitive_name, strategy in _named(called, name, cuts, names).items():
+                strategies.setdefault(primitive_name, strategy)
+    return {name: strategy for name, strategy in strategies.items() if name not in spread.strategies}
 
 
 def _named(called: str, name: str, cuts: dict[Node, Any], names: dict[Node, str]) -> dict[str, Any]:
@@ -51,8 +51,8 @@ def _named(called: str, name: str, cuts: dict[Node, Any], names: dict[Node, str]
     x = next((source for source in cuts if source not in names), None)
     if weight is None or x is None:
         return {}
-    found = {f"MatMul_{names[weight]}": (cuts[x], cuts[weight])}
+    strategies = {f"MatMul_{names[weight]}": (cuts[x], cuts[weight])}
     bias = next((source for source in weights if len(cuts[source]) == 1), None)
     if bias is not None:
-        found[f"BiasAdd_{names[bias]}"] = ((*cuts[x][:-1], cuts[weight][0]), cuts[bias])
-    return found
+        strategies[f"BiasAdd_{names[bias]}"] = ((*cuts[x][:-1], cuts[weight][0]), cuts[bias])
+    return strategies

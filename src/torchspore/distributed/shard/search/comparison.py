@@ -35,25 +35,27 @@ class Searched:
     tally: Tally
     plain: Cost
     """Of the program's own strategies; without any, of plain data parallel."""
-    found: Cost
+    search_cost: Cost
     is_better: bool
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """For people."""
         speed = f"{self.machine.bandwidth / 1e9:g} GB/s, {self.machine.latency * 1e6:g} us an exchange"
         if self.mode == strategy_search.PROPAGATION:
-            return f"the program's strategies are spread: {_told(self.found)} at {speed}"
+            return f"the program's strategies are spread: {_describe_cost(self.search_cost)} at {speed}"
         tally = self.tally
         looked = f"{tally.choices:,} choices on {tally.grids} grids, {tally.compared} graphs compared"
         guessed = f", {tally.guessed} guessed" if tally.guessed else ""
-        both = f"{_told(self.found)}, where data parallel with the program's own strategies takes {_told(self.plain)}"
+        both = (
+            f"{_describe_cost(self.search_cost)}, where data parallel with the program's own strategies takes {_describe_cost(self.plain)}"
+        )
         if not self.is_better:
-            both = f"nothing beats data parallel with the program's own strategies, {_told(self.plain)}"
+            both = f"nothing beats data parallel with the program's own strategies, {_describe_cost(self.plain)}"
         return f"{looked}{guessed}: {both} at {speed}"
 
 
-def _told(cost: Cost) -> str:
-    return cost.told(f" ({cost.received:,} bytes in {cost.messages} exchanges)")
+def _describe_cost(cost: Cost) -> str:
+    return cost.describe(f" ({cost.received:,} bytes in {cost.messages} exchanges)")
 
 
 def better(
@@ -61,25 +63,25 @@ def better(
 ) -> tuple[Attempt, Searched]:
     """The attempt that costs least, `plain` where nothing costs less."""
     mode = strategy_search.PROPAGATION if STORE.get("auto_parallel.sharding_propagation") else str(STORE.get(MODE))
-    own = machine()
-    before = costs.of(plain.local, own)
+    assumed_machine = machine()
+    before = costs.of(plain.local, assumed_machine)
     tally = Tally()
     if mode == strategy_search.PROPAGATION:
-        return plain, Searched(mode, own, tally, before, before, False)
+        return plain, Searched(mode, assumed_machine, tally, before, before, False)
     problem = _problem(spread, module, lifted, base, plain.local)
     best, least = plain, before
     for price in strategy_search.PRICES:
-        for candidate in strategy_search.candidates(problem, own, mode, tally, price)[:_compared(module)]:
+        for candidate in strategy_search.candidates(problem, assumed_machine, mode, tally, price)[:_compared(module)]:
             attempt = spread.attempt(module, lifted, candidate.mesh, candidate.plan)
             tally.compared += 1
-            cost = costs.of(attempt.local, own)
+            cost = costs.of(attempt.local, assumed_machine)
             if cost.order() < least.order():
                 best, least = attempt, cost
         if not least.excess:
             break
     if best is not plain:
         spread.strategies.update(chosen_strategies.strategies(spread, best.local, lifted))
-    return best, Searched(mode, own, tally, before, least, best is not plain)
+    return best, Searched(mode, assumed_machine, tally, before, least, best is not plain)
 
 
 def _compared(module: torch.fx.GraphModule) -> int:
@@ -92,7 +94,7 @@ def _problem(spread: Spread, module: torch.fx.GraphModule, lifted: Sequence[Any]
     free = {
         node for node, item in zip(holders, lifted)
         if isinstance(item, TensorBase) and hasattr(item, "name") and cut_of(item) is None and strategy_marker.first_mark(node) is None
-        and str(item.name) not in spread.found_before and "_planned" not in item.__dict__
+        and str(item.name) not in spread.stored_layouts and "_planned" not in item.__dict__
     }
 
     def fixed(mesh: Mesh) -> dict[Node, Layout]:

@@ -37,7 +37,7 @@ class Cost:
     messages: int
     computing: float
     """Seconds."""
-    held: int
+    peak_bytes: int
     """Bytes at the peak."""
     seconds: float
     """Of exchanges and operators, one after the other."""
@@ -48,7 +48,7 @@ class Cost:
         """Return the key of comparison: plans that fit into memory come first."""
         return (self.excess, self.seconds)
 
-    def told(self, more: str = "") -> str:
+    def describe(self, more: str = "") -> str:
         """For people: the time, `more`, and memory that a device has not."""
         over = f", {self.excess:.0%} more memory than a device has" if self.excess else ""
         return f"{self.seconds * 1e3:.3f} ms{more}{over}"
@@ -74,8 +74,8 @@ def additions(name: str, args: dict[str, Any], outputs: Sequence[Any]) -> float:
         return 2.0 * sum(map(bool, args["output_mask"][:2])) * math.prod(counted.shape) * math.prod(args["weight"].shape[1:])
     if name in ("linear", "_linear_pointwise"):
         return 2.0 * math.prod(shapes[0]) * shapes[1][0]
-    one, other = shapes[-2:]
-    return 2.0 * math.prod(one) * other[-1]
+    first, other = shapes[-2:]
+    return 2.0 * math.prod(first) * other[-1]
 
 
 def touched(tensors: Sequence[Any]) -> int:
@@ -108,10 +108,10 @@ def of(local: LocalGraph, machine: Machine) -> Cost:
         else:
             spent += computing(node, machine)
     holders = [node for node in local.module.graph.nodes if node.op == "placeholder"]
-    held = touched([node.meta.get("val") for node in holders]) + sum(memory_model.peak(local.module).values())
+    total_bytes = touched([node.meta.get("val") for node in holders]) + sum(memory_model.peak(local.module).values())
     messages = single + len(late)
-    excess = max(0.0, held / machine.capacity - 1)
-    return Cost(total, messages, spent, held, machine.sending(total, messages) + spent, excess)
+    excess = max(0.0, total_bytes / machine.capacity - 1)
+    return Cost(total, messages, spent, total_bytes, machine.sending(total, messages) + spent, excess)
 
 
 def computing(node: Node, machine: Machine) -> float:
@@ -126,10 +126,10 @@ def received(node: Node, local: LocalGraph) -> int:
     """The bytes that a device receives in one exchange."""
     source: Any = node.args[0]
     axes: Any = node.args[1]
-    size, held = local.mesh.product(axes), touched([source.meta["val"]])
+    size, part_bytes = local.mesh.product(axes), touched([source.meta["val"]])
     if node.target in (nodes.borders, nodes.borders_sum):
-        dim, *ends = (int(one) for one in node.args[2:5])  # type: ignore[arg-type]
-        return held // max(1, int(source.meta["val"].shape[dim])) * sum(ends)
+        dim, *ends = (int(bound) for bound in node.args[2:5])  # type: ignore[arg-type]
+        return part_bytes // max(1, int(source.meta["val"].shape[dim])) * sum(ends)
     if node.target is nodes.all_gather:
-        return held * (size - 1)
-    return (2 if node.target is nodes.all_reduce else 1) * held * (size - 1) // size
+        return part_bytes * (size - 1)
+    return (2 if node.target is nodes.all_reduce else 1) * part_bytes * (size - 1) // size

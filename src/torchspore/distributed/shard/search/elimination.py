@@ -32,20 +32,20 @@ class Elimination:
 
     def __init__(self, unary: Sequence[np.ndarray], edges: Sequence[tuple[int, int, np.ndarray]], limit: int = LIMIT) -> None:
         self.unary, self.edges, self.limit = unary, edges, limit
-        self.sizes = [len(one) for one in unary]
+        self.sizes = [len(costs) for costs in unary]
         self.tables: list[dict[tuple[int, ...], np.ndarray]] = [{} for _ in unary]
         self.neighbours: list[set[int]] = [set() for _ in unary]
         self.entries = 0
         for at, one in enumerate(unary):
             self._put((at,), np.asarray(one, dtype=np.float64))
-        for one_at, other_at, costs in edges:
-            if one_at == other_at:
-                self._put((one_at,), np.diagonal(costs))
-            elif one_at < other_at:
-                self._put((one_at, other_at), costs)
+        for first, other_at, costs in edges:
+            if first == other_at:
+                self._put((first,), np.diagonal(costs))
+            elif first < other_at:
+                self._put((first, other_at), costs)
             else:
-                self._put((other_at, one_at), costs.T)
-        self.left = set(range(len(self.sizes)))
+                self._put((other_at, first), costs.T)
+        self.remaining = set(range(len(self.sizes)))
         self.steps: list[tuple[int, tuple[int, ...], np.ndarray]] = []
         self.now = [self._width(at) for at in range(len(self.sizes))]
         self.waiting = [(width, at) for at, width in enumerate(self.now)]
@@ -54,36 +54,38 @@ class Elimination:
 
     def solved(self, start: Sequence[int]) -> Solved:
         """The values with the least sum; `start` are values whose sum is known to be finite."""
-        before = (self.tables, self.neighbours, self.left, self.steps, self.now, self.waiting, self.entries)
-        self.tables, self.neighbours = [dict(one) for one in self.tables], [set(one) for one in self.neighbours]
-        self.left, self.steps, self.now, self.waiting = set(self.left), list(self.steps), list(self.now), list(self.waiting)
+        before = (self.tables, self.neighbours, self.remaining, self.steps, self.now, self.waiting, self.entries)
+        self.tables, self.neighbours = [dict(table) for table in self.tables], [set(table) for table in self.neighbours]
+        self.remaining, self.steps, self.now, self.waiting = set(self.remaining), list(self.steps), list(self.now), list(self.waiting)
         values = [-1] * len(self.sizes)
         guessed = self._go_on(start, values)
         for at, scope, best in reversed(self.steps):
             values[at] = int(best[tuple(values[other] for other in scope)])
-        found = Solved(values, total_of(self.unary, self.edges, values), self.entries, guessed)
-        self.tables, self.neighbours, self.left, self.steps, self.now, self.waiting, self.entries = before
-        return found
+        solution = Solved(values, total_of(self.unary, self.edges, values), self.entries, guessed)
+        self.tables, self.neighbours, self.remaining, self.steps, self.now, self.waiting, self.entries = before
+        return solution
 
     def _go_on(self, start: Sequence[int] | None, values: list[int]) -> int:
         """Takes variables out, and gives some their value of `start`; without one up to where the first must be. Gives how many were."""
         guessed = 0
-        while self.left:
+        while self.remaining:
             width, at = self.waiting[0]
-            if at not in self.left or width != self.now[at]:
+            if at not in self.remaining or width != self.now[at]:
                 heapq.heappop(self.waiting)
                 continue
             if width > self.limit:
                 if start is None:
                     break
                 guessed += 1
-                widest = max((at, *self.neighbours[at]), key=lambda one: (len(self.neighbours[one]), self.sizes[one], -one))
-                self.left.discard(widest)
+                widest = max(
+                    (at, *self.neighbours[at]), key=lambda variable: (len(self.neighbours[variable]), self.sizes[variable], -variable)
+                )
+                self.remaining.discard(widest)
                 values[widest] = start[widest]
                 self._note(self._guess(widest, start[widest]))
                 continue
             heapq.heappop(self.waiting)
-            self.left.discard(at)
+            self.remaining.discard(at)
             self.steps.append((at, *self._eliminate(at)))
             self._note(self.steps[-1][1])
         return guessed
@@ -98,8 +100,8 @@ class Elimination:
 
     def _put(self, scope: tuple[int, ...], table: np.ndarray) -> None:
         for at in scope:
-            own = self.tables[at]
-            own[scope] = own[scope] + table if scope in own else table
+            unary_table = self.tables[at]
+            unary_table[scope] = unary_table[scope] + table if scope in unary_table else table
             self.neighbours[at].update(other for other in scope if other != at)
 
     def _width(self, at: int) -> int:
@@ -113,14 +115,14 @@ class Elimination:
     def _eliminate(self, at: int) -> tuple[tuple[int, ...], np.ndarray]:
         """Takes a variable out; gives its best value for each of its neighbours' values."""
         scope = tuple(sorted(self.neighbours[at]))
-        shape = [self.sizes[one] for one in scope]
+        shape = [self.sizes[variable] for variable in scope]
         parts = []
-        for own, table in list(self.tables[at].items()):
-            if own[0] != at:                               # its own axis comes first, so that each of its values is one table
-                table = np.moveaxis(table, own.index(at), 0)
-            parts.append(table.reshape([self.sizes[at], *(size if one in own else 1 for one, size in zip(scope, shape))]))
-            for other in own:
-                del self.tables[other][own]
+        for scope_key, table in list(self.tables[at].items()):
+            if scope_key[0] != at:                               # its own axis comes first, so that each of its values is one table
+                table = np.moveaxis(table, scope_key.index(at), 0)
+            parts.append(table.reshape([self.sizes[at], *(size if variable in scope_key else 1 for variable, size in zip(scope, shape))]))
+            for other in scope_key:
+                del self.tables[other][scope_key]
         self.entries += prod(shape) * self.sizes[at]
         for other in scope:
             self.neighbours[other].discard(at)
@@ -132,12 +134,12 @@ class Elimination:
     def _guess(self, at: int, value: int) -> list[int]:
         """Gives a variable a value; gives its neighbours."""
         touched = sorted(self.neighbours[at])
-        for own, table in list(self.tables[at].items()):
-            for other in own:
-                del self.tables[other][own]
-            rest = tuple(one for one in own if one != at)
+        for scope_key, table in list(self.tables[at].items()):
+            for other in scope_key:
+                del self.tables[other][scope_key]
+            rest = tuple(variable for variable in scope_key if variable != at)
             if rest:
-                self._put(rest, table.take(value, axis=own.index(at)))
+                self._put(rest, table.take(value, axis=scope_key.index(at)))
         for other in touched:
             self.neighbours[other].discard(at)
         return touched
@@ -166,8 +168,8 @@ def _least(parts: Sequence[np.ndarray], count: int, shape: Sequence[int]) -> tup
 
 def total_of(unary: Sequence[np.ndarray], edges: Sequence[tuple[int, int, np.ndarray]], values: Sequence[int]) -> float:
     """The sum for given values."""
-    found = sum(float(one[value]) for one, value in zip(unary, values))
-    return found + sum(float(costs[values[one], values[other]]) for one, other, costs in edges)
+    total = sum(float(costs[value]) for costs, value in zip(unary, values))
+    return total + sum(float(costs[values[first], values[other]]) for first, other, costs in edges)
 
 
 def solve(

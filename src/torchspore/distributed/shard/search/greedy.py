@@ -10,17 +10,17 @@ SWEEPS = 3
 
 def solve(unary: Sequence[np.ndarray], edges: Sequence[tuple[int, int, np.ndarray]], order: Sequence[int]) -> list[int]:
     """A value for each variable: in this order, by what it costs itself and beside neighbours that have chosen."""
-    beside: list[list[tuple[int, np.ndarray]]] = [[] for _ in unary]
-    for one, other, costs in edges:
-        if one != other:
-            beside[one].append((other, costs))
-            beside[other].append((one, costs.T))
+    neighbours: list[list[tuple[int, np.ndarray]]] = [[] for _ in unary]
+    for first, other, costs in edges:
+        if first != other:
+            neighbours[first].append((other, costs))
+            neighbours[other].append((first, costs.T))
     values = [-1] * len(unary)
     for _ in range(1 + SWEEPS):
         changed = False
         for at in order:
             total = unary[at].copy()
-            for other, costs in beside[at]:
+            for other, costs in neighbours[at]:
                 total += costs[:, values[other]] if values[other] >= 0 else costs.min(1)
             best = int(total.argmin())
             if values[at] < 0 or total[best] < total[values[at]]:

@@ -12,29 +12,29 @@ from torchspore.engine.core.device_layout import Layout
 
 def choices_of(model: Model, local: LocalGraph) -> list[Choice]:
     """The choice of each variable along the only axis of the local graph's grid."""
-    placed = {one.node: one for one in local.placed}
+    placed = {placed_node.node: placed_node for placed_node in local.placed}
     holders = [node for node in model.module.graph.nodes if node.op == "placeholder"]
     inputs = {node: layout for node, (layout, _) in zip(holders, local.inputs)}
-    found = []
+    choices = []
     for variable in model.variables:
         if variable.kind == HOLDER:
-            found.append(_choice(variable.results[0], inputs.get(variable.node)))
+            choices.append(_choice(variable.results[0], inputs.get(variable.node)))
             continue
-        own = placed.get(variable.node)
-        if own is None:
-            found.append(Choice())
+        placed_node = placed.get(variable.node)
+        if placed_node is None:
+            choices.append(Choice())
         elif variable.kind == VALUE:
-            at = variable.operands[0].place
-            found.append(_choice(variable.results[0], own.layouts[at] if at < len(own.layouts) else None))
+            at = variable.operands[0].number
+            choices.append(_choice(variable.results[0], placed_node.layouts[at] if at < len(placed_node.layouts) else None))
         else:
-            found.append(_of_operands(variable, own.used))
-    return found
+            choices.append(_of_operands(variable, placed_node.used))
+    return choices
 
 
 def _of_operands(variable: Variable, used: dict[Node, Layout]) -> Choice:
     names = node_tensors(variable.node)
     for use in variable.operands:
-        choice = _choice(use.dims, used.get(names[use.place]) if use.place < len(names) else None)
+        choice = _choice(use.dims, used.get(names[use.number]) if use.number < len(names) else None)
         if choice != Choice():
             return choice
     return Choice()

@@ -16,10 +16,10 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.distributed.shard import strategy_marker
-from torchspore.distributed.shard.alias_conflicts import tangles, written_by
+from torchspore.distributed.shard.alias_conflicts import nodes_written_by, tangles
 from torchspore.distributed.shard.machine_model import Machine
 from torchspore.distributed.shard.partitioner import named
-from torchspore.distributed.shard.rules import Given
+from torchspore.distributed.shard.rules import OperatorCall
 from torchspore.distributed.shard.rules.rule import Dims, Naming, Rule
 from torchspore.distributed.shard.search import costs
 from torchspore.distributed.shard.search.relaxed_rules import Wide, wide
@@ -39,7 +39,7 @@ class Operand:
     source: int
     result: int
     dims: Dims
-    place: int = 0
+    number: int = 0
     stays: bool = False
     """True if it is written, so that it must lie as it does."""
     is_late: bool = False
@@ -77,7 +77,7 @@ class Variable:
     """True if a fixed layout lets terms stay terms: of gradients."""
     is_settled: bool = False
     """True if a result of the graph may lie as it does, once its terms are summed."""
-    is_told: bool = False
+    is_fixed_by_program: bool = False
     """True if an operand lies as the program says."""
     unfixed: int = -1
     """The same number for variables that are alike apart from their `fixed` layouts, which differ in each grid."""
@@ -92,7 +92,7 @@ class Model:
                  keeps: bool) -> None:
         self.module, self.fixed, self.marked, self.machine, self.keeps = module, fixed, marked, machine, keeps
         self.variables: list[Variable] = []
-        self.places: dict[Node, list[tuple[int, int] | None]] = {}
+        self.result_positions: dict[Node, list[tuple[int, int] | None]] = {}
         """By node the variable and the result that each of its values is."""
         self.of_nodes: dict[Node, list[int]] = {}
         self.owners = owners(module.graph)
@@ -110,23 +110,23 @@ class Model:
                 self._call(node)
         for variable in self.variables:
             sources = [self.variables[use.source] for use in variable.operands]
-            variable.is_told = any(one.fixed is not None and one.kind == OPERATOR for one in sources)
+            variable.is_fixed_by_program = any(source.fixed is not None and source.kind == OPERATOR for source in sources)
             variable.unfixed = self._forms.setdefault(_form(variable, sources), len(self._forms))
         self._number()
 
     def on(self, fixed: Mapping[Node, Layout], marked: Mapping[Node, Layout]) -> Model:
         """Return the same graph in another grid: layouts that the program sets change, everything else stays."""
-        found = copy.copy(self)
-        found.fixed, found.marked = fixed, marked
-        found.variables = [dataclasses.replace(one, fixed=found._lies(one)) for one in self.variables]
-        found._number()
-        return found
+        model = copy.copy(self)
+        model.fixed, model.marked = fixed, marked
+        model.variables = [dataclasses.replace(variable, fixed=model._fixed_layout(variable)) for variable in self.variables]
+        model._number()
+        return model
 
-    def _lies(self, variable: Variable) -> Layout | None:
+    def _fixed_layout(self, variable: Variable) -> Layout | None:
         if variable.kind == OPERATOR and variable.node.target is strategy_marker.laid:
             return self.marked[variable.node]
-        is_whole = variable.node.op == "get_attr" or variable.node in self.tangles.whole
-        return variable.fixed if variable.kind != HOLDER or is_whole else self.fixed.get(variable.node)
+        is_unsplit = variable.node.op == "get_attr" or variable.node in self.tangles.unsplit
+        return variable.fixed if variable.kind != HOLDER or is_unsplit else self.fixed.get(variable.node)
 
     def _number(self) -> None:
         """Gives variables that are alike the same number."""
@@ -140,8 +140,8 @@ class Model:
         alias: dict[Node, tuple[Node, int]] = {}
         for node in self.module.graph.nodes:
             if node.target is operator.getitem:
-                given: Any = node.args
-                alias[node] = given
+                call_arguments: Any = node.args
+                alias[node] = call_arguments
                 continue
             for leaf in tree.leaves([list(node.args), dict(node.kwargs)]):
                 if isinstance(leaf, Node):
@@ -156,27 +156,27 @@ class Model:
         dims = naming.all(val.shape)
         rule = naming.rule([], [dims])
         fixed = self.fixed.get(node)
-        if node.op == "get_attr" or node in self.tangles.whole:
+        if node.op == "get_attr" or node in self.tangles.unsplit:
             fixed = Layout(((),) * val.ndim)
         self._add(node, Variable(HOLDER, node, rule, [], [dims], [{}], [_size(val)], factors=tuple(rule.sizes), fixed=fixed))
-        self.places[node] = [(len(self.variables) - 1, 0)]
+        self.result_positions[node] = [(len(self.variables) - 1, 0)]
 
     def _ends(self, node: Node) -> None:
-        given: Any = node.args[0]
-        for item in given:
-            if isinstance(item, Node) and self._place(item) is not None:
+        results: Any = node.args[0]
+        for item in results:
+            if isinstance(item, Node) and self._result_position(item) is not None:
                 naming = Naming()
                 dims = naming.all(item.meta["val"].shape)
                 settles = self.keeps or bool(item.meta.get(node_metadata.GRADIENT))
-                found = Variable(END, node, naming.rule([dims], []), is_settled=settles)
-                found.operands = self._operands([item], [dims], set())
-                self._add(node, found)
+                variable = Variable(END, node, naming.rule([dims], []), is_settled=settles)
+                variable.operands = self._operands([item], [dims], set())
+                self._add(node, variable)
 
     def _call(self, node: Node) -> None:
         if node.target is operator.getitem:
-            given: Any = node.args
-            places = self.places.get(given[0], [])
-            self.places[node] = [places[given[1]] if given[1] < len(places) else None]
+            call_arguments: Any = node.args
+            item_results = self.result_positions.get(call_arguments[0], [])
+            self.result_positions[node] = [item_results[call_arguments[1]] if call_arguments[1] < len(item_results) else None]
             return
         vals = node.meta.get("val")
         several = list(vals) if isinstance(vals, (list, tuple)) else [] if vals is None else [vals]
@@ -185,14 +185,14 @@ class Model:
         if node.target in strategy_marker.MARKS:
             self._mark(node, names, outs)
             return
-        found = None
+        relaxed = None
         if is_operator(node.target) and not self._is_tangled(node) and len(names) == len(node_tensors(node)):
             args = tree.mapped(named(node), lambda leaf: leaf.meta.get("val") if isinstance(leaf, Node) else leaf)
             inputs = tuple(leaf for leaf in tree.leaves(list(args.values())) if isinstance(leaf, torch.Tensor))
-            found = wide(Given(node.target, args, inputs, tuple(outs)))
-        if found is None or len(found.rule.inputs) != len(names):
-            found = Wide(_nothing(names, outs))
-        self._parts(node, names, outs, found)
+            relaxed = wide(OperatorCall(node.target, args, inputs, tuple(outs)))
+        if relaxed is None or len(relaxed.rule.inputs) != len(names):
+            relaxed = Wide(_nothing(names, outs))
+        self._parts(node, names, outs, relaxed)
 
     def _mark(self, node: Node, names: list[Node], outs: list[Any]) -> None:
         naming = Naming()
@@ -205,74 +205,79 @@ class Model:
         self._add(node, variable)
         self._give(node, outs, [(len(self.variables) - 1, 0)])
 
-    def _parts(self, node: Node, names: list[Node], outs: list[Any], found: Wide) -> None:
+    def _parts(self, node: Node, names: list[Node], outs: list[Any], relaxed: Wide) -> None:
         """The variables of one operator: one for all factors that meet in a value."""
-        rule = found.rule
+        rule = relaxed.rule
         tensors = [out for out in outs if out is not None]
         group = _groups(rule)
         count = max(group.values(), default=0) + 1
-        written = set(written_by(node))
-        operands = self._operands(names, rule.inputs, written, bool(node.meta.get(node_metadata.OPTIMIZER)))
+        written_nodes = set(nodes_written_by(node))
+        operands = self._operands(names, rule.inputs, written_nodes, bool(node.meta.get(node_metadata.OPTIMIZER)))
         name = getattr(node.target, "_opname", str(node.target))
         args = tree.mapped(named(node), lambda leaf: leaf.meta.get("val") if isinstance(leaf, Node) else leaf)
         seconds = costs.seconds(name, args, tensors, self.machine)
         products = costs.additions(name, args, tensors) / self.machine.operations
         reads = frozenset() if name in costs.FREE else frozenset(range(1 if name in costs.ROWS else 0, len(names)))
-        seen = {factor for dims in rule.inputs for dim in dims for factor in dim} | found.own
-        made: list[Variable] = []
+        seen = {factor for dims in rule.inputs for dim in dims for factor in dim} | relaxed.local_factors
+        variables: list[Variable] = []
         for at in range(count):
-            own = tuple(factor for factor in rule.sizes if group[factor] == at and factor in seen and factor not in rule.locked)
-            made.append(Variable(
+            part_factors = tuple(factor for factor in rule.sizes if group[factor] == at and factor in seen and factor not in rule.locked)
+            variables.append(Variable(
                 OPERATOR, node, rule, seconds=seconds / count, products=products / count, reads=reads,
-                writes=name not in costs.FREE, factors=tuple(f for f in own if rule.sizes[f] > 1), wide=found,
+                writes=name not in costs.FREE, factors=tuple(f for f in part_factors if rule.sizes[f] > 1), wide=relaxed,
                 is_product=costs.is_product(name), is_linear=rule.linear,
             ))
         first = len(self.variables)
         for use, dims in zip(operands, rule.inputs):
             if use is not None:
-                made[_group_of(dims, group)].operands.append(use)
-        places: list[tuple[int, int] | None] = []
+                variables[_group_of(dims, group)].operands.append(use)
+        result_positions: list[tuple[int, int] | None] = []
         each = rule.reduced_each or [rule.reduced] * len(rule.outputs)
         for dims, terms, out in zip(rule.outputs, each, tensors):
             inside = {factor for dim in dims for factor in dim}
-            left = {factor: kind for factor, kind in terms.items() if factor not in inside}
-            at = _group_of(dims, group) if inside else group[next(iter(left))] if left else 0
-            made[at].results.append(dims)
-            made[at].terms.append(left)
-            made[at].bytes.append(_size(out))
-            places.append((first + at, len(made[at].results) - 1))
-        for variable in made:
+            outer_terms = {factor: kind for factor, kind in terms.items() if factor not in inside}
+            at = _group_of(dims, group) if inside else group[next(iter(outer_terms))] if outer_terms else 0
+            variables[at].results.append(dims)
+            variables[at].terms.append(outer_terms)
+            variables[at].bytes.append(_size(out))
+            result_positions.append((first + at, len(variables[at].results) - 1))
+        for variable in variables:
             self._add(node, variable)
-        self._give(node, outs, places)
+        self._give(node, outs, result_positions)
 
     # ---- values
 
-    def _give(self, node: Node, outs: list[Any], places: list[tuple[int, int] | None]) -> None:
+    def _give(self, node: Node, outs: list[Any], result_positions: list[tuple[int, int] | None]) -> None:
         """Notes where the values of a node are; one that several use becomes a variable."""
-        items = iter(places)
-        found: list[tuple[int, int] | None] = []
+        items = iter(result_positions)
+        results: list[tuple[int, int] | None] = []
         for at, out in enumerate(outs):
-            place = next(items, None) if out is not None else None
-            if place is not None and self._uses.get((node, at), 0) > 1 and out.ndim and self.owners[node] not in self.tangles.written:
+            result_position = next(items, None) if out is not None else None
+            if (
+                result_position is not None
+                and self._uses.get((node, at), 0) > 1
+                and out.ndim
+                and self.owners[node] not in self.tangles.written
+            ):
                 naming = Naming()
                 dims = naming.all(out.shape)
-                value = Variable(VALUE, node, naming.rule([dims], [dims], linear=True), [Operand(*place, dims, at)], [dims], [{}],
+                value = Variable(VALUE, node, naming.rule([dims], [dims], linear=True), [Operand(*result_position, dims, at)], [dims], [{}],
                                  [_size(out)], factors=tuple(naming.sizes), is_linear=True)
                 self._add(node, value)
-                place = (len(self.variables) - 1, 0)
-            found.append(place)
-        self.places[node] = found
+                result_position = (len(self.variables) - 1, 0)
+            results.append(result_position)
+        self.result_positions[node] = results
 
-    def _operands(self, names: Sequence[Node], inputs: Sequence[Dims], written: set[Node], is_late: bool = False) -> list[Any]:
-        found = []
+    def _operands(self, names: Sequence[Node], inputs: Sequence[Dims], written_nodes: set[Node], is_late: bool = False) -> list[Any]:
+        operands = []
         for at, (name, dims) in enumerate(zip(names, inputs)):
-            place = self._place(name)
-            found.append(None if place is None else Operand(*place, dims, at, name in written, is_late))
-        return found
+            result_position = self._result_position(name)
+            operands.append(None if result_position is None else Operand(*result_position, dims, at, name in written_nodes, is_late))
+        return operands
 
-    def _place(self, node: Node) -> tuple[int, int] | None:
-        places = self.places.get(node)
-        return places[0] if places else None
+    def _result_position(self, node: Node) -> tuple[int, int] | None:
+        result_positions = self.result_positions.get(node)
+        return result_positions[0] if result_positions else None
 
     def _add(self, node: Node, variable: Variable) -> None:
         variable.operands = [use for use in variable.operands if use is not None]
@@ -280,18 +285,34 @@ class Model:
         self.variables.append(variable)
 
     def _is_tangled(self, node: Node) -> bool:
-        return any(self.owners[item] in self.tangles.whole and self.owners[item] is not node for item in (node, *written_by(node)))
+        return any(self.owners[item] in self.tangles.unsplit and self.owners[item] is not node for item in (node, *nodes_written_by(node)))
 
 
 def _form(variable: Variable, sources: Sequence[Variable]) -> Any:
     """Return everything of a variable, and of the values that it uses, that choices and their costs depend on, except fixed layouts."""
     rule, wide = variable.rule, variable.wide
     return (
-        variable.kind, rule.inputs, rule.outputs, tuple(rule.sizes.items()), variable.factors, variable.keeps_terms,
-        tuple((use.result, use.dims, use.place, use.stays, use.is_late, one.bytes[use.result])
-              for use, one in zip(variable.operands, sources)),
-        tuple(variable.results), tuple(tuple(sorted(terms.items())) for terms in variable.terms), tuple(variable.bytes), variable.seconds,
-        variable.products, variable.reads, variable.writes, variable.is_product, variable.is_linear, variable.is_settled, variable.is_told,
+        variable.kind,
+        rule.inputs,
+        rule.outputs,
+        tuple(rule.sizes.items()),
+        variable.factors,
+        variable.keeps_terms,
+        tuple(
+            (use.result, use.dims, use.number, use.stays, use.is_late, source.bytes[use.result])
+            for use, source in zip(variable.operands, sources)
+        ),
+        tuple(variable.results),
+        tuple(tuple(sorted(terms.items())) for terms in variable.terms),
+        tuple(variable.bytes),
+        variable.seconds,
+        variable.products,
+        variable.reads,
+        variable.writes,
+        variable.is_product,
+        variable.is_linear,
+        variable.is_settled,
+        variable.is_fixed_by_program,
         None if wide is None else (wide.messages, wide.seen, wide.share),
     )
 
@@ -326,10 +347,10 @@ def _groups(rule: Rule) -> dict[int, int]:
         return factor
 
     for dims in (*rule.inputs, *rule.outputs):
-        own = [factor for dim in dims for factor in dim]
-        for factor in own[1:]:
-            one, other = sorted((find(own[0]), find(factor)))
-            head[other] = one
+        factors = [factor for dim in dims for factor in dim]
+        for factor in factors[1:]:
+            first, other = sorted((find(factors[0]), find(factor)))
+            head[other] = first
     numbers: dict[int, int] = {}
     return {factor: numbers.setdefault(find(factor), len(numbers)) for factor in rule.sizes}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from torchspore.distributed.shard.rules import Given, rule_of
+from torchspore.distributed.shard.rules import OperatorCall, rule_of
 from torchspore.distributed.shard.rules.rule import Dims, Naming, Rule
 
 
@@ -13,7 +13,7 @@ class Wide:
     """A rule, the factors that a result may be cut along though no operand has them, and what a cut exchanges inside of the operator."""
 
     rule: Rule
-    own: frozenset[int] = frozenset()
+    local_factors: frozenset[int] = frozenset()
     messages: int = 0
     """How many exchanges the lowering makes where a factor of `seen` is cut."""
     seen: frozenset[int] = frozenset()
@@ -21,7 +21,7 @@ class Wide:
     """The share of the first operand that each of these exchanges carries."""
 
 
-Maker = Callable[[Given], Wide | None]
+Maker = Callable[[OperatorCall], Wide | None]
 _MAKERS: dict[str, Maker] = {}
 
 
@@ -33,13 +33,13 @@ def _widens(*names: str) -> Callable[[Maker], Maker]:
     return enter
 
 
-def wide(given: Given) -> Wide | None:
+def wide(call: OperatorCall) -> Wide | None:
     """Return the possible splits of a call; None if it runs unsplit on each device."""
-    maker = _MAKERS.get(given.target._opname)
-    found = maker(given) if maker is not None else None
-    if found is not None:
-        return found
-    rule = rule_of(given)
+    maker = _MAKERS.get(call.target._opname)
+    relaxed = maker(call) if maker is not None else None
+    if relaxed is not None:
+        return relaxed
+    rule = rule_of(call)
     return None if rule is None else Wide(rule)
 
 
@@ -48,90 +48,90 @@ def _reduced(*dims: Dims) -> dict[int, str]:
 
 
 @_widens("embedding")
-def _embedding(given: Given) -> Wide:
+def _embedding(call: OperatorCall) -> Wide:
     naming = Naming()
-    rows, width = naming.all(given.shape("weight"))
-    places = naming.all(given.shape("indices"))
-    return Wide(naming.rule([(rows, width), places], [(*places, width)], reduced=_reduced((rows,))))
+    rows, width = naming.all(call.shape("weight"))
+    index_dims = naming.all(call.shape("indices"))
+    return Wide(naming.rule([(rows, width), index_dims], [(*index_dims, width)], reduced=_reduced((rows,))))
 
 
 @_widens("embedding_dense_backward")
-def _embedding_gradient(given: Given) -> Wide | None:
-    out = given.outputs[0]
-    if out is None or given["scale_grad_by_freq"] or given["padding_idx"] >= 0:
+def _embedding_gradient(call: OperatorCall) -> Wide | None:
+    out = call.outputs[0]
+    if out is None or call["scale_grad_by_freq"] or call["padding_idx"] >= 0:
         return None
     naming = Naming()
     rows, width = naming.all(out.shape)
-    places = naming.all(given.shape("indices"))
-    return Wide(naming.rule([(*places, width), places], [(rows, width)], reduced=_reduced(places)), frozenset(rows))
+    index_dims = naming.all(call.shape("indices"))
+    return Wide(naming.rule([(*index_dims, width), index_dims], [(rows, width)], reduced=_reduced(index_dims)), frozenset(rows))
 
 
 @_widens("index_select")
-def _rows(given: Given) -> Wide | None:
-    shape = given.shape("self")
-    if not shape or len(given.shape("index")) != 1 or given.axis("dim", len(shape)) != 0:
+def _rows(call: OperatorCall) -> Wide | None:
+    shape = call.shape("self")
+    if not shape or len(call.shape("index")) != 1 or call.axis("dim", len(shape)) != 0:
         return None
     naming = Naming()
-    dims, places = naming.all(shape), naming.new(given.shape("index")[0])
-    return Wide(naming.rule([dims, (places,)], [(places, *dims[1:])], reduced=_reduced(dims[:1])))
+    dims, index_dims = naming.all(shape), naming.new(call.shape("index")[0])
+    return Wide(naming.rule([dims, (index_dims,)], [(index_dims, *dims[1:])], reduced=_reduced(dims[:1])))
 
 
 @_widens("index_add")
-def _rows_added(given: Given) -> Wide | None:
-    out, source = given.outputs[0], given.shape("source")
-    if out is None or not source or given.axis("dim", len(source)) != 0 or given.args.get("alpha", 1) != 1 or len(given.inputs) != 3:
+def _rows_added(call: OperatorCall) -> Wide | None:
+    out, source = call.outputs[0], call.shape("source")
+    if out is None or not source or call.axis("dim", len(source)) != 0 or call.args.get("alpha", 1) != 1 or len(call.inputs) != 3:
         return None
     naming = Naming()
-    places, rows, rest = naming.new(source[0]), naming.new(out.shape[0]), naming.all(source[1:])
-    zeros = naming.all(given.shape("self"), locked=True)
-    rule = naming.rule([zeros, (places,), (places, *rest)], [(rows, *rest)], reduced=_reduced((places,)))
+    index_dims, rows, rest = naming.new(source[0]), naming.new(out.shape[0]), naming.all(source[1:])
+    zeros = naming.all(call.shape("self"), locked=True)
+    rule = naming.rule([zeros, (index_dims,), (index_dims, *rest)], [(rows, *rest)], reduced=_reduced((index_dims,)))
     return Wide(rule, frozenset(rows))
 
 
 @_widens("new_zeros", "new_ones", "new_full", "new_empty")
-def _made_new(given: Given) -> Wide | None:
-    out = given.outputs[0]
-    if out is None or tuple(out.shape) == tuple(given.inputs[0].shape):
+def _new_full(call: OperatorCall) -> Wide | None:
+    out = call.outputs[0]
+    if out is None or tuple(out.shape) == tuple(call.inputs[0].shape):
         return None
     naming = Naming()
-    dims = naming.all(given.inputs[0].shape)
+    dims = naming.all(call.inputs[0].shape)
     return Wide(naming.rule([dims], [naming.all(out.shape, locked=True)]))
 
 
 @_widens("nll_loss_forward", "nll_loss_backward")
-def _nll_loss(given: Given) -> Wide | None:
-    scores = given.shape("self")
+def _nll_loss(call: OperatorCall) -> Wide | None:
+    scores = call.shape("self")
     if len(scores) != 2:
         return None
-    naming, weighed = Naming(), given.args.get("weight") is not None
+    naming, weighed = Naming(), call.args.get("weight") is not None
     rows, classes = naming.new(scores[0]), naming.new(scores[1], locked=weighed)
     dims: list[Dims] = []
-    for name, value in given.args.items():
+    for name, value in call.args.items():
         if hasattr(value, "shape"):
             named = {"self": (rows, classes), "weight": (naming.new(scores[1], locked=True),)}
             dims.append(named.get(name, (rows,) if len(value.shape) else ()))
-    if given.target._opname == "nll_loss_backward":
+    if call.target._opname == "nll_loss_backward":
         return Wide(naming.rule(dims, [(rows, classes)]), messages=0)
-    outputs: list[Dims] = [(rows,) if out is not None and len(out.shape) else () for out in given.outputs]
+    outputs: list[Dims] = [(rows,) if out is not None and len(out.shape) else () for out in call.outputs]
     return Wide(naming.rule(dims, outputs), messages=2, seen=frozenset((*rows, *classes)))
 
 
 @_widens("_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data")
-def _softmax(given: Given) -> Wide | None:
-    shape = tuple(given.inputs[0].shape)
-    if not shape or given.args.get("half_to_float"):
+def _softmax(call: OperatorCall) -> Wide | None:
+    shape = tuple(call.inputs[0].shape)
+    if not shape or call.args.get("half_to_float"):
         return None
-    naming, axis = Naming(), given.axis("dim", len(shape))
+    naming, axis = Naming(), call.axis("dim", len(shape))
     dims = naming.all(shape)
-    count = 1 if given.target._opname.endswith("backward_data") else 2
-    rule = naming.rule([dims] * len(given.inputs), [dims])
+    count = 1 if call.target._opname.endswith("backward_data") else 2
+    rule = naming.rule([dims] * len(call.inputs), [dims])
     return Wide(rule, messages=count, seen=frozenset(dims[axis]), share=1 / max(1, shape[axis]))
 
 
 @_widens("native_batch_norm", "native_batch_norm_backward")
-def _batch_norm(given: Given) -> Wide | None:
-    x = given.args["input"]
-    if not given.args.get("training", given.args.get("train", False)):
+def _batch_norm(call: OperatorCall) -> Wide | None:
+    x = call.args["input"]
+    if not call.args.get("training", call.args.get("train", False)):
         return None
     naming = Naming()
     full = naming.all(x.shape)
@@ -140,24 +140,24 @@ def _batch_norm(given: Given) -> Wide | None:
         shape = tuple(t.shape)  # type: ignore[attr-defined]
         return full if len(shape) == len(full) else (full[1],) if shape == (x.shape[1],) else naming.all(shape, locked=True)
 
-    rule = naming.rule([dims(t) for t in given.inputs], [dims(t) for t in given.outputs if t is not None])
+    rule = naming.rule([dims(t) for t in call.inputs], [dims(t) for t in call.outputs if t is not None])
     others = frozenset(factor for at, dim in enumerate(full) if at != 1 for factor in dim)
     return Wide(rule, messages=2, seen=others, share=x.shape[1] / max(1, x.numel()))
 
 
 @_widens("native_dropout", "rand_like", "randn_like", "randint_like")
-def _drawn(given: Given) -> Wide:
+def _drawn(call: OperatorCall) -> Wide:
     naming = Naming()
-    dims = naming.all(given.inputs[0].shape)
-    return Wide(naming.rule([dims] * len(given.inputs), [dims for out in given.outputs if out is not None]))
+    dims = naming.all(call.inputs[0].shape)
+    return Wide(naming.rule([dims] * len(call.inputs), [dims for out in call.outputs if out is not None]))
 
 
 @_widens("addmm", "linear")
-def _product_and_sum(given: Given) -> Wide | None:
-    found = rule_of(given)
-    if found is None or len(given.inputs) != 3:
+def _product_and_sum(call: OperatorCall) -> Wide | None:
+    found = rule_of(call)
+    if found is None or len(call.inputs) != 3:
         return None
-    is_linear = given.target._opname == "linear"
+    is_linear = call.target._opname == "linear"
     inner = found.inputs[0 if is_linear else 1][-1]
     rule = Rule(found.inputs, found.outputs, found.sizes, reduced={inner[0]: "sum"}, locked=found.locked - frozenset(inner))
     return Wide(rule)

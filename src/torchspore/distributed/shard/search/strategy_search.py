@@ -74,42 +74,44 @@ class Tally:
 
 def candidates(problem: Problem, machine: Machine, mode: str, tally: Tally, price: float = 0.0) -> list[Candidate]:
     """Plans for grids of the devices, the cheapest first."""
-    found: list[Candidate] = []
-    left, first = WORK, None
+    candidates: list[Candidate] = []
+    work_left, first = WORK, None
     for mesh in (halved(problem.base) if mode == RECURSIVE else grids(problem.base)):
         if first is None:
             model = first = Model(problem.module, problem.fixed(mesh), problem.marked(mesh), machine, problem.keeps)
         else:
             model = first.on(problem.fixed(mesh), problem.marked(mesh))
         work = len(model.variables) * len(mesh.sizes)
-        if found and left < work:
+        if candidates and work_left < work:
             break
-        left -= work
+        work_left -= work
         tally.grids += 1
         chosen, seconds = _solved(model, mesh, mode, problem, tally, price)
-        found.append(Candidate(mesh, plan_of(model, chosen), seconds, price))
-    return sorted(found, key=lambda one: (one.seconds, len(one.mesh.sizes), one.mesh.sizes))
+        candidates.append(Candidate(mesh, plan_of(model, chosen), seconds, price))
+    return sorted(candidates, key=lambda candidate: (candidate.seconds, len(candidate.mesh.sizes), candidate.mesh.sizes))
 
 
 def grids(base: Mesh) -> Iterator[Mesh]:
     """The base, and finer grids of up to three axes (or as many as the base has), the coarsest first."""
     most = max(3, len(base.sizes))
     every: list[tuple[int, ...]] = []
-    for parts in itertools.product(*[[one for length in range(1, 4) for one in factorings(size, length)] for size in base.sizes]):
+    for parts in itertools.product(
+        *[[factoring for length in range(1, 4) for factoring in factorings(size, length)] for size in base.sizes]
+    ):
         sizes = tuple(size for part in parts for size in part)
         if len(sizes) <= most:
             every.append(sizes)
-    for sizes in sorted(every, key=lambda one: (len(one), max(one) - min(one), one))[:GRIDS]:
+    for sizes in sorted(every, key=lambda grid: (len(grid), max(grid) - min(grid), grid))[:GRIDS]:
         yield Mesh(sizes)
 
 
 def halved(base: Mesh) -> Iterator[Mesh]:
     """The base, and that with each axis halved again and again, until there are HALVINGS axes; primes that are left stay."""
     sizes = [list(_primes(size)) for size in base.sizes]
-    while sum(map(len, sizes)) > HALVINGS and any(len(own) > 1 for own in sizes):
+    while sum(map(len, sizes)) > HALVINGS and any(len(factoring) > 1 for factoring in sizes):
         longest = max(sizes, key=len)
         longest[-2:] = [longest[-2] * longest[-1]]
-    fine = Mesh(tuple(size for own in sizes for size in own))
+    fine = Mesh(tuple(size for factoring in sizes for size in factoring))
     yield from (base, fine) if base != fine else (base,)
 
 
@@ -134,7 +136,7 @@ def _primes(count: int) -> Iterator[int]:
         prime += 1
 
 
-def _solved(model: Model, mesh: Mesh, mode: str, given: Problem, tally: Tally, price: float) -> tuple[list[list[Choice]], float]:
+def _solved(model: Model, mesh: Mesh, mode: str, problem_given: Problem, tally: Tally, price: float) -> tuple[list[list[Choice]], float]:
     """The choices of all variables along each axis, and what they cost along the last one that was solved for."""
     axes = range(len(mesh.sizes))
     chosen: list[list[Choice] | None] = [None for _ in axes]
@@ -144,22 +146,24 @@ def _solved(model: Model, mesh: Mesh, mode: str, given: Problem, tally: Tally, p
     small = len(model.variables) * len(mesh.sizes) < WORK // 12
     rounds = [*axes, *axes[:-1]] if mode == DYNAMIC and small and len(mesh.sizes) > 1 else [*axes]
     for axis in rounds:
-        problem = Axis(model, mesh, axis, chosen, given.exchanges, price, given.shares)
+        problem = Axis(model, mesh, axis, chosen, problem_given.exchanges, price, problem_given.shares)
         unary, edges = problem.unary(), problem.edges()
         tally.choices += sum(map(len, problem.choices))
         values = greedy.solve(unary, edges, order)
         tables = elimination.Elimination(unary, edges, elimination.LIMIT if mode == DYNAMIC else QUICK)
         values = _improved(tables, values, tally)
-        if tally.guessed and given.plain is not None and given.plain.mesh == mesh and len(mesh.sizes) == 1:
-            start = [own.index(one) if one in own else value
-                     for own, one, value in zip(problem.choices, initial_choices.choices_of(model, given.plain), values)]
+        if tally.guessed and problem_given.plain is not None and problem_given.plain.mesh == mesh and len(mesh.sizes) == 1:
+            start = [
+                axis_choices.index(choice) if choice in axis_choices else value
+                for axis_choices, choice, value in zip(problem.choices, initial_choices.choices_of(model, problem_given.plain), values)
+            ]
             other = _improved(tables, start, tally)
             if elimination.total_of(unary, edges, other) < elimination.total_of(unary, edges, values):
                 values = other
-        chosen[axis] = [own[value] for own, value in zip(problem.choices, values)]
+        chosen[axis] = [axis_choices[value] for axis_choices, value in zip(problem.choices, values)]
         alone = elimination.total_of(unary, (), values)
         sent[axis] = elimination.total_of((), edges, values)
-    return [one for one in chosen if one is not None], alone + sum(sent)
+    return [choice for choice in chosen if choice is not None], alone + sum(sent)
 
 
 def _improved(tables: elimination.Elimination, start: list[int], tally: Tally) -> list[int]:
@@ -182,20 +186,20 @@ def plan_of(model: Model, chosen: list[list[Choice]]) -> Plan:
     inputs: dict[Node, Layout] = {}
     operands: dict[Node, dict[int, Layout]] = {}
     results: dict[Node, dict[int, Layout]] = {}
-    wanted: dict[Node, Layout] = {}
+    requested: dict[Node, Layout] = {}
     for number, variable in enumerate(model.variables):
-        own = [one[number] for one in chosen]
+        variable_choices = [axis_choices[number] for axis_choices in chosen]
         if variable.kind == HOLDER and variable.node.op == "placeholder" and variable.node not in model.fixed:
-            inputs[variable.node] = layout_on(variable.results[0], own)
+            inputs[variable.node] = layout_on(variable.results[0], variable_choices)
         elif variable.kind == VALUE:
-            results.setdefault(variable.node, {})[variable.operands[0].place] = layout_on(variable.results[0], own)
+            results.setdefault(variable.node, {})[variable.operands[0].number] = layout_on(variable.results[0], variable_choices)
         elif variable.kind == OPERATOR and variable.fixed is None:
             for use in variable.operands:
-                operands.setdefault(variable.node, {})[use.place] = layout_on(use.dims, own)
-            if variable.wide is not None and variable.wide.own and variable.results:
-                wanted[variable.node] = layout_on(variable.results[0], own).settled()
+                operands.setdefault(variable.node, {})[use.number] = layout_on(use.dims, variable_choices)
+            if variable.wide is not None and variable.wide.local_factors and variable.results:
+                requested[variable.node] = layout_on(variable.results[0], variable_choices).settled()
     rows = {node: tuple(each.get(at) for at in range(max(each) + 1)) for node, each in operands.items()}
-    return Plan(inputs, rows, results, wanted)
+    return Plan(inputs, rows, results, requested)
 
 
 __all__ = ["COMPARED", "DYNAMIC", "PRICES", "PROPAGATION", "RECURSIVE", "Candidate", "Problem", "Tally", "candidates", "costs"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchspore.base.text import message
 from torchspore.distributed.shard.strategies.axis_labels import Call, Family, Form
-from torchspore.distributed.shard.strategies.layout import TensorLayout, whole
+from torchspore.distributed.shard.strategies.layout import TensorLayout, replicated_layout
 from torchspore.distributed.shard.strategies.validation import Fit, fit
 
 __all__ = ["Call", "Fit", "Form", "TensorLayout", "forms_of", "is_known", "layouts_of", "replicated", "takes"]
@@ -30,25 +30,25 @@ def _families() -> Mapping[str, Family]:
     return {name: family for room in rooms for name, family in room.FAMILIES.items()}
 
 
-def is_known(name: str) -> bool:
+def has_rules(name: str) -> bool:
     """Return whether there is a rule for the primitive; MindSpore runs one without on every device, whatever its strategy says."""
     return name in _families()
 
 
 def forms_of(name: str, attributes: Mapping[str, Any], shapes: Iterable[Iterable[int]]) -> tuple[Form, ...]:
     """Return the axes that may be split together in such a call; the first form that fits counts. Raises KeyError for an unknown name."""
-    found = _families()[name](Call(name, attributes, tuple(map(tuple, shapes))))
-    return found if isinstance(found, tuple) else (found,)
+    forms = _families()[name](Call(name, attributes, tuple(map(tuple, shapes))))
+    return forms if isinstance(forms, tuple) else (forms,)
 
 
 def takes(name: str, attributes: Mapping[str, Any], shapes: Iterable[Iterable[int]]) -> bool:
     """Return whether the primitive may take Tensors of all these shapes, each with a strategy."""
-    given = tuple(map(tuple, shapes))
+    input_shapes = tuple(map(tuple, shapes))
     try:
-        forms = forms_of(name, attributes, given)
+        forms = forms_of(name, attributes, input_shapes)
     except (KeyError, ValueError, IndexError, TypeError):
         return False
-    return any(len(form.spoken(given)) == len(given) for form in forms)
+    return any(len(form.spoken(input_shapes)) == len(input_shapes) for form in forms)
 
 
 def layouts_of(
@@ -61,7 +61,7 @@ def layouts_of(
     strategy that fits, for one that does not, and KeyError for a primitive without a rule (`is_known`).
     """
     call = Call(name, attributes, tuple(map(tuple, shapes)))
-    if not is_known(name):
+    if not has_rules(name):
         raise KeyError(name)
     try:
         forms = forms_of(name, attributes, call.shapes)
@@ -74,4 +74,6 @@ def layouts_of(
 
 def replicated(ranks: Iterable[int], outputs: Iterable[int], devices: int) -> Fit:
     """Return the layouts of an operator without a strategy: each device has all of every input and output, given their numbers of axes."""
-    return Fit((devices,), tuple(whole(rank, devices) for rank in ranks), tuple(whole(rank, devices) for rank in outputs))
+    return Fit(
+        (devices,), tuple(replicated_layout(rank, devices) for rank in ranks), tuple(replicated_layout(rank, devices) for rank in outputs)
+    )

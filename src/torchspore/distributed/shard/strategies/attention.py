@@ -1,9 +1,9 @@
 """Attention: batch, heads and the queries' positions may be cut; each query sees all keys."""
 from __future__ import annotations
 
-from torchspore.distributed.shard.strategies.axis_labels import WHOLE, Call, Cuts, Family, Form
+from torchspore.distributed.shard.strategies.axis_labels import UNCUT, Call, Cuts, Family, Form
 
-_LETTERS = {"B": "b", "N": "n", "S": "s", "D": WHOLE, "H": "n", "T": WHOLE}
+_LETTERS = {"B": "b", "N": "n", "S": "s", "D": UNCUT, "H": "n", "T": UNCUT}
 
 
 def attention(call: Call) -> Form:
@@ -11,15 +11,15 @@ def attention(call: Call) -> Form:
     layout = str(call.get("input_layout", default="BSH"))
     heads = int(call.get("head_num", default=1))
     query = tuple(_LETTERS[letter] for letter in layout)
-    keys = tuple(WHOLE if label == "s" else label for label in query)
-    rest = ((WHOLE,) * len(shape) for shape in call.shapes[3:])
+    keys = tuple(UNCUT if label == "s" else label for label in query)
+    rest = ((UNCUT,) * len(shape) for shape in call.shapes[3:])
 
-    def whole_heads(cuts: Cuts, devices: int) -> str | None:
+    def check_full_heads(cuts: Cuts, devices: int) -> str | None:
         return f"a number of parts that divides the {heads} heads, got {cuts['n']}" if heads % cuts["n"] else None
 
-    statistics = ("b", "n", "s", WHOLE)
-    order = tuple(label for label in query if label != WHOLE)
-    return Form(inputs=(query, keys, keys, *rest), outputs=(statistics, statistics, (WHOLE,), query), order=order, check=whole_heads)
+    statistics = ("b", "n", "s", UNCUT)
+    order = tuple(label for label in query if label != UNCUT)
+    return Form(inputs=(query, keys, keys, *rest), outputs=(statistics, statistics, (UNCUT,), query), order=order, check=check_full_heads)
 
 
 FAMILIES: dict[str, Family] = {"FlashAttentionScore": attention}

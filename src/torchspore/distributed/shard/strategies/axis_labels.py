@@ -10,7 +10,7 @@ Labels = tuple[str, ...]
 Shape = tuple[int, ...]
 Cuts = Mapping[str, int]
 
-WHOLE = ""
+UNCUT = ""
 """The label of an axis that is never cut, such as one of length 1 beside a longer one."""
 
 
@@ -27,7 +27,7 @@ class Form:
     inputs: tuple[Labels, ...]
     outputs: tuple[Labels, ...]
     order: Labels
-    whole: Mapping[str, str] = field(default_factory=dict)
+    uncut: Mapping[str, str] = field(default_factory=dict)
     check: Callable[[Cuts, int], str | None] | None = None
     scatters: str | None = None
     written: tuple[tuple[Labels, Shape], ...] | None = None
@@ -79,4 +79,4 @@ def on_all_devices(cuts: Cuts, devices: int) -> str | None:
 
 def labels(rank: int, letter: str = "d") -> Labels:
     """A label for each axis: d0, d1, ..."""
-    return tuple(f"{letter}{place}" for place in range(rank))
+    return tuple(f"{letter}{axis}" for axis in range(rank))

@@ -1,20 +1,20 @@
 """Operators that work on each number alone, with broadcasting."""
 from __future__ import annotations
 
-from torchspore.distributed.shard.strategies.axis_labels import WHOLE, Call, Family, Form, Labels, labels
+from torchspore.distributed.shard.strategies.axis_labels import UNCUT, Call, Family, Form, Labels, labels
 
 
 def elementwise(call: Call) -> Form:
     """All inputs are broadcast against each other, counted from the last axis."""
     rank = max(map(len, call.shapes))
     sizes = [
-        max((shape[place - rank + len(shape)] for shape in call.shapes if place >= rank - len(shape)), default=1) for place in range(rank)
+        max((shape[axis - rank + len(shape)] for shape in call.shapes if axis >= rank - len(shape)), default=1) for axis in range(rank)
     ]
     axes = labels(rank)
 
     def of(shape: tuple[int, ...]) -> Labels:
         ahead = rank - len(shape)
-        return tuple(WHOLE if size == 1 < sizes[ahead + place] else axes[ahead + place] for place, size in enumerate(shape))
+        return tuple(UNCUT if size == 1 < sizes[ahead + axis] else axes[ahead + axis] for axis, size in enumerate(shape))
 
     return Form(inputs=tuple(map(of, call.shapes)), outputs=(axes,), order=axes)
 
@@ -25,11 +25,11 @@ Equal NotEqual Greater GreaterEqual Less LessEqual ApproximateEqual MulNoNan Log
 BitwiseXor Assign AssignAdd AssignSub Hypot NextAfter Zeta Gcd Lcm Heaviside Lerp LerpScalar Select MaskedFill AddExt SubExt AddN
 Accumulate
 """
-_ONE = """
+_UNARY = """
 Abs ACos Acosh ACosh Asin Asinh Atan Atanh BesselI0e BesselI1e BesselI0 BesselI1 BesselJ0 BesselJ1 Cast Ceil Cos Cosh Digamma Dropout
 DropoutExt Elu EluExt Erf Erfc Erfinv Exp Expm1 FastGeLU Floor GeLU GeluExt HShrink HSigmoid HSwish Identity Inv Invert IsFinite IsInf
 IsNan Lgamma LogicalNot Log Log1p Log2 LogSigmoid Mish Neg OnesLike Reciprocal ReLU ReLU6 ReLUV2 Rint Round Rsqrt SeLU Sigmoid SiLU SiLUEx
 Sign Sin Sinh SoftShrink Softplus Softsign Sqrt Square Tan Tanh Trunc ZerosLike FillV2 UniformReal StandardNormal
 SigmoidCrossEntropyWithLogits
 """
-FAMILIES: dict[str, Family] = dict.fromkeys((_TWO + _ONE).split(), elementwise)
+FAMILIES: dict[str, Family] = dict.fromkeys((_TWO + _UNARY).split(), elementwise)

@@ -8,7 +8,7 @@ from typing import Any
 
 from torchspore.base.text import message
 
-Place = int | tuple[int, ...]
+MapEntry = int | tuple[int, ...]
 """One entry of a tensor map: an axis of the grid counted from behind, -1 for none, or several of them, the major first."""
 
 
@@ -17,38 +17,38 @@ class TensorLayout:
     """The layout of one Tensor as MindSpore writes it: `m` in `tensor_map` is axis `len(device_matrix) - 1 - m` of the grid, -1 none."""
 
     device_matrix: tuple[int, ...]
-    tensor_map: tuple[Place, ...]
+    tensor_map: tuple[MapEntry, ...]
 
     def axes(self, dimension: int) -> tuple[int, ...]:
         """The axes of the grid, counted from the front, that cut an axis of the Tensor, the major first."""
         last = len(self.device_matrix) - 1
-        return tuple(last - one for one in _places(self.tensor_map[dimension]))
+        return tuple(last - entry for entry in _entries_of(self.tensor_map[dimension]))
 
     def cuts(self) -> tuple[int, ...]:
         """Into how many parts each axis of the Tensor is cut."""
-        return tuple(prod(self.device_matrix[axis] for axis in self.axes(place)) for place in range(len(self.tensor_map)))
+        return tuple(prod(self.device_matrix[axis] for axis in self.axes(dimension)) for dimension in range(len(self.tensor_map)))
 
-    def is_whole(self) -> bool:
+    def is_unsplit(self) -> bool:
         """Return whether every device holds all of it."""
         return all(cut == 1 for cut in self.cuts())
 
     def slice_shape(self, shape: Iterable[int]) -> tuple[int, ...]:
         """The shape of the part that one device holds. Raises ValueError where the layout does not divide the shape."""
-        whole, cuts = tuple(shape), self.cuts()
-        if len(whole) != len(cuts) or any(size % cut for size, cut in zip(whole, cuts)):
-            raise ValueError(message(f"a Tensor of shape {whole} cut by {self}", f"a shape of {len(cuts)} axes that {cuts} divide"))
-        return tuple(size // cut for size, cut in zip(whole, cuts))
+        slice_shape, cuts = tuple(shape), self.cuts()
+        if len(slice_shape) != len(cuts) or any(size % cut for size, cut in zip(slice_shape, cuts)):
+            raise ValueError(message(f"a Tensor of shape {slice_shape} cut by {self}", f"a shape of {len(cuts)} axes that {cuts} divide"))
+        return tuple(size // cut for size, cut in zip(slice_shape, cuts))
 
     def coordinates(self, rank: int) -> tuple[int, ...]:
         """Which part of each axis the device with this number in the grid holds."""
         at = _unravelled(rank, self.device_matrix)
-        found = []
+        dims = []
         for dimension in range(len(self.tensor_map)):
             part = 0
             for axis in self.axes(dimension):
                 part = part * self.device_matrix[axis] + at[axis]
-            found.append(part)
-        return tuple(found)
+            dims.append(part)
+        return tuple(dims)
 
     def slices(self, rank: int, shape: Iterable[int]) -> tuple[slice, ...]:
         """The part of a whole Tensor that the device with this number in the grid holds. Raises ValueError as `slice_shape`."""
@@ -57,31 +57,31 @@ class TensorLayout:
 
     def squeezed(self) -> TensorLayout:
         """The same layout without axes of the grid that have one device, as MindSpore's files have it."""
-        kept = [axis for axis, size in enumerate(self.device_matrix) if size > 1]
-        renamed = {axis: len(kept) - 1 - place for place, axis in enumerate(kept)}
-        places = []
+        sizes = [axis for axis, size in enumerate(self.device_matrix) if size > 1]
+        renamed = {axis: len(sizes) - 1 - position for position, axis in enumerate(sizes)}
+        tensor_map = []
         for dimension in range(len(self.tensor_map)):
-            left = tuple(renamed[axis] for axis in self.axes(dimension) if axis in renamed)
-            places.append(left[0] if len(left) == 1 else left or -1)
-        return TensorLayout(tuple(self.device_matrix[axis] for axis in kept), tuple(places))
+            remaining_axes = tuple(renamed[axis] for axis in self.axes(dimension) if axis in renamed)
+            tensor_map.append(remaining_axes[0] if len(remaining_axes) == 1 else remaining_axes or -1)
+        return TensorLayout(tuple(self.device_matrix[axis] for axis in sizes), tuple(tensor_map))
 
     def __str__(self) -> str:
         return f"{'x'.join(map(str, self.device_matrix)) or '1'} devices, map {self.tensor_map}"
 
 
-def _places(place: Place) -> tuple[int, ...]:
-    return tuple(one for one in ((place,) if isinstance(place, int) else place) if one != -1)
+def _entries_of(entry: MapEntry) -> tuple[int, ...]:
+    return tuple(axis for axis in ((entry,) if isinstance(entry, int) else entry) if axis != -1)
 
 
 def _unravelled(rank: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    found = []
+    dims = []
     for size in reversed(sizes):
         rank, at = divmod(rank, size)
-        found.append(at)
-    return tuple(reversed(found))
+        dims.append(at)
+    return tuple(reversed(dims))
 
 
-def whole(rank: int, devices: int) -> TensorLayout:
+def replicated_layout(rank: int, devices: int) -> TensorLayout:
     """The layout of a Tensor of `rank` axes that each of the devices holds whole."""
     return TensorLayout((devices,), (-1,) * rank)
 
@@ -91,18 +91,18 @@ def read(layout: Any) -> TensorLayout:
     if isinstance(layout, TensorLayout):
         return layout
     facts = layout.to_dict()
-    devices, places = tuple(facts["device_matrix"]), tuple(facts["tensor_map"])
+    devices, tensor_map = tuple(facts["device_matrix"]), tuple(facts["tensor_map"])
     if not facts.get("interleaved_parallel"):
-        return TensorLayout(devices, places)
+        return TensorLayout(devices, tensor_map)
     dropped = len(devices) - 1 - tuple(facts["alias_name"]).index("interleaved_parallel")
-    kept = tuple(size for place, size in enumerate(reversed(devices)) if place != dropped)[::-1]
+    sizes = tuple(size for position, size in enumerate(reversed(devices)) if position != dropped)[::-1]
 
-    def renamed(place: Place) -> Place:
-        left = tuple(_without(_places(place), dropped))
-        return left[0] if len(left) == 1 else left or -1
+    def renamed(renamed_entry: MapEntry) -> MapEntry:
+        remaining_axes = tuple(_without(_entries_of(renamed_entry), dropped))
+        return remaining_axes[0] if len(remaining_axes) == 1 else remaining_axes or -1
 
-    return TensorLayout(kept, tuple(map(renamed, places)))
+    return TensorLayout(sizes, tuple(map(renamed, tensor_map)))
 
 
-def _without(places: Iterable[int], dropped: int) -> Iterator[int]:
-    return (one - (one > dropped) for one in places if one != dropped)
+def _without(entries: Iterable[int], dropped: int) -> Iterator[int]:
+    return (axis - (axis > dropped) for axis in entries if axis != dropped)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from math import prod
 
-from torchspore.distributed.shard.strategies.axis_labels import WHOLE, Call, Cuts, Family, Form, Labels, labels, on_all_devices
+from torchspore.distributed.shard.strategies.axis_labels import UNCUT, Call, Cuts, Family, Form, Labels, labels, on_all_devices
 
 
 def gather(call: Call) -> tuple[Form, ...]:
@@ -16,27 +16,27 @@ def gather(call: Call) -> tuple[Form, ...]:
     table, numbers = call.shapes[:2]
     axis = call.axis("axis", "dim", default=0)
     batches = int(call.get("batch_dims", default=0))
-    rows, places = labels(len(table), "t"), labels(len(numbers), "i")
+    rows, index_labels = labels(len(table), "t"), labels(len(numbers), "i")
     if batches:
-        places = rows[:batches] + places[batches:]
-    result = (*rows[:axis], *places[batches:], *rows[axis + 1:])
-    order = (*places, *rows[batches:])
-    usual = Form(inputs=(rows, places), outputs=(result,), order=order, whole={rows[axis]: f"axis {axis} of the table is looked up"})
+        index_labels = rows[:batches] + index_labels[batches:]
+    result = (*rows[:axis], *index_labels[batches:], *rows[axis + 1:])
+    order = (*index_labels, *rows[batches:])
+    usual = Form(inputs=(rows, index_labels), outputs=(result,), order=order, uncut={rows[axis]: f"axis {axis} of the table is looked up"})
     if batches or len(table) > 2:
         return (usual,)
     if axis:
         joined = {"both": (rows[0], rows[1])}
-        uncut = (WHOLE,) * len(numbers)
+        uncut = (UNCUT,) * len(numbers)
         return usual, Form(inputs=(rows, uncut), outputs=(("both", *uncut),), order=rows, joined=joined, check=on_all_devices)
-    return (usual, *_cut_rows(rows, places, numbers))
+    return (usual, *_cut_rows(rows, index_labels, numbers))
 
 
-def _cut_rows(rows: Labels, places: Labels, numbers: tuple[int, ...]) -> tuple[Form, ...]:
+def _cut_rows(rows: Labels, index_labels: Labels, numbers: tuple[int, ...]) -> tuple[Form, ...]:
     """The forms in which the first axis of a table is cut."""
     others = rows[1:]
-    uncut = (WHOLE,) * len(numbers)
+    uncut = (UNCUT,) * len(numbers)
 
-    def whole_numbers(cuts: Cuts, devices: int) -> str | None:
+    def check_full_numbers(cuts: Cuts, devices: int) -> str | None:
         if prod(cuts[label] for label in others) > 1:
             return on_all_devices(cuts, devices)
         return None
@@ -44,37 +44,39 @@ def _cut_rows(rows: Labels, places: Labels, numbers: tuple[int, ...]) -> tuple[F
     def scattered(cuts: Cuts, devices: int) -> str | None:
         if numbers[0] % cuts[rows[0]]:
             return "rows that a sum can be scattered along"
-        return whole_numbers(cuts, devices)
+        return check_full_numbers(cuts, devices)
 
     def cut_numbers(cuts: Cuts, devices: int) -> str | None:
-        if cuts[places[0]] == 1:
+        if cuts[index_labels[0]] == 1:
             return "numbers that are whole, or cut along their first axis"
         if len(numbers) > 1 and prod(cuts[label] for label in others) > 1:
             return "a table cut along its first axis alone where numbers have several axes"
         return on_all_devices(cuts, devices)
 
-    found = [
+    forms = [
         Form(inputs=(rows, uncut), outputs=((rows[0], *uncut[1:], *others),), order=rows, check=scattered, repeats_first=True),
-        Form(inputs=(rows, uncut), outputs=((*uncut, *others),), order=rows, check=whole_numbers, repeats_first=True),
+        Form(inputs=(rows, uncut), outputs=((*uncut, *others),), order=rows, check=check_full_numbers, repeats_first=True),
     ] if numbers else []
-    if places and others:
-        found.append(Form(inputs=(rows, places), outputs=((*places, *others),), order=(*places, *rows), check=cut_numbers))
-    return tuple(found)
+    if index_labels and others:
+        forms.append(
+            Form(inputs=(rows, index_labels), outputs=((*index_labels, *others),), order=(*index_labels, *rows), check=cut_numbers)
+        )
+    return tuple(forms)
 
 
 def gather_along(call: Call) -> Form:
     """Numbers of places along one axis, which stays whole; input and places are cut alike."""
     axes = labels(len(call.shapes[0]))
     axis = call.axis("dim", "axis", default=0)
-    return Form(inputs=(axes, axes), outputs=(axes,), order=axes, whole={axes[axis]: f"axis {axis} is looked up"})
+    return Form(inputs=(axes, axes), outputs=(axes,), order=axes, uncut={axes[axis]: f"axis {axis} is looked up"})
 
 
-def gather_places(call: Call) -> Form:
+def gather_nd_rows(call: Call) -> Form:
     """Rows by tuples of numbers: the table stays whole, and so does the last axis of the numbers."""
     table, numbers = call.shapes[:2]
-    places = (*labels(len(numbers) - 1, "i"), WHOLE)
-    rest = (WHOLE,) * (len(table) - numbers[-1])
-    return Form(inputs=((WHOLE,) * len(table), places), outputs=(places[:-1] + rest,), order=places[:-1])
+    index_labels = (*labels(len(numbers) - 1, "i"), UNCUT)
+    rest = (UNCUT,) * (len(table) - numbers[-1])
+    return Form(inputs=((UNCUT,) * len(table), index_labels), outputs=(index_labels[:-1] + rest,), order=index_labels[:-1])
 
 
 def scatter(call: Call) -> Form:
@@ -84,19 +86,19 @@ def scatter(call: Call) -> Form:
     """
     table, numbers = call.shapes[:2]
     axes = labels(len(table), "t")
-    written = (WHOLE,) * len(numbers) + axes[1:]
-    whole = {axes[0]: "axis 0 is looked up"} if call.name == "ScatterUpdate" else {}
-    return Form(inputs=(axes, (WHOLE,) * len(numbers), written), outputs=(axes,), order=axes, whole=whole)
+    written_labels = (UNCUT,) * len(numbers) + axes[1:]
+    uncut = {axes[0]: "axis 0 is looked up"} if call.name == "ScatterUpdate" else {}
+    return Form(inputs=(axes, (UNCUT,) * len(numbers), written_labels), outputs=(axes,), order=axes, uncut=uncut)
 
 
-def scatter_places(call: Call) -> Form:
+def scatter_nd_rows(call: Call) -> Form:
     """Rows written by tuples of numbers: the axes that they name stay whole."""
     table, numbers = call.shapes[:2]
     named = numbers[-1]
     rest = labels(len(table) - named, "t")
-    written = (WHOLE,) * (len(numbers) - 1) + rest
-    laid = (WHOLE,) * named + rest
-    return Form(inputs=(laid, (WHOLE,) * len(numbers), written), outputs=(laid,), order=rest)
+    written_labels = (UNCUT,) * (len(numbers) - 1) + rest
+    laid = (UNCUT,) * named + rest
+    return Form(inputs=(laid, (UNCUT,) * len(numbers), written_labels), outputs=(laid,), order=rest)
 
 
 def segments(call: Call) -> Form:
@@ -104,17 +106,17 @@ def segments(call: Call) -> Form:
     values, numbers = call.shapes[:2]
     axes = labels(len(values))
     count = len(numbers)
-    return Form(inputs=(axes, axes[:count]), outputs=((WHOLE, *axes[count:]),), order=axes)
+    return Form(inputs=(axes, axes[:count]), outputs=((UNCUT, *axes[count:]),), order=axes)
 
 
 FAMILIES: dict[str, Family] = {
     **dict.fromkeys(
         ("Gather", "EmbeddingLookup", "SparseGatherV2", "Embedding"), gather,
-    ), "GatherD": gather_along, "GatherNd": gather_places,
+    ), "GatherD": gather_along, "GatherNd": gather_nd_rows,
     **dict.fromkeys(("ScatterUpdate", "ScatterAdd", "ScatterSub", "ScatterMul", "ScatterDiv", "ScatterMax", "ScatterMin"), scatter),
     **dict.fromkeys((
         "TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub", "TensorScatterMax", "TensorScatterMin", "TensorScatterMul",
         "TensorScatterDiv", "ScatterNdUpdate", "ScatterNdAdd", "ScatterNdSub",
-    ), scatter_places),
+    ), scatter_nd_rows),
     **dict.fromkeys(("UnsortedSegmentSum", "UnsortedSegmentMin", "UnsortedSegmentMax"), segments),
 }

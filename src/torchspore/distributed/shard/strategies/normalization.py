@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchspore.distributed.shard.strategies.axis_labels import WHOLE, Call, Family, Form, labels
+from torchspore.distributed.shard.strategies.axis_labels import UNCUT, Call, Family, Form, labels
 
 
-def _axes(call: Call, given: int | Iterable[int]) -> set[int]:
+def _axes(call: Call, axes_given: int | Iterable[int]) -> set[int]:
     rank = len(call.shapes[0])
-    return {axis % rank for axis in ((given,) if isinstance(given, int) else tuple(given))}
+    return {axis % rank for axis in ((axes_given,) if isinstance(axes_given, int) else tuple(axes_given))}
 
 
 def along_rows(call: Call) -> Form:
@@ -16,21 +16,21 @@ def along_rows(call: Call) -> Form:
     axes = labels(len(call.shapes[0]))
     rows = _axes(call, call.get("axis", "dim", default=-1))
     return Form(
-        inputs=(axes,), outputs=(axes,), order=axes, whole={axes[axis]: f"{call.name} needs all of axis {axis}" for axis in sorted(rows)}
+        inputs=(axes,), outputs=(axes,), order=axes, uncut={axes[axis]: f"{call.name} needs all of axis {axis}" for axis in sorted(rows)}
     )
 
 
 def dense_cross_entropy(call: Call) -> Form:
     """Logits (n, c) and labels (n, c); a loss for each row, and the gradient of the logits."""
     return Form(
-        inputs=(("n", "c"), ("n", "c")), outputs=(("n",), ("n", "c")), order=("n", "c"), whole={"c": "the classes of a row stay together"},
+        inputs=(("n", "c"), ("n", "c")), outputs=(("n",), ("n", "c")), order=("n", "c"), uncut={"c": "the classes of a row stay together"},
     )
 
 
 def sparse_cross_entropy(call: Call) -> Form:
     """Logits (n, c) and labels (n,); one number, or the gradient of the logits with is_grad."""
     outputs = (("n", "c"),) if call.get("is_grad", default=False) else ((),)
-    return Form(inputs=(("n", "c"), ("n",)), outputs=outputs, order=("n", "c"), whole={"c": "the classes of a row stay together"})
+    return Form(inputs=(("n", "c"), ("n",)), outputs=outputs, order=("n", "c"), uncut={"c": "the classes of a row stay together"})
 
 
 def reduced_loss(call: Call) -> Form:
@@ -46,10 +46,10 @@ def layer_norm(call: Call) -> Form:
     axes = labels(rank)
     begin = call.axis("begin_norm_axis", default=1)
     parameters = axes[call.axis("begin_params_axis", default=1):]
-    statistics = axes[:begin] + (WHOLE,) * (rank - begin)
-    whole = {axes[axis]: f"it is normalized, as begin_norm_axis is {begin}" for axis in range(begin, rank)}
+    statistics = axes[:begin] + (UNCUT,) * (rank - begin)
+    uncut = {axes[axis]: f"it is normalized, as begin_norm_axis is {begin}" for axis in range(begin, rank)}
     return Form(inputs=(axes, parameters, parameters), outputs=(axes, statistics, statistics),
-                order=axes, whole=whole)
+                order=axes, uncut=uncut)
 
 
 def rms_norm(call: Call) -> Form:
@@ -57,7 +57,7 @@ def rms_norm(call: Call) -> Form:
     axes = labels(len(call.shapes[0]))
     behind = len(call.shapes[1])
     before = axes[:len(axes) - behind]
-    return Form(inputs=(axes, axes[len(axes) - behind:]), outputs=(axes, before + (WHOLE,) * behind), order=axes)
+    return Form(inputs=(axes, axes[len(axes) - behind:]), outputs=(axes, before + (UNCUT,) * behind), order=axes)
 
 
 def batch_norm(call: Call) -> Form:
@@ -71,8 +71,8 @@ def batch_norm(call: Call) -> Form:
 def group_norm(call: Call) -> Form:
     """x (n, c, ...), weight and bias (c,): only the batch may be cut."""
     axes = ("n", "c", *labels(len(call.shapes[0]) - 2, "s"))
-    whole = dict.fromkeys(axes[1:], "a group is normalized together")
-    return Form(inputs=(axes, *[("c",)] * (len(call.shapes) - 1)), outputs=(axes, ("n", WHOLE), ("n", WHOLE)), order=axes, whole=whole)
+    uncut = dict.fromkeys(axes[1:], "a group is normalized together")
+    return Form(inputs=(axes, *[("c",)] * (len(call.shapes) - 1)), outputs=(axes, ("n", UNCUT), ("n", UNCUT)), order=axes, uncut=uncut)
 
 
 FAMILIES: dict[str, Family] = {

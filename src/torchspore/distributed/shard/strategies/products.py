@@ -1,7 +1,7 @@
 """Products of matrices."""
 from __future__ import annotations
 
-from torchspore.distributed.shard.strategies.axis_labels import WHOLE, Call, Family, Form, Labels, labels, on_all_devices
+from torchspore.distributed.shard.strategies.axis_labels import UNCUT, Call, Family, Form, Labels, labels, on_all_devices
 
 
 def matrix_product(call: Call) -> tuple[Form, ...]:
@@ -28,7 +28,7 @@ def matrix_product(call: Call) -> tuple[Form, ...]:
 
 
 def _batch(shape: tuple[int, ...], count: int) -> Labels:
-    return tuple(WHOLE if size == 1 else f"b{count - len(shape) + place}" for place, size in enumerate(shape))
+    return tuple(UNCUT if size == 1 else f"b{count - len(shape) + axis}" for axis, size in enumerate(shape))
 
 
 def dense(call: Call) -> Form:

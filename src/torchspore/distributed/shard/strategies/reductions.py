@@ -1,36 +1,36 @@
 """Operators that take axes away."""
 from __future__ import annotations
 
-from torchspore.distributed.shard.strategies.axis_labels import WHOLE, Call, Family, Form, labels
+from torchspore.distributed.shard.strategies.axis_labels import UNCUT, Call, Family, Form, labels
 
 
 def reduction(call: Call) -> Form:
     """Sum, mean, largest, ...: axes that are reduced may be cut; a collective joins what the devices found."""
     rank = len(call.shapes[0])
-    given = call.get("axis", "dim", default=())
-    reduced = {axis % rank for axis in ((given,) if isinstance(given, int) else tuple(given))} or set(range(rank))
+    reduced_axes = call.get("axis", "dim", default=())
+    reduced = {axis % rank for axis in ((reduced_axes,) if isinstance(reduced_axes, int) else tuple(reduced_axes))} or set(range(rank))
     axes = labels(rank)
     if call.get("keep_dims", "keepdim", default=False):
-        kept = tuple(WHOLE if axis in reduced else axes[axis] for axis in range(rank))
+        remaining_axes = tuple(UNCUT if axis in reduced else axes[axis] for axis in range(rank))
     else:
-        kept = tuple(axes[axis] for axis in range(rank) if axis not in reduced)
-    return Form(inputs=(axes,), outputs=(kept,), order=axes)
+        remaining_axes = tuple(axes[axis] for axis in range(rank) if axis not in reduced)
+    return Form(inputs=(axes,), outputs=(remaining_axes,), order=axes)
 
 
-def with_places(call: Call) -> Form:
+def arg_reduction(call: Call) -> Form:
     """The largest or smallest along one axis, and where it is: two outputs."""
     axis = call.axis("axis", default=0)
     axes = labels(len(call.shapes[0]))
-    kept = tuple(WHOLE if place == axis else axes[place] for place in range(len(axes)))
+    remaining_axes = tuple(UNCUT if place == axis else axes[place] for place in range(len(axes)))
     if not call.get("keep_dims", default=False):
-        kept = kept[:axis] + kept[axis + 1:]
-    return Form(inputs=(axes,), outputs=(kept, kept), order=axes)
+        remaining_axes = remaining_axes[:axis] + remaining_axes[axis + 1:]
+    return Form(inputs=(axes,), outputs=(remaining_axes, remaining_axes), order=axes)
 
 
-def place(call: Call) -> Form:
+def arg_reduction_value(call: Call) -> Form:
     """The place of the largest or smallest along one axis."""
-    found = with_places(call)
-    return Form(inputs=found.inputs, outputs=found.outputs[:1], order=found.order)
+    form = arg_reduction(call)
+    return Form(inputs=form.inputs, outputs=form.outputs[:1], order=form.order)
 
 
 FAMILIES: dict[str, Family] = {
@@ -38,7 +38,7 @@ FAMILIES: dict[str, Family] = {
         "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceAny", "ReduceAll", "SumExt", "MeanExt", "ProdExt",
         "SquareSumAll", "L2Loss", "ReduceStd", "LogSumExp",
     ), reduction),
-    **dict.fromkeys(("ArgMaxWithValue", "ArgMinWithValue"), with_places), **dict.fromkeys(
-        ("Argmax", "Argmin", "ArgMaxExt", "ArgMinExt"), place,
+    **dict.fromkeys(("ArgMaxWithValue", "ArgMinWithValue"), arg_reduction), **dict.fromkeys(
+        ("Argmax", "Argmin", "ArgMaxExt", "ArgMinExt"), arg_reduction_value,
     ),
 }

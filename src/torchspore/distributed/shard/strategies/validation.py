@@ -7,8 +7,8 @@ from math import prod
 from typing import Any, NamedTuple
 
 from torchspore.base.text import message
-from torchspore.distributed.shard.strategies.axis_labels import WHOLE, Call, Cuts, Form, Labels, Shape
-from torchspore.distributed.shard.strategies.layout import Place, TensorLayout, read, whole
+from torchspore.distributed.shard.strategies.axis_labels import UNCUT, Call, Cuts, Form, Labels, Shape
+from torchspore.distributed.shard.strategies.layout import MapEntry, TensorLayout, read, replicated_layout
 
 Strategy = tuple[tuple[int, ...], ...]
 Spoken = tuple[tuple[Labels, Shape], ...]
@@ -40,7 +40,7 @@ def fit(call: Call, forms: tuple[Form, ...], in_strategy: Any, out_strategy: Any
         except Misfit as reason:
             reasons.append(str(reason))
     if forms[0].lenient:
-        laid = ([whole(len(axes), devices) for axes in part] for part in (forms[0].inputs, forms[0].outputs))
+        laid = ([replicated_layout(len(axes), devices) for axes in part] for part in (forms[0].inputs, forms[0].outputs))
         inputs, outputs = map(tuple, laid)
         return Fit((devices,), inputs, outputs, reasons[0])
     if is_of_layouts(in_strategy):
@@ -54,14 +54,16 @@ def fit(call: Call, forms: tuple[Form, ...], in_strategy: Any, out_strategy: Any
 def _that_count(call: Call, forms: tuple[Form, ...], strategy: Any) -> tuple[Form, ...]:
     """The forms; where the strategy leaves out an input that one of them may cut, those that may."""
     try:
-        left = {at for form in forms for at, (axes, _) in enumerate(form.spoken(call.shapes)) if set(axes) - {WHOLE}}
-        return forms if len(strategy) > max(left, default=-1) else tuple(form for form in forms if _would_cut(form, call, len(strategy)))
+        cut_inputs = {at for form in forms for at, (axes, _) in enumerate(form.spoken(call.shapes)) if set(axes) - {UNCUT}}
+        return (
+            forms if len(strategy) > max(cut_inputs, default=-1) else tuple(form for form in forms if _would_cut(form, call, len(strategy)))
+        )
     except TypeError:
         return forms                                           # what is not a strategy; each form says so
 
 
 def _would_cut(form: Form, call: Call, after: int) -> bool:
-    return any(set(axes) - {WHOLE} for axes, _ in form.spoken(call.shapes)[after:])
+    return any(set(axes) - {UNCUT} for axes, _ in form.spoken(call.shapes)[after:])
 
 
 def _tupled(strategy: Any) -> Strategy:
@@ -73,25 +75,25 @@ def _by_numbers(call: Call, form: Form, cuts: Cuts, out_strategy: Any, devices: 
     repeated = devices // prod(matrix)
     ahead = repeated > 1 and form.repeats_first
     matrix = (repeated, *matrix) if ahead else (*matrix, repeated) if repeated > 1 else matrix or (1,)
-    places = {label: len(matrix) - 1 - place - ahead for place, label in enumerate(form.order)}
+    axis_positions = {label: len(matrix) - 1 - position - ahead for position, label in enumerate(form.order)}
 
-    def placed(label: str) -> Place:
-        found = tuple(places[one] for one in form.joined.get(label, (label,)) if one != WHOLE and cuts[one] > 1)
-        return found[0] if len(found) == 1 else found or -1
+    def placed(label: str) -> MapEntry:
+        map_entry = tuple(axis_positions[part] for part in form.joined.get(label, (label,)) if part != UNCUT and cuts[part] > 1)
+        return map_entry[0] if len(map_entry) == 1 else map_entry or -1
 
     inputs, outputs = ([TensorLayout(matrix, tuple(map(placed, axes))) for axes in part] for part in (form.inputs, form.outputs))
     if out_strategy is not None:
-        outputs[0] = _scattered(call, form, cuts, places, outputs[0], out_strategy)
+        outputs[0] = _scattered(call, form, cuts, axis_positions, outputs[0], out_strategy)
     return Fit(matrix, tuple(inputs), tuple(outputs))
 
 
 def is_of_layouts(strategy: Any) -> bool:
     """Return whether a strategy is made of Layouts."""
-    return bool(strategy) and all(isinstance(one, TensorLayout) or hasattr(one, "to_dict") for one in strategy)
+    return bool(strategy) and all(isinstance(item, TensorLayout) or hasattr(item, "to_dict") for item in strategy)
 
 
 def _shown(strategy: Any) -> str:
-    return "(" + "; ".join(str(read(one)) for one in strategy) + ")"
+    return "(" + "; ".join(str(read(item)) for item in strategy) + ")"
 
 
 def cuts_of(call: Call, form: Form, strategy: Any, devices: int) -> Cuts:
@@ -101,11 +103,11 @@ def cuts_of(call: Call, form: Form, strategy: Any, devices: int) -> Cuts:
     _check_count(strategy, spoken)
     cuts: dict[str, int] = dict.fromkeys(form.order, 1)
     seen: set[str] = set()
-    for place, ((axes, shape), part) in enumerate(zip(spoken, strategy)):
+    for position, ((axes, shape), part) in enumerate(zip(spoken, strategy)):
         for axis, (size, label, cut) in enumerate(zip(shape, axes, part)):
-            where = f"axis {axis} of input {place}"
+            where = f"axis {axis} of input {position}"
             _check_number(cut, size, where, devices)
-            if label == WHOLE:
+            if label == UNCUT:
                 if cut > 1:
                     raise Misfit(f"1 at {where}, which can't be cut")
             elif label in seen and cuts[label] != cut:
@@ -113,7 +115,7 @@ def cuts_of(call: Call, form: Form, strategy: Any, devices: int) -> Cuts:
             else:
                 cuts[label] = cut
                 seen.add(label)
-    for label, reason in form.whole.items():
+    for label, reason in form.uncut.items():
         if cuts.get(label, 1) > 1:
             raise Misfit(f"an uncut axis, got {cuts[label]}: {reason}")
     unfit = form.check(cuts, devices) if form.check else None
@@ -127,7 +129,7 @@ def cuts_of(call: Call, form: Form, strategy: Any, devices: int) -> Cuts:
 
 def _completed(strategy: Any, spoken: Spoken) -> Any:
     """With the tuples of ones that may be left out behind: those of inputs that can't be cut."""
-    if not isinstance(strategy, (tuple, list)) or any(label != WHOLE for axes, _ in spoken[len(strategy):] for label in axes):
+    if not isinstance(strategy, (tuple, list)) or any(label != UNCUT for axes, _ in spoken[len(strategy):] for label in axes):
         return strategy
     return (*strategy, *((1,) * len(axes) for axes, _ in spoken[len(strategy):]))
 
@@ -137,9 +139,9 @@ def _check_count(strategy: Any, spoken: Spoken) -> None:
         raise Misfit("a tuple of tuples")
     if len(strategy) != len(spoken):
         raise Misfit(f"{len(spoken)} tuples, one for each input, got {len(strategy)}")
-    for place, (part, (_, shape)) in enumerate(zip(strategy, spoken)):
+    for position, (part, (_, shape)) in enumerate(zip(strategy, spoken)):
         if len(part) != len(shape):
-            raise Misfit(f"{len(shape)} numbers for input {place}, got {len(part)}")
+            raise Misfit(f"{len(shape)} numbers for input {position}, got {len(part)}")
 
 
 def _check_number(cut: Any, size: int, where: str, devices: int) -> None:
@@ -153,28 +155,28 @@ def _check_number(cut: Any, size: int, where: str, devices: int) -> None:
 
 def nearest(call: Call, forms: tuple[Form, ...], strategy: Any, devices: int) -> Strategy | None:
     """The strategy that fits and differs from this one in the fewest numbers; None where it is too far off to say."""
-    found = [one for form in forms if (one := _nearest(call, form, strategy, devices))]
-    return min(found, key=lambda one: one[0][0])[1] if found else None
+    fits = [fit for form in forms if (fit := _nearest(call, form, strategy, devices))]
+    return min(fits, key=lambda candidate: candidate[0][0])[1] if fits else None
 
 
 def _nearest(call: Call, form: Form, strategy: Any, devices: int) -> tuple[tuple[int, int], Strategy] | None:
     spoken = form.spoken(call.shapes)
-    axes = [one for one, _ in spoken]
+    axes = [labels_of_input for labels_of_input, _ in spoken]
     strategy = _completed(strategy, spoken)
     try:
         _check_count(strategy, spoken)
     except Misfit:
         return None
-    wanted = {label: {1} for label in form.order}
+    allowed_cuts = {label: {1} for label in form.order}
     for labels, part in zip(axes, strategy):
         for label, cut in zip(labels, part):
-            if label in wanted and isinstance(cut, int) and cut > 1:
-                wanted[label] |= {below for below in (cut, cut // 2, cut // 4) if below >= 1} | {1}
-    if prod(map(len, wanted.values())) > _MOST_TRIED:
+            if label in allowed_cuts and isinstance(cut, int) and cut > 1:
+                allowed_cuts[label] |= {below for below in (cut, cut // 2, cut // 4) if below >= 1} | {1}
+    if prod(map(len, allowed_cuts.values())) > _MOST_TRIED:
         return None
     best: tuple[tuple[int, int], Strategy] | None = None
-    for numbers in itertools.product(*wanted.values()):
-        cuts = dict(zip(wanted, numbers))
+    for numbers in itertools.product(*allowed_cuts.values()):
+        cuts = dict(zip(allowed_cuts, numbers))
         tried = tuple(tuple(cuts.get(label, 1) for label in labels) for labels in axes)
         try:
             cuts_of(call, form, tried, devices)
@@ -187,22 +189,22 @@ def _nearest(call: Call, form: Form, strategy: Any, devices: int) -> tuple[tuple
     return best
 
 
-def _scattered(call: Call, form: Form, cuts: Cuts, places: dict[str, int], usual: TensorLayout, out_strategy: Any) -> TensorLayout:
+def _scattered(call: Call, form: Form, cuts: Cuts, axis_positions: dict[str, int], usual: TensorLayout, out_strategy: Any) -> TensorLayout:
     """The layout of the output that an out_strategy of numbers asks for. Raises Misfit for another than the usual or a scattered one."""
     if form.scatters is None:
         raise Misfit("no out_strategy: a sum alone has two layouts")
     if is_of_layouts(out_strategy):
         raise Misfit("numbers in out_strategy, as in_strategy has them")
-    found = list(usual.tensor_map)
-    both = tuple(places[label] for label in (_row(form), form.scatters) if label != WHOLE and cuts[label] > 1)
-    found[form.outputs[0].index(_row(form))] = both[0] if len(both) == 1 else both or -1
-    asked = TensorLayout(usual.device_matrix, tuple(found))
-    written = tuple(out_strategy[0]) if len(out_strategy) == 1 and isinstance(out_strategy[0], (tuple, list)) else None
-    fits = _unfit_rows(call, form, asked) is None
-    choices = {usual.cuts(): usual, asked.cuts(): asked} if fits else {usual.cuts(): usual}
-    if written not in choices:
-        raise Misfit(f"out_strategy {' or '.join(f'({one},)' for one in choices)}")
-    return choices[written]
+    tensor_map = list(usual.tensor_map)
+    both = tuple(axis_positions[label] for label in (_row(form), form.scatters) if label != UNCUT and cuts[label] > 1)
+    tensor_map[form.outputs[0].index(_row(form))] = both[0] if len(both) == 1 else both or -1
+    requested = TensorLayout(usual.device_matrix, tuple(tensor_map))
+    strategy_given = tuple(out_strategy[0]) if len(out_strategy) == 1 and isinstance(out_strategy[0], (tuple, list)) else None
+    fits = _unfit_rows(call, form, requested) is None
+    choices = {usual.cuts(): usual, requested.cuts(): requested} if fits else {usual.cuts(): usual}
+    if strategy_given not in choices:
+        raise Misfit(f"out_strategy {' or '.join(f'({choice},)' for choice in choices)}")
+    return choices[strategy_given]
 
 
 def _row(form: Form) -> str:
@@ -213,55 +215,59 @@ def _row(form: Form) -> str:
 def _unfit_rows(call: Call, form: Form, out: TensorLayout) -> str | None:
     """What is expected of a layout of the output that scatters a sum along its rows; None where the rows divide."""
     label, axis = _row(form), form.outputs[0].index(_row(form))
-    sizes = [shape[place] for shape, axes in zip(call.shapes, form.inputs) for place, one in enumerate(axes) if one == label]
+    sizes = [
+        shape[position] for shape, axes in zip(call.shapes, form.inputs) for position, label_at in enumerate(axes) if label_at == label
+    ]
     cut = out.cuts()[axis]
     return None if not sizes or sizes[0] % cut == 0 else f"rows of the output that divide by {cut}, got {sizes[0]}"
 
 
-def by_layouts(call: Call, form: Form, given: tuple[TensorLayout, ...], out_strategy: Any, devices: int) -> Fit:
+def by_layouts(call: Call, form: Form, layouts_given: tuple[TensorLayout, ...], out_strategy: Any, devices: int) -> Fit:
     """The layouts of a strategy made of Layouts. Raises Misfit."""
-    matrix = given[0].device_matrix
-    numbers = [whole(len(axes), 1).tensor_map for axes in form.inputs[len(given):] if all(label == WHOLE for label in axes)]
-    if len(given) + len(numbers) == len(call.shapes):          # what can't be cut may be left out behind
-        given = (*given, *(TensorLayout(matrix, places) for places in numbers))
-    if len(given) != len(call.shapes):
-        raise Misfit(f"{len(call.shapes)} Layouts, one for each input, got {len(given)}")
-    if any(one.device_matrix != matrix for one in given) or prod(matrix) != devices:
+    matrix = layouts_given[0].device_matrix
+    numbers = [
+        replicated_layout(len(axes), 1).tensor_map for axes in form.inputs[len(layouts_given) :] if all(label == UNCUT for label in axes)
+    ]
+    if len(layouts_given) + len(numbers) == len(call.shapes):          # what can't be cut may be left out behind
+        layouts_given = (*layouts_given, *(TensorLayout(matrix, map_numbers) for map_numbers in numbers))
+    if len(layouts_given) != len(call.shapes):
+        raise Misfit(f"{len(call.shapes)} Layouts, one for each input, got {len(layouts_given)}")
+    if any(layout.device_matrix != matrix for layout in layouts_given) or prod(matrix) != devices:
         raise Misfit(f"Layouts with one device_matrix of {devices} devices")
     axes: dict[str, tuple[int, ...]] = {}
-    for place, (shape, layout) in enumerate(zip(call.shapes, given)):
-        _check_layout(layout, shape, place)
-        for axis, label in enumerate(form.inputs[place]):
+    for position, (shape, layout) in enumerate(zip(call.shapes, layouts_given)):
+        _check_layout(layout, shape, position)
+        for axis, label in enumerate(form.inputs[position]):
             here = layout.axes(axis)
-            if label == WHOLE and here:
-                raise Misfit(f"'None' at axis {axis} of input {place}, which can't be cut")
+            if label == UNCUT and here:
+                raise Misfit(f"'None' at axis {axis} of input {position}, which can't be cut")
             if axes.setdefault(label, here) != here:
-                raise Misfit(f"the same names at axis {axis} of input {place} as where that axis stands before")
+                raise Misfit(f"the same names at axis {axis} of input {position} as where that axis stands before")
     _check_axes(form, axes, matrix)
-    def placed(label: str) -> Place:
-        return _map((axis for one in form.joined.get(label, (label,)) for axis in axes.get(one, ())), len(matrix))
+    def placed(label: str) -> MapEntry:
+        return _map((axis for part in form.joined.get(label, (label,)) for axis in axes.get(part, ())), len(matrix))
 
     laid = [tuple(map(placed, part)) for part in (*form.inputs, *form.outputs)]
-    found = [TensorLayout(matrix, one) for one in laid]
-    outputs = found[len(form.inputs):]
+    tensor_maps = [TensorLayout(matrix, tensor_map) for tensor_map in laid]
+    outputs = tensor_maps[len(form.inputs):]
     if out_strategy is not None:
-        outputs[0] = _asked(call, form, axes, outputs[0], out_strategy)
-    return Fit(matrix, tuple(found[:len(form.inputs)]), tuple(outputs))
+        outputs[0] = _requested_layout(call, form, axes, outputs[0], out_strategy)
+    return Fit(matrix, tuple(tensor_maps[:len(form.inputs)]), tuple(outputs))
 
 
-def _check_layout(layout: TensorLayout, shape: tuple[int, ...], place: int) -> None:
+def _check_layout(layout: TensorLayout, shape: tuple[int, ...], position: int) -> None:
     if len(layout.tensor_map) != len(shape):
-        raise Misfit(f"a Layout of {len(shape)} axes for input {place}, got {len(layout.tensor_map)}")
+        raise Misfit(f"a Layout of {len(shape)} axes for input {position}, got {len(layout.tensor_map)}")
     for axis, (size, cut) in enumerate(zip(shape, layout.cuts())):
         if size % cut:
-            raise Misfit(f"names of a number of devices that divides {size} at axis {axis} of input {place}, got {cut}")
+            raise Misfit(f"names of a number of devices that divides {size} at axis {axis} of input {position}, got {cut}")
 
 
 def _check_axes(form: Form, axes: dict[str, tuple[int, ...]], matrix: tuple[int, ...]) -> None:
-    used = [axis for label, found in axes.items() if label != WHOLE for axis in found]
+    used = [axis for label, label_axes in axes.items() if label != UNCUT for axis in label_axes]
     if len(used) != len(set(used)):
         raise Misfit("each name for one axis of the operator alone")
-    for label, reason in form.whole.items():
+    for label, reason in form.uncut.items():
         if prod(matrix[axis] for axis in axes.get(label, ())) > 1:
             raise Misfit(f"'None' at an axis that must not be cut: {reason}")
     cuts = {label: prod(matrix[axis] for axis in axes.get(label, ())) for label in form.order}
@@ -271,21 +277,21 @@ def _check_axes(form: Form, axes: dict[str, tuple[int, ...]], matrix: tuple[int,
 
 
 def _map(axes: Iterable[int], rank: int) -> int | tuple[int, ...]:
-    found = tuple(rank - 1 - axis for axis in axes)
-    return found[0] if len(found) == 1 else found or -1
+    map_entry = tuple(rank - 1 - axis for axis in axes)
+    return map_entry[0] if len(map_entry) == 1 else map_entry or -1
 
 
-def _asked(call: Call, form: Form, axes: dict[str, tuple[int, ...]], usual: TensorLayout, out_strategy: Any) -> TensorLayout:
-    wanted = read(out_strategy[0] if isinstance(out_strategy, (tuple, list)) else out_strategy)
-    if wanted == usual:
+def _requested_layout(call: Call, form: Form, axes: dict[str, tuple[int, ...]], usual: TensorLayout, out_strategy: Any) -> TensorLayout:
+    requested = read(out_strategy[0] if isinstance(out_strategy, (tuple, list)) else out_strategy)
+    if requested == usual:
         return usual
     if form.scatters is not None:
-        places = list(usual.tensor_map)
+        tensor_map = list(usual.tensor_map)
         first = form.outputs[0].index(_row(form))
-        places[first] = _map((*axes.get(_row(form), ()), *axes.get(form.scatters, ())), len(usual.device_matrix))
-        if wanted == TensorLayout(usual.device_matrix, tuple(places)):
-            unfit = _unfit_rows(call, form, wanted)
+        tensor_map[first] = _map((*axes.get(_row(form), ()), *axes.get(form.scatters, ())), len(usual.device_matrix))
+        if requested == TensorLayout(usual.device_matrix, tuple(tensor_map)):
+            unfit = _unfit_rows(call, form, requested)
             if unfit:
                 raise Misfit(unfit)
-            return wanted
-    raise Misfit(f"{usual} for the output, or its sum scattered along its rows, got {wanted}")
+            return requested
+    raise Misfit(f"{usual} for the output, or its sum scattered along its rows, got {requested}")

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.distributed.shard.strategies.axis_labels import WHOLE, Call, Cuts, Family, Form
+from torchspore.distributed.shard.strategies.axis_labels import UNCUT, Call, Cuts, Family, Form
 
 
 def _pair(value: Any) -> tuple[int, int]:
@@ -20,16 +20,16 @@ def convolution(call: Call) -> Form:
     x = ("n", "i", "h", "w") if call.get("data_format", default="NCHW") == "NCHW" else ("n", "h", "w", "i")
     result = tuple("o" if label == "i" else label for label in x)
     grouped = call.get("group", "groups", default=1) > 1
-    whole = dict.fromkeys(("i", "o"), "channels are in groups") if grouped else {}
+    uncut = dict.fromkeys(("i", "o"), "channels are in groups") if grouped else {}
     spatial = _Spatial(call, call.shapes[0][x.index("h"):x.index("w") + 1], window)
     return Form(
-        inputs=(x, ("o", "i", WHOLE, WHOLE)), outputs=(result,), order=("n", "i", "h", "w", "o"), whole=whole, check=spatial.of_convolution,
+        inputs=(x, ("o", "i", UNCUT, UNCUT)), outputs=(result,), order=("n", "i", "h", "w", "o"), uncut=uncut, check=spatial.of_convolution,
     )
 
 
 def transposed(call: Call) -> Form:
     """dout (n, o, h, w) and weight (o, i, window): the way back of a convolution."""
-    return Form(inputs=(("n", "o", "h", "w"), ("o", "i", WHOLE, WHOLE)), outputs=(("n", "i", "h", "w"),), order=("n", "o", "h", "w", "i"))
+    return Form(inputs=(("n", "o", "h", "w"), ("o", "i", UNCUT, UNCUT)), outputs=(("n", "i", "h", "w"),), order=("n", "o", "h", "w", "i"))
 
 
 def pooling(call: Call) -> Form:
@@ -65,18 +65,18 @@ class _Spatial:
                 continue
             if window > step:
                 return f"{label} uncut, as windows of {window} overlap"
-            found = (size - window) // step + 1 if self._mode == "valid" else -(-size // step)
-            if found % cuts[label] or size // cuts[label] % step:
-                return f"a cut of {label} that divides the result's {found}, in parts that the stride {step} divides"
+            output_size = (size - window) // step + 1 if self._mode == "valid" else -(-size // step)
+            if output_size % cuts[label] or size // cuts[label] % step:
+                return f"a cut of {label} that divides the result's {output_size}, in parts that the stride {step} divides"
         return None
 
 
 def bias(call: Call) -> Form:
     """x (n, c, ...) and a number for each channel (c,)."""
     rank = len(call.shapes[0])
-    spread = tuple(f"s{place}" for place in range(rank - 2))
+    spread = tuple(f"s{axis}" for axis in range(rank - 2))
     axes = ("n", *spread, "c") if call.get("data_format", default="NCHW") == "NHWC" else ("n", "c", *spread)
-    slopes = ("c",) if call.shapes[1] != (1,) else (WHOLE,)
+    slopes = ("c",) if call.shapes[1] != (1,) else (UNCUT,)
     return Form(inputs=(axes, slopes), outputs=(axes,), order=axes)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchspore.base.text import message, one_of, short
 from torchspore.distributed.comm import environment
-from torchspore.distributed.comm.environment import ALONE, Place
+from torchspore.distributed.comm.environment import ALONE, ProcessPlace
 from torchspore.mindspore.communication import management
 from torchspore.mindspore.mint.distributed.store import TCPStore
 
@@ -35,7 +35,7 @@ def is_initialized() -> bool:
     return management.GlobalComm.INITED
 
 
-def _place(init_method: str | None, world_size: int, rank: int) -> Place | None:
+def _place(init_method: str | None, world_size: int, rank: int) -> ProcessPlace | None:
     """Where this process stands, as the arguments say; None for what the environment says."""
     for key, value in (("world_size", world_size), ("rank", rank)):
         if isinstance(value, bool) or not isinstance(value, int):
@@ -51,7 +51,7 @@ def _place(init_method: str | None, world_size: int, rank: int) -> Place | None:
             f"init_process_group(world_size={world_size}, rank={rank})", "a rank among world_size processes", hint=hint,
         ))
     host, _, port = (init_method or f"tcp://{environment.HOST}:{environment.PORT}").removeprefix("tcp://").rpartition(":")
-    return Place(rank, world_size, -1, -1, host.strip("[]"), int(port), "init_process_group(world_size, rank)")
+    return ProcessPlace(rank, world_size, -1, -1, host.strip("[]"), int(port), "init_process_group(world_size, rank)")
 
 
 def init_process_group(

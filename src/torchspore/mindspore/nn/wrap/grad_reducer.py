@@ -59,7 +59,7 @@ class DistributedGradReducer(Cell):
         self._shapes = tuple(tuple(p.shape) for p in parameters)
         self.__dict__["_reduced"] = tuple(parameters)                  # no children of this Cell
         self._ahead = overlap.Ahead(parameters, self._plan) if self._is_several else None
-        option_effects.told_plan(self._plan, len(parameters))
+        option_effects.report_plan(self._plan, len(parameters))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._is_several and "_has_said" not in self.__dict__:      # a step of the program's own says nothing
