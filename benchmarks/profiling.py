@@ -94,7 +94,7 @@ def main() -> None:
                 read = clock() - started
                 with tempfile.TemporaryDirectory() as folder:
                     started = clock()
-                    files.write(record, Path(folder), files.Wanted())
+                    files.write(record, Path(folder), files.FileSelection())
                     after.append((len(record.operators), read, clock() - started))
     how = f"a step of six layers of {given.width}, mode {given.mode}, {given.rounds} rounds of {given.steps} steps"
     print(f"### What watching costs: {how}\n")

@@ -10,7 +10,7 @@ import torch
 
 from torchspore.distributed.shard import partitioner, simulation, strategy_marker
 from torchspore.distributed.shard.partitioner import LocalGraph, Policy
-from torchspore.engine.core.device_layout import Layout, whole
+from torchspore.engine.core.device_layout import Layout, unsplit
 from torchspore.engine.core.device_mesh import Mesh
 from torchspore.engine.core.torch_private import make_fx
 from torchspore.graph import passes
@@ -58,8 +58,8 @@ def split(function: Function, mesh: Mesh, inputs: Sequence[torch.Tensor], cuts: 
     if len(weights) != (len(outs) if isinstance(outs, (tuple, list)) else 1):
         weights = [torch.ones(()) for _ in (outs if isinstance(outs, (tuple, list)) else [outs])]
     module = graph(function, inputs, [text(mesh, one) for one in cuts], weights)
-    given = [*cuts, *(whole(t.ndim) for t in weights)]
-    local = partitioner.localized(module, mesh, given, lambda at, node, layout, shape: whole(len(shape)), Policy(exchanges=True))
+    given = [*cuts, *(unsplit(t.ndim) for t in weights)]
+    local = partitioner.localized(module, mesh, given, lambda at, node, layout, shape: unsplit(len(shape)), Policy(exchanges=True))
     torch.manual_seed(3)
     alone = module(*inputs, *weights)
     torch.manual_seed(3)

@@ -200,7 +200,12 @@ def _searched(strategy: str, mode: str) -> tuple[list[float], dict[str, tuple[in
     ms.set_auto_parallel_context(parallel_mode="auto_parallel", dataset_strategy=strategy, search_mode=mode)
     losses, step = split_nets.trained("wide")
     split = dispatch.graphs(step)[0].split
-    return losses, {p.name: tuple(p.shape) for p in step.get_parameters()}, split.spread.strategies_by_operator(), split.spread.searched.describe()
+    return (
+        losses,
+        {p.name: tuple(p.shape) for p in step.get_parameters()},
+        split.spread.strategies_by_operator(),
+        split.spread.searched.describe(),
+    )
 
 
 @pytest.mark.parametrize("mode", ["recursive_programming", "dynamic_programming"])

@@ -71,7 +71,7 @@ def _replay(record: reading.Record, name: str, program: list[str]) -> int:
     from torchspore.cli import program as programs
     from torchspore.observe.debug import recorder, replay
 
-    kept = replay.Kept(record, name)
+    kept = replay.RecordedStep(record, name)
     recorder.is_off = True
     player = replay.play(kept, lambda text: print(text, flush=True))
     if program[0] == "-m" and len(program) > 1:

@@ -26,7 +26,7 @@ class Unreadable(ValueError):
     """The file is not a model that can be run here; the text says why."""
 
 
-def written(model: Model, call: str, version: str) -> Any:
+def model_message(model: Model, call: str, version: str) -> Any:
     """The ModelProto of a model. Raises NotExportable where it holds what has no text."""
     try:
         nodes = serialize.write(model.module)["nodes"]
@@ -53,7 +53,7 @@ def written(model: Model, call: str, version: str) -> Any:
 def read(proto: Any) -> Model:
     """The model of a ModelProto that `written` made. Raises Unreadable."""
     try:
-        entries = [json.loads(_one(node.attribute, _ARGUMENTS).s) for node in proto.graph.node]
+        entries = [json.loads(_only_item(node.attribute, _ARGUMENTS).s) for node in proto.graph.node]
         module = serialize.read({"nodes": entries})
         names = [value.name for value in proto.graph.input]
         parameters = {t.name: mindir_format.tensor(t) for t in proto.graph.parameter}
@@ -81,7 +81,7 @@ def _check_inputs(module: torch.fx.GraphModule, names: list[str], parameters: di
             raise ValueError(f"its parameter {name!r:.40} has another shape or dtype than the graph expects")
 
 
-def _one(items: Any, name: str) -> Any:
+def _only_item(items: Any, name: str) -> Any:
     for item in items:
         if item.name == name:
             return item
@@ -117,8 +117,8 @@ def _plain(structure: Any) -> Any:
     raise serialize.Unwritable(f"it gives a {type(structure).__name__}")
 
 
-def _structure(written: Any) -> Any:
-    (kind, value), *rest = written.items()
+def _structure(structure: Any) -> Any:
+    (kind, value), *rest = structure.items()
     if kind == "out":
         return Out(int(value), bool(rest and rest[0][1]))
     if kind == "in":
@@ -143,6 +143,6 @@ def _check(structure: Any, outputs: int, inputs: int) -> None:
 
 def shapes(model: Model) -> list[tuple[tuple[int, ...], torch.dtype]]:
     """Shape and dtype of each input that the caller gives."""
-    places = [node for node in model.module.graph.nodes if node.op == "placeholder"]
+    placeholders = [node for node in model.module.graph.nodes if node.op == "placeholder"]
     return [(tuple(node.meta["val"].shape), node.meta["val"].dtype)
-            for name, node in zip(model.names, places) if name not in model.parameters]
+            for name, node in zip(model.names, placeholders) if name not in model.parameters]

@@ -78,19 +78,19 @@ def put(into: Any, name: str, t: torch.Tensor) -> None:
     into.raw_data = t.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if t.numel() else b""
 
 
-def tensor(written: Any) -> torch.Tensor:
+def tensor(message_: Any) -> torch.Tensor:
     """The tensor of a TensorProto. Raises ValueError if lengths and values do not fit, or are in another file."""
-    dtype = DTYPES.get(written.data_type)
-    if dtype is None or written.HasField("external_data"):
-        raise ValueError(f"the Tensor {written.name!r:.60} has values that are not in the file" if dtype else
-                         f"the Tensor {written.name!r:.60} has the unknown dtype {written.data_type}")
+    dtype = DTYPES.get(message_.data_type)
+    if dtype is None or message_.HasField("external_data"):
+        raise ValueError(f"the Tensor {message_.name!r:.60} has values that are not in the file" if dtype else
+                         f"the Tensor {message_.name!r:.60} has the unknown dtype {message_.data_type}")
     count = 1
-    for length in written.dims:
+    for length in message_.dims:
         if length < 0:
-            raise ValueError(f"the Tensor {written.name!r:.60} has an axis of length {length}")
+            raise ValueError(f"the Tensor {message_.name!r:.60} has an axis of length {length}")
         count *= length
-    if count * dtype.itemsize != len(written.raw_data):
-        shape = f"{tuple(written.dims)!s:.60}"
-        raise ValueError(f"the Tensor {written.name!r:.60} of shape {shape} has {len(written.raw_data)} bytes of values")
-    values = torch.frombuffer(bytearray(written.raw_data), dtype=dtype) if count else torch.empty(0, dtype=dtype)
-    return values.reshape(tuple(written.dims))
+    if count * dtype.itemsize != len(message_.raw_data):
+        shape = f"{tuple(message_.dims)!s:.60}"
+        raise ValueError(f"the Tensor {message_.name!r:.60} of shape {shape} has {len(message_.raw_data)} bytes of values")
+    values = torch.frombuffer(bytearray(message_.raw_data), dtype=dtype) if count else torch.empty(0, dtype=dtype)
+    return values.reshape(tuple(message_.dims))

@@ -30,7 +30,7 @@ class Model:
     result: Any                            # tuples, lists and dicts, with Out and In in the places of Tensors, and plain values
 
     @property
-    def given(self) -> list[str]:
+    def input_names(self) -> list[str]:
         """The names of the inputs that the caller gives."""
         return [name for name in self.names if name not in self.parameters]
 
@@ -38,30 +38,30 @@ class Model:
 def captured(owner: Any, function: Callable[..., Any], args: Sequence[Any], call: str) -> Model:
     """The graph of `function(*args)`, a Cell's or a function's. Raises NotExportable."""
     try:
-        found = compilation.only_captured(owner, function, tuple(args), settings_of(owner, function))
+        captured = compilation.only_captured(owner, function, tuple(args), settings_of(owner, function))
     except Refusal as refusal:
         raise NotExportable(message(f"{call}: {refusal.line}: {compilation.name_of(owner)} {refusal.reason}", "a call that is one graph",
                                     hint="what Python must do belongs outside of construct")) from None
-    if found.write_backs:
-        cell, name, _ = found.write_backs[0]
+    if captured.write_backs:
+        cell, name, _ = captured.write_backs[0]
         raise NotExportable(message(f"{call}: {type(cell).__name__} sets its attribute {name!r} in the call", "a call that sets none",
                                     hint="make it a Parameter, or call set_train(False) first"))
-    given = {id(t): f"input{place}" for place, t in enumerate(tensors(list(args)))}
+    given = {id(t): f"input{index}" for index, t in enumerate(tensors(list(args)))}
     names: list[str] = []
     parameters: dict[str, torch.Tensor] = {}
-    for place, item in enumerate(found.lifted):
-        name = given.get(id(item)) or _name(item, place, parameters)
+    for index, item in enumerate(captured.lifted):
+        name = given.get(id(item)) or _name(item, index, parameters)
         if id(item) not in given:
             parameters[name] = (item._t if isinstance(item, TensorBase) else item()).detach()
         names.append(name)
-    module = passes.run(passes.CLEAN, found.module)
-    return Model(_without_unread(module), names, parameters, found.result)
+    module = passes.run(passes.CLEAN, captured.module)
+    return Model(_without_unread(module), names, parameters, captured.result)
 
 
-def _name(item: Any, place: int, taken: dict[str, torch.Tensor]) -> str:
+def _name(item: Any, index: int, taken: dict[str, torch.Tensor]) -> str:
     name = getattr(item, "name", None) if getattr(item, "__parameter__", False) else None
-    name = name if isinstance(name, str) and name else f"constant{place}"
-    return name if name not in taken else f"{name}.{place}"
+    name = name if isinstance(name, str) and name else f"constant{index}"
+    return name if name not in taken else f"{name}.{index}"
 
 
 def _without_unread(module: torch.fx.GraphModule) -> torch.fx.GraphModule:

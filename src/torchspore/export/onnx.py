@@ -63,17 +63,19 @@ class Form:
 
 def of_inputs(model: Model, inputs: Any, call: str, form: Form) -> bytes:
     """The file's contents for a call with `inputs`, Tensors among them. Raises as `written` does, and ValueError for too many names."""
-    given = {f"input{place}": tensor for place, tensor in enumerate(tensors(inputs))}
-    named = {name: form.inputs[place] if place < len(form.inputs) else name for place, name in enumerate(given)}
-    outputs = [f"output{place}" for place in range(len(leaves(model.result)))]
-    for what, names, count in (("input_names", form.inputs, len(given)), ("output_names", form.outputs, len(outputs))):
+    tensors_by_name = {f"input{index}": tensor for index, tensor in enumerate(tensors(inputs))}
+    named = {name: form.inputs[index] if index < len(form.inputs) else name for index, name in enumerate(tensors_by_name)}
+    outputs = [f"output{index}" for index in range(len(leaves(model.result)))]
+    for what, names, count in (("input_names", form.inputs, len(tensors_by_name)), ("output_names", form.outputs, len(outputs))):
         if len(names) > count or len(set(names)) < len(names):
             raise ValueError(message(f"{call}({what}={list(names)})", f"at most {count} names, each once"))
     outputs[:len(form.outputs)] = form.outputs
-    return written(model, [given[name]._t for name in model.given], call, [named[name] for name in model.given], outputs, form)
+    return model_bytes(
+        model, [tensors_by_name[name]._t for name in model.input_names], call, [named[name] for name in model.input_names], outputs, form
+    )
 
 
-def written(model: Model, given: list[torch.Tensor], call: str, inputs: list[str], outputs: list[str], form: Form) -> bytes:
+def model_bytes(model: Model, tensors_given: list[torch.Tensor], call: str, inputs: list[str], outputs: list[str], form: Form) -> bytes:
     """The file's contents. Raises NotExportable where an operator has no form in ONNX, and ImportError without the library."""
     for needed in ("onnx", "onnxscript"):
         try:
@@ -92,7 +94,7 @@ def written(model: Model, given: list[torch.Tensor], call: str, inputs: list[str
         quiet.setLevel(logging.ERROR)
         try:
             program: Any = torch.onnx.export(
-                _Net(model).eval(), tuple(given), dynamo=True, opset_version=OPSET, input_names=inputs, output_names=outputs,
+                _Net(model).eval(), tuple(tensors_given), dynamo=True, opset_version=OPSET, input_names=inputs, output_names=outputs,
                 verbose=False, optimize=not form.takes_parameters,      # a weight that was turned while optimizing has another name
             )
             program.save(

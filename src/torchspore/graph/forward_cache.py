@@ -20,7 +20,7 @@ from torchspore.engine.autograd.grad import GradFrame, differentiate, follow, is
 from torchspore.engine.autograd.recorded_forward import Beginning
 from torchspore.engine.core import change_counters, gradient_hooks, random_state, thread_state
 from torchspore.engine.core.dtypes import Type
-from torchspore.engine.core.integer_gradients import is_whole
+from torchspore.engine.core.integer_gradients import is_integer
 from torchspore.engine.core.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
 from torchspore.engine.memory import offload
 from torchspore.graph.refusal import Refusal
@@ -122,7 +122,7 @@ class Forward(GradFrame):
 
     def runs_alongside(self, later: Forward) -> None:
         """Is told of a later call of the Cell: that it writes what this one wrote too (averages, counts) changes nothing recorded."""
-        both = self._written.keys() & later._written.keys()
+        both = self._modified.keys() & later._modified.keys()
         self._states = [(t, now := raw(t), now._version) if id(t) in both else (t, *state) for t, *state in self._states]
 
     def serves(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -147,7 +147,7 @@ class Forward(GradFrame):
         tensor_ids = [id(t) for t in self._tensors]
         if positions and len(set(tensor_ids)) < len(tensor_ids):     # one Tensor in two places has a gradient for each
             return False
-        if any(is_whole(raw(t)) for position in positions for t in tensors(self.args[position])):
+        if any(is_integer(raw(t)) for position in positions for t in tensors(self.args[position])):
             return False                                   # gradients by integers are not recorded unless they are asked for
         return all(id(w) not in tensor_ids and (id(w) in self._leaves or id(w) not in self._read) for w in weights)
 
@@ -181,7 +181,7 @@ class Forward(GradFrame):
     def rerun(self) -> AbstractContextManager[None]:
         """Where a pass that is not covered may run once more, as if it had not run yet."""
         self._home[_COVERED] = -1
-        return self._beginning.again() if self._beginning is not None else nullcontext()
+        return self._beginning.rerun() if self._beginning is not None else nullcontext()
 
     def _of_argument(self, argument: Any) -> Any:
         leaves = tuple(self._leaves[id(t)] for t in tensors(argument))
@@ -214,7 +214,7 @@ def gradients(
 
 def _beginning(tensors_in: list[TensorBase]) -> Beginning | None:
     """Return how a call began whose record may be unusable: it has integer inputs, or one Tensor twice (see `Forward.covers`)."""
-    needs_beginning = len(set(map(id, tensors_in))) < len(tensors_in) or any(is_whole(raw(t)) for t in tensors_in)
+    needs_beginning = len(set(map(id, tensors_in))) < len(tensors_in) or any(is_integer(raw(t)) for t in tensors_in)
     return Beginning(raw(tensors_in[0]).device.type) if needs_beginning else None
 
 

@@ -94,20 +94,20 @@ class Losses:
     def _gradient(self, plain: Any) -> Any:
         @functools.wraps(plain)
         def differentiate(*args: Any, **kwargs: Any) -> Any:
-            found = plain(*args, **kwargs)
+            result = plain(*args, **kwargs)
             if not _is_traced():
-                value = _scalar(found[0])
+                value = _scalar(result[0])
                 self._local.value = value if value is not None else self._local.value
-            return found
+            return result
 
         return differentiate
 
     def _has_update(self, graph: Any) -> bool:
-        known = self._updates.get(id(graph))
-        if known is None or known[0] is not graph:
+        update = self._updates.get(id(graph))
+        if update is None or update[0] is not graph:
             has = any(node.meta.get(node_metadata.OPTIMIZER) for node in graph.module.graph.nodes)
-            known = self._updates[id(graph)] = (graph, has)
-        return known[1]
+            update = self._updates[id(graph)] = (graph, has)
+        return update[1]
 
     def _keep(self, value: torch.Tensor | None) -> None:
         if value is not None:

@@ -17,7 +17,7 @@ MOST_NODES = 5_000
 
 _lock = threading.Lock()
 _open = 0
-_kept: list[tuple[str, str, Any]] = []
+_values: list[tuple[str, str, Any]] = []
 
 
 def opened(by: int) -> None:
@@ -27,7 +27,7 @@ def opened(by: int) -> None:
         _open += by
         change_counters.generation += 1
         if not _open:
-            _kept.clear()
+            _values.clear()
 
 
 def keep(plugin: str, name: str, value: TensorBase) -> None:
@@ -37,15 +37,15 @@ def keep(plugin: str, name: str, value: TensorBase) -> None:
     trace_guard_hooks.ends_trace("keeps a summary", Kind.OTHER)
     t = raw(value).detach().clone()
     with outside(), _lock:
-        _kept.append((plugin, name, wrap(t)))
+        _values.append((plugin, name, wrap(t)))
 
 
 def taken() -> list[tuple[str, str, Any]]:
     """All that was kept since the last time: (plugin, name, Tensor); of one name the last one."""
     with _lock:
-        found = {(plugin, name): value for plugin, name, value in _kept}
-        _kept.clear()
-    return [(plugin, name, value) for (plugin, name), value in found.items()]
+        latest = {(plugin, name): value for plugin, name, value in _values}
+        _values.clear()
+    return [(plugin, name, value) for (plugin, name), value in latest.items()]
 
 
 @dataclass
@@ -70,16 +70,19 @@ def network(cell: Any) -> tuple[list[Node], str]:
 
     graphs = [graph for entry in table_of(cell).values() for graph in entry.graphs]
     if not graphs:
-        found = [
+        inputs = [
             Node("Default" + "".join(f"/{part}" for part in name.split(".") if part), type(inner).__name__, [],
                  ", ".join(f"{p.name} {tuple(p.shape)}" for p in inner.get_parameters(expand=False)))
             for name, inner in itertools.islice(cell.cells_and_names(), MOST_NODES)
         ]
-        return found, "the Cells; PyNative mode captures no graph"
+        return inputs, "the Cells; PyNative mode captures no graph"
     snapshot = Taker().snapshot(graphs[-1].module, "graph", None, "")
-    names = {one.name: one.parameter or f"inputs/{one.shown}" for one in snapshot.inputs}
+    names = {graph_input.name: graph_input.parameter or f"inputs/{graph_input.shown}" for graph_input in snapshot.inputs}
     names |= {call.name: call.full_name for call in snapshot.calls}
-    nodes = [Node(names[one.name], "Parameter" if one.parameter else "Input", [], str(one.kind)) for one in snapshot.inputs]
+    nodes = [
+        Node(names[graph_input.name], "Parameter" if graph_input.parameter else "Input", [], str(graph_input.kind))
+        for graph_input in snapshot.inputs
+    ]
     nodes += [
         Node(names[call.name], call.called or call.target.rpartition(".")[2], [names[n] for n in call.reads if n in names], str(call.kind))
         for call in snapshot.calls

@@ -55,10 +55,10 @@ def write(path: str, tensors: Iterable[Stored]) -> None:
 def check(path: Path, stored: list[Stored]) -> bool:
     """Return whether the file has MindSpore's checksum, and its contents match it. Raises FileFormatError for another checksum."""
     with safe_open(str(path), framework="pt") as file:
-        written = (file.metadata() or {}).get(_SUM, "")
-    if not written.isdecimal():
+        checksum = (file.metadata() or {}).get(_SUM, "")
+    if not checksum.isdecimal():
         return False
-    if _checksum((name, np.ascontiguousarray(values).reshape(-1).view(np.uint8)) for name, _, _, values in stored) != int(written):
+    if _checksum((name, np.ascontiguousarray(values).reshape(-1).view(np.uint8)) for name, _, _, values in stored) != int(checksum):
         raise FileFormatError(message(f"{path}: the checksum of its values is another one than was written", "a file that is whole"))
     return True
 
@@ -66,8 +66,8 @@ def check(path: Path, stored: list[Stored]) -> bool:
 def _checksum(values: Iterable[tuple[str, np.ndarray]]) -> int:
     """MindSpore's: CRC-32 of each name and the bytes behind it, in the order of the names."""
     total = 0
-    for name, held in sorted(values, key=lambda one: one[0]):
-        total = zlib.crc32(held.data, zlib.crc32(name.encode(), total))
+    for name, array in sorted(values, key=lambda item: item[0]):
+        total = zlib.crc32(array.data, zlib.crc32(name.encode(), total))
     return total
 
 

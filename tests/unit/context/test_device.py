@@ -107,20 +107,20 @@ def test_a_device_that_takes_no_array_is_told_once_for_all(monkeypatch: pytest.M
 
 def test_where_a_tensor_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     set_context(device_target="GPU", device_id=1)
-    assert device.place("to", "CPU") == torch.device("cpu")
-    assert {device.place("to", name) for name in ("GPU", "gpu", "GPU:1")} == {torch.device("cuda", 1)}
+    assert device.resolve_device("to", "CPU") == torch.device("cpu")
+    assert {device.resolve_device("to", name) for name in ("GPU", "gpu", "GPU:1")} == {torch.device("cuda", 1)}
     with pytest.raises(ValueError, match=r"to\('GPU:0'\): expected the process's own device, GPU:1"):
-        device.place("to", "GPU:0")
+        device.resolve_device("to", "GPU:0")
     with pytest.raises(DeviceNotFound, match=r"to\('Ascend'\): an Ascend device is asked for and this machine has none"):
-        device.place("to", "Ascend")
+        device.resolve_device("to", "Ascend")
     for wrong in ("moon", "GPU:x", "", "CPU:-1"):
         with pytest.raises(ValueError, match="expected 'CPU', 'GPU' or 'Ascend'"):
-            device.place("to", wrong)
+            device.resolve_device("to", wrong)
     with pytest.raises(ValueError, match=r"to\('CPU:99'\): expected 'CPU': the host has no other"):
-        device.place("to", "CPU:99")
+        device.resolve_device("to", "CPU:99")
     set_context(device_target="CPU")
     with pytest.raises(DeviceNotFound, match=r"operators run on CPU\.\n\nhint: write mindspore.set_device\('GPU'\)"):
-        device.place("to", "GPU")
+        device.resolve_device("to", "GPU")
 
 
 def test_where_tensors_are_made() -> None:

@@ -33,14 +33,14 @@ def off_afterwards() -> Iterator[None]:
     for cell in list(dump._marked_cells):
         dump.mark(cell, False)
     dump._marked_operators.clear()
-    dump._asked.clear()
+    dump._settings.clear()
     dump._apply()
     ms.set_context(mode=ms.PYNATIVE_MODE, enable_dump=False, save_dump_path=".")
     assert current_operator.followers == 0 and torch._C._len_torch_dispatch_stack() == 0
 
 
 def begin(settings: Settings) -> None:
-    dump._asked["environment"] = settings
+    dump._settings["environment"] = settings
     dump._apply()
 
 
@@ -314,8 +314,8 @@ def test_who_hands_in_too_much_waits(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     def produce() -> None:
         for number in range(8):
-            kept = dump_files.Kept("output", 0, np.zeros(5000, np.float32), "Float32")
-            writer.put(dump_files.Record(current_operator.Place("Add", "Default", number, 0, ""), number, [kept]))
+            kept = dump_files.DumpedValue("output", 0, np.zeros(5000, np.float32), "Float32")
+            writer.put(dump_files.Record(current_operator.Position("Add", "Default", number, 0, ""), number, [kept]))
             done.append(number)
 
     thread = threading.Thread(target=produce)
@@ -406,8 +406,8 @@ def test_kill_leaves_only_whole_files(tmp_path: Path) -> None:
 
 def test_long_names_are_kept_in_a_table_and_bfloat16_is_written_as_float32(tmp_path: Path) -> None:
     writer = dump_files.Writer(Settings(str(tmp_path)), lambda: "rank_0", print)
-    place = current_operator.Place("Add", "Default/" + "layer/" * 60, 0, 0, "")
-    writer.put(dump_files.Record(place, 0, [dump._kept("output", 0, torch.ones(2, dtype=torch.bfloat16))]))
+    place = current_operator.Position("Add", "Default/" + "layer/" * 60, 0, 0, "")
+    writer.put(dump_files.Record(place, 0, [dump._copy_value("output", 0, torch.ones(2, dtype=torch.bfloat16))]))
     writer.close()
     (path,) = tmp_path.rglob("*.npy")
     assert len(path.name) == 28 and np.load(path).dtype == np.float32

@@ -17,7 +17,7 @@ class Places(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.follower = current_operator.Follower()
-        self.found: list[current_operator.Place] = []
+        self.found: list[current_operator.Position] = []
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         place = self.follower.now(function._opname)
@@ -44,7 +44,7 @@ def followed() -> Iterator[None]:
     ms.set_context(mode=ms.PYNATIVE_MODE)
 
 
-def places_of_steps(mode: int, one_cell: bool) -> list[current_operator.Place]:
+def places_of_steps(mode: int, one_cell: bool) -> list[current_operator.Position]:
     ms.set_context(mode=mode)
     net, loss = Net(), nn.MSELoss()
     optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)

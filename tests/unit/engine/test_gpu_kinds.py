@@ -92,7 +92,7 @@ def test_the_device_is_found_and_named(kind: str) -> None:
     assert device.name() == {"xpu": "Intel Arc", "mps": "Apple GPU (mps)"}[kind]
     assert hal.get_device_name(0, "GPU") == device.name()
     assert hal.get_device_capability(0, "GPU") is None
-    assert "GPU" in device.found()
+    assert "GPU" in device.describe_devices()
     set_context(device_id=5)
     with pytest.raises(DeviceNotFound, match=f"device_id=5: this machine has {device.count('GPU')} of GPU"):
         device._index("GPU")

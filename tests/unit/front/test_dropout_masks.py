@@ -146,7 +146,7 @@ def test_a_trial_leaves_no_mark_in_the_streams() -> None:
     ms.set_seed(1)
     layer = nn.Dropout(p=0.5).set_train()
     first = text(layer(ONES))
-    with operator_streams.kept_apart():
+    with operator_streams.separate_generators():
         layer(ONES)
         ops.dropout(ONES, 0.5)
     assert [first, text(layer(ONES))] == ["10000101", "11111011"] and text(ops.dropout(ONES, 0.5)) == "11011101"

@@ -19,7 +19,7 @@ from torchspore.distributed.shard.machine_model import Machine
 from torchspore.distributed.shard.partitioner import Policy
 from torchspore.distributed.shard.search import costs, elimination, strategy_search
 from torchspore.distributed.shard.strategies import TensorLayout
-from torchspore.engine.core.device_layout import Layout, whole
+from torchspore.engine.core.device_layout import Layout, unsplit
 from torchspore.engine.core.device_mesh import Mesh
 from torchspore.engine.core.torch_private import make_fx
 from torchspore.graph import dispatch, passes
@@ -242,10 +242,10 @@ def test_nothing_that_can_be_counted_is_cheaper(sizes: tuple[int, ...]) -> None:
         cost(mesh, list(layouts))
         for mesh, layouts in splitting.grid([tuple(t.shape) for t in inputs], 20)
     ]
-    problem = strategy_search.Problem(module, Mesh((8,)), lambda mesh: {holders[0]: whole(2)}, lambda mesh: {}, True, False, False)
+    problem = strategy_search.Problem(module, Mesh((8,)), lambda mesh: {holders[0]: unsplit(2)}, lambda mesh: {}, True, False, False)
     tally = strategy_search.Tally()
     candidates = strategy_search.candidates(problem, machine, "dynamic_programming", tally)[:strategy_search.COMPARED]
-    least = min(cost(one.mesh, [whole(2), *(one.plan.inputs[node] for node in holders[1:])], one.plan) for one in candidates)
+    least = min(cost(one.mesh, [unsplit(2), *(one.plan.inputs[node] for node in holders[1:])], one.plan) for one in candidates)
     assert least <= min(every) and tally.guessed == 0
 
 

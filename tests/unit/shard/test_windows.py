@@ -10,7 +10,7 @@ import splitting
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine.core.device_layout import Layout, whole
+from torchspore.engine.core.device_layout import Layout, unsplit
 from torchspore.engine.core.device_mesh import Mesh
 
 CONVOLUTIONS: dict[str, tuple[dict[str, Any], tuple[int, ...], tuple[int, ...], bool]] = {
@@ -60,7 +60,7 @@ def compared(function: Callable[..., Any], shape: tuple[int, ...], weight: tuple
         step = max(1, len(every) // 4)
         for at, layout in enumerate(every[::step]):
             own = list(splitting.layouts(mesh, weight))
-            cuts = [layout, own[at % len(own)], *[whole(1)] * (len(inputs) - 2)]
+            cuts = [layout, own[at % len(own)], *[unsplit(1)] * (len(inputs) - 2)]
             local, differences = splitting.split(function, mesh, inputs, cuts)
             assert max(differences) < 1e-12, (mesh, cuts)
             found += "borders" in exchanges(local)
@@ -90,7 +90,7 @@ def test_only_borders_are_sent() -> None:
     mesh, shape = Mesh((8,)), (2, 4, 32, 16)
     inputs = [torch.randn(shape), torch.randn(4, 4, 3, 3)]
     function = convolution({"padding": 1}, 4)
-    local, _ = splitting.split(function, mesh, inputs, [Layout(((), (), (0,), ())), whole(4)])
+    local, _ = splitting.split(function, mesh, inputs, [Layout(((), (), (0,), ())), unsplit(4)])
     steps = [step for placed in local.placed for step, _ in placed.steps if "convolution" in str(placed.node.target) and step.sent]
     assert [step.kind for step in steps] == ["borders", "borders", "borders"] and {step.sent for step in steps} == {2 * 2 * 4 * 16 * 4}
 

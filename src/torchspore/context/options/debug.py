@@ -107,7 +107,7 @@ enable_dump = Option(
         "names a file that says more. `torchspore diff` compares two such folders.",
 )
 save_dump_path = Option(
-    kind=Path(), default=".", example="set_context(save_dump_path='dump')", effect="observe.debug.dump:place",
+    kind=Path(), default=".", example="set_context(save_dump_path='dump')", effect="observe.debug.dump:select_folder",
     since="0.1", until="2.4",
     doc="The directory for what `enable_dump` writes.",
 )

@@ -22,7 +22,7 @@ from torchspore.distributed.parallel.sharded_weights import Sliced
 from torchspore.engine.autograd import grad
 from torchspore.engine.core import change_counters
 from torchspore.engine.core.sharded_layout import Cut
-from torchspore.engine.core.sharded_value import Parted, own_part
+from torchspore.engine.core.sharded_value import Parted, local_part
 from torchspore.engine.core.tensor import frame, raw, wrap
 
 OPTION = "auto_parallel.enable_parallel_optimizer"
@@ -161,7 +161,7 @@ def at_hand(states: Sequence[Any]) -> Iterator[None]:
     """A block in which an optimizer computes with the own rows of its state."""
     stored = [(state, state._t) for state in states if isinstance(state._t, Parted)]
     for state, t in stored:
-        state._t = t.own
+        state._t = t.part
     try:
         yield
     finally:
@@ -245,7 +245,7 @@ def full_value(t: torch.Tensor, share: Share) -> torch.Tensor:
     """All rows of a value of which each process has its own; every process of the group must ask for it."""
     from torchspore.distributed.comm import collectives
 
-    return collectives.all_gather(own_part(t).detach(), share.group)
+    return collectives.all_gather(local_part(t).detach(), share.group)
 
 
 def local_rows(t: torch.Tensor, share: Share) -> torch.Tensor:

@@ -10,7 +10,7 @@ from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard.alias_conflicts import nodes_written_by
 from torchspore.distributed.shard.plan import Plan
 from torchspore.engine.core import tree
-from torchspore.engine.core.device_layout import Layout, whole
+from torchspore.engine.core.device_layout import Layout, unsplit
 from torchspore.graph.control import execution
 
 
@@ -30,13 +30,13 @@ def split(to: Any, node: Node) -> Any:
     if first is None:
         return None
     results = [output[0] if output is not None else None for output in first.outputs]
-    other = _local(to, otherwise, layouts, lambda at, out, layout, shape: results[at] or whole(len(shape)))
+    other = _local(to, otherwise, layouts, lambda at, out, layout, shape: results[at] or unsplit(len(shape)))
     if other is None:
         return None
     moved = [to.move(value, layout).node for value, layout in zip(values, layouts)]
-    picked = to.move(to.values[test], whole(len(to.values[test].shape))).node
+    picked = to.move(to.values[test], unsplit(len(to.values[test].shape))).node
     result = to.call(execution.branch, (picked, moved, first.module, other.module), {}, node, [_val(out) for out in _outputs(first.module)])
-    return to.wrapped(result, node, [layout or whole(0) for layout in results])
+    return to.wrapped(result, node, [layout or unsplit(0) for layout in results])
 
 
 def _local(to: Any, graph: torch.fx.GraphModule, layouts: list[Layout], output: Any) -> Any:

@@ -17,7 +17,7 @@ from torchspore.distributed.shard.pipelines import construction, stage_graph
 from torchspore.distributed.shard.pipelines.stage_assignment import ALL
 from torchspore.distributed.shard.sharded_capture import Spread
 from torchspore.engine.core import change_counters, sharded_value
-from torchspore.engine.core.sharded_layout import Cut, cut_of, note_cut, written
+from torchspore.engine.core.sharded_layout import Cut, as_tensor_map, cut_of, note_cut
 from torchspore.engine.core.tensor import TensorBase, wrap
 from torchspore.errors import StrategyRefused
 
@@ -89,7 +89,7 @@ class Split:
                 continue
             note_cut(item, mesh, layout, shape, stage)
             if at in self.spread.bases:
-                item.__dict__["_base"] = Cut(*written(mesh, self.spread.bases[at]), shape, stage)
+                item.__dict__["_base"] = Cut(*as_tensor_map(mesh, self.spread.bases[at]), shape, stage)
             item._t = gather.stored_value(gather.part_of(item._t, item.__dict__["_cut"]), item.__dict__["_cut"])
             change_counters.rebinds += 1
 

@@ -12,19 +12,19 @@ from torchspore.distributed.comm import collectives, groups
 from torchspore.distributed.parallel import optimizer_shards
 from torchspore.distributed.shard import redistribution
 from torchspore.distributed.shard.pipelines.remote_tensors import Elsewhere
-from torchspore.engine.core.device_layout import whole
+from torchspore.engine.core.device_layout import unsplit
 from torchspore.engine.core.device_mesh import Mesh
 from torchspore.engine.core.sharded_layout import Cut, cut_of
-from torchspore.engine.core.sharded_value import Parted, own_part
+from torchspore.engine.core.sharded_value import Parted, local_part
 from torchspore.engine.core.tensor import TensorBase, raw, wrap
 
 
 def full_value(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     """Return the full value of all processes; each of them must ask for it."""
-    t = own_part(t)
-    mesh, position = Mesh(cut.matrix), cut.place(device_count.rank())
+    t = local_part(t)
+    mesh, position = Mesh(cut.matrix), cut.position(device_count.rank())
     if position is not None:
-        for step in redistribution.steps(mesh, cut.shape, t.element_size(), cut.layout(mesh), whole(len(cut.shape))):
+        for step in redistribution.steps(mesh, cut.shape, t.element_size(), cut.layout(mesh), unsplit(len(cut.shape))):
             members = tuple(cut.first + member for member in mesh.group(position, step.axes))
             t = collectives.all_gather(t.detach(), groups.of_ranks(members), step.dim)
     if cut.stage is None:
@@ -35,7 +35,7 @@ def full_value(t: torch.Tensor, cut: Cut) -> torch.Tensor:
 
 def local_value(value: TensorBase) -> TensorBase:
     """Return this process's part of a value as an ordinary Tensor."""
-    return wrap(own_part(raw(value)))
+    return wrap(local_part(raw(value)))
 
 
 def is_elsewhere(value: TensorBase) -> bool:
@@ -45,7 +45,7 @@ def is_elsewhere(value: TensorBase) -> bool:
 
 def is_absent(cut: Cut) -> bool:
     """Return whether this process holds nothing of what is cut so."""
-    return cut.place(device_count.rank()) is None
+    return cut.position(device_count.rank()) is None
 
 
 def elsewhere(t: torch.Tensor, cut: Cut) -> torch.Tensor:
@@ -61,7 +61,7 @@ def from_its_stage(value: Any) -> Any:
     count = prod(cut.matrix)
     position = device_count.rank() % count
     group = groups.of_ranks(tuple(position + at * count for at in range(groups.size() // count)))
-    t = own_part(raw(value))
+    t = local_part(raw(value))
     contiguous = torch.empty(t.shape, dtype=t.dtype, device=t.device) if isinstance(t, Elsewhere) else t
     return wrap(collectives.broadcast(contiguous.detach().contiguous(), cut.stage, group))
 
@@ -82,7 +82,7 @@ def meet(call: str, values: Iterable[Any]) -> None:
 
 def part_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     """This process's part of a whole value."""
-    mesh, position = Mesh(cut.matrix), cut.place(device_count.rank())
+    mesh, position = Mesh(cut.matrix), cut.position(device_count.rank())
     if position is None:
         return elsewhere(t, cut)
     return t[cut.layout(mesh).part(mesh, cut.shape, position)].clone()
@@ -98,7 +98,7 @@ def alike(t: Parted, cut: Cut) -> torch.Tensor:
     """This process's part of what is cut as a Parameter is; raises ValueElsewhere for what is cut otherwise."""
     if t.cut != cut:
         raise t.refused("set_data of a Parameter that is cut otherwise, by values")
-    return t.own
+    return t.part
 
 
 def refitted(tensor: TensorBase, t: torch.Tensor, cut: Cut) -> torch.Tensor:

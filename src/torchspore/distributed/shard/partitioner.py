@@ -28,7 +28,7 @@ from torchspore.distributed.shard.redistribution import Step
 from torchspore.distributed.shard.rules import OperatorCall, rule_of
 from torchspore.distributed.shard.rules.rule import Local, Rule, choose, layout_of, results, split_of_writes
 from torchspore.engine.core import node_metadata, tree
-from torchspore.engine.core.device_layout import Axes, Layout, Shape, whole
+from torchspore.engine.core.device_layout import Axes, Layout, Shape, unsplit
 from torchspore.engine.core.device_mesh import Mesh
 from torchspore.engine.core.torch_private import graph_module, is_operator
 from torchspore.graph.fx.aliasing import owners, shown
@@ -92,7 +92,7 @@ class Localizer:
                 new_node.meta["val"] = val.new_empty(layout.local(self.mesh, shape))
         value = Value(new_node, layout, shape, val.dtype)
         if node in self.tangles.unsplit:
-            self.homes[node], value = value, self.move(value, whole(len(shape)), fresh=True)
+            self.homes[node], value = value, self.move(value, unsplit(len(shape)), fresh=True)
         elif node in self.taken and node not in self.tangles.written:
             value = self.move(value, self.taken[node])
         self.values[node] = value
@@ -102,7 +102,7 @@ class Localizer:
         new_node = self.graph.node_copy(node, lambda n: n)
         val = node.meta["val"] if "val" in node.meta else getattr(self.module, str(node.target))
         if isinstance(val, torch.Tensor):
-            self.values[node] = Value(new_node, whole(val.ndim), tuple(val.shape), val.dtype)
+            self.values[node] = Value(new_node, unsplit(val.ndim), tuple(val.shape), val.dtype)
         else:                                                  # what random numbers are drawn with
             new_node.meta["val"] = val
             self.drawn_with[node] = new_node
@@ -179,7 +179,7 @@ class Localizer:
         """Gives a value memory of its own where its views are written, or where it is what a mark only renames; terms can't be written."""
         value = self.values.get(node)
         if isinstance(value, Value) and node in self.tangles.written and self.owners[node] is node:
-            layout = whole(len(value.shape)) if node in self.tangles.unsplit else value.layout.settled()
+            layout = unsplit(len(value.shape)) if node in self.tangles.unsplit else value.layout.settled()
             value = self.values[node] = self.move(value, layout, fresh=True)
         if isinstance(value, Value) and node in self.tangles.copied:
             copied = self.call(torch.ops.aten.clone.default, (value.node,), {})
@@ -327,7 +327,7 @@ class Localizer:
             value = self._used(name, node)
             if isinstance(value, Node):
                 return value
-            moved = self.move(value, whole(len(value.shape)))
+            moved = self.move(value, unsplit(len(value.shape)))
             if name in written_nodes and moved is not value:
                 back.append((name, value, moved))
             return moved.node
@@ -351,7 +351,9 @@ class Localizer:
             return self.values[node]
         val = node.meta.get("val")
         outs = val if isinstance(val, (list, tuple)) else [val]
-        self.values[node] = self.wrapped(new_node, node, [whole(out.ndim) for out in outs if isinstance(out, torch.Tensor)] or [whole(0)])
+        self.values[node] = self.wrapped(
+            new_node, node, [unsplit(out.ndim) for out in outs if isinstance(out, torch.Tensor)] or [unsplit(0)]
+        )
         return self.values[node]
 
     # ---- making nodes

@@ -9,7 +9,7 @@ from torchspore.distributed.comm import collectives, groups, object_collectives
 from torchspore.distributed.parallel import optimizer_shards
 from torchspore.engine.core.device_mesh import Mesh
 from torchspore.engine.core.sharded_layout import Cut, cut_of
-from torchspore.engine.core.sharded_value import own_part
+from torchspore.engine.core.sharded_value import local_part as own_part
 from torchspore.engine.core.tensor import raw, wrap
 
 
@@ -22,7 +22,7 @@ def holders(parameter: Any) -> tuple[int, ...]:
 
 
 def _alike(cut: Cut) -> tuple[int, ...]:
-    mesh, position = Mesh(cut.matrix), cut.place(device_count.rank())
+    mesh, position = Mesh(cut.matrix), cut.position(device_count.rank())
     if position is None:
         return ()
     taken = cut.layout(mesh).axes

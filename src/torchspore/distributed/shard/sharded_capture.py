@@ -27,9 +27,9 @@ from torchspore.distributed.shard.plan import Plan
 from torchspore.distributed.shard.search import comparison
 from torchspore.distributed.shard.strategies import TensorLayout
 from torchspore.distributed.shard.strategy_file import StoredLayout
-from torchspore.engine.core.device_layout import Layout, Shape, by_counts, from_matrix, whole
+from torchspore.engine.core.device_layout import Layout, Shape, by_counts, from_matrix, unsplit
 from torchspore.engine.core.device_mesh import Mesh, mesh_of
-from torchspore.engine.core.sharded_layout import Cut, cut_of, written
+from torchspore.engine.core.sharded_layout import Cut, as_tensor_map, cut_of
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.errors import StrategyRefused
 
@@ -199,11 +199,11 @@ class Spread:
         taken = {}
         for at, (node, item) in enumerate(zip(holders, lifted)):
             if id(item) in self.arguments and cut_of(item) is None and not (self.is_cut_by_hand and self._counts(item, item._t.ndim)):
-                taken[node], layouts[at] = layouts[at], whole(len(layouts[at].cuts))
+                taken[node], layouts[at] = layouts[at], unsplit(len(layouts[at].cuts))
         parameters = _describe_parameters(mesh, holders, lifted, layouts)
 
         def output(output_index: int, node: Node, layout: Layout, shape: Shape) -> Layout:
-            return layout if self.keeps or node.meta.get("gradient") else whole(len(shape))
+            return layout if self.keeps or node.meta.get("gradient") else unsplit(len(shape))
 
         local = partitioner.localized(module, mesh, layouts, output, _policy(), taken, stored, copies, plan)
         if _gathers_twice():
@@ -265,7 +265,7 @@ class Spread:
             stored_map = strategy_io.tensor_map_of(before, shape) if before is not None else None
             if before is not None and stored_map is not None and from_matrix(mesh, before.dev_matrix, stored_map).fits(mesh, shape):
                 return from_matrix(mesh, before.dev_matrix, stored_map)
-        return whole(len(shape))
+        return unsplit(len(shape))
 
 
 def _settle_parts(module: torch.fx.GraphModule, is_full_batch: bool) -> None:
@@ -291,7 +291,7 @@ def _describe_parameters(mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any
             continue
         mark = strategy_marker.first_mark(node)
         matrix, tensor_map = (
-            strategy_marker.parsed(mark) if mark and strategy_marker.layout_in(mesh, mark) == layout else written(mesh, layout)
+            strategy_marker.parsed(mark) if mark and strategy_marker.layout_in(mesh, mark) == layout else as_tensor_map(mesh, layout)
         )
         trained = bool(getattr(item, "requires_grad", False))
         small = TensorLayout(matrix, tensor_map).squeezed()

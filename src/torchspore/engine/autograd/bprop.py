@@ -33,8 +33,8 @@ class _Custom(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         inputs, outputs = ctx.saved_tensors[: ctx.count], ctx.saved_tensors[ctx.count :]
-        given = [torch.zeros_like(o) if g is None else g for g, o in zip(gradients, outputs)]
-        return (None, None, None, *ctx.gradient(inputs, outputs, given))
+        output_gradients = [torch.zeros_like(o) if g is None else g for g, o in zip(gradients, outputs)]
+        return (None, None, None, *ctx.gradient(inputs, outputs, output_gradients))
 
 
 def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any], net: str) -> Callable[..., Any]:
@@ -47,8 +47,8 @@ def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any], net: str)
 
     def computed(*args: Any, **kwargs: Any) -> Any:
         weights = list(getattr(getattr(bprop, "__self__", None), "internal_params", ()))
-        found = [*tensors(args), *weights]
-        if not is_recording() or not any(raw(t).requires_grad for t in found):
+        tensors_read = [*tensors(args), *weights]
+        if not is_recording() or not any(raw(t).requires_grad for t in tensors_read):
             return call(*args, **kwargs)
         structure: dict[str, Any] = {}
 
@@ -72,7 +72,7 @@ def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any], net: str)
             fitted = fitting(got, args, inputs, "construct", lambda sentence: _wrong(RuntimeError, bprop, net, sentence))
             return fitted + [raw(of_weights[w]) if w in of_weights else None for w in weights]
 
-        outputs = apart(_Custom, forward, backward, structure, *[raw(t) for t in found])
+        outputs = apart(_Custom, forward, backward, structure, *[raw(t) for t in tensors_read])
         return _with(structure["result"], outputs)
 
     return computed
@@ -80,25 +80,25 @@ def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any], net: str)
 
 def _with(structure: Any, values: Sequence[torch.Tensor]) -> Any:
     """The nested structure with its Tensors replaced, in order, by ones on `values`."""
-    given = iter(values)
-    return transform(structure, lambda _: wrap(next(given)))
+    remaining = iter(values)
+    return transform(structure, lambda _: wrap(next(remaining)))
 
 
 def _check(got: Sequence[Any], args: tuple[Any, ...], inputs: Sequence[torch.Tensor], bprop: Any, net: str) -> None:
     """`check_bprop`: one gradient for each argument, of its shape and dtype."""
     if len(got) != len(args):
         raise _wrong(TypeError, bprop, net, f"expected {len(args)} gradients, one for each argument of construct, got {len(got)}")
-    given = iter(inputs)
-    for place, (argument, gradient) in enumerate(zip(args, got)):
-        wanted = [next(given) for _ in tensors(argument)]
-        found = list(tensors(gradient))
-        if len(found) != len(wanted):
-            raise _wrong(TypeError, bprop, net, f"gradient {place} is {_kind(gradient)}, expected {_kind(argument)}")
-        for g, t in zip((raw(f) for f in found), wanted):
+    remaining = iter(inputs)
+    for index, (argument, gradient) in enumerate(zip(args, got)):
+        argument_tensors = [next(remaining) for _ in tensors(argument)]
+        gradient_tensors = list(tensors(gradient))
+        if len(gradient_tensors) != len(argument_tensors):
+            raise _wrong(TypeError, bprop, net, f"gradient {index} is {_kind(gradient)}, expected {_kind(argument)}")
+        for g, t in zip((raw(f) for f in gradient_tensors), argument_tensors):
             if g.shape != t.shape:
-                raise _wrong(ValueError, bprop, net, f"gradient {place} has the shape {tuple(g.shape)}, expected {tuple(t.shape)}")
+                raise _wrong(ValueError, bprop, net, f"gradient {index} has the shape {tuple(g.shape)}, expected {tuple(t.shape)}")
             if g.dtype is not t.dtype:
-                raise _wrong(TypeError, bprop, net, f"gradient {place} has the dtype {FROM_TORCH[g.dtype]}, expected {FROM_TORCH[t.dtype]}")
+                raise _wrong(TypeError, bprop, net, f"gradient {index} has the dtype {FROM_TORCH[g.dtype]}, expected {FROM_TORCH[t.dtype]}")
 
 
 def _kind(value: Any) -> str:
@@ -160,15 +160,15 @@ def _can_keep(hook: Callable[..., Any]) -> bool:
 
 def _through(structure: Any, change: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Any:
     """The structure, with `change` applied to the gradients of its Tensors on their way back."""
-    found = [t for t in tensors(structure) if is_differentiable(raw(t))]
-    if not any(raw(t).requires_grad for t in found):
+    differentiable = [t for t in tensors(structure) if is_differentiable(raw(t))]
+    if not any(raw(t).requires_grad for t in differentiable):
         return structure
 
-    def same(*inputs: torch.Tensor) -> list[torch.Tensor]:
+    def pass_through(*inputs: torch.Tensor) -> list[torch.Tensor]:
         return [t.view_as(t) for t in inputs]
 
     def backward(inputs: Any, outputs: Any, gradients: Sequence[torch.Tensor]) -> list[Any]:
         return [raw(g) for g in change(tuple(wrap(g) for g in gradients))]
 
-    outputs = dict(zip(map(id, found), apart(_Custom, same, backward, {}, *[raw(t) for t in found])))
+    outputs = dict(zip(map(id, differentiable), apart(_Custom, pass_through, backward, {}, *[raw(t) for t in differentiable])))
     return transform(structure, lambda t: wrap(outputs[id(t)]) if id(t) in outputs else t)

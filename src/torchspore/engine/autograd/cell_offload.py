@@ -14,9 +14,9 @@ RULE = "offload"
 """The note of a Cell next to its rules for recomputing."""
 
 
-def lies_in_offloaded(cells: Iterable[Any]) -> bool:
+def is_inside_offloaded(cells: Iterable[Any]) -> bool:
     """Return whether one of the Cells is offloaded."""
-    return offload.is_asked_by_cell() and any(RULE in (cell.__dict__.get("_recompute_") or ()) for cell in cells)
+    return offload.is_requested_by_cell() and any(RULE in (cell.__dict__.get("_recompute_") or ()) for cell in cells)
 
 
 def offloaded(call: Callable[..., Any], ahead: int | None) -> Callable[..., Any]:

@@ -36,51 +36,51 @@ def apply(context: Any, forward: Callable[..., Any], backward: Callable[..., Any
     `materialize_grads`. Raises RuntimeError for a forward that writes into an argument while a gradient is taken, and in the backward pass
     for too few gradients, and for one that does not fit its argument's shape.
     """
-    wanted = is_recording()
-    context.needs_input_grad = tuple(wanted and isinstance(a, TensorBase) and raw(a).requires_grad for a in args)
+    is_recorded = is_recording()
+    context.needs_input_grad = tuple(is_recorded and isinstance(a, TensorBase) and raw(a).requires_grad for a in args)
     if not any(context.needs_input_grad):
         with torch.no_grad():
             return forward(*args, **kwargs)
-    places = [place for place, argument in enumerate(args) if isinstance(argument, TensorBase)]
-    found: dict[str, Any] = {}
+    positions = [position for position, argument in enumerate(args) if isinstance(argument, TensorBase)]
+    results: dict[str, Any] = {}
 
     def call(inputs: Sequence[torch.Tensor]) -> tuple[Tensors, Tensors]:
-        given = list(args)
-        for place, t in zip(places, inputs):
-            given[place] = wrap(t)
+        arguments = list(args)
+        for position, t in zip(positions, inputs):
+            arguments[position] = wrap(t)
         versions = [t._version for t in inputs]
-        result = forward(*given, **kwargs)
+        result = forward(*arguments, **kwargs)
         if context.dirty_tensors or versions != [t._version for t in inputs]:
             raise RuntimeError(message(
                 f"{type(context).__name__}.forward writes into an argument while a gradient is taken", "a result in memory of its own",
                 hint="write into x.copy() and return that",
             ))
-        found["result"] = result
+        results["result"] = result
         items = result if isinstance(result, tuple) else (result,)
-        made = {id(item): _own(raw(item), inputs) for item in items if isinstance(item, TensorBase)}
-        fixed = [made[id(t)] for t in context.non_differentiable or () if id(t) in made]
-        return [made[id(item)] for item in items if isinstance(item, TensorBase)], fixed
+        result_tensors = {id(item): _as_result(raw(item), inputs) for item in items if isinstance(item, TensorBase)}
+        fixed = [result_tensors[id(t)] for t in context.non_differentiable or () if id(t) in result_tensors]
+        return [result_tensors[id(item)] for item in items if isinstance(item, TensorBase)], fixed
 
     def gradient(gradients: Sequence[torch.Tensor | None]) -> list[Any]:
         each = iter(gradients)
-        result = found["result"]
+        result = results["result"]
         items = result if isinstance(result, tuple) else (result,)
         given = [next(each) if isinstance(item, TensorBase) else None for item in items]
         got = backward(*[None if g is None else wrap(g) for g in given])
-        own = [argument if isinstance(argument, TensorBase) else None for argument in args]
-        return fitting(got if isinstance(got, (tuple, list)) else (got,), own, inputs, "forward", wrong)
+        tensor_arguments = [argument if isinstance(argument, TensorBase) else None for argument in args]
+        return fitting(got if isinstance(got, (tuple, list)) else (got,), tensor_arguments, inputs, "forward", wrong)
 
     def wrong(sentence: str) -> Exception:
         return RuntimeError(with_hint(f"{type(context).__name__}.backward: {sentence}.", "give None for what needs none"))
 
-    inputs = [raw(args[place]) for place in places]
+    inputs = [raw(args[position]) for position in positions]
     outputs = iter(apart(_Step, call, gradient, context, *inputs))
-    result = found["result"]
+    result = results["result"]
     if not isinstance(result, tuple):
         return wrap(next(outputs)) if isinstance(result, TensorBase) else result
     return tuple(wrap(next(outputs)) if isinstance(item, TensorBase) else item for item in result)
 
 
-def _own(t: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
+def _as_result(t: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
     """The output as a tensor of its own: an input that is given back is a step of the tape too."""
     return t.view_as(t) if any(t is i for i in inputs) else t

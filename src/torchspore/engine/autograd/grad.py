@@ -59,8 +59,8 @@ class GradFrame(Frame):
 
     def __init__(self) -> None:
         self._values: dict[int, torch.Tensor] = {}
-        self._kept: list[TensorBase] = []          # keeps the ids in `_values` from being used again
-        self._written: dict[int, TensorBase] = {}
+        self._weights: list[TensorBase] = []          # keeps the ids in `_values` from being used again
+        self._modified: dict[int, TensorBase] = {}
         self._versions: Versions | None = None     # from the first write on
         self._attributes: list[tuple[Any, str]] = []
         self.taken: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
@@ -71,17 +71,17 @@ class GradFrame(Frame):
     def stand_for(self, tensor: TensorBase, leaf: torch.Tensor) -> None:
         """From now on `leaf` is computed with where `tensor` is read."""
         self._values[id(tensor)] = leaf
-        self._kept.append(tensor)
+        self._weights.append(tensor)
 
     def leaf_ids(self) -> set[int]:
         """Return the ids of the torch tensors that this frame hands out for Tensors."""
         return {id(value) for value in self._values.values()}
 
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
-        found = self._values.get(id(tensor))
-        if found is None:
-            found = self._first(tensor)
-        return found if self._versions is None else self._versions.read(found)
+        value = self._values.get(id(tensor))
+        if value is None:
+            value = self._first(tensor)
+        return value if self._versions is None else self._versions.read(value)
 
     def _first(self, tensor: TensorBase) -> torch.Tensor:
         """Return the value at the beginning of the frame of `tensor`, which has no stand-in yet."""
@@ -97,7 +97,7 @@ class GradFrame(Frame):
     def begin_part(self) -> None:
         """Lets new stand-ins be made for weights whose gradients are cut, so that what was summed so far is cut by itself."""
         for key in self.cut:
-            if key not in self._written:
+            if key not in self._modified:
                 self._values.pop(key, None)
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
@@ -124,12 +124,12 @@ class GradFrame(Frame):
 
     def _memory(self, tensor: TensorBase) -> torch.Tensor:
         """The torch tensor that writes into `tensor` go to."""
-        found = self._values.get(id(tensor))
-        return self._first(tensor) if found is None else found
+        value = self._values.get(id(tensor))
+        return self._first(tensor) if value is None else value
 
     def _begin_write(self, tensor: TensorBase) -> Versions:
-        self._written[id(tensor)] = tensor
-        self._kept.append(tensor)
+        self._modified[id(tensor)] = tensor
+        self._weights.append(tensor)
         if self._versions is None:
             self._versions = Versions()
         return self._versions
@@ -162,21 +162,21 @@ class GradFrame(Frame):
             self._versions = Versions()
         self._versions.forget(base, reason)
 
-    def known(self, tensor: TensorBase) -> Any:
+    def known_out(self, tensor: TensorBase) -> Any:
         if self._versions is not None and self._versions.has(base_of(self._memory(tensor))):
             return None
-        return super().known(tensor)
+        return super().known_out(tensor)
 
     def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
         self._values.pop(id(tensor), None)
-        self._written.pop(id(tensor), None)
+        self._modified.pop(id(tensor), None)
         super().rebind(tensor, t)
 
     def host(self, tensor: TensorBase) -> torch.Tensor:
-        found = self._values.get(id(tensor))
-        if found is None:
-            found = super().host(tensor)
-        return found if self._versions is None else self._versions.read(found)
+        value = self._values.get(id(tensor))
+        if value is None:
+            value = super().host(tensor)
+        return value if self._versions is None else self._versions.read(value)
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
         if any(True for _ in tensors(value)):
@@ -185,11 +185,11 @@ class GradFrame(Frame):
 
     def rows(self, leaf: torch.Tensor, indices: torch.Tensor) -> torch.Tensor | None:
         """The rows of a weight at `indices` (n,), whose gradient stays apart; None where `leaf` is not a weight of this transform."""
-        found = self.taken.get(id(leaf))
-        if found is None:
+        rows_taken = self.taken.get(id(leaf))
+        if rows_taken is None:
             return None
         rows = leaf.detach().index_select(0, indices.long()).requires_grad_()
-        found.append((indices, rows))
+        rows_taken.append((indices, rows))
         return rows
 
     @contextmanager
@@ -207,8 +207,8 @@ class GradFrame(Frame):
                 cut(getattr(owner, name, None))
 
     def _write_back(self, versions: Versions, nested: bool) -> None:
-        owners = {id(self._values[id(tensor)]): tensor for tensor in self._kept if id(tensor) in self._values}
-        owners.update({id(t): tensor for tensor in self._written.values() if base_of(t := self._memory(tensor)) is t})
+        owners = {id(self._values[id(tensor)]): tensor for tensor in self._weights if id(tensor) in self._values}
+        owners.update({id(t): tensor for tensor in self._modified.values() if base_of(t := self._memory(tensor)) is t})
         around = self.outer if self.outer is not None else self
         around.settles = True
         try:
@@ -237,8 +237,8 @@ def taken_rows(table: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     will be these rows alone.
     """
     around = frame()
-    found = around.rows(table, indices) if isinstance(around, GradFrame) else None
-    return table.index_select(0, indices.long()) if found is None else found
+    rows = around.rows(table, indices) if isinstance(around, GradFrame) else None
+    return table.index_select(0, indices.long()) if rows is None else rows
 
 
 def cut(value: Any) -> None:
@@ -271,7 +271,7 @@ def recording_gradients() -> AbstractContextManager[Any]:
 def _leaf(tensor: TensorBase) -> torch.Tensor:
     t = raw(tensor)
     if not is_differentiable(t):
-        return integer_gradients.leaf(t) if integer_gradients.is_whole(t) else t
+        return integer_gradients.leaf(t) if integer_gradients.is_integer(t) else t
     return gradient_hooks.follow(tensor, renamed(t) if t.requires_grad else new_leaf(t))
 
 
@@ -308,29 +308,29 @@ def differentiate(
     differentiated.
     """
     check_is_seen()
-    nested, own = is_recording(), GradFrame()
+    nested, frame_ = is_recording(), GradFrame()
     arguments = list(arguments)
     with recording_gradients():
-        leaves = _weight_leaves(own, weights, nested)
+        leaves = _weight_leaves(frame_, weights, nested)
         if not nested:
-            own.taken = {id(leaf): [] for leaf in leaves.values() if leaf.ndim}
+            frame_.taken = {id(leaf): [] for leaf in leaves.values() if leaf.ndim}
         inputs: list[Any] = []
         for position in positions:
-            arguments[position], found = enter_inputs(arguments[position], own, leaves)
-            inputs.append(found)
+            arguments[position], structure = enter_inputs(arguments[position], frame_, leaves)
+            inputs.append(structure)
         observers = [] if nested else [listener.begin_pass(weights, [leaves[id(w)] for w in weights]) for listener in LISTENERS]
-        wanted = [leaf for found in inputs for leaf in tensors_of(found)] + list(leaves.values())
-        with own.open(), nullcontext() if nested else offload.saving():
-            if any(integer_gradients.shadow(leaf) is not None for leaf in wanted):
+        targets = [leaf for structure in inputs for leaf in tensors_of(structure)] + list(leaves.values())
+        with frame_.open(), nullcontext() if nested else offload.saving():
+            if any(integer_gradients.shadow(leaf) is not None for leaf in targets):
                 integer_gradients.begin()
-            if any(listener.must_replace_early() for listener, _ in own.cut.values()):
+            if any(listener.must_replace_early() for listener, _ in frame_.cut.values()):
                 for weight in weights:                    # in a branch or loop of a graph it would be created for that alone
                     raw(weight)
-            result = own.callee(function)(*arguments, **keywords)
+            result = frame_.callee(function)(*arguments, **keywords)
             differentiated = result[0] if has_aux else result
-            by_position, by_weight = follow(differentiated, inputs, [leaves[id(w)] for w in weights], own.taken, sens, nested)
+            by_position, by_weight = follow(differentiated, inputs, [leaves[id(w)] for w in weights], frame_.taken, sens, nested)
         with torch.set_grad_enabled(nested):
-            own.finish(result, nested)
+            frame_.finish(result, nested)
     for observe in observers:
         if observe is not None:
             observe([g._t if isinstance(g, TensorBase) else None for g in by_weight])
@@ -357,28 +357,28 @@ def follow(
     result: Any, inputs: list[Any], leaves: list[torch.Tensor], taken: dict[int, list[Any]], sens: Any, nested: bool,
 ) -> tuple[list[Any], list[Any]]:
     """(Gradients by position, gradients by weight) of what was computed inside a frame: by its `inputs` and the weights' `leaves`."""
-    wanted = [leaf for found in inputs for leaf in tensors_of(found)] + leaves
+    targets = [leaf for structure in inputs for leaf in tensors_of(structure)] + leaves
     rows = [row for leaf in leaves for _, row in taken.get(id(leaf), ())]
-    gradients = iter(_gradients(result, [*wanted, *rows], sens, nested))
-    return [_regroup(found, gradients) for found in inputs], _by_weight(leaves, taken, gradients)
+    gradients = iter(_gradients(result, [*targets, *rows], sens, nested))
+    return [_regroup(structure, gradients) for structure in inputs], _by_weight(leaves, taken, gradients)
 
 
 def _by_weight(leaves: list[torch.Tensor], taken: dict[int, list[Any]], gradients: Iterator[torch.Tensor | None]) -> list[Any]:
     """The gradients of weights: of those whose rows alone were used the rows, of the others all."""
-    whole = [next(gradients) for _ in leaves]
-    found: list[Any] = []
-    for leaf, gradient in zip(leaves, whole):
+    full_gradients = [next(gradients) for _ in leaves]
+    by_weight: list[Any] = []
+    for leaf, gradient in zip(leaves, full_gradients):
         indices = [at.reshape(-1) for at, _ in taken.get(id(leaf), ())]
         if not indices:
-            found.append(wrap(torch.zeros_like(leaf) if gradient is None else gradient))
+            by_weight.append(wrap(torch.zeros_like(leaf) if gradient is None else gradient))
             continue
         values = [torch.zeros_like(rows) if (g := next(gradients)) is None else g for _, rows in taken[id(leaf)]]
         at, value = (indices[0], values[0]) if len(indices) == 1 else (torch.cat(indices), torch.cat(values))
         if gradient is None:
-            found.append(rows_module.made(at, value, tuple(leaf.shape)))
+            by_weight.append(rows_module.create(at, value, tuple(leaf.shape)))
         else:
-            found.append(wrap(gradient.index_add(0, at.long(), value)))
-    return found
+            by_weight.append(wrap(gradient.index_add(0, at.long(), value)))
+    return by_weight
 
 
 def begin_part() -> None:
@@ -391,7 +391,7 @@ def begin_part() -> None:
         around = around.outer
 
 
-def enter_inputs(argument: Any, own: GradFrame, taken: dict[int, torch.Tensor]) -> tuple[Any, Any]:
+def enter_inputs(argument: Any, frame_: GradFrame, taken: dict[int, torch.Tensor]) -> tuple[Any, Any]:
     """Return the argument to call with and its leaves; a Tensor that occurs twice gets a second object with its own gradient."""
     leaves: list[torch.Tensor] = []
 
@@ -401,7 +401,7 @@ def enter_inputs(argument: Any, own: GradFrame, taken: dict[int, torch.Tensor]) 
         if id(tensor) in taken:
             return wrap(leaf)
         taken[id(tensor)] = leaf
-        own.stand_for(tensor, leaf)
+        frame_.stand_for(tensor, leaf)
         return tensor
 
     entered = transform(argument, enter)
@@ -410,16 +410,16 @@ def enter_inputs(argument: Any, own: GradFrame, taken: dict[int, torch.Tensor]) 
     return entered, tuple(leaves) if isinstance(argument, (list, tuple)) and leaves else (leaves or None)
 
 
-def tensors_of(found: Any) -> list[torch.Tensor]:
+def tensors_of(structure: Any) -> list[torch.Tensor]:
     """The torch tensors that `enter_inputs` found for one argument."""
-    return [] if found is None else [found] if isinstance(found, torch.Tensor) else list(found)
+    return [] if structure is None else [structure] if isinstance(structure, torch.Tensor) else list(structure)
 
 
-def _regroup(found: Any, gradients: Any) -> Any:
-    if found is None:
+def _regroup(structure: Any, gradients: Any) -> Any:
+    if structure is None:
         return None
-    own = [wrap(torch.zeros_like(leaf) if (g := next(gradients)) is None else g) for leaf in tensors_of(found)]
-    return own[0] if isinstance(found, torch.Tensor) else tuple(own)
+    gradients_of_structure = [wrap(torch.zeros_like(leaf) if (g := next(gradients)) is None else g) for leaf in tensors_of(structure)]
+    return gradients_of_structure[0] if isinstance(structure, torch.Tensor) else tuple(gradients_of_structure)
 
 
 def _parts(sens: Any) -> tuple[Any, ...]:
@@ -427,22 +427,22 @@ def _parts(sens: Any) -> tuple[Any, ...]:
     return sens.parts() if isinstance(sens, Composite) else (sens,)
 
 
-def _gradients(result: Any, wanted: list[torch.Tensor], sens: Any, nested: bool) -> list[torch.Tensor | None]:
+def _gradients(result: Any, targets: list[torch.Tensor], sens: Any, nested: bool) -> list[torch.Tensor | None]:
     """The gradient of each wanted value; None for one that the result does not depend on."""
     outputs = [integer_gradients.recorded(raw(tensor)) for tensor in tensors(result)]
     if sens is None:
         seeds: list[torch.Tensor] = [torch.ones_like(o) for o in outputs]
     else:
-        given = [raw(s) if isinstance(s, TensorBase) else torch.as_tensor(s) for one in tree.listed(sens) for s in _parts(one)]
+        given = [raw(s) if isinstance(s, TensorBase) else torch.as_tensor(s) for part in tree.listed(sens) for s in _parts(part)]
         seeds = [s.to(o.dtype).expand(o.shape) if s.shape != o.shape else s.to(o.dtype) for s, o in zip(given, outputs)]
     pairs = [(o, s) for o, s in zip(outputs, seeds) if o.requires_grad]
-    sources = [integer_gradients.recorded(t) for t in wanted]
+    sources = [integer_gradients.recorded(t) for t in targets]
     at = [t for t in sources if t.requires_grad]
     if not pairs or not at:
-        return [None for _ in wanted]
+        return [None for _ in targets]
     with limit.around_backward(), in_the_users_words():
         got = tape_gradients(
             [o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested, allow_unused=True,
         )
-    found = iter(got)
-    return [integer_gradients.as_given(t, next(found)) if s.requires_grad else None for t, s in zip(wanted, sources)]
+    remaining = iter(got)
+    return [integer_gradients.cast_gradient(t, next(remaining)) if s.requires_grad else None for t, s in zip(targets, sources)]

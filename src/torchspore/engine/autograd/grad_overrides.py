@@ -22,17 +22,17 @@ def fitting(
         raise error(f"expected {len(args)} gradients, one for each argument of {of}, got {len(got)}")
     flat: list[Any] = []
     for argument, gradient in zip(args, got):
-        own = list(tensors(argument))
-        given = list(tensors(gradient)) if own else []
-        flat += [raw(g) for g in given] + [None] * (len(own) - len(given))
-    for place, (t, g) in enumerate(zip(inputs, flat)):
+        argument_tensors = list(tensors(argument))
+        gradient_tensors = list(tensors(gradient)) if argument_tensors else []
+        flat += [raw(g) for g in gradient_tensors] + [None] * (len(argument_tensors) - len(gradient_tensors))
+    for index, (t, g) in enumerate(zip(inputs, flat)):
         if g is not None and not _sums_to(g.shape, t.shape):
-            raise error(f"gradient {place} has the shape {tuple(g.shape)}, expected {tuple(t.shape)} or what sums to it")
+            raise error(f"gradient {index} has the shape {tuple(g.shape)}, expected {tuple(t.shape)} or what sums to it")
     return [g if g is not None and is_differentiable(t) else None for g, t in zip(flat, inputs)]
 
 
-def _sums_to(shape: torch.Size, wanted: torch.Size) -> bool:
+def _sums_to(shape: torch.Size, target_shape: torch.Size) -> bool:
     """Return whether a gradient of `shape` can be summed over the axes along which an input of the shape `wanted` was broadcast."""
-    if len(shape) < len(wanted):
+    if len(shape) < len(target_shape):
         return False
-    return all(w in (1, s) for s, w in zip(reversed(shape), reversed(wanted)))
+    return all(w in (1, s) for s, w in zip(reversed(shape), reversed(target_shape)))

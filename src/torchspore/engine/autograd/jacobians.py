@@ -21,19 +21,19 @@ def product(function: Callable[..., Any], arguments: Sequence[Any], tangents: Se
     The product with the transpose is linear in what it is taken with, so that its gradient by that is the product with the Jacobian.
     """
     def pushed(outputs: list[T], leaves: list[T], nested: bool) -> list[T]:
-        found = [torch.zeros_like(o) for o in outputs]
-        at = [place for place, o in enumerate(outputs) if o.requires_grad]
+        jacobian_rows = [torch.zeros_like(o) for o in outputs]
+        at = [index for index, o in enumerate(outputs) if o.requires_grad]
         moving = [(leaf, tangent.to(leaf.dtype)) for leaf, tangent in zip(leaves, tangents) if leaf.requires_grad]
         if not at or not moving:
-            return found
-        seeds = [torch.zeros_like(outputs[place]).requires_grad_() for place in at]
-        pulled = torch.autograd.grad([outputs[place] for place in at], [leaf for leaf, _ in moving], seeds, create_graph=True,
+            return jacobian_rows
+        seeds = [torch.zeros_like(outputs[index]).requires_grad_() for index in at]
+        pulled = torch.autograd.grad([outputs[index] for index in at], [leaf for leaf, _ in moving], seeds, create_graph=True,
                                      allow_unused=True)
         total = [(g * tangent).sum() for g, (_, tangent) in zip(pulled, moving) if g is not None and g.requires_grad]
         if total:
-            for place, g in zip(at, torch.autograd.grad(sum(total[1:], total[0]), seeds, create_graph=nested, allow_unused=True)):
-                found[place] = found[place] if g is None else g
-        return found
+            for index, g in zip(at, torch.autograd.grad(sum(total[1:], total[0]), seeds, create_graph=nested, allow_unused=True)):
+                jacobian_rows[index] = jacobian_rows[index] if g is None else g
+        return jacobian_rows
 
     return _called(function, arguments, range(len(arguments)), has_aux, pushed)
 
@@ -50,14 +50,14 @@ def rows(
 
 def _rows(output: T, leaves: list[T], nested: bool) -> list[T]:
     each: list[list[T]] = []
-    for place in range(output.numel()):
+    for index in range(output.numel()):
         seed = torch.zeros_like(output)
-        seed.view(-1)[place] = 1
+        seed.view(-1)[index] = 1
         at = [leaf for leaf in leaves if leaf.requires_grad]
         got = iter(grad.tape_gradients([output], at, [seed], retain_graph=True, create_graph=nested, allow_unused=True)
                    if output.requires_grad and at else [None for _ in at])
-        found = [next(got) if leaf.requires_grad else None for leaf in leaves]
-        each.append([torch.zeros_like(leaf) if g is None else g for g, leaf in zip(found, leaves)])
+        tangents = [next(got) if leaf.requires_grad else None for leaf in leaves]
+        each.append([torch.zeros_like(leaf) if g is None else g for g, leaf in zip(tangents, leaves)])
     return [
         torch.stack(column).reshape(*output.shape, *leaf.shape) if column else leaf.new_zeros((*output.shape, *leaf.shape))
         for leaf, column in zip(leaves, [list(parts) for parts in zip(*each)] or [[] for _ in leaves])
@@ -67,15 +67,15 @@ def _rows(output: T, leaves: list[T], nested: bool) -> list[T]:
 def _called(function: Callable[..., Any], arguments: Sequence[Any], positions: Sequence[int], has_aux: bool, compute: Compute) -> Any:
     """(The result of the call, what `compute` makes of it); the call runs once."""
     check_is_seen()
-    nested, own = is_recording(), GradFrame()
-    given, taken, leaves = list(arguments), dict[int, T](), list[T]()
+    nested, gradient_frame = is_recording(), GradFrame()
+    new_arguments, taken, leaves = list(arguments), dict[int, T](), list[T]()
     with recording_gradients():
         for position in positions:
-            given[position], found = enter_inputs(given[position], own, taken)
-            leaves += tensors_of(found)
-        with own.open():
-            result = own.callee(function)(*given)
+            new_arguments[position], structure = enter_inputs(new_arguments[position], gradient_frame, taken)
+            leaves += tensors_of(structure)
+        with gradient_frame.open():
+            result = gradient_frame.callee(function)(*new_arguments)
             computed = compute([raw(t) for t in tensors(result[0] if has_aux else result)], leaves, nested)
         with torch.set_grad_enabled(nested):
-            own.finish(result, nested)
+            gradient_frame.finish(result, nested)
     return result, computed

@@ -80,7 +80,7 @@ class _Region:
         self._inputs = [(t, raw(t)) for t in tensors((args, kwargs))]
         self._device = self._inputs[0][1].device.type if self._inputs else "cpu"
         self._frame = engine.frame()
-        self._kept = 0
+        self._saved_bytes = 0
         self._lent: list[tuple[TensorBase, Any, bool, saved_tensors.Tape]] = []
         self._values: dict[int, torch.Tensor] = {}
 
@@ -104,35 +104,35 @@ class _Region:
 
     def _lend(self, tape: saved_tensors.Tape) -> None:
         """Leaves the inputs to the tape around, which moves them out of memory; what stands for them in the second run is empty."""
-        given = {id(tensor): t for tensor, t in self._inputs}
+        inputs_by_id = {id(tensor): t for tensor, t in self._inputs}
         stand_ins: dict[int, TensorBase] = {}
 
         def stand_in(tensor: TensorBase) -> TensorBase:
             if id(tensor) not in stand_ins:
                 # One more of its kind: the call may ask for its shape.
-                stand_ins[id(tensor)] = wrap(given[id(tensor)].new_empty(0))
+                stand_ins[id(tensor)] = wrap(inputs_by_id[id(tensor)].new_empty(0))
             return stand_ins[id(tensor)]
 
         if any(type(tensor).__dict__.get("__parameter__") for tensor, _ in self._inputs):
             return
         self._args, self._kwargs = transform(self._args, stand_in), transform(self._kwargs, stand_in)
-        self._lent = [(stand_ins[key], tape.keep(t), t.requires_grad, tape) for key, t in given.items() if key in stand_ins]
+        self._lent = [(stand_ins[key], tape.keep(t), t.requires_grad, tape) for key, t in inputs_by_id.items() if key in stand_ins]
         self._inputs = []
 
     def _keep(self, _: torch.Tensor) -> int:
-        self._kept += 1
-        return self._kept - 1
+        self._saved_bytes += 1
+        return self._saved_bytes - 1
 
     def _give(self, number: int) -> torch.Tensor:
         if number not in self._values:
-            self._again()
+            self._recompute()
         return self._values.pop(number)
 
-    def _again(self) -> None:
+    def _recompute(self) -> None:
         """Runs the region a second time, for its values."""
         before = self._ask(swap_state, self._state, self._device)
         try:
-            with torch.enable_grad(), self._contexts[1], self._seen.attributes_as_before(), self._frame_again(), integer_gradients.anew(
+            with torch.enable_grad(), self._contexts[1], self._seen.attributes_as_before(), self._recompute_frame(), integer_gradients.anew(
                 self._followed,
             ), saved_tensors_hooks(self._collect, self._refuse):
                 self._values = {}
@@ -141,17 +141,20 @@ class _Region:
             pass
         finally:
             self._ask(swap_state, before, self._device)
-        if len(self._values) < self._kept:
+        if len(self._values) < self._saved_bytes:
             raise RuntimeError(
-                f"recompute: {self._name} computed {len(self._values)} values for the backward pass when it ran again, {self._kept} before."
+                f"recompute: {self._name} computed {len(self._values)} values for the backward pass when it ran again, "
+            f"{self._saved_bytes} before."
                 "\n\nhint: what it computes may depend on its inputs and Parameters only."
             )
-        effects.note("recomputation", f"{self._name}: {self._kept} values of each call are computed again in the backward pass, not kept")
+        effects.note(
+            "recomputation", f"{self._name}: {self._saved_bytes} values of each call are computed again in the backward pass, not kept"
+        )
 
     def _collect(self, t: torch.Tensor) -> int:
         number = len(self._values)
         self._values[number] = t.detach()
-        if number == self._kept - 1:
+        if number == self._saved_bytes - 1:
             raise _Stop
         return number
 
@@ -159,23 +162,23 @@ class _Region:
         raise RuntimeError(f"recompute: {self._name} takes a gradient of its own while it runs again.")
 
     @contextmanager
-    def _frame_again(self) -> Iterator[None]:
+    def _recompute_frame(self) -> Iterator[None]:
         """Opens a frame in which the inputs and Parameters are what they were; what was around the first run is around it."""
-        back = [(tensor, tape.give(value).detach().requires_grad_(wanted)) for tensor, value, wanted, tape in self._lent]
+        back = [(tensor, tape.give(value).detach().requires_grad_(needs_gradient)) for tensor, value, needs_gradient, tape in self._lent]
         empty = [(tensor, tensor._t) for tensor, _ in back]
         for tensor, t in back:
             tensor._t = t
-        held = [*self._inputs, *back, *self._seen.parameters()]
-        later_ones = self._ask(later, *[t for _, t in held], *self._seen.draws)
-        again = Again(later_ones[len(held):])
-        for (tensor, t), value in zip(held, later_ones):
-            again.stand_for(tensor, (
+        recomputed_inputs = [*self._inputs, *back, *self._seen.parameters()]
+        later_ones = self._ask(later, *[t for _, t in recomputed_inputs], *self._seen.draws)
+        recomputing = RecomputeFrame(later_ones[len(recomputed_inputs):])
+        for (tensor, t), value in zip(recomputed_inputs, later_ones):
+            recomputing.stand_for(tensor, (
                 value.detach().requires_grad_(t.requires_grad) if _has_gradient(t)
                 else value if integer_gradients.shadow(t) is None else integer_gradients.leaf(value)
             ))
         around, engine._local.frame = engine._local.frame, self._frame
         try:
-            with again.open():
+            with recomputing.open():
                 yield
         finally:
             engine._local.frame = around
@@ -183,10 +186,10 @@ class _Region:
                 tensor._t = t
 
     def _ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return asked(self._frame, self._device, function, *arguments)
+        return operator_call(self._frame, self._device, function, *arguments)
 
 
-def asked(around: Frame | None, device: str, function: Callable[..., Any], *arguments: Any) -> Any:
+def operator_call(around: Frame | None, device: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Calls one of the functions above; while a graph is captured by a frame `around`, as an operator of it."""
     tracer = _tracer(around)
     if tracer is None:
@@ -194,10 +197,10 @@ def asked(around: Frame | None, device: str, function: Callable[..., Any], *argu
     with without_modes():
         size = random_state(device).numel()
     with disable_proxy_modes_tracing(), torch.no_grad():
-        made: Any = tuple(t.view_as(t) for t in arguments) if function is later else torch.empty(size, dtype=torch.uint8)
-    given = [proxy_of(a, tracer) if isinstance(a, torch.Tensor) else a for a in arguments]
-    track_tensor_tree(made, tracer.create_proxy("call_function", function, tuple(given), {}), constant=None, tracer=tracer)
-    return made
+        result: Any = tuple(t.view_as(t) for t in arguments) if function is later else torch.empty(size, dtype=torch.uint8)
+    proxies = [proxy_of(a, tracer) if isinstance(a, torch.Tensor) else a for a in arguments]
+    track_tensor_tree(result, tracer.create_proxy("call_function", function, tuple(proxies), {}), constant=None, tracer=tracer)
+    return result
 
 
 def _has_gradient(t: torch.Tensor) -> bool:
@@ -207,9 +210,9 @@ def _has_gradient(t: torch.Tensor) -> bool:
 def _tracer(frame: Frame | None) -> Any:
     """The tracer of the capture around a frame."""
     while frame is not None:
-        found = getattr(frame, "tracer", None)
-        if found is not None:
-            return found
+        tracer = getattr(frame, "tracer", None)
+        if tracer is not None:
+            return tracer
         frame = frame.outer
     return None
 
@@ -223,9 +226,9 @@ class First(Frame):
         self.draws: list[torch.Tensor] = []
         """The states of operators' own generators before each draw."""
 
-    def draw(self, draw: Callable[[], Any], again: Callable[[torch.Tensor], Any]) -> Any:
+    def draw(self, draw: Callable[[], Any], redraw: Callable[[torch.Tensor], Any]) -> Any:
         """Keeps the state for the second run."""
-        values, state = super().draw(draw, again)
+        values, state = super().draw(draw, redraw)
         self.draws.append(state)
         return values, state
 
@@ -266,29 +269,29 @@ def _assign(values: Sequence[tuple[Any, str, Any]]) -> None:
             owner.__dict__[name] = value
 
 
-class Again(Frame):
+class RecomputeFrame(Frame):
     """Hands out, in a region's second run, what it began with; what the run writes is seen by itself only."""
 
     def __init__(self, draws: Sequence[torch.Tensor] = ()) -> None:
         self._values: dict[int, torch.Tensor] = {}
-        self._kept: list[TensorBase] = []
+        self._saved_bytes: list[TensorBase] = []
         self._draws = iter(draws)
 
-    def draw(self, draw: Callable[[], Any], again: Callable[[torch.Tensor], Any]) -> Any:
+    def draw(self, draw: Callable[[], Any], redraw: Callable[[torch.Tensor], Any]) -> Any:
         """The values of the first run. Raises RuntimeError where that drew less."""
         state = next(self._draws, None)
         if state is None:
             raise RuntimeError("recompute: a region draws more random numbers when it runs again than before.")
-        return again(state), state
+        return redraw(state), state
 
     def stand_for(self, tensor: TensorBase, t: torch.Tensor) -> None:
         """From now on `t` is what `tensor` holds."""
         self._values[id(tensor)] = t
-        self._kept.append(tensor)
+        self._saved_bytes.append(tensor)
 
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
-        found = self._values.get(id(tensor))
-        return found if found is not None else super().resolve(tensor)
+        value = self._values.get(id(tensor))
+        return value if value is not None else super().resolve(tensor)
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
         before = self.resolve(tensor)

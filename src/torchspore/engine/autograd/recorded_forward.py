@@ -17,7 +17,7 @@ class Beginning(recompute.First):
     def __init__(self, device: str) -> None:
         super().__init__()
         self._device = device
-        self._random = recompute.asked(frame(), device, recompute.random_state, device)
+        self._random = recompute.operator_call(frame(), device, recompute.random_state, device)
 
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
         """Keeps what needs no gradient, which an operator may write into; the rest is kept when it is written."""
@@ -32,20 +32,20 @@ class Beginning(recompute.First):
         super().modify(tensor, change)
 
     def _keep(self, tensor: TensorBase) -> None:
-        kept = self._read.get(id(tensor))
-        if kept is None or kept[2] is None:
+        saved_value = self._read.get(id(tensor))
+        if saved_value is None or saved_value[2] is None:
             t = Frame.resolve(self, tensor)
             self._read[id(tensor)] = (tensor, t, t.clone(), t._version)
 
     @contextmanager
-    def again(self) -> Iterator[None]:
+    def rerun(self) -> Iterator[None]:
         """Where the call runs once more."""
-        around, second = frame(), recompute.Again(self.draws)
+        around, second = frame(), recompute.RecomputeFrame(self.draws)
         for tensor, t in self.parameters():
             second.stand_for(tensor, t)
-        now = recompute.asked(around, self._device, recompute.swap_state, self._random, self._device)
+        now = recompute.operator_call(around, self._device, recompute.swap_state, self._random, self._device)
         try:
             with self.attributes_as_before(), second.open():
                 yield
         finally:
-            recompute.asked(around, self._device, recompute.swap_state, now, self._device)
+            recompute.operator_call(around, self._device, recompute.swap_state, now, self._device)

@@ -19,7 +19,7 @@ def hooks(pack: Pack, unpack: Unpack) -> Any:
 
     `unpack` has to give a Tensor of the value's shape and dtype; TypeError and ValueError in the backward pass otherwise.
     """
-    return graph.saved_tensors_hooks(lambda t: (pack(wrap(t.detach())), t.shape, t.dtype), lambda kept: _unpacked(unpack, *kept))
+    return graph.saved_tensors_hooks(lambda t: (pack(wrap(t.detach())), t.shape, t.dtype), lambda packed: _unpacked(unpack, *packed))
 
 
 def hooked(call: Callable[..., Any], pack: Pack, unpack: Unpack) -> Callable[..., Any]:
@@ -38,8 +38,8 @@ def _unpacked(unpack: Unpack, packed: Any, shape: torch.Size, dtype: torch.dtype
     value = unpack(packed)
     if not isinstance(value, TensorBase):
         raise TypeError(message(f"unpack_hook gave a {type(value).__name__}", "a Tensor", hint="return what pack_hook was given"))
-    found = raw(value)
-    if found.shape != shape or found.dtype is not dtype:
-        got = f"unpack_hook gave a Tensor of shape {tuple(found.shape)} and {str(found.dtype)[6:]}"
+    unpacked = raw(value)
+    if unpacked.shape != shape or unpacked.dtype is not dtype:
+        got = f"unpack_hook gave a Tensor of shape {tuple(unpacked.shape)} and {str(unpacked.dtype)[6:]}"
         raise ValueError(message(got, f"shape {tuple(shape)} and {str(dtype)[6:]}, as pack_hook was given"))
-    return found.detach()
+    return unpacked.detach()

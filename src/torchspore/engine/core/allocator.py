@@ -30,12 +30,12 @@ class _Block(ctypes.Structure):
 
 
 class _Figures(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint64) for name in ("held", "peak", "blocks", "number", "limit", "refusals")] + [
+    _fields_ = [(name, ctypes.c_uint64) for name in ("used", "peak", "blocks", "number", "limit", "refusals")] + [
         ("kinds", ctypes.c_uint64 * 5), ("peaks", ctypes.c_uint64 * 5)]
 
 
 class _Refusal(ctypes.Structure):
-    _fields_ = [("number", ctypes.c_uint64), ("asked", ctypes.c_uint64), ("held", ctypes.c_uint64), ("limit", ctypes.c_uint64),
+    _fields_ = [("number", ctypes.c_uint64), ("requested", ctypes.c_uint64), ("used", ctypes.c_uint64), ("limit", ctypes.c_uint64),
                 ("name", ctypes.c_char * 48)]
 
 
@@ -59,7 +59,7 @@ class Block:
 class Figures:
     """Bytes that are held now and were at most, and how they divide among `KINDS`; `number` counts what was ever taken."""
 
-    held: int
+    used: int
     peak: int
     number: int
     refusals: int
@@ -72,8 +72,8 @@ class Refusal:
     """A refusal of the limit: bytes requested, bytes in use then, the operator, and the largest blocks in use."""
 
     number: int
-    asked: int
-    held: int
+    requested: int
+    used: int
     limit: int
     operator: str
     blocks: list[Block]
@@ -102,19 +102,19 @@ def start() -> bool:
         if path is None:
             has_failed = True
             return False
-        found = ctypes.CDLL(str(path))
-        found.torchspore_memory_sizes.restype = ctypes.c_uint64
-        found.torchspore_memory_on.restype = found.torchspore_memory_mark.restype = ctypes.c_bool
-        found.torchspore_memory_limit.argtypes = [ctypes.c_uint64, ctypes.c_char_p]
-        found.torchspore_memory_mark.argtypes = [ctypes.c_uint64, ctypes.c_uint8]
-        found.torchspore_memory_follow.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
-        found.torchspore_memory_phase.argtypes = [ctypes.c_uint8]
-        found.torchspore_memory_refusal.restype = found.torchspore_memory_blocks.restype = ctypes.c_uint64
-        found.torchspore_memory_refusal.argtypes = [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64]
-        found.torchspore_memory_blocks.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
-        if found.torchspore_memory_sizes() != _SIZES:
+        library = ctypes.CDLL(str(path))
+        library.torchspore_memory_sizes.restype = ctypes.c_uint64
+        library.torchspore_memory_on.restype = library.torchspore_memory_mark.restype = ctypes.c_bool
+        library.torchspore_memory_limit.argtypes = [ctypes.c_uint64, ctypes.c_char_p]
+        library.torchspore_memory_mark.argtypes = [ctypes.c_uint64, ctypes.c_uint8]
+        library.torchspore_memory_follow.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
+        library.torchspore_memory_phase.argtypes = [ctypes.c_uint8]
+        library.torchspore_memory_refusal.restype = library.torchspore_memory_blocks.restype = ctypes.c_uint64
+        library.torchspore_memory_refusal.argtypes = [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64]
+        library.torchspore_memory_blocks.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
+        if library.torchspore_memory_sizes() != _SIZES:
             return False
-        _library = found
+        _library = library
     is_on = bool(_library.torchspore_memory_on())
     return is_on
 
@@ -137,9 +137,9 @@ def figures() -> Figures | None:
     """The figures of now; None where nothing is counted."""
     if not is_on:
         return None
-    found = _Figures()
-    _library.torchspore_memory_figures(ctypes.byref(found))
-    return Figures(found.held, found.peak, found.number, found.refusals, tuple(found.kinds), tuple(found.peaks))
+    figures = _Figures()
+    _library.torchspore_memory_figures(ctypes.byref(figures))
+    return Figures(figures.used, figures.peak, figures.number, figures.refusals, tuple(figures.kinds), tuple(figures.peaks))
 
 
 def reset_peak() -> None:
@@ -155,11 +155,11 @@ def mark(address: int, kind: int) -> bool:
 
 def follow(before: torch.Tensor, now: torch.Tensor) -> None:
     """Says that `now` takes the place of `before`, which may be a Parameter."""
-    if type(before) is torch.Tensor is type(now) and _lies_here(before) and _lies_here(now):
+    if type(before) is torch.Tensor is type(now) and _is_on_cpu(before) and _is_on_cpu(now):
         _library.torchspore_memory_follow(before.untyped_storage().data_ptr(), now.untyped_storage().data_ptr())
 
 
-def _lies_here(t: torch.Tensor) -> bool:
+def _is_on_cpu(t: torch.Tensor) -> bool:
     return t.device.type == "cpu" and t.layout is torch.strided
 
 
@@ -189,9 +189,9 @@ def tidy() -> None:
 
 def refusal(number: int) -> Refusal:
     """The refusal of this number; the last one where that is kept no longer, or for 0."""
-    found, rows = _Refusal(), (_Block * _MOST_BLOCKS)()
-    count = _library.torchspore_memory_refusal(number, ctypes.byref(found), rows, _MOST_BLOCKS)
-    return Refusal(found.number, found.asked, found.held, found.limit, _text(found.name), _blocks(rows, count))
+    refusal, rows = _Refusal(), (_Block * _MOST_BLOCKS)()
+    count = _library.torchspore_memory_refusal(number, ctypes.byref(refusal), rows, _MOST_BLOCKS)
+    return Refusal(refusal.number, refusal.requested, refusal.used, refusal.limit, _text(refusal.name), _blocks(rows, count))
 
 
 def blocks() -> list[Block]:
@@ -205,9 +205,9 @@ def _blocks(rows: Any, count: int) -> list[Block]:
 
 
 def _block(row: Any) -> Block:
-    known = row.axes <= 6
-    return Block(row.address, row.size, row.number, row.kind, _text(row.name), row.dtype if known else None,
-                 tuple(row.lengths[: row.axes]) if known else None)
+    has_shape = row.axes <= 6
+    return Block(row.address, row.size, row.number, row.kind, _text(row.name), row.dtype if has_shape else None,
+                 tuple(row.lengths[: row.axes]) if has_shape else None)
 
 
 def _text(name: bytes) -> str:

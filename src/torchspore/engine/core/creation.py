@@ -25,40 +25,40 @@ def from_data(data: Any, dtype: Any = None) -> torch.Tensor:
 
     Python floats give float32, Python ints int64; NumPy data keeps its dtype. Raises TypeError for data that is not a number.
     """
-    wanted = None if dtype is None else dtypes.to_torch(dtype)
+    torch_dtype = None if dtype is None else dtypes.to_torch(dtype)
     if type(data) is Number:
-        return natural(data) if wanted is None else raw(data).to(wanted)
+        return natural(data) if torch_dtype is None else raw(data).to(torch_dtype)
     if isinstance(data, TensorBase):
-        return raw(data).to(wanted) if wanted is not None and wanted is not raw(data).dtype else raw(data).clone()
+        return raw(data).to(torch_dtype) if torch_dtype is not None and torch_dtype is not raw(data).dtype else raw(data).clone()
     if isinstance(data, (list, tuple)) and any(isinstance(item, TensorBase) for item in data):
-        return _from_sequence(data, wanted)                 # of the graph, where one is captured
+        return _from_sequence(data, torch_dtype)                 # of the graph, where one is captured
     if isinstance(data, torch.Tensor) and (data.requires_grad or torch_private.is_transforming()):
         from torchspore.engine.core import torch_interop
 
-        return torch_interop.enter(data).to(data.dtype if wanted is None else wanted, copy=True)
+        return torch_interop.enter(data).to(data.dtype if torch_dtype is None else torch_dtype, copy=True)
     around = frame()
     if around is not None:
-        return around.literal(data, lambda values: _make(values, wanted))
-    return _make(data, wanted)
+        return around.literal(data, lambda values: _make(values, torch_dtype))
+    return _make(data, torch_dtype)
 
 
-def _make(data: Any, wanted: torch.dtype | None) -> torch.Tensor:
+def _make(data: Any, dtype: torch.dtype | None) -> torch.Tensor:
     if isinstance(data, (bool, int, float, complex)) and not isinstance(data, np.generic):
         natural = torch.float32 if isinstance(data, float) else torch.complex128 if isinstance(data, complex) else None
-        return constant(data, device.current(), wanted or natural)
+        return constant(data, device.current(), dtype or natural)
     if isinstance(data, (np.ndarray, np.generic)):
-        return from_array(np.asarray(data), wanted)
+        return from_array(np.asarray(data), dtype)
     if isinstance(data, (list, tuple)):
-        return _from_sequence(data, wanted)
+        return _from_sequence(data, dtype)
     if isinstance(data, torch.Tensor):
-        return data.detach().clone() if wanted is None else data.detach().to(wanted, copy=True)
+        return data.detach().clone() if dtype is None else data.detach().to(dtype, copy=True)
     raise TypeError(
         f"Tensor({data!r:.40}): expected a number, a list, a tuple, a NumPy array or a Tensor, got {type(data).__name__}."
         "\n\nhint: write Tensor([1.0, 2.0], mindspore.float32)."
     )
 
 
-def from_array(array: np.ndarray[Any, Any], wanted: torch.dtype | None = None, share: bool = False) -> torch.Tensor:
+def from_array(array: np.ndarray[Any, Any], dtype: torch.dtype | None = None, share: bool = False) -> torch.Tensor:
     """Return a torch tensor with the values of `array`; with `share` it uses the array's own memory on the host."""
     if array.dtype.kind not in "biufc":
         raise TypeError(f"Tensor of a NumPy array of dtype {array.dtype}: expected numbers or truth values.")
@@ -73,8 +73,8 @@ def from_array(array: np.ndarray[Any, Any], wanted: torch.dtype | None = None, s
     t = torch.from_numpy(writable)
     where = device.current()
     ahead = where.type != "cpu" and not t.is_pinned()
-    if wanted is not None and wanted is not t.dtype:
-        return t.to(where, wanted, non_blocking=ahead)
+    if dtype is not None and dtype is not t.dtype:
+        return t.to(where, dtype, non_blocking=ahead)
     return t.to(where, non_blocking=ahead) if share else t.to(where, copy=True, memory_format=torch.contiguous_format, non_blocking=ahead)
 
 
@@ -95,29 +95,29 @@ def constant(value: Any, where: torch.device, dtype: torch.dtype | None = None) 
     return torch.as_tensor(value, dtype=dtype).to(where, non_blocking=True)
 
 
-def _from_sequence(data: Sequence[Any], wanted: torch.dtype | None) -> torch.Tensor:
+def _from_sequence(data: Sequence[Any], dtype: torch.dtype | None) -> torch.Tensor:
     if any(type(item) is Number for item in data) and all(isinstance(item, (bool, int, float)) for item in data):
-        return _from_numbers([raw(item if type(item) is Number else number(item)) for item in data], wanted)
+        return _from_numbers([raw(item if type(item) is Number else number(item)) for item in data], dtype)
     if any(isinstance(item, TensorBase) for item in data):
         if not all(isinstance(item, TensorBase) and type(item) is not Number for item in data):
             raise TypeError("Tensor of a list: expected Tensors only or numbers only, got both.\n\nhint: use ops.stack for Tensors.")
         stacked = torch.stack([raw(item) for item in data])
-        return stacked if wanted is None else stacked.to(wanted)
+        return stacked if dtype is None else stacked.to(dtype)
     try:
         array = np.array(data)
     except ValueError:
         raise TypeError(f"Tensor({str(data)[:60]}): expected rows of equal length.") from None
     if array.dtype == object:
         raise TypeError(f"Tensor({str(data)[:60]}): expected numbers or truth values.")
-    if wanted is None and array.dtype == np.float64:
-        wanted = torch.float32
-    return from_array(array, wanted)
+    if dtype is None and array.dtype == np.float64:
+        dtype = torch.float32
+    return from_array(array, dtype)
 
 
-def _from_numbers(values: list[torch.Tensor], wanted: torch.dtype | None) -> torch.Tensor:
+def _from_numbers(values: list[torch.Tensor], dtype: torch.dtype | None) -> torch.Tensor:
     """A vector of numbers some of which a graph computes."""
     common = functools.reduce(torch.promote_types, [t.dtype for t in values])
-    return torch.stack([t.to(common) for t in values]).to(wanted or (torch.float32 if common is torch.float64 else common))
+    return torch.stack([t.to(common) for t in values]).to(dtype or (torch.float32 if common is torch.float64 else common))
 
 
 def filled(shape: Any, value: Any, dtype: Any) -> torch.Tensor:
@@ -128,16 +128,16 @@ def filled(shape: Any, value: Any, dtype: Any) -> torch.Tensor:
 
 def from_filler(shape: Any, dtype: Any, fill: Callable[[np.ndarray[Any, Any]], Any]) -> torch.Tensor:
     """A tensor of `shape` whose values `fill(array)` writes on the host, into an array of zeros of the dtype; float32 for bfloat16."""
-    wanted = dtypes.to_torch(dtype)
-    has_array = wanted is not torch.bfloat16 and not (wanted.itemsize == 1 and wanted.is_floating_point)
+    torch_dtype = dtypes.to_torch(dtype)
+    has_array = torch_dtype is not torch.bfloat16 and not (torch_dtype.itemsize == 1 and torch_dtype.is_floating_point)
     if frame() is not None:                        # a graph may be captured: values come into it as those of an array
-        array = np.zeros(tuple(shape), torch.empty(0, dtype=wanted).numpy().dtype if has_array else np.float32)
+        array = np.zeros(tuple(shape), torch.empty(0, dtype=torch_dtype).numpy().dtype if has_array else np.float32)
         with outside():
             fill(array)
         return from_data(array, dtype)
-    values = torch.zeros(tuple(shape), dtype=wanted if has_array else torch.float32, device="cpu")
+    values = torch.zeros(tuple(shape), dtype=torch_dtype if has_array else torch.float32, device="cpu")
     fill(values.numpy())
-    return values.to(device.current(), wanted)
+    return values.to(device.current(), torch_dtype)
 
 
 def host(tensor: TensorBase) -> torch.Tensor:

@@ -31,20 +31,20 @@ GRAPH = "<captured graph>"
 GRADIENTS, ROOT = "Gradients", "Default"
 
 
-def follow(wanted: bool) -> None:
+def follow(is_on: bool) -> None:
     """Makes graphs keep where they come from and run at O0, or no longer; those that were captured before are captured again."""
     global followers
-    followers += 1 if wanted else -1
+    followers += 1 if is_on else -1
     change_counters.calls_changed()
 
 
-def follow_again() -> None:
+def resume_following() -> None:
     """Makes graphs note once more what they come from: other Cells are marked."""
     change_counters.calls_changed()
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class Position:
     """One call of an operator; two kernels of the same call have the same object."""
 
     operator: str
@@ -85,14 +85,14 @@ class Scopes:
         return self._scopes.get(id(cells[0])) or f"{ROOT}/{type(cells[0]).__name__}"
 
     def _name(self, root: Any) -> None:
-        left, seen = [(ROOT, root)], set[int]()
-        while left:                                # no look-up by dotted names: a program's own names may hold dots
-            scope, cell = left.pop()
+        ancestors, seen = [(ROOT, root)], set[int]()
+        while ancestors:                                # no look-up by dotted names: a program's own names may hold dots
+            scope, cell = ancestors.pop()
             if id(cell) in seen:
                 continue
             seen.add(id(cell))
             self._scopes[id(cell)] = scope
-            left += [
+            ancestors += [
                 (f"{scope}/{name}" + (f"-{type(inner).__name__}" if self._with_classes else ""), inner)
                 for name, inner in reversed(cell.__dict__["_cells"].items()) if inner is not None
             ]
@@ -126,12 +126,12 @@ class _Seen:
     def _look(self, frame: FrameType, code: CodeType) -> None:
         if code.co_filename == GRAPH:
             if self.graph is None and not self.engine and not self.operator:
-                places = frame.f_globals.get("places", ())
-                self.graph = places[frame.f_lineno] if frame.f_lineno < len(places) else {}
+                namespaces = frame.f_globals.get("places", ())
+                self.graph = namespaces[frame.f_lineno] if frame.f_lineno < len(namespaces) else {}
                 self.graph_frame, self.position = frame, frame.f_lineno
         elif code is _INTERPRETED:
             if self.graph is None and not self.engine and not self.operator:
-                (self.graph,) = places_of([frame.f_locals["node"]])
+                (self.graph,) = positions_of([frame.f_locals["node"]])
                 self.graph_frame, self.position = frame.f_locals["run"], frame.f_locals["position"]
         elif code is FRONT.cell_call:
             if not self.engine:
@@ -143,9 +143,9 @@ class _Seen:
             if code.co_name == _BACKWARD[0] and code.co_filename.endswith(_BACKWARD[1]):
                 self.engine = True
             else:
-                found = FRONT.operator_of(frame)
-                if found is not None:
-                    self.operator, self.operator_frame = found, frame
+                operator = FRONT.operator_of(frame)
+                if operator is not None:
+                    self.operator, self.operator_frame = operator, frame
         if _is_entry(code):
             self.root_frame = frame
             self.root = frame.f_locals.get("self", frame.f_locals.get("owner"))
@@ -157,12 +157,12 @@ _entries: dict[CodeType, bool] = {}
 
 def _is_entry(code: CodeType) -> bool:
     """Return whether it is the code that a call of a Cell, or of what `jit` made, comes in by."""
-    found = _entries.get(code)
-    if found is None:
+    entry_kind = _entries.get(code)
+    if entry_kind is None:
         file = code.co_filename if is_ours(code.co_filename) else ""
-        found = _entries[code] = (code.co_name == "call" and file.endswith("/torchspore/graph/dispatch.py")) or (
+        entry_kind = _entries[code] = (code.co_name == "call" and file.endswith("/torchspore/graph/dispatch.py")) or (
             code.co_name == "__call__" and file.endswith("/mindspore/nn/cell.py"))
-    return found
+    return entry_kind
 
 
 class Follower:
@@ -179,7 +179,7 @@ class Follower:
         self._scopes = Scopes(True)
         self._numbers: Counter[tuple[str, str]] = Counter()
         self._forward: dict[int, tuple[Any, str, str, str, bool]] = {}
-        self._last: Place | None = None
+        self._last: Position | None = None
         self._last_call: Any = None
         self._last_frames: tuple[Any, Any] = (None, None)   # as long as they live, no other frame has their identity
         self._last_position = 0
@@ -187,7 +187,7 @@ class Follower:
         self._updated = False
         self._trains = False
 
-    def now(self, kernel: str, depth: int = 1) -> Place | None:
+    def now(self, kernel: str, depth: int = 1) -> Position | None:
         """The operator that runs torch's kernel of this name, `add` or `_fused_adam_`; None where none does: a Tensor is made, say.
 
         `depth` is how many frames lie between the caller's and what runs the kernel.
@@ -197,26 +197,26 @@ class Follower:
         seen = _Seen(sys._getframe(depth + 1))
         self._follow_root(seen)
         if seen.graph is not None:
-            found = self._of_graph(seen)
+            graph_state = self._of_graph(seen)
         else:
-            found = self._of_backward(seen) if seen.engine else self._of_frames(seen, kernel)
-        if not found:
+            graph_state = self._of_backward(seen) if seen.engine else self._of_frames(seen, kernel)
+        if not graph_state:
             return None
-        call, operator, scope, line, is_gradient, is_marked = found
+        call, operator, scope, line, is_gradient, is_marked = graph_state
         if call is None or call != self._last_call or self._is_next_round(seen):
             number = self._numbers[scope, operator]
             self._numbers[scope, operator] += 1
-            self._last = Place(operator, scope, number, self.iteration, line, is_gradient, seen.graph is not None, is_marked)
+            self._last = Position(operator, scope, number, self.iteration, line, is_gradient, seen.graph is not None, is_marked)
         self._last_call = call
         self._last_frames = (call, seen.graph_frame)
         self._last_position = seen.position
         return self._last
 
-    def anew(self, place: Place) -> Place:
+    def anew(self, position: Position) -> Position:
         """A place for more of a call whose kernels were taken for all of it: a call of its own from now on."""
-        number = self._numbers[place.scope, place.operator]
-        self._numbers[place.scope, place.operator] += 1
-        self._last = dataclasses.replace(place, number=number)
+        number = self._numbers[position.scope, position.operator]
+        self._numbers[position.scope, position.operator] += 1
+        self._last = dataclasses.replace(position, number=number)
         return self._last
 
     def _is_next_round(self, seen: _Seen) -> bool:
@@ -241,9 +241,9 @@ class Follower:
 
     def _of_backward(self, seen: _Seen) -> tuple[Any, ...]:
         node = backward_node()
-        found = self._forward.get(node._sequence_nr()) if node is not None else None
-        if found is not None:
-            call, operator, scope, line, is_marked = found
+        recorded = self._forward.get(node._sequence_nr()) if node is not None else None
+        if recorded is not None:
+            call, operator, scope, line, is_marked = recorded
             return (call, "gradient"), *_gradient_of(operator, scope), line, True, is_marked
         if node is None or "Accumulate" in node.name():
             return None, "AddN", f"{GRADIENTS}/{ROOT}", seen.line, True, False
@@ -260,7 +260,7 @@ class Follower:
             operator, call = (type(innermost).__name__, seen.cell_frame) if is_update else (spelled(kernel), None)
             if not is_update and kernel not in _ALONE:
                 return ()
-        scope, is_marked = self._scopes.of(seen.cells), lies_in_marked(seen.cells)
+        scope, is_marked = self._scopes.of(seen.cells), is_inside_marked(seen.cells)
         number = next_sequence_number() - 1
         if number not in self._forward:
             self._forward[number] = (call, operator, scope, seen.line, is_marked)
@@ -275,8 +275,8 @@ class Follower:
     def _follow_root(self, seen: _Seen) -> None:
         if seen.root_frame is None or any(frame is seen.root_frame for _, frame in self._roots):
             return
-        is_again = any(root is seen.root for root, _ in self._roots)
-        if self._updated or (is_again and not self._trains):
+        is_repeated = any(root is seen.root for root, _ in self._roots)
+        if self._updated or (is_repeated and not self._trains):
             self.iteration += 1
             self._numbers.clear()
             self._forward.clear()
@@ -285,9 +285,9 @@ class Follower:
             self._last_call = None
             self._began(self.iteration)
         self._roots.append((seen.root, seen.root_frame))
-        wanted = bool(STORE.get("reserve_class_name_in_scope"))
-        if wanted is not self._with_classes:
-            self._with_classes, self._scopes = wanted, Scopes(wanted)
+        has_class_names = bool(STORE.get("reserve_class_name_in_scope"))
+        if has_class_names is not self._with_classes:
+            self._with_classes, self._scopes = has_class_names, Scopes(has_class_names)
 
 
 KERNEL = "kernel"
@@ -298,7 +298,7 @@ def _gradient_of(operator: str, scope: str) -> tuple[str, str]:
     return operator + "Grad", f"{GRADIENTS}/{scope}/Grad_{operator}"
 
 
-def lies_in_marked(cells: Sequence[Any]) -> bool:
+def is_inside_marked(cells: Sequence[Any]) -> bool:
     """Return whether one of the Cells is marked."""
     return bool(marked) and any(id(cell) in marked for cell in cells)
 
@@ -314,7 +314,7 @@ def spelled(kernel: str) -> str:
     return _ALONE.get(kernel) or "".join(part[:1].upper() + part[1:] for part in kernel.split("_"))
 
 
-def places_of(nodes: Sequence[Any]) -> list[dict[str, Any]]:
+def positions_of(nodes: Sequence[Any]) -> list[dict[str, Any]]:
     """The entries for the lines of generated code, `nodes` saying which node of the graph each line is for (None for none)."""
     return [{} if node is None else {
         **{key: node.meta[key] for key in (*_ENTRIES, node_metadata.OPTIMIZER, node_metadata.REFUSING) if key in node.meta},
@@ -338,7 +338,7 @@ def unseen() -> AbstractContextManager[Any]:
 def note_failure(error: Exception, node: Any) -> None:
     """Notes on an error which node of a graph raised it, the first to say so, where no generated code says it."""
     if failed_in(error) is None:
-        setattr(error, _FAILED, places_of([node])[0])
+        setattr(error, _FAILED, positions_of([node])[0])
 
 
 def failed_in(error: Exception) -> dict[str, Any] | None:

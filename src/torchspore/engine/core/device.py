@@ -74,12 +74,12 @@ def current() -> torch.device:
     version, device = _cached
     if version == STORE.version:
         return device
-    device = _machine.place(STORE.get("device_target"))
+    device = _machine.resolve(STORE.get("device_target"))
     _cached = (STORE.version, device)
     return device
 
 
-def _place(target: str) -> torch.device:
+def _resolve(target: str) -> torch.device:
     if target == "CPU":
         return torch.device("cpu")
     device = torch.device(type_of(target), _index(target))
@@ -107,11 +107,11 @@ def _wake(target: str, device: torch.device) -> None:
     except torch.OutOfMemoryError:         # it is full, which is another error, and not this one's business
         pass
     except (RuntimeError, AssertionError) as error:
-        said = str(error).strip().partition("\n")[0].rstrip(".")
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
         command = gpu_kinds.TOOLS[gpu_kinds.kind()] if target == "GPU" else "npu-smi info"
         raise DeviceNotFound(
-            f"{_at('device_target')}device_target={target!r}, device_id={device.index}: it is there, and takes no array: {said}.\n"
-            f"found: {found()}.\n\nhint: {command} says more; torchspore run --device CPU {_script()} runs without it."
+            f"{_at('device_target')}device_target={target!r}, device_id={device.index}: it is there, and takes no array: {reason}.\n"
+            f"found: {describe_devices()}.\n\nhint: {command} says more; torchspore run --device CPU {_script()} runs without it."
         ) from None
     torch.accelerator.set_device_index(device)          # what names no device, as the recording of CUDA graphs, means this one
     _awake.add(device)
@@ -123,7 +123,7 @@ class Machine:
 
     count: Callable[[str], int] = _count
     """How many there are."""
-    place: Callable[[str], torch.device] = _place
+    resolve: Callable[[str], torch.device] = _resolve
     """Where operators run."""
     has_queue: Callable[[str], bool] = lambda target: target != "CPU"
     """True if they run behind Python's back."""
@@ -158,7 +158,7 @@ def _beyond(target: str, index: int) -> str:
     return text + ".\n\nhint: write device_id=0."
 
 
-def place(call: str, wanted: str) -> torch.device:
+def resolve_device(call: str, wanted: str) -> torch.device:
     """Where a Tensor goes that is sent to 'CPU', 'GPU' or 'Ascend', with an index or without: the host, or the device of this process.
 
     Where TORCHSPORE_DEVICE chose another device than the program names, that one is meant. Raises ValueError for another index than
@@ -189,11 +189,11 @@ def home() -> str:
     return str(STORE.get("device_target"))
 
 
-def is_home(wanted: str) -> bool:
+def is_home(target: str) -> bool:
     """Return whether a text names the device on which Tensors are created, by its target or with its index, or the forced device."""
-    if STORE.source("device_target")[0] == "forced environment" and wanted.partition(":")[0] in ("CPU", "GPU", "Ascend"):
+    if STORE.source("device_target")[0] == "forced environment" and target.partition(":")[0] in ("CPU", "GPU", "Ascend"):
         return True
-    return wanted in (home(), f"{home()}:{STORE.get('device_id')}")
+    return target in (home(), f"{home()}:{STORE.get('device_id')}")
 
 
 def has_queue() -> bool:
@@ -220,12 +220,12 @@ def name() -> str:
     return str(backend().get_device_name(device.index))
 
 
-def await_use(wanted: bool) -> None:
+def await_use(is_on: bool) -> None:
     """Makes operators report their results, until the first one is on an accelerator: from then on the device can't change."""
     global awaits_use
-    if wanted != awaits_use:
-        awaits_use = wanted
-        engine.follow_operators(wanted)
+    if is_on != awaits_use:
+        awaits_use = is_on
+        engine.follow_operators(is_on)
 
 
 def used(t: object) -> None:
@@ -252,7 +252,7 @@ def select_index(index: int) -> Outcome:
     return Outcome.applied(f"operators run on {type_of(STORE.get('device_target'))}:{index}")
 
 
-def found() -> str:
+def describe_devices() -> str:
     """Says what this machine has, for people."""
     parts = [f"{os.cpu_count()} CPU cores"]
     parts += [f"{count(target)} of {target}" for target in ("GPU", "Ascend") if count(target)]
@@ -274,8 +274,9 @@ def _absent(target: str, asking: str = "") -> str:
         head = f"{_at('device_target')}device_target={target!r}"
         hint = f"torchspore run --device CPU {_script()}, or set TORCHSPORE_DEVICE=CPU; the program stays as it is"
     if wrong is None:
-        return f"{head}: {_A_DEVICE.get(target, target)} is asked for and this machine has none.\nfound: {found()}.\n\nhint: {hint}."
-    return (f"{head}: {_A_DEVICE.get(target, target)} is asked for and can't be used: {wrong.why}.\nfound: {found()}.\n\n"
+        text = f"{head}: {_A_DEVICE.get(target, target)} is asked for and this machine has none.\nfound: {describe_devices()}."
+    return f"{text}\n\nhint: {hint}."
+    return (f"{head}: {_A_DEVICE.get(target, target)} is asked for and can't be used: {wrong.why}.\nfound: {describe_devices()}.\n\n"
             f"hint: {wrong.command}\n   or: {hint}.")
 
 

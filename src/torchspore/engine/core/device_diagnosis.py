@@ -47,10 +47,10 @@ def _gpu() -> Broken | None:
     try:
         torch.cuda.init()
     except (RuntimeError, AssertionError) as error:
-        said = str(error).strip().partition("\n")[0].rstrip(".")
-        if "no NVIDIA driver" in said.lower() or "found no nvidia driver" in said.lower():
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        if "no NVIDIA driver" in reason.lower() or "found no nvidia driver" in reason.lower():
             return None
-        return Broken(f"torch {torch.__version__} can't use it: {said}", gpu_kinds.TOOLS[kind])
+        return Broken(f"torch {torch.__version__} can't use it: {reason}", gpu_kinds.TOOLS[kind])
     return None
 
 

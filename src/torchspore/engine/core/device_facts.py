@@ -55,9 +55,9 @@ def architectures(target: str) -> list[str] | None:
 def memory(target: str) -> dict[str, int]:
     """Bytes that Tensors hold and that torch reserves on the current device, now and at most; 0 on a CPU whose memory is not counted."""
     if target == "CPU":
-        found = allocator.figures()
-        held, peak = (0, 0) if found is None else (found.held, found.peak)
-        return {key: peak if key.startswith("max") else held for key in _COUNTERS}
+        figures = allocator.figures()
+        used_bytes, peak = (0, 0) if figures is None else (figures.used, figures.peak)
+        return {key: peak if key.startswith("max") else used_bytes for key in _COUNTERS}
     if not is_initialized(target):
         return dict.fromkeys(_COUNTERS, 0)
     stats = module_of(target).memory_stats()

@@ -54,11 +54,11 @@ class Layout:
 
     def part(self, mesh: Mesh, shape: Sequence[int], rank: int) -> tuple[slice, ...]:
         """Where in the whole value the part of a device lies."""
-        found = []
+        slices = []
         for axes, size in zip(self.cuts, self.local(mesh, shape)):
             at = mesh.position(rank, axes)
-            found.append(slice(at * size, (at + 1) * size))
-        return tuple(found)
+            slices.append(slice(at * size, (at + 1) * size))
+        return tuple(slices)
 
     def describe(self, mesh: Mesh) -> str:
         """For people: into how many parts each dimension is cut, as strategies are written."""
@@ -66,24 +66,24 @@ class Layout:
         return shown + "".join(f" {kind} over {mesh.sizes[axis]}" for axis, kind in self.partial)
 
 
-def whole(rank: int) -> Layout:
+def unsplit(rank: int) -> Layout:
     """The layout of a value with so many dimensions of which each device holds all."""
     return Layout(((),) * rank)
 
 
-def from_matrix(mesh: Mesh, matrix: tuple[int, ...], places: Sequence[int | tuple[int, ...]]) -> Layout:
+def from_matrix(mesh: Mesh, matrix: tuple[int, ...], tensor_map: Sequence[int | tuple[int, ...]]) -> Layout:
     """The layout that MindSpore writes as a device matrix and a tensor map: a number counts the matrix's axes from behind, -1 is none."""
-    own = mesh.axes_of(matrix)
+    matrix_axes = mesh.axes_of(matrix)
 
-    def axes(place: int | tuple[int, ...]) -> Axes:
-        if isinstance(place, tuple):
-            return tuple(axis for one in place for axis in axes(one))
-        return () if place == -1 else own[len(matrix) - 1 - place]
+    def axes(entry: int | tuple[int, ...]) -> Axes:
+        if isinstance(entry, tuple):
+            return tuple(axis for entry in entry for axis in axes(entry))
+        return () if entry == -1 else matrix_axes[len(matrix) - 1 - entry]
 
-    return Layout(tuple(map(axes, places)))
+    return Layout(tuple(map(axes, tensor_map)))
 
 
 def by_counts(mesh: Mesh, counts: Sequence[int]) -> Layout:
     """The layout that cuts each dimension into so many parts, along the grid's axes in order. Raises ValueError where the grid has none."""
     matrix = (*counts, mesh.count // max(1, math.prod(counts)))
-    return from_matrix(mesh, matrix, tuple(len(matrix) - 1 - place for place in range(len(counts))))
+    return from_matrix(mesh, matrix, tuple(len(matrix) - 1 - axis for axis in range(len(counts))))

@@ -26,11 +26,11 @@ class Mesh:
 
     def coordinates(self, rank: int) -> tuple[int, ...]:
         """Return the coordinates of a device on each axis."""
-        found = []
+        ranks = []
         for size in reversed(self.sizes):
             rank, at = divmod(rank, size)
-            found.append(at)
-        return tuple(reversed(found))
+            ranks.append(at)
+        return tuple(reversed(ranks))
 
     def position(self, rank: int, axes: Iterable[int]) -> int:
         """The number of a device among those along these axes, the first of which counts most."""
@@ -47,22 +47,22 @@ class Mesh:
             below *= size
         strides.reverse()
         axes = tuple(axes)
-        first = sum(0 if axis in axes else place * strides[axis] for axis, place in enumerate(at))
+        first = sum(0 if axis in axes else coordinate * strides[axis] for axis, coordinate in enumerate(at))
         ranges = [range(0, self.sizes[axis] * strides[axis], strides[axis]) for axis in axes]
         return tuple(first + sum(steps) for steps in itertools.product(*ranges))
 
     def axes_of(self, matrix: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         """Return for each axis of a device matrix the axes of this grid that form it. Raises ValueError if it does not fit the grid."""
-        found, place = [], 0
+        axes_found, position = [], 0
         for size in matrix:
-            start, reached = place, 1
-            while reached < size and place < len(self.sizes):
-                reached *= self.sizes[place]
-                place += 1
+            start, reached = position, 1
+            while reached < size and position < len(self.sizes):
+                reached *= self.sizes[position]
+                position += 1
             if reached != size:
                 raise ValueError(message(f"a device matrix {matrix}", f"one that lies in the grid {self.sizes}"))
-            found.append(tuple(range(start, place)))
-        return tuple(found)
+            axes_found.append(tuple(range(start, position)))
+        return tuple(axes_found)
 
 
 def mesh_of(count: int, matrices: Iterable[tuple[int, ...]] = ()) -> Mesh:

@@ -128,36 +128,36 @@ _FROM_PYTHON: dict[type, Type] = {bool: bool_, int: int64, float: float64, compl
 def named(name: str) -> Type:
     """The dtype of this `name` (`'float32'`, `'bool'`, …); raises TypeError where there is none."""
     aliases = {"bool_": "bool", "half": "float16", "single": "float32", "double": "float64", "string": "string_"}
-    found = _BY_NAME.get(aliases.get(name, name))
-    if found is None:
+    dtype = _BY_NAME.get(aliases.get(name, name))
+    if dtype is None:
         raise TypeError(f"dtype {name!r}: expected one of {', '.join(str(t._name) for t in STORED)}.")
-    return found
+    return dtype
 
 
-def to_torch(wanted: Any) -> torch.dtype:
+def to_torch(dtype: Any) -> torch.dtype:
     """The torch dtype for a MindSpore dtype, a name, a NumPy or Python type.
 
     Raises TypeError where a Tensor can't hold it (`ms.float_`, `ms.string`, …).
     """
-    if isinstance(wanted, Type):
-        if wanted._torch is not None:
-            return wanted._torch
-    elif isinstance(wanted, torch.dtype):
-        return wanted
-    elif isinstance(wanted, str):
-        return to_torch(named(wanted))
-    elif wanted is float:
+    if isinstance(dtype, Type):
+        if dtype._torch is not None:
+            return dtype._torch
+    elif isinstance(dtype, torch.dtype):
+        return dtype
+    elif isinstance(dtype, str):
+        return to_torch(named(dtype))
+    elif dtype is float:
         return torch.float32
-    elif wanted is None:  # NumPy would take it for float64
+    elif dtype is None:  # NumPy would take it for float64
         pass
-    elif isinstance(wanted, type) and wanted in _FROM_PYTHON:
-        return to_torch(_FROM_PYTHON[wanted])
+    elif isinstance(dtype, type) and dtype in _FROM_PYTHON:
+        return to_torch(_FROM_PYTHON[dtype])
     else:
         try:
-            return to_torch(_FROM_NUMPY[np.dtype(wanted)])
+            return to_torch(_FROM_NUMPY[np.dtype(dtype)])
         except (TypeError, KeyError):
             pass
-    raise TypeError(f"dtype {wanted!r}: a Tensor can't hold it; expected a dtype such as mindspore.float32.")
+    raise TypeError(f"dtype {dtype!r}: a Tensor can't hold it; expected a dtype such as mindspore.float32.")
 
 
 _CAST = {
@@ -167,15 +167,15 @@ _CAST = {
 }
 
 
-def of_cast(wanted: Any) -> torch.dtype:
+def of_cast(dtype: Any) -> torch.dtype:
     """The torch dtype that `Tensor.astype(wanted)` means: small or capital letters, NumPy's names, 64 bits for `int` and `float`.
 
     Raises TypeError where a Tensor can't hold it.
     """
-    if isinstance(wanted, str) and not isinstance(wanted, Type):
-        name = wanted.lower()
-        return to_torch(_CAST.get(name, name) if name in _BY_NAME or name in _CAST else wanted)
-    return torch.float64 if wanted is float else to_torch(wanted)
+    if isinstance(dtype, str) and not isinstance(dtype, Type):
+        name = dtype.lower()
+        return to_torch(_CAST.get(name, name) if name in _BY_NAME or name in _CAST else dtype)
+    return torch.float64 if dtype is float else to_torch(dtype)
 
 
 def fitting(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -193,26 +193,26 @@ def fitting(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return value.to(dtype)
 
 
-def to_numpy(wanted: Type) -> Any:
+def to_numpy(dtype: Type) -> Any:
     """The NumPy scalar type for a MindSpore dtype; bfloat16 is `ml_dtypes.bfloat16` where that package is loaded, else float32."""
-    if isinstance(wanted, Type) and wanted._numpy is not None:
-        return wanted._numpy
-    if wanted is bfloat16:
-        found = sys.modules.get("ml_dtypes")
-        return found.bfloat16 if found is not None else np.float32
-    raise TypeError(f"dtype {wanted!r}: expected one that NumPy has, such as mindspore.float32.")
+    if isinstance(dtype, Type) and dtype._numpy is not None:
+        return dtype._numpy
+    if dtype is bfloat16:
+        ml_dtypes = sys.modules.get("ml_dtypes")
+        return ml_dtypes.bfloat16 if ml_dtypes is not None else np.float32
+    raise TypeError(f"dtype {dtype!r}: expected one that NumPy has, such as mindspore.float32.")
 
 
-def from_python(wanted: Any) -> Type:
+def from_python(value: Any) -> Type:
     """The MindSpore dtype for a Python or NumPy type: `int` -> int64, `float` -> float64, `np.float32` -> float32.
 
     Raises TypeError for anything else.
     """
-    if isinstance(wanted, Type):
-        return wanted
-    if isinstance(wanted, type) and wanted in _FROM_PYTHON:
-        return _FROM_PYTHON[wanted]
+    if isinstance(value, Type):
+        return value
+    if isinstance(value, type) and value in _FROM_PYTHON:
+        return _FROM_PYTHON[value]
     try:
-        return _FROM_NUMPY[np.dtype(wanted)]
+        return _FROM_NUMPY[np.dtype(value)]
     except (TypeError, KeyError):
-        raise TypeError(f"{wanted!r}: expected a Python or NumPy type such as float or np.float32.") from None
+        raise TypeError(f"{value!r}: expected a Python or NumPy type such as float or np.float32.") from None

@@ -22,7 +22,7 @@ class FrontEnd:
     """The operator that a frame runs; None where it runs none."""
     primitive_of: Callable[[str], str | None] = field(default=lambda name: None)
     """The primitive of the operator that a function of this name is; None where there is none."""
-    refused: Callable[[str, str, list[Any], bool, Exception], Exception] = field(default=lambda *given: given[-1])
+    refused: Callable[[str, str, list[Any], bool, Exception], Exception] = field(default=lambda *arguments: arguments[-1])
     """The error for a kernel of a graph: the line, the operator, its Tensors, whether it computes their gradient, what the kernel says."""
     batches: Callable[[], type | None] = field(default=lambda: None)
     """Gives the class whose `__next__` gives a program its data."""

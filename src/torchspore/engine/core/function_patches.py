@@ -18,9 +18,9 @@ class Replaced:
     def put(self, owner: Any, name: str, make: Callable[[Any], Any], static: bool = False) -> None:
         """Replaces `owner.name` by what `make` gives for it; `static` says that it is a staticmethod."""
         plain = vars(owner)[name]
-        made = make(plain.__func__ if static else plain)
+        replacement = make(plain.__func__ if static else plain)
         self._plain.append((owner, name, plain))
-        setattr(owner, name, staticmethod(made) if static else made)
+        setattr(owner, name, staticmethod(replacement) if static else replacement)
 
     def put_everywhere(self, name: str, plain: Any, make: Callable[[Any], Any]) -> None:
         """Replaces a function under its name in each module that has it, from wherever it was imported."""

@@ -23,7 +23,7 @@ Body = TypeVar("Body", bound=Callable[..., Any])
 
 _HOST = torch.device("cpu")
 _lock = threading.RLock()
-_own: dict[torch.device, torch.Generator] = {}
+_streams: dict[torch.device, torch.Generator] = {}
 _seed: int | None = None
 _traced = threading.local()
 _lent: dict[torch.device, torch.Tensor] = {}
@@ -38,7 +38,7 @@ def new() -> torch.Generator:
 def own(device: torch.device = _HOST) -> torch.Generator:
     """MindSpore's stream on a device."""
     device = _numbered(device)
-    generator = _own.get(device)
+    generator = _streams.get(device)
     if generator is None:
         with _lock:
             generator = torch.Generator(device)
@@ -46,7 +46,7 @@ def own(device: torch.device = _HOST) -> torch.Generator:
                 generator.seed()
             else:
                 generator.manual_seed(_seed)
-            generator = _own.setdefault(device, generator)
+            generator = _streams.setdefault(device, generator)
     return generator
 
 
@@ -81,7 +81,7 @@ def seed_devices(seed: int) -> None:
     with _lock:
         _seed = seed if seed < 2**64 else seed % 2**63
         own()
-        for device, generator in _own.items():
+        for device, generator in _streams.items():
             (_global(device) if device in _lent else generator).manual_seed(_seed)
 
 
@@ -154,7 +154,7 @@ def streams_of_operators() -> list[torch.Generator]:
 
 def accelerators() -> list[torch.device]:
     """The accelerators on which MindSpore's stream has begun, and the one that operators run on."""
-    devices = {device for device in (*_own, placing.current()) if device.type != "cpu"}
+    devices = {device for device in (*_streams, placing.current()) if device.type != "cpu"}
     return sorted(devices, key=lambda device: device.index or 0)
 
 
@@ -173,9 +173,9 @@ def state(stream: torch.Generator) -> np.ndarray:
     return stream.get_state().numpy()
 
 
-def restore(stream: torch.Generator, kept: np.ndarray) -> None:
+def restore(stream: torch.Generator, state: np.ndarray) -> None:
     """Goes on from a state. Raises RuntimeError or TypeError for what is none."""
-    stream.set_state(torch.from_numpy(np.ascontiguousarray(kept)))
+    stream.set_state(torch.from_numpy(np.ascontiguousarray(state)))
 
 
 def stream_of(generator: Any) -> torch.Generator | None:

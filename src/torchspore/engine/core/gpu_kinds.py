@@ -42,8 +42,8 @@ def is_available() -> bool:
 
 def lacks(feature: str, *kinds: str) -> str:
     """Return why a `feature` that only `kinds` have does nothing here; empty where the GPU is of such a kind."""
-    found = kind()
-    return "" if found in kinds else f"{feature}, and the GPU is {NAMES[found]}"
+    backend = kind()
+    return "" if backend in kinds else f"{feature}, and the GPU is {NAMES[backend]}"
 
 
 def is_built() -> bool:

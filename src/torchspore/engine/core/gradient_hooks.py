@@ -10,9 +10,9 @@ import torch
 from torchspore.engine.core import change_counters
 from torchspore.engine.core.tensor import Frame, TensorBase, frame, raw, wrap
 
-KEPT = "_gradient_hooks"
+ATTRIBUTE = "_gradient_hooks"
 _numbers = itertools.count()
-_has_kept = False
+_has_hooks = False
 
 
 def register(tensor: TensorBase, hook: Callable[[Any], Any]) -> Callable[[], None]:
@@ -20,22 +20,22 @@ def register(tensor: TensorBase, hook: Callable[[Any], Any]) -> Callable[[], Non
 
     Inside of a gradient transform the hook belongs to what was computed there; else it stays with the Tensor for all transforms to come.
     """
-    global _has_kept
+    global _has_hooks
     t = raw(tensor)
     around = _loses(tensor, t)
     if around is not None:
         around.acts_beside("registers a hook on a gradient")
-    within = frame()
-    if within is not None and t.requires_grad:
-        within.own_gradient()
+    inner = frame()
+    if inner is not None and t.requires_grad:
+        inner.custom_gradient()
         return t.register_hook(_on_torch(hook)).remove
-    kept, number = tensor.__dict__.setdefault(KEPT, {}), next(_numbers)
-    kept[number] = hook
-    _has_kept = True
+    hooks, number = tensor.__dict__.setdefault(ATTRIBUTE, {}), next(_numbers)
+    hooks[number] = hook
+    _has_hooks = True
     change_counters.calls_changed()
 
     def remove() -> None:
-        kept.pop(number, None)
+        hooks.pop(number, None)
         change_counters.calls_changed()
 
     return remove
@@ -51,29 +51,29 @@ def _loses(tensor: TensorBase, t: torch.Tensor) -> Frame | None:
     return around if t.requires_grad or t is not tensor._t else None
 
 
-def kept(tensor: TensorBase) -> list[Callable[[Any], Any]]:
+def hooks_of(tensor: TensorBase) -> list[Callable[[Any], Any]]:
     """The hooks that stay with a Tensor, in the order in which they are called."""
-    return list(tensor.__dict__.get(KEPT, {}).values())
+    return list(tensor.__dict__.get(ATTRIBUTE, {}).values())
 
 
 def follow(tensor: TensorBase, leaf: torch.Tensor) -> torch.Tensor:
     """The leaf that stands for `tensor` in a transform, whose gradient the Tensor's hooks see."""
-    if _has_kept and leaf.requires_grad:
-        for hook in kept(tensor):
+    if _has_hooks and leaf.requires_grad:
+        for hook in hooks_of(tensor):
             leaf.register_hook(_on_torch(hook))
     return leaf
 
 
 def _on_torch(hook: Callable[[Any], Any]) -> Callable[[torch.Tensor], torch.Tensor | None]:
     def called(gradient: torch.Tensor) -> torch.Tensor | None:
-        given = hook(wrap(gradient))
-        if given is None:
+        new_gradient = hook(wrap(gradient))
+        if new_gradient is None:
             return None
-        if not isinstance(given, TensorBase):
-            raise RuntimeError(f"register_hook: expected the hook to give a Tensor or None, got {type(given).__name__}.")
-        if raw(given).shape != gradient.shape:
-            shapes = f"{tuple(gradient.shape)}, got {tuple(raw(given).shape)}"
+        if not isinstance(new_gradient, TensorBase):
+            raise RuntimeError(f"register_hook: expected the hook to give a Tensor or None, got {type(new_gradient).__name__}.")
+        if raw(new_gradient).shape != gradient.shape:
+            shapes = f"{tuple(gradient.shape)}, got {tuple(raw(new_gradient).shape)}"
             raise RuntimeError(f"register_hook: expected the hook to give a gradient of the shape {shapes}.")
-        return raw(given).to(gradient.dtype)
+        return raw(new_gradient).to(gradient.dtype)
 
     return called

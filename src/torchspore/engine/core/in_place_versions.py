@@ -79,8 +79,8 @@ class Versions:
         """Gives all of `t` the values of `value`, which has its shape and dtype."""
         base, start = _extent(t) if extent is None else extent
         if _is_all(t, base, start):
-            has_same_layout = value.stride() == t.stride() and not _overlaps(value)
-            self._enter(base, renamed(value) if has_same_layout else _copied(value, t))
+            has_equal_layout = value.stride() == t.stride() and not _overlaps(value)
+            self._enter(base, renamed(value) if has_equal_layout else _copied(value, t))
             return
         self.change(t, lambda part: part.copy_(value), extent)
 
@@ -139,10 +139,10 @@ class Versions:
 
 def _copied(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     """A copy of `value` with the strides of `like`."""
-    made = value.clone()
-    if made.stride() != like.stride() and not _overlaps(like):
-        made = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device=like.device).copy_(value)
-    return made
+    version = value.clone()
+    if version.stride() != like.stride() and not _overlaps(like):
+        version = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device=like.device).copy_(value)
+    return version
 
 
 def _overlaps(t: torch.Tensor) -> bool:

@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 from torchspore.engine.core.tensor import TensorBase, frame, raw, wrap
 
 _SHADOW = "torchspore_shadow"
-_WHOLE = frozenset({
+_INTEGER_DTYPES = frozenset({
     torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.bool,
 })
 _ALL = frozenset((
@@ -33,7 +33,7 @@ _ALL = frozenset((
     "unsqueeze_copy view view_as vstack"
 ).split())
 """Functions that are followed with all that they are given."""
-_SAME = frozenset(("int", "long", "short"))
+_INTEGER_CASTS = frozenset(("int", "long", "short"))
 """Functions that give the same numbers in another dtype of integers."""
 _FIRST = frozenset("embedding gather getitem index index_select masked_fill masked_select select sort take take_along_dim topk".split())
 """Functions of which only the first argument is followed: the others say where."""
@@ -56,17 +56,17 @@ class _Local(threading.local):
 _local = _Local()
 
 
-def is_whole(t: torch.Tensor) -> bool:
+def is_integer(t: torch.Tensor) -> bool:
     """Return whether `t` is of whole numbers or truth values."""
-    return t.dtype in _WHOLE
+    return t.dtype in _INTEGER_DTYPES
 
 
 def leaf(t: torch.Tensor) -> torch.Tensor:
     """A tensor of the same integers, by which a gradient may be asked for."""
-    made = t.view_as(t)
+    stand_in = t.view_as(t)
     outer = shadow(t)
-    setattr(made, _SHADOW, t.to(torch.float64).requires_grad_() if outer is None else outer.view_as(outer))
-    return made
+    setattr(stand_in, _SHADOW, t.to(torch.float64).requires_grad_() if outer is None else outer.view_as(outer))
+    return stand_in
 
 
 def shadow(t: torch.Tensor) -> torch.Tensor | None:
@@ -76,33 +76,33 @@ def shadow(t: torch.Tensor) -> torch.Tensor | None:
 
 def recorded(t: torch.Tensor) -> torch.Tensor:
     """The tensor to ask torch.autograd about `t`: its shadow, or itself."""
-    found = shadow(t)
-    return t if found is None else found
+    stand_in = shadow(t)
+    return t if stand_in is None else stand_in
 
 
-def as_given(t: torch.Tensor, gradient: torch.Tensor | None) -> torch.Tensor | None:
+def cast_gradient(t: torch.Tensor, gradient: torch.Tensor | None) -> torch.Tensor | None:
     """A gradient by `t` in the dtype that `t` has; one of integers is followed too, as far as a record goes on."""
     if gradient is None or shadow(t) is None:
         return gradient
-    made = gradient.detach().to(torch.float32 if _local.has_divided else t.dtype)
+    gradient_value = gradient.detach().to(torch.float32 if _local.has_divided else t.dtype)
     if gradient.requires_grad:
-        setattr(made, _SHADOW, gradient)
-    return made
+        setattr(gradient_value, _SHADOW, gradient)
+    return gradient_value
 
 
 def cast(t: torch.Tensor, dtype: torch.dtype, copy: bool = False) -> torch.Tensor:
     """`t` in another dtype. The gradient of what becomes whole numbers or truth values goes on into `t`, cut to whole numbers."""
-    made = t.to(dtype, copy=copy)
-    if _local.is_forward and dtype in _WHOLE and t.dtype not in _WHOLE:
+    cast = t.to(dtype, copy=copy)
+    if _local.is_forward and dtype in _INTEGER_DTYPES and t.dtype not in _INTEGER_DTYPES:
         raise NeedsReverse
-    if dtype in _WHOLE and t.requires_grad and _local.block is not None and torch.is_grad_enabled():
+    if dtype in _INTEGER_DTYPES and t.requires_grad and _local.block is not None and torch.is_grad_enabled():
         around = frame()
         if around is not None:
             around.follows_integers()
         begin()
-        behind = _Carry.apply(made.to(torch.float64), t, dtype)
-        setattr(made, _SHADOW, behind)
-    return made
+        behind = _Carry.apply(cast.to(torch.float64), t, dtype)
+        setattr(cast, _SHADOW, behind)
+    return cast
 
 
 def without_gradient(tensor: Any) -> Any:
@@ -127,8 +127,8 @@ def block() -> Iterator[None]:
     """A block in which shadows may be needed; `begin` begins them, and they end with it."""
     outer, was_followed, had_divided = _local.block, _local.is_followed, _local.has_divided
     _local.has_divided = False
-    with ExitStack() as own:
-        _local.block = own
+    with ExitStack() as stack:
+        _local.block = stack
         try:
             yield
         finally:
@@ -148,8 +148,8 @@ def anew(was_followed: bool) -> Iterator[None]:
     """A block of its own inside the backward pass, where torch leaves modes out; it begins as the block that it repeats began."""
     outer = _local.is_followed, _local.block, _local.has_divided
     try:
-        with ExitStack() as own:
-            _local.is_followed, _local.block = False, own
+        with ExitStack() as stack:
+            _local.is_followed, _local.block = False, stack
             if was_followed:
                 begin()
             yield
@@ -182,8 +182,8 @@ class _Carry(torch.autograd.Function):
         real = sens.real if sens.is_complex() else sens
         if ctx.kind is None:
             return sens, real.to(ctx.behind), None
-        whole = real.detach().to(ctx.kind).to(ctx.behind)
-        return sens, _Carry.apply(whole, real, ctx.kind) if real.requires_grad else whole, None
+        full = real.detach().to(ctx.kind).to(ctx.behind)
+        return sens, _Carry.apply(full, real, ctx.kind) if real.requires_grad else full, None
 
 
 class _Shadows(TorchFunctionMode):
@@ -195,25 +195,25 @@ class _Shadows(TorchFunctionMode):
         if "out" in kwargs or not _is_followed((args, kwargs)):
             return result
         name = _name_of(function)
-        found = None
+        stand_in = None
         divides = name in _DIVISIONS and kwargs.get("rounding_mode") is None
         cuts = not divides and _is_real(result)        # MindSpore casts integers before it computes with real numbers
-        if name in _SAME:
-            found = _shadowed(args[0], False)
+        if name in _INTEGER_CASTS:
+            stand_in = _shadowed(args[0], False)
         elif name in _ALL or name in _FIRST or name in _BUT_FIRST:
             followed = args[:1] if name in _FIRST else args
             try:
-                given = _shadowed(followed, cuts) if name not in _BUT_FIRST else (args[0], *_shadowed(args[1:], cuts))
-                found = function(*given, *args[len(followed):], **_shadowed(kwargs, cuts))
+                shadowed = _shadowed(followed, cuts) if name not in _BUT_FIRST else (args[0], *_shadowed(args[1:], cuts))
+                stand_in = function(*shadowed, *args[len(followed):], **_shadowed(kwargs, cuts))
             except (RuntimeError, TypeError, IndexError, ValueError):
-                found = None                       # float64 has no such function: integers have no gradient there
+                stand_in = None                       # float64 has no such function: integers have no gradient there
         _local.has_divided = _local.has_divided or divides
-        return _joined(result, found)
+        return _joined(result, stand_in)
 
 
 def _is_real(result: Any) -> bool:
     if isinstance(result, torch.Tensor):
-        return result.dtype not in _WHOLE
+        return result.dtype not in _INTEGER_DTYPES
     return isinstance(result, (list, tuple)) and any(map(_is_real, result))
 
 
@@ -242,32 +242,32 @@ def _shadowed(value: Any, cuts: bool) -> Any:
     Where it `cuts`, the gradient of each shadow is cast to the integers' dtype on its way.
     """
     if isinstance(value, torch.Tensor):
-        found = shadow(value)
-        if found is None:
+        stand_in = shadow(value)
+        if stand_in is None:
             return value.detach()
-        return _Carry.apply(found.detach(), found, value.dtype) if cuts else found
+        return _Carry.apply(stand_in.detach(), stand_in, value.dtype) if cuts else stand_in
     if isinstance(value, torch.dtype):
-        return torch.float64 if value in _WHOLE else value
+        return torch.float64 if value in _INTEGER_DTYPES else value
     if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
-        return type(value)(_shadowed(one, cuts) for one in value)
-    return {key: _shadowed(one, cuts) for key, one in value.items()} if isinstance(value, dict) else value
+        return type(value)(_shadowed(item, cuts) for item in value)
+    return {key: _shadowed(item, cuts) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def _joined(result: Any, found: Any) -> Any:
+def _joined(result: Any, stand_ins: Any) -> Any:
     """The result, tied to what was computed of shadows."""
     if isinstance(result, torch.Tensor):
-        if not isinstance(found, torch.Tensor) or found.shape != result.shape or not found.requires_grad:
-            if is_whole(result) and shadow(result) is not None:
+        if not isinstance(stand_ins, torch.Tensor) or stand_ins.shape != result.shape or not stand_ins.requires_grad:
+            if is_integer(result) and shadow(result) is not None:
                 delattr(result, _SHADOW)           # written in place by what has no gradient
             return result
-        if is_whole(result):
-            setattr(result, _SHADOW, found)
+        if is_integer(result):
+            setattr(result, _SHADOW, stand_ins)
             return result
         if result.dtype.is_floating_point or result.dtype.is_complex:
-            return _Carry.apply(result, found, None)
+            return _Carry.apply(result, stand_ins, None)
         return result
     if isinstance(result, (list, tuple)):
-        parts = list(found) if isinstance(found, (list, tuple)) and len(found) == len(result) else [None] * len(result)
-        joined = [_joined(one, part) for one, part in zip(result, parts)]
+        parts = list(stand_ins) if isinstance(stand_ins, (list, tuple)) and len(stand_ins) == len(result) else [None] * len(result)
+        joined = [_joined(item, part) for item, part in zip(result, parts)]
         return type(result)(*joined) if hasattr(result, "_fields") else type(result)(joined)
     return result

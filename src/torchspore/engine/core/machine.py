@@ -17,7 +17,7 @@ from torchspore.names import mindspore_version
 
 PACKAGES = ("numpy", "scipy", "opencv-python-headless", "pillow", "protobuf", "safetensors", "rich", "tensorboardX", "onnx", "onnxscript",
             "onnxruntime", "cryptography", "sentencepiece", "av", "triton", "torch_npu", "mindspore")
-_TOLD = ("TORCHSPORE_", "MS_", "GLOG_", "RANK_", "DEVICE_", "OMP_", "MKL_", "KMP_", "ASCEND_", "HCCL_", "NCCL_", "CUBLAS_", "PYTORCH_",
+_PREFIXES = ("TORCHSPORE_", "MS_", "GLOG_", "RANK_", "DEVICE_", "OMP_", "MKL_", "KMP_", "ASCEND_", "HCCL_", "NCCL_", "CUBLAS_", "PYTORCH_",
          "TORCH")
 _NAMED = ("CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "LD_PRELOAD", "CXX", "CC", "MINDSPORE_DUMP_CONFIG", "MINDSPORE_HCCL_CONFIG_PATH")
 _SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH")
@@ -38,27 +38,27 @@ def facts() -> dict[str, dict[str, Any]]:
 
 def versions() -> dict[str, str]:
     """torchspore, the MindSpore that it answers as, Python, torch, and the packages that are installed."""
-    found = {
+    facts = {
         "torchspore": installed("torchspore") or "not installed", "answers as MindSpore": mindspore_version(),
         "Python": platform.python_version(),
         "torch": torch.__version__,
     }
     if torch.version.cuda:
-        found["CUDA of torch"] = torch.version.cuda
+        facts["CUDA of torch"] = torch.version.cuda
     if torch.version.hip:
-        found["ROCm of torch"] = torch.version.hip
+        facts["ROCm of torch"] = torch.version.hip
     if torch.version.xpu:
-        found["SYCL of torch"] = torch.version.xpu
-    found |= {name: version for name in PACKAGES if (version := installed(name)) is not None}
-    found["Python is"] = sys.executable
-    return found
+        facts["SYCL of torch"] = torch.version.xpu
+    facts |= {name: version for name in PACKAGES if (version := installed(name)) is not None}
+    facts["Python is"] = sys.executable
+    return facts
 
 
 def environment() -> dict[str, str]:
     """Environment variables that change what runs; what sounds like a secret is left out."""
     return {
         name: value[:200] for name, value in sorted(os.environ.items())
-        if (name.startswith(_TOLD) or name in _NAMED) and not any(word in name.upper() for word in _SECRET)
+        if (name.startswith(_PREFIXES) or name in _NAMED) and not any(word in name.upper() for word in _SECRET)
     }
 
 
@@ -92,12 +92,12 @@ def device_peaks() -> dict[str, int]:
 
 
 def _accelerators() -> dict[str, str]:
-    found = {}
+    versions = {}
     for target in ("GPU", "Ascend"):
         for index in range(device.count(target)):
             memory = getattr(device_facts.properties(target, index), "total_memory", 0)
-            found[f"{target} {index}"] = f"{device_facts.name(target, index)}, {_shown(int(memory))}"
-    return found or {"GPU, Ascend": "none"}
+            versions[f"{target} {index}"] = f"{device_facts.name(target, index)}, {_shown(int(memory))}"
+    return versions or {"GPU, Ascend": "none"}
 
 
 def _total_memory() -> int:

@@ -57,9 +57,9 @@ def living(kind: str) -> tuple[list[Block], dict[int, str]]:
     for value, t, is_state in _living(kind):
         storage = t.untyped_storage()
         address = storage.data_ptr()
-        is_own = getattr(value, "__parameter__", False)
-        blocks[address] = Block(address, storage.nbytes(), 0, allocator.PARAMETER if is_own else allocator.ACTIVATION, "", None, None)
-        if is_own:
+        is_parameter = getattr(value, "__parameter__", False)
+        blocks[address] = Block(address, storage.nbytes(), 0, allocator.PARAMETER if is_parameter else allocator.ACTIVATION, "", None, None)
+        if is_parameter:
             names[address] = _named(value, t, is_state)
         else:
             names.setdefault(address, _shown(t))
@@ -68,32 +68,32 @@ def living(kind: str) -> tuple[list[Block], dict[int, str]]:
 
 def uncounted() -> int:
     """The bytes of Tensors that are there and that the counter has not seen: it was not there yet when they were made."""
-    known = {block.address for block in allocator.blocks()}
-    found: dict[int, int] = {}
+    known_addresses = {block.address for block in allocator.blocks()}
+    addresses: dict[int, int] = {}
     for _, t, _ in _living("cpu"):
         storage = t.untyped_storage()
-        if storage.data_ptr() not in known:
-            found[storage.data_ptr()] = storage.nbytes()
-    return sum(found.values())
+        if storage.data_ptr() not in known_addresses:
+            addresses[storage.data_ptr()] = storage.nbytes()
+    return sum(addresses.values())
 
 
 def _living(kind: str) -> list[tuple[Any, torch.Tensor, bool]]:
     """The Tensors of the program on a kind of device, with their memory, and whether an optimizer keeps them."""
     states: set[int] = set()
-    found: list[tuple[Any, torch.Tensor]] = []
+    owners: list[tuple[Any, torch.Tensor]] = []
     for value in gc.get_objects():
         cls = type(value)
         if issubclass(cls, TensorBase):                     # isinstance would ask objects that answer with a warning
             t = getattr(value, "_t", None)
             t = getattr(t, "own", t)                        # of a value that processes hold parts of
             if type(t) is torch.Tensor and t.layout is torch.strided and t.device.type == kind:
-                found.append((value, t))
+                owners.append((value, t))
         elif FRONT.optimizer is not None and issubclass(cls, FRONT.optimizer):
-            states |= _kept_by(value)
-    return [(value, t, id(value) in states) for value, t in found]
+            states |= _state_of(value)
+    return [(value, t, id(value) in states) for value, t in owners]
 
 
-def _kept_by(optimizer: Any) -> set[int]:
+def _state_of(optimizer: Any) -> set[int]:
     """The ids of the Parameters that an optimizer keeps beside those that it trains."""
     try:
         return {id(p) for p in optimizer.get_parameters()} - {id(p) for p in optimizer.parameters}
@@ -120,22 +120,22 @@ def listed(blocks: Iterable[Block], names: dict[int, str]) -> list[str]:
     shown, rest = ordered[:_SHOWN], ordered[_SHOWN:]
     if len(rest) == 1:
         shown, rest = ordered[: _SHOWN + 1], []
-    lines = [(in_bytes(held), f"{count} x {label}" if count > 1 else label) for label, (held, count) in shown]
+    lines = [(in_bytes(size), f"{count} x {label}" if count > 1 else label) for label, (size, count) in shown]
     if rest:
-        lines.append((in_bytes(sum(held for _, (held, _) in rest)), f"{sum(count for _, (_, count) in rest)} smaller ones"))
-    width = max((len(held) for held, _ in lines), default=0)
-    return [f"  {held:>{width}}  {label}" for held, label in lines]
+        lines.append((in_bytes(sum(size for _, (size, _) in rest)), f"{sum(count for _, (_, count) in rest)} smaller ones"))
+    width = max((len(size) for size, _ in lines), default=0)
+    return [f"  {size:>{width}}  {label}" for size, label in lines]
 
 
 def _label(block: Block, names: dict[int, str]) -> str:
-    known = names.get(block.address, "")
-    if known.startswith(("Parameter", "optimizer state")):
-        return known
+    name = names.get(block.address, "")
+    if name.startswith(("Parameter", "optimizer state")):
+        return name
     frame, size_then = lines.get(block.address, (None, 0))
     operator = called(block.operator)
-    what = known or _described(block) or "a buffer"
-    place = f" ({near(f'{frame[0]}:{frame[1]}')})" if frame is not None and size_then == block.size else ""
-    return (f"{what} of {operator}" if operator else what) + place
+    what = name or _described(block) or "a buffer"
+    location = f" ({near(f'{frame[0]}:{frame[1]}')})" if frame is not None and size_then == block.size else ""
+    return (f"{what} of {operator}" if operator else what) + location
 
 
 _NO_WORK = {"to", "_to_copy", "empty", "empty_strided", "empty_like", "clone", "copy", "contiguous", "lift_fresh", "detach"}

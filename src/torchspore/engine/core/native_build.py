@@ -17,7 +17,7 @@ from torchspore.base import trust
 NO_COMPILER = "TORCHSPORE_NO_NATIVE"
 """`TORCHSPORE_NO_NATIVE=1` leaves it to Python, as where there is not a compiler."""
 
-_KEPT = 8
+_MOST_LIBRARIES = 8
 """Libraries of one kind that stay in the folder: those of other versions of torch are in use by other environments."""
 
 
@@ -78,7 +78,7 @@ class Source:
                  "sh", str(library), str(aside), *command]
         child = os.posix_spawn(words[0], words, {**os.environ, "LC_ALL": "C"}, setsid=True)
         os.waitpid(child, 0)
-        for old in sorted(library.parent.glob(f"{self.path.stem}_*.so"), key=lambda one: one.stat().st_mtime)[:-_KEPT]:
+        for old in sorted(library.parent.glob(f"{self.path.stem}_*.so"), key=lambda path: path.stat().st_mtime)[:-_MOST_LIBRARIES]:
             old.unlink(missing_ok=True)
 
 

@@ -104,16 +104,16 @@ def natural(value: Number) -> torch.Tensor:
     return t.to(torch.float32) if t.dtype is torch.float64 else t
 
 
-def beside(value: Number, arguments: Any, keywords: Any) -> torch.Tensor:
+def operand_for(value: Number, arguments: Any, keywords: Any) -> torch.Tensor:
     """Return the operand for `value` among these arguments: a float does not promote others to float64, an int not to int64."""
     t = raw(value)
-    given = (*arguments, *keywords.values())
-    others = [raw(other) for other in tensors(given) if type(other) is not Number]
+    operands = (*arguments, *keywords.values())
+    others = [raw(other) for other in tensors(operands) if type(other) is not Number]
     if t.dtype is not torch.float64:
         kinds = [other.dtype for other in others if other.dtype is not torch.bool]
         return t.to(functools.reduce(torch.promote_types, kinds)) if kinds and all(other.ndim == 0 for other in others) else t
-    asked = any(getattr(other, "_torch", None) is torch.float64 for other in given if not isinstance(other, TensorBase))
-    if asked or any(other.dtype in (torch.float64, torch.complex128) for other in others):
+    wants_float64 = any(getattr(other, "_torch", None) is torch.float64 for other in operands if not isinstance(other, TensorBase))
+    if wants_float64 or any(other.dtype in (torch.float64, torch.complex128) for other in others):
         return t
     floats = [other.dtype for other in others if other.is_floating_point()]
     if floats and all(other.ndim == 0 for other in others):
@@ -135,9 +135,9 @@ def _is_float(value: Any) -> bool:
     return value._t.dtype is torch.float64 if isinstance(value, Number) else isinstance(value, float)
 
 
-def _fits(left: Number, right: Any, to_float: bool) -> bool:
+def _fits(a: Number, right: Any, to_float: bool) -> bool:
     """Return whether `right` can be computed with as it stands: torch then comes to the dtype that Python's rules give."""
-    return is_plain(right) and not isinstance(right, bool) and (to_float or left._t.dtype is torch.float64 or isinstance(right, int))
+    return is_plain(right) and not isinstance(right, bool) and (to_float or a._t.dtype is torch.float64 or isinstance(right, int))
 
 
 def _bound(value: Any) -> int:
@@ -177,8 +177,8 @@ def _define(sign: str, compute: Callable[[torch.Tensor, torch.Tensor], torch.Ten
             return _PYTHONS[sign](*[v._value() if isinstance(v, Number) else v for v in (left, right)])
         a, b = _refusing(sign, a, b, right)
         common = torch.float64 if to_float or torch.float64 in (a.dtype, getattr(b, "dtype", None)) else torch.int64
-        found = compute(a.to(common), b.to(common) if isinstance(b, torch.Tensor) else b)
-        return Number(_finite(found, a, b) if sign == "pow" and common is torch.float64 else found, bound)
+        result = compute(a.to(common), b.to(common) if isinstance(b, torch.Tensor) else b)
+        return Number(_finite(result, a, b) if sign == "pow" and common is torch.float64 else result, bound)
 
     setattr(Number, f"__{sign}__", lambda self, other: apply(self, other))
     if sign not in ("lt", "le", "gt", "ge", "eq", "ne"):
@@ -210,17 +210,17 @@ def _finite(power: torch.Tensor, a: torch.Tensor, b: Any) -> torch.Tensor:
 
 def _only(t: torch.Tensor, is_refused: torch.Tensor) -> torch.Tensor:
     """`t`; the graph fails where `is_refused` holds, by an index that is not there, and PyNative says what it is."""
-    one = torch.ones(1, dtype=t.dtype, device=t.device)
-    return t * one.index_select(0, is_refused.reshape(1).to(torch.int64)).reshape(())
+    unit = torch.ones(1, dtype=t.dtype, device=t.device)
+    return t * unit.index_select(0, is_refused.reshape(1).to(torch.int64)).reshape(())
 
 
 def _mod(a: torch.Tensor, b: Any) -> torch.Tensor:
     """The remainder; one that is 0 has the sign of the divisor, as Python's."""
-    found = torch.remainder(a, b)
-    if found.dtype is not torch.float64:
-        return found
+    remainder = torch.remainder(a, b)
+    if remainder.dtype is not torch.float64:
+        return remainder
     divisor = b if isinstance(b, torch.Tensor) else torch.full((), b, dtype=torch.float64, device=a.device)
-    return torch.where(found == 0, torch.copysign(found, divisor), found)
+    return torch.where(remainder == 0, torch.copysign(remainder, divisor), remainder)
 
 
 def _power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -43,7 +43,7 @@ class ByOperator:
 class _Lowered(Frame):
     """Hands out Parameters, and the Tensors whose ids are `attributes`, in another floating-point dtype; outer rules end here."""
 
-    own_rules = True
+    has_rules = True
 
     def __init__(self, dtype: torch.dtype, parameter: type[TensorBase], attributes: frozenset[int]) -> None:
         self._dtype, self._parameter, self._attributes = dtype, parameter, attributes
@@ -113,7 +113,7 @@ def as_stored(value: Any) -> Any:
 class _Ruled(Frame):
     """Operators inside compute by its rules."""
 
-    own_rules = True
+    has_rules = True
 
     def __init__(self, rules: Mapping[str, Rule]) -> None:
         self.rules = rules
@@ -153,11 +153,11 @@ def _by_operator(call: Callable[..., Any], how: ByOperator) -> Callable[..., Any
 
 def _lowered(call: Callable[..., Any], how: Lowered, parameter: type[TensorBase], cell: Any) -> Callable[..., Any]:
     def cast(dtype: torch.dtype) -> Callable[[TensorBase], Any]:
-        def one(tensor: TensorBase) -> Any:
+        def cast_tensor(tensor: TensorBase) -> Any:
             t = raw(tensor)
             return wrap(t.to(dtype)) if t.is_floating_point() and t.dtype is not dtype else tensor
 
-        return one
+        return cast_tensor
 
     def computed(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = transform(args, cast(how.dtype)), transform(kwargs, cast(how.dtype))
@@ -242,7 +242,7 @@ def computing_from(sources: frozenset[torch.dtype], dtype: torch.dtype) -> Rule:
         try:
             result = body(*tree.mapped(arguments, cast_down), **{key: tree.mapped(value, cast_down) for key, value in keywords.items()})
         except (RuntimeError, NotImplementedError) as error:
-            if not unsupported_dtypes.is_said_by(error):
+            if not unsupported_dtypes.is_cause_of(error):
                 raise
             return body(*arguments, **keywords)
         return tree.mapped(result, lambda out: out.to(source) if isinstance(out, torch.Tensor) and out.dtype is dtype else out)
@@ -270,28 +270,28 @@ class Otherwise(dict[str, Rule]):
         return super().get(name, self._otherwise)
 
 
-def computing_in(dtype: torch.dtype, back: torch.dtype | None = None, places: Sequence[int] = ()) -> Rule:
+def computing_in(dtype: torch.dtype, back: torch.dtype | None = None, positions: Sequence[int] = ()) -> Rule:
     """The rule of an operator that computes in `dtype`, with its result in `back`; `places` are those of the arguments that are cast, all
     where there are none."""
     def rule(body: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-        if places:
-            return body(*[cast(a, dtype) if place in places else a for place, a in enumerate(arguments)], **keywords)
+        if positions:
+            return body(*[cast(a, dtype) if index in positions else a for index, a in enumerate(arguments)], **keywords)
         out = body(*cast(arguments, dtype), **{key: cast(value, dtype) for key, value in keywords.items()})
         return out if back is None else cast(out, back)
 
     return rule
 
 
-def computing_in_but_for_bias(dtype: torch.dtype, place: int, axis: int, back: torch.dtype | None = None) -> Rule:
+def computing_in_but_for_bias(dtype: torch.dtype, position: int, axis: int, back: torch.dtype | None = None) -> Rule:
     """The rule of a product with a bias, argument `place`: the product is in `dtype`; the bias is added along `axis`, in the wider."""
     without = computing_in(dtype, back)
 
     def rule(body: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-        given = list(arguments)
-        bias = keywords.pop("bias", None) if len(given) <= place else given[place]
-        if len(given) > place:
-            given[place] = None
-        out = without(body, *given, **keywords)
+        new_arguments = list(arguments)
+        bias = keywords.pop("bias", None) if len(new_arguments) <= position else new_arguments[position]
+        if len(new_arguments) > position:
+            new_arguments[position] = None
+        out = without(body, *new_arguments, **keywords)
         if bias is None:
             return out
         shape = [1] * out.ndim
@@ -316,11 +316,11 @@ def adding_product_in(dtype: torch.dtype) -> Rule:
 
 def computing_in_widest(body: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
     """The rule of an operator whose inputs are cast to the widest dtype among them."""
-    found = [t.dtype for t in _tensors((arguments, tuple(keywords.values()))) if t.dtype in _FLOATS]
-    if not found:
+    dtypes_found = [t.dtype for t in _tensors((arguments, tuple(keywords.values()))) if t.dtype in _FLOATS]
+    if not dtypes_found:
         return body(*arguments, **keywords)
-    widest = found[0]
-    for dtype in found[1:]:
+    widest = dtypes_found[0]
+    for dtype in dtypes_found[1:]:
         widest = torch.promote_types(widest, dtype)
     return body(*cast(arguments, widest), **{key: cast(value, widest) for key, value in keywords.items()})
 

@@ -62,12 +62,12 @@ class PrintFile:
         size = sum(_bytes_of(value) for _, value in pieces)
         if size >= self._most:
             raise ValueError(f"expected less than 2 GB in one call, got {size / 2**30:.1f} GB.\n\nhint: print a part of it.")
-        made = _messages()["Print"]()
+        message_ = _messages()["Print"]()
         for kind, value in pieces:
-            _put(made.value.add(), kind, value)
+            _put(message_.value.add(), kind, value)
         with self._lock:
             if not self._is_full:
-                self._append(made.SerializeToString(), line)
+                self._append(message_.SerializeToString(), line)
 
     def is_ready(self, line: str | None) -> bool:
         """Return whether the file is there, made now if need be. Where it can't be made a warning says so once, for the call at `line`."""
@@ -126,18 +126,18 @@ def _bytes_of(value: Any) -> int:
     return value.numel() * value.element_size() if isinstance(value, torch.Tensor) else len(str(value))
 
 
-def _put(made: Any, kind: str, value: Any) -> None:
+def _put(message_: Any, kind: str, value: Any) -> None:
     if kind == "text" or (isinstance(value, int) and not -(2**63) <= value < 2**63):     # no dtype holds such a number
-        made.desc = str(value).encode(errors="backslashreplace").decode()                 # nor UTF-8 half a pair
+        message_.desc = str(value).encode(errors="backslashreplace").decode()                 # nor UTF-8 half a pair
         return
     if kind == "number":
         dtype = torch.bool if isinstance(value, bool) else torch.int64 if isinstance(value, int) else torch.float32
         value = torch.tensor(value, dtype=dtype)
-    made.tensor.dims.extend(value.shape)
-    made.tensor.tensor_type = str(FROM_TORCH[value.dtype])
+    message_.tensor.dims.extend(value.shape)
+    message_.tensor.tensor_type = str(FROM_TORCH[value.dtype])
     value = value.detach().cpu().contiguous()
-    held = value.view(torch.int16).numpy() if value.dtype is torch.bfloat16 else creation.array_of(value)
-    made.tensor.tensor_content = held.tobytes()
+    array = value.view(torch.int16).numpy() if value.dtype is torch.bfloat16 else creation.array_of(value)
+    message_.tensor.tensor_content = array.tobytes()
 
 
 # ---- reading
@@ -150,10 +150,10 @@ class Damaged(ValueError):
         self.is_frame = is_frame
 
 
-Found = str | tuple[np.ndarray[Any, Any], str]
+Parsed = str | tuple[np.ndarray[Any, Any], str]
 
 
-def read(path: str) -> Iterator[Found | Damaged]:
+def read(path: str) -> Iterator[Parsed | Damaged]:
     """The texts and (values, dtype) in the file, in order, and a Damaged for each that can't be read. Raises OSError.
 
     Bfloat16 comes as float32 with its dtype's name. Nothing is allocated but what the file's own bytes fill.
@@ -182,28 +182,28 @@ def _plain(path: str, flags: int) -> int:
 
 def _number(file: Any) -> int | None:
     """Return the number at this position of the file, seven bits in each byte."""
-    found = 0
+    number = 0
     for shift in range(0, 64, 7):
-        one = file.read(1)
-        if not one:
+        byte = file.read(1)
+        if not byte:
             return None
-        found |= (one[0] & 127) << shift
-        if one[0] < 128:
-            return found
+        number |= (byte[0] & 127) << shift
+        if byte[0] < 128:
+            return number
     return None
 
 
-def _value(contents: bytes, at: int) -> Found | Damaged:
+def _value(contents: bytes, at: int) -> Parsed | Damaged:
     from google.protobuf.message import DecodeError
 
-    made = _messages()["Value"]()
+    message_ = _messages()["Value"]()
     try:
-        made.ParseFromString(contents)
+        message_.ParseFromString(contents)
     except DecodeError:
         return Damaged(f"the value at byte {at} is no text and no tensor", False)
-    if made.HasField("desc"):
-        return str(made.desc)
-    kind, dims, content = made.tensor.tensor_type, list(made.tensor.dims), made.tensor.tensor_content
+    if message_.HasField("desc"):
+        return str(message_.desc)
+    kind, dims, content = message_.tensor.tensor_type, list(message_.tensor.dims), message_.tensor.tensor_content
     if kind not in TYPES:
         return Damaged(f"the tensor at byte {at} has the unknown type {kind!r:.40}", False)
     if dims == [0] and len(content) == np.dtype(TYPES[kind]).itemsize:

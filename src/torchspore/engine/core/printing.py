@@ -44,9 +44,9 @@ def select(path: str, most: int = MOST) -> Outcome:
 def print_values(values: Sequence[Any], captured: bool) -> None:
     """Prints the arguments of one call; `captured` says that a graph is being made, which will print them each time it runs."""
     if captured:
-        given: list[torch.Tensor] = []
-        layout = [_entry(value, given) for value in values]
-        OPERATOR(given, json.dumps([user_line(), layout]))
+        tensors: list[torch.Tensor] = []
+        layout = [_entry(value, tensors) for value in values]
+        OPERATOR(tensors, json.dumps([user_line(), layout]))
         return
     with no_transforms():
         if _file is not None and _file.is_ready(line := user_line()):
@@ -59,9 +59,9 @@ def print_values(values: Sequence[Any], captured: bool) -> None:
 
 def _pieces(value: Any) -> list[Piece]:
     """Return the pieces of a value, the Tensors with their present values."""
-    given: list[torch.Tensor] = []
+    tensors: list[torch.Tensor] = []
     pieces: list[Piece] = []
-    _fill(_entry(value, given), given, pieces)
+    _fill(_entry(value, tensors), tensors, pieces)
     return pieces
 
 
@@ -70,8 +70,8 @@ def _text(value: Any) -> str:
     if not isinstance(value, TensorBase):
         return str(value)
     t = outside_of_transforms(raw(value)).detach()
-    text, held = shown(creation.array_of(t), str(FROM_TORCH[t.dtype])), getattr(t, "holding", "")
-    return f"{text[:-1]}, {held})" if held else text
+    text, holding = shown(creation.array_of(t), str(FROM_TORCH[t.dtype])), getattr(t, "holding", "")
+    return f"{text[:-1]}, {holding})" if holding else text
 
 
 # ---- in graphs
@@ -154,11 +154,11 @@ def _is_waiting() -> bool:
 
 
 def _deliver(print_: Callable[[], None]) -> None:
-    held = getattr(_waiting, "held", None)
-    if held is None:
+    waiting = getattr(_waiting, "held", None)
+    if waiting is None:
         print_()
     else:
-        held.append(print_)
+        waiting.append(print_)
 
 
 def hold() -> None:
@@ -168,8 +168,8 @@ def hold() -> None:
 
 def release() -> None:
     """Prints what has waited; nothing waits any more."""
-    held, _waiting.held = getattr(_waiting, "held", None), None
-    for print_ in held or ():
+    waiting, _waiting.held = getattr(_waiting, "held", None), None
+    for print_ in waiting or ():
         print_()
 
 

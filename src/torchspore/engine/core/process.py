@@ -36,8 +36,8 @@ def rank() -> int:
     """The place of this process among those of a distributed run; 0 where it is alone, unless RANK_ID says otherwise."""
     if is_distributed():
         return torch.distributed.get_rank()
-    told = os.environ.get("RANK_ID", "")
-    return int(told) if told.isdigit() else 0
+    rank_text = os.environ.get("RANK_ID", "")
+    return int(rank_text) if rank_text.isdigit() else 0
 
 
 def folder() -> str:

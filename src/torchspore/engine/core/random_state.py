@@ -95,10 +95,10 @@ def state() -> dict[str, Any]:
         return {"seed": _seed, "counts": dict(_counts)}
 
 
-def restore(kept: dict[str, Any]) -> None:
+def restore(state: dict[str, Any]) -> None:
     """Goes on from what `state` gave; all other generators are left alone."""
     global _seed
-    seed, counts = kept["seed"], {str(purpose): int(count) for purpose, count in kept["counts"].items()}
+    seed, counts = state["seed"], {str(purpose): int(count) for purpose, count in state["counts"].items()}
     with _lock:
         _seed = None if seed is None else int(seed)
         _counts.clear()

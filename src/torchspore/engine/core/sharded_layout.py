@@ -16,7 +16,7 @@ class Cut:
     """How a Tensor lies of which this process holds a part, or nothing: a device matrix, a tensor map, the shape of the whole."""
 
     matrix: tuple[int, ...]
-    places: tuple[Any, ...]
+    tensor_map: tuple[Any, ...]
     shape: Shape
     stage: int | None = None
     """The stage of a pipeline whose devices hold it; None where there are not stages, or all hold it."""
@@ -26,7 +26,7 @@ class Cut:
         """The rank of the first device that the matrix stands for."""
         return (self.stage or 0) * math.prod(self.matrix)
 
-    def place(self, rank: int) -> int | None:
+    def position(self, rank: int) -> int | None:
         """The number of a process among those that hold it; None where it holds nothing."""
         if self.stage is None:
             return rank % math.prod(self.matrix)
@@ -34,15 +34,15 @@ class Cut:
 
     def layout(self, mesh: Mesh) -> Layout:
         """The same in a grid."""
-        return from_matrix(mesh, self.matrix, self.places)
+        return from_matrix(mesh, self.matrix, self.tensor_map)
 
 
 def cut_of(tensor: Any) -> Cut | None:
     """How a Tensor is cut; None where this process holds all of it."""
-    found = tensor.__dict__.get("_cut") if isinstance(tensor, TensorBase) else None
-    if found is None and isinstance(tensor, TensorBase) and isinstance(tensor._t, Parted):
+    layout = tensor.__dict__.get("_cut") if isinstance(tensor, TensorBase) else None
+    if layout is None and isinstance(tensor, TensorBase) and isinstance(tensor._t, Parted):
         return tensor._t.cut                           # computed of a result of a split graph
-    return found if isinstance(found, Cut) else None
+    return layout if isinstance(layout, Cut) else None
 
 
 def note_cut(tensor: TensorBase, mesh: Mesh, layout: Layout, shape: Shape, stage: int | None = None) -> None:
@@ -50,11 +50,13 @@ def note_cut(tensor: TensorBase, mesh: Mesh, layout: Layout, shape: Shape, stage
     if layout.is_unsplit and stage is None:
         tensor.__dict__.pop("_cut", None)
     else:
-        tensor.__dict__["_cut"] = Cut(*written(mesh, layout), shape, stage)
+        tensor.__dict__["_cut"] = Cut(*as_tensor_map(mesh, layout), shape, stage)
 
 
-def written(mesh: Mesh, layout: Layout) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+def as_tensor_map(mesh: Mesh, layout: Layout) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     """A layout as a device matrix and a tensor map."""
     last = len(mesh.sizes) - 1
-    places = tuple(-1 if not axes else last - axes[0] if len(axes) == 1 else tuple(last - axis for axis in axes) for axes in layout.cuts)
-    return mesh.sizes, places
+    tensor_map = tuple(
+        -1 if not axes else last - axes[0] if len(axes) == 1 else tuple(last - axis for axis in axes) for axes in layout.cuts
+    )
+    return mesh.sizes, tensor_map

@@ -14,7 +14,9 @@ from torchspore.engine.core.device_mesh import Mesh
 from torchspore.errors import ValueElsewhere
 
 _HINT = "compute it in the step's graph (@ms.jit, or the Cell that trains), where values are whole; asnumpy() gives this process's part"
-_SAME = frozenset({"alias", "clone", "copy", "detach", "fill", "full_like", "lift_fresh", "ones_like", "_to_copy", "zero", "zeros_like"})
+_ELEMENTWISE = frozenset(
+    {"alias", "clone", "copy", "detach", "fill", "full_like", "lift_fresh", "ones_like", "_to_copy", "zero", "zeros_like"}
+)
 """Operators that give each element for itself and are not marked so; random ones are none of them."""
 
 
@@ -41,54 +43,54 @@ class Parted(torch.Tensor):
     Raises ValueElsewhere for what would need the other parts.
     """
 
-    own: torch.Tensor
+    part: torch.Tensor
     """The part."""
     cut: Any
     """How the whole is cut (`spread.Cut`)."""
 
     @staticmethod
-    def __new__(cls, own: torch.Tensor, cut: Any) -> Parted:
-        made: Parted = torch_private.stand_for(cls, own, own.device)
-        made.own, made.cut = own, cut
-        return made
+    def __new__(cls, part: torch.Tensor, cut: Any) -> Parted:
+        value: Parted = torch_private.stand_for(cls, part, part.device)
+        value.part, value.cut = part, cut
+        return value
 
     __torch_function__ = torch_private.no_torch_function  # type: ignore[assignment]
 
     @property
     def _version(self) -> int:  # type: ignore[override]
         """How often the part was written to."""
-        return self.own._version
+        return self.part._version
 
     def numpy(self, *, force: bool = False) -> Any:
         """The values of this process's part."""
-        return self.own.numpy(force=force)
+        return self.part.numpy(force=force)
 
     def tolist(self) -> Any:
         """The values of this process's part."""
-        return self.own.tolist()
+        return self.part.tolist()
 
     @property
     def holding(self) -> str:
         """Which part of the whole it is, for people: 'part [0:6, 6:12] of (6, 12)'."""
-        mesh, place = Mesh(self.cut.matrix), self.cut.place(process.world.rank)
-        slices = self.cut.layout(mesh).part(mesh, self.cut.shape, place)
-        return f"part [{', '.join(f'{one.start}:{one.stop}' for one in slices)}] of {self.cut.shape}"
+        mesh, position = Mesh(self.cut.matrix), self.cut.place(process.world.rank)
+        slices = self.cut.layout(mesh).part(mesh, self.cut.shape, position)
+        return f"part [{', '.join(f'{part_slice.start}:{part_slice.stop}' for part_slice in slices)}] of {self.cut.shape}"
 
     def __repr__(self) -> str:  # type: ignore[override]
-        return f"{self.own!r} {self.holding}"
+        return f"{self.part!r} {self.holding}"
 
     def data_ptr(self) -> int:
         """The address of the part's first element."""
-        return self.own.data_ptr()
+        return self.part.data_ptr()
 
     def __dlpack__(self, **keywords: Any) -> Any:
-        return self.own.__dlpack__(**keywords)
+        return self.part.__dlpack__(**keywords)
 
     def __dlpack_device__(self) -> Any:
-        return self.own.__dlpack_device__()
+        return self.part.__dlpack_device__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _read_again, (self.own.detach().clone(), self.cut, self.cut.place(process.world.rank), process.world.size)
+        return _unpickle, (self.part.detach().clone(), self.cut, self.cut.place(process.world.rank), process.world.size)
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]
@@ -97,7 +99,7 @@ class Parted(torch.Tensor):
         name, kwargs = function._schema.name.rpartition("::")[2], kwargs or {}
         first = next(leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, Parted))
         if name.startswith("_fused_"):                        # an optimizer's formula, beside weights that are parts alike
-            return function(*tree_map(own_part, args), **tree_map(own_part, kwargs))
+            return function(*tree_map(local_part, args), **tree_map(local_part, kwargs))
         if name.startswith("_foreach_"):
             return _each(function, name.removeprefix("_foreach_"), first, args, kwargs)
         return first._by_elements(function, name, args, kwargs)
@@ -106,24 +108,24 @@ class Parted(torch.Tensor):
         writes = function._schema.is_mutable
         if not (is_by_elements(function, name.removesuffix("_")) and self._fits([args, kwargs], args[0] if writes else None)):
             raise self.refused(name)
-        found = function(*tree_map(self._taken, args), **tree_map(self._taken, kwargs))
+        results = function(*tree_map(self._taken, args), **tree_map(self._taken, kwargs))
         if writes:
             return args[0]
-        if tuple(found.shape) != tuple(self.shape):
+        if tuple(results.shape) != tuple(self.shape):
             raise self.refused(name)
-        return Parted(found, self.cut)
+        return Parted(results, self.cut)
 
-    def _fits(self, given: Any, written: Any) -> bool:
+    def _fits(self, shape_given: Any, written: Any) -> bool:
         """Return whether all that is computed with is a part of the same kind, or has a part for each of the elements here."""
-        for t in tree_flatten(given)[0]:
+        for t in tree_flatten(shape_given)[0]:
             if isinstance(t, Parted) and (t.cut != self.cut or t.shape != self.shape):
                 return False
-            if isinstance(t, torch.Tensor) and not isinstance(t, Parted) and not self._lies_beside(t, t is written):
+            if isinstance(t, torch.Tensor) and not isinstance(t, Parted) and not self._has_equal_layout(t, t is written):
                 return False
         return True
 
-    def _lies_beside(self, t: torch.Tensor, is_written: bool) -> bool:
-        if t.ndim > self.ndim or (is_written and t.shape != self.shape):
+    def _has_equal_layout(self, t: torch.Tensor, is_write: bool) -> bool:
+        if t.ndim > self.ndim or (is_write and t.shape != self.shape):
             return False
         ahead = self.ndim - t.ndim
         return all(size in (1, self.shape[at], self.cut.shape[at]) for at, size in enumerate(t.shape, ahead))
@@ -131,13 +133,13 @@ class Parted(torch.Tensor):
     def _taken(self, leaf: Any) -> Any:
         """This process's part of a whole Tensor; what is a part already, as the weights are, stays."""
         if isinstance(leaf, Parted):
-            return leaf.own
+            return leaf.part
         if not isinstance(leaf, torch.Tensor):
             return leaf
         mesh, ahead = Mesh(self.cut.matrix), self.ndim - leaf.ndim
-        place = self.cut.place(process.world.rank)
-        whole = self.cut.layout(mesh).part(mesh, self.cut.shape, place)
-        return leaf[tuple(slice(None) if size in (1, self.shape[at]) else whole[at] for at, size in enumerate(leaf.shape, ahead))]
+        position = self.cut.place(process.world.rank)
+        full_slices = self.cut.layout(mesh).part(mesh, self.cut.shape, position)
+        return leaf[tuple(slice(None) if size in (1, self.shape[at]) else full_slices[at] for at, size in enumerate(leaf.shape, ahead))]
 
     def refused(self, name: str) -> ValueElsewhere:
         """The error for an operator that would need the parts of other processes."""
@@ -151,23 +153,23 @@ def check_is_complete(name: str, t: torch.Tensor) -> None:
         raise t.refused(name)
 
 
-def _read_again(own: torch.Tensor, cut: Any, place: int, count: int) -> Parted:
+def _unpickle(part: torch.Tensor, cut: Any, position: int, count: int) -> Parted:
     """A part that was pickled. Raises ValueElsewhere in a process that does not hold it: there it would be taken for another one."""
-    if (process.world.size, cut.place(process.world.rank)) != (count, place):
-        wrote = f"{user_line()}: unpickling what process {place} of {count} held of a Tensor of shape {cut.shape}"
+    if (process.world.size, cut.place(process.world.rank)) != (count, position):
+        wrote = f"{user_line()}: unpickling what process {position} of {count} held of a Tensor of shape {cut.shape}"
         hint = "mindspore.save_checkpoint, called by all processes, writes whole values; asnumpy() gives the part as an array"
         raise ValueElsewhere(message(wrote, "the process that holds this part, in a run of as many processes", hint=hint))
-    return Parted(own, cut)
+    return Parted(part, cut)
 
 
-def own_part(value: Any) -> Any:
+def local_part(value: Any) -> Any:
     """Return this process's part of a tensor; other values unchanged."""
-    return value.own if isinstance(value, Parted) else value
+    return value.part if isinstance(value, Parted) else value
 
 
 def is_by_elements(function: Any, name: str) -> bool:
     """Return whether an operator computes each element of its result of those at the same place, and of nothing else."""
-    return name in _SAME or (torch.Tag.pointwise in function.tags and torch.Tag.nondeterministic_seeded not in function.tags)
+    return name in _ELEMENTWISE or (torch.Tag.pointwise in function.tags and torch.Tag.nondeterministic_seeded not in function.tags)
 
 
 def _each(function: Any, name: str, first: Parted, args: Any, kwargs: Any) -> Any:
@@ -176,15 +178,15 @@ def _each(function: Any, name: str, first: Parted, args: Any, kwargs: Any) -> An
         raise first.refused(name)
     lists = [item for item in args if isinstance(item, (list, tuple)) and any(isinstance(t, torch.Tensor) for t in item)]
     cuts = [_common(together, first, name) for together in zip(*lists)]
-    found = function(*tree_map(own_part, args), **tree_map(own_part, kwargs))
+    results = function(*tree_map(local_part, args), **tree_map(local_part, kwargs))
     if function._schema.is_mutable:
         return None
-    return [t if cut is None else Parted(t, cut) for t, cut in zip(found, cuts)]
+    return [t if cut is None else Parted(t, cut) for t, cut in zip(results, cuts)]
 
 
 def _common(together: Sequence[torch.Tensor], first: Parted, name: str) -> Any:
     """How the tensors at one place lie."""
-    own = [t for t in together if isinstance(t, Parted)]
-    if any(t.cut != own[0].cut for t in own) or (own and any(t.ndim and t.shape != own[0].shape for t in together)):
+    parts = [t for t in together if isinstance(t, Parted)]
+    if any(t.cut != parts[0].cut for t in parts) or (parts and any(t.ndim and t.shape != parts[0].shape for t in together)):
         raise first.refused(name)
-    return own[0].cut if own else None
+    return parts[0].cut if parts else None

@@ -62,7 +62,7 @@ class Frame:
     """True if a gradient is taken of what runs inside."""
     rules: Any = None
     """By which operators inside compute in another dtype (`engine.core.precision`); those around it, but where a frame has `own_rules`."""
-    own_rules = False
+    has_rules = False
     is_part = False
     """True if it captures a branch or loop."""
     settles = False
@@ -79,10 +79,10 @@ class Frame:
         if self.outer is not None:
             self.outer.acts_beside(what)
 
-    def own_gradient(self) -> None:
+    def custom_gradient(self) -> None:
         """Is told that something inside has a gradient of its own, which is not that of what it computes: `bprop`, a hook."""
         if self.outer is not None:
-            self.outer.own_gradient()
+            self.outer.custom_gradient()
 
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
         """The torch tensor to compute with for `tensor`."""
@@ -136,9 +136,9 @@ class Frame:
         """The values of `tensor`, to be read by Python."""
         return self.outer.host(tensor) if self.outer is not None else self.resolve(tensor)
 
-    def known(self, tensor: TensorBase) -> Any:
+    def known_out(self, tensor: TensorBase) -> Any:
         """The number in a Tensor of one element that the program wrote down in the call, as in `Tensor(16)`; None for any other."""
-        return self.outer.known(tensor) if self.outer is not None else None
+        return self.outer.known_out(tensor) if self.outer is not None else None
 
     def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
         """Gives `tensor` another torch tensor."""
@@ -151,9 +151,9 @@ class Frame:
         """Return the function to call for a function of the program's that an operator or transform calls."""
         return self.outer.callee(function) if self.outer is not None else function
 
-    def draw(self, draw: Callable[[], Any], again: Callable[[torch.Tensor], Any]) -> Any:
+    def draw(self, draw: Callable[[], Any], redraw: Callable[[torch.Tensor], Any]) -> Any:
         """Random values and the state that they were drawn from: `draw()`. Where a region runs again, `again(state)` of its first run."""
-        return self.outer.draw(draw, again) if self.outer is not None else draw()
+        return self.outer.draw(draw, redraw) if self.outer is not None else draw()
 
     def keep_alive(self, stream: Any) -> None:
         """Keep a stream of random numbers alive as long as the graph that is recorded: a graph names its streams by their numbers."""
@@ -180,7 +180,7 @@ class Frame:
         """Makes this the thread's innermost frame."""
         global active
         self.outer = _local.frame
-        if not self.own_rules:
+        if not self.has_rules:
             self.rules = None if self.outer is None else self.outer.rules
         with _lock:
             active += 1
@@ -193,11 +193,11 @@ class Frame:
                 active -= 1
 
 
-def follow_operators(wanted: bool) -> None:
+def follow_operators(is_on: bool) -> None:
     """Makes every operator take its long path, which tells `engine.eager.pynative.after` of its result, or no longer."""
     global active
     with _lock:
-        active += 1 if wanted else -1
+        active += 1 if is_on else -1
 
 
 def frame() -> Frame | None:
@@ -228,7 +228,7 @@ def outside() -> Iterator[None]:
 def apart(kind: Any, *arguments: Any) -> Any:
     """`kind.apply(*arguments)`, of a torch.autograd.Function whose gradient is not that of what it computes."""
     if active and _local.frame is not None:
-        _local.frame.own_gradient()
+        _local.frame.custom_gradient()
     return kind.apply(*arguments)
 
 
@@ -318,12 +318,12 @@ def transform(value: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(value, TensorBase):
         return function(value)
 
-    def one(leaf: Any) -> Any:
+    def convert_leaf(leaf: Any) -> Any:
         if isinstance(leaf, TensorBase):
             return function(leaf)
         return leaf.rebuilt(tuple(map(function, leaf.parts()))) if isinstance(leaf, Composite) else leaf
 
-    return tree.mapped(value, one)
+    return tree.mapped(value, convert_leaf)
 
 
 def tensors(value: Any) -> Iterator[Any]:

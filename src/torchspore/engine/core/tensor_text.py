@@ -26,8 +26,8 @@ def values_text(values: np.ndarray[Any, Any], dtype: str, commas: bool = True) -
         return plain(values, commas)
     if not values.size:
         return ""
-    cut = [_places(length, values.size > MANY) for length in values.shape]
-    ends = values[np.ix_(*[[place for place in places if place is not None] for places in cut])]
+    cut = [_shown_indices(length, values.size > MANY) for length in values.shape]
+    ends = values[np.ix_(*[[indices for indices in indices if indices is not None] for indices in cut])]
     if values.dtype.kind == "f" and dtype != "BFloat16":
         write = _of_width(15, "{:.8e}") if dtype != "Float16" else _of_width(11, "{:.4e}")
     elif values.dtype.kind == "b":
@@ -36,33 +36,33 @@ def values_text(values: np.ndarray[Any, Any], dtype: str, commas: bool = True) -
         width = max(len(str(ends.min())), len(str(ends.max())))
         write = f"{{:>{width}d}}".format
     else:
-        width = max(len(_general(one)) for one in ends.flat)
+        width = max(len(_general(element)) for element in ends.flat)
 
-        def write(one: Any) -> str:
-            return _general(one).rjust(width)
+        def write(element: Any) -> str:
+            return _general(element).rjust(width)
     return _nested(values, cut, 0, write, "," if commas else "")
 
 
 def plain(value: np.ndarray[Any, Any], commas: bool = True) -> str:
     """One number by itself."""
-    one = value.item()
-    if isinstance(one, bool):
-        return str(one) if commas else str(int(one))
-    return _general(one)
+    element = value.item()
+    if isinstance(element, bool):
+        return str(element) if commas else str(int(element))
+    return _general(element)
 
 
-def _general(one: Any) -> str:
-    if isinstance(one, (complex, np.complexfloating)):
-        sign = "" if np.signbit(one.imag) else "+"
-        return f"{one.real:g}{sign}{one.imag:g}j"
-    return f"{one:g}" if isinstance(one, (float, np.floating)) else str(one)
+def _general(element: Any) -> str:
+    if isinstance(element, (complex, np.complexfloating)):
+        sign = "" if np.signbit(element.imag) else "+"
+        return f"{element.real:g}{sign}{element.imag:g}j"
+    return f"{element:g}" if isinstance(element, (float, np.floating)) else str(element)
 
 
 def _of_width(width: int, form: str) -> Callable[[Any], str]:
-    return lambda one: form.format(one).rjust(width)
+    return lambda element: form.format(element).rjust(width)
 
 
-def _places(length: int, is_cut: bool) -> list[int | None]:
+def _shown_indices(length: int, is_cut: bool) -> list[int | None]:
     """The elements of an axis that are shown; None stands for those that are left out."""
     if not is_cut or length <= 2 * ENDS:
         return list(range(length))
@@ -70,20 +70,20 @@ def _places(length: int, is_cut: bool) -> list[int | None]:
 
 
 def _nested(values: Any, cut: Sequence[list[int | None]], depth: int, write: Callable[[Any], str], comma: str) -> str:
-    places = cut[0]
+    shown_indices = cut[0]
     if len(cut) > 1:
         joint = comma + "\n" + " " * (depth + 1)
-        parts = ["..." if at is None else _nested(values[at], cut[1:], depth + 1, write, comma) for at in places]
+        parts = ["..." if at is None else _nested(values[at], cut[1:], depth + 1, write, comma) for at in shown_indices]
         return "[" + joint.join(parts).replace(joint + "..." + joint, joint + "...\n" + " " * (depth + 1)) + "]"
     many = _IN_LINE.get(values.dtype.kind, 24) if not depth else 0
     text = ""
-    for count, at in enumerate(places):
+    for count, at in enumerate(shown_indices):
         if at is None:
             text = text[: -len(comma) - 1 or None] + " ... "
             continue
         text += write(values[at])
-        if count < len(places) - 1:
+        if count < len(shown_indices) - 1:
             text += comma + " "
-            if many and None not in places and (count + 1) % many == 0:
+            if many and None not in shown_indices and (count + 1) % many == 0:
                 text += "\n "
     return f"[{text}]"

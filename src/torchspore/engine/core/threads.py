@@ -17,10 +17,10 @@ _bound: set[int] | None = None
 """The cores that the process had before `bind`."""
 
 
-def cap(wanted: int) -> Outcome:
+def cap(count: int) -> Outcome:
     """Makes `runtime_num_threads` act: CPU kernels use at most that many threads and at most one a core; 0 leaves it to torch."""
     usable = cores.usable()
-    threads = 1 if process.is_forked else min(wanted or _at_start, usable)
+    threads = 1 if process.is_forked else min(count or _at_start, usable)
     if threads != torch.get_num_threads():
         torch.set_num_threads(threads)
     return Outcome.applied(f"CPU kernels use {threads} of {usable} cores")
@@ -37,39 +37,39 @@ def no_more_than_cores() -> None:
         effects.note("threads", f"CPU kernels use {usual} threads, torch would have taken {_at_start} (runtime_num_threads)")
 
 
-def bind(wanted: set[int]) -> None:
+def bind(cores: set[int]) -> None:
     """Keeps all threads of this process, those of CPU kernels too, to these cores; kernels use at most a thread for each.
 
     Raises ValueError where the process may not use one of them.
     """
     global _bound
-    own = os.sched_getaffinity(0) if _bound is None else _bound
-    if not wanted or not wanted <= own:
-        raise ValueError(", ".join(map(str, sorted(own))))
-    _place(wanted)
-    _bound = own
-    _cap_again()
-    effects.note("threads", f"the process runs on the cores {', '.join(map(str, sorted(wanted)))}")
+    cores_now = os.sched_getaffinity(0) if _bound is None else _bound
+    if not cores or not cores <= cores_now:
+        raise ValueError(", ".join(map(str, sorted(cores_now))))
+    _assign_cores(cores)
+    _bound = cores_now
+    _apply_cap()
+    effects.note("threads", f"the process runs on the cores {', '.join(map(str, sorted(cores)))}")
 
 
 def unbind() -> None:
     """Gives the process back the cores that it had before `bind`."""
     global _bound
     if _bound is not None:
-        _place(_bound)
+        _assign_cores(_bound)
         _bound = None
-        _cap_again()
+        _apply_cap()
         effects.note("threads", "the process has all of its own cores again")
 
 
-def _place(wanted: set[int]) -> None:
+def _assign_cores(cores: set[int]) -> None:
     """The system places each thread by itself: a new one takes over the cores of the thread that starts it."""
     for thread in os.listdir("/proc/self/task"):
         try:
-            os.sched_setaffinity(int(thread), wanted)
+            os.sched_setaffinity(int(thread), cores)
         except ProcessLookupError:
             continue
 
 
-def _cap_again() -> None:
+def _apply_cap() -> None:
     cap(0 if STORE.source("runtime_num_threads")[0] == DEFAULT else STORE.get("runtime_num_threads"))

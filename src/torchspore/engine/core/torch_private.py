@@ -30,7 +30,7 @@ from torch.utils._python_dispatch import _push_mode as push_mode
 fused_sgd, fused_adam, fused_adamw = torch._fused_sgd_, torch._fused_adam_, torch._fused_adamw_
 add_all, multiply_all, zero_all = torch._foreach_add, torch._foreach_mul, torch._foreach_zero_
 onednn_linear = torch.ops.mkldnn._linear_pointwise.default._op
-written = torch._C._increment_version
+increment = torch._C._increment_version
 """Counts a write into each of these tensors, which torch's fused optimizers and batch norm leave uncounted."""
 softmax, log_softmax, gelu = torch._softmax, torch._log_softmax, torch._C._nn.gelu
 
@@ -119,10 +119,10 @@ def weak_storage(storage: torch.UntypedStorage) -> int:
     return int(number)
 
 
-def storage_again(number: int) -> torch.UntypedStorage | None:
+def storage_of(number: int) -> torch.UntypedStorage | None:
     """The memory of a number from `weak_storage`; None where it is gone."""
-    found: Any = torch.UntypedStorage._new_with_weak_ptr(number)
-    return found
+    storage: Any = torch.UntypedStorage._new_with_weak_ptr(number)
+    return storage
 
 
 def forget_storage(number: int) -> None:
@@ -218,7 +218,7 @@ def is_of_compiler(error: BaseException) -> bool:
 
 
 def inductor(
-    module: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any], in_one: bool = False,
+    module: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any], is_single_kernel: bool = False,
 ) -> Any:
     """The graph, which writes into none of its inputs, as one function compiled by Inductor; `inputs` are fake tensors.
 
@@ -229,10 +229,10 @@ def inductor(
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")           # torch warns of its own modules when it loads and runs these
-        return _inductor(module, inputs, options, in_one)
+        return _inductor(module, inputs, options, is_single_kernel)
 
 
-def _inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any], in_one: bool) -> Any:
+def _inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any], is_single_kernel: bool) -> Any:
     from torch._guards import TracingContext, tracing
     from torch._inductor import compile_fx, config, cpp_builder, exc
     from torch._inductor.decomposition import select_decomp_table
@@ -241,14 +241,14 @@ def _inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str
     mode = FakeTensorMode()
     numbers = {t.device.index or 0: t.device.type for t in inputs if t.device.type not in ("cpu", "meta")}
     # Without devices, fork_rng begins to use all accelerators of the machine, and warns. torch before 2.13 wants a type in any case.
-    kept = torch.random.fork_rng(list(numbers), device_type=next(iter(numbers.values()), "cuda"))
-    with without_modes(), torch.no_grad(), kept, config.patch(options), _compiler_apart(cpp_builder):
+    fork = torch.random.fork_rng(list(numbers), device_type=next(iter(numbers.values()), "cuda"))
+    with without_modes(), torch.no_grad(), fork, config.patch(options), _compiler_apart(cpp_builder):
         with mode:
             fakes = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device) for t in inputs]
             plain = make_fx(torch.fx.Interpreter(module).run, decomposition_table=select_decomp_table())(*fakes)
         try:
             with V.set_fake_mode(mode), tracing(TracingContext(mode)):
-                code: Any = compile_fx.compile_fx_inner(plain, fakes, is_inference=True, cpp_wrapper=in_one)
+                code: Any = compile_fx.compile_fx_inner(plain, fakes, is_inference=True, cpp_wrapper=is_single_kernel)
         except exc.InductorError as error:
             if isinstance(error.inner_exception, exc.InvalidCxxCompiler):
                 raise NoCompiler("g++ or what CXX names") from None
@@ -390,20 +390,20 @@ def when_initialized(module: Any, act: Callable[[], None]) -> None:
     (lazy_call or (lambda call: call()))(act)
 
 
-_told_allocators = [""]
+_allocator_settings = [""]
 """The last setting passed to torch 2.11, which has no getter for it."""
 
 
 def allocator_settings() -> str | None:
     """Return the settings of the accelerators' allocators: `key:value` pairs with commas between them; None or empty for none."""
     read: Any = getattr(torch._C, "_accelerator_getAllocatorSettings", None)
-    return read() if read is not None else _told_allocators[0]
+    return read() if read is not None else _allocator_settings[0]
 
 
 def set_allocator_settings(text: str) -> None:
     """Says it. Raises ValueError or RuntimeError for what torch does not know."""
     torch._C._accelerator_setAllocatorSettings(text)
-    _told_allocators[0] = text
+    _allocator_settings[0] = text
 
 
 TELLS_PYTHON = hasattr(torch._C._autograd._KinetoEvent, "is_python_function")
@@ -456,7 +456,7 @@ def new_processes(ranks: tuple[int, ...], key: str) -> Any:
         len(ranks), ranks.index(world.rank()), list(ranks), c10d.Backend(c10d._world.pg_backend_config[world]), store,
         c10d.GroupName(key), timeout=timeout, group_desc=key,
     )
-    c10d._world.pg_group_ranks[group] = {rank: place for place, rank in enumerate(ranks)}
+    c10d._world.pg_group_ranks[group] = {rank: position for position, rank in enumerate(ranks)}
     return group
 
 
@@ -498,7 +498,7 @@ __all__ = [
     "is_of_compiler", "is_operator", "kernel_of", "lazy_graphs", "load_for_symbols", "log_softmax", "make_fx", "modes_of_now",
     "multiply_all", "next_sequence_number", "no_transforms", "NoCompiler", "onednn_linear", "outside_of_transforms", "pop_mode",
     "profile_events", "proxy_of", "push_mode", "quick_mark", "set_allocator_settings", "sizes_as_symbols", "softmax", "standard_gamma",
-    "track_tensor_tree", "when_initialized", "without_modes", "written", "zero_all",
+    "track_tensor_tree", "when_initialized", "without_modes", "zero_all",
 ]
 
 

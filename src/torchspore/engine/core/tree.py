@@ -51,20 +51,20 @@ def like(holder: Any, items: list[Any]) -> Any:
         return dict(zip(holder, items))
     keys = [key for key, _ in entries(holder)] if isinstance(holder, dict) else []
     if isinstance(holder, tuple):
-        made = tuple.__new__(kind, items)
+        copied = tuple.__new__(kind, items)
     else:
-        made = kind.__new__(kind)
+        copied = kind.__new__(kind)
         if isinstance(holder, list):
-            list.extend(made, items)
+            list.extend(copied, items)
         else:
             put: Any = OrderedDict.__setitem__ if isinstance(holder, OrderedDict) else dict.__setitem__
             for key, item in zip(keys, items):
-                put(made, key, item)
+                put(copied, key, item)
     if isinstance(holder, defaultdict):
-        made.default_factory = holder.default_factory
-    own = getattr(holder, "__dict__", None)
-    if own:
+        copied.default_factory = holder.default_factory
+    attributes = getattr(holder, "__dict__", None)
+    if attributes:
         before = [item for _, item in entries(holder)] if isinstance(holder, dict) else list(holder)
         now = {id(old): new for old, new in zip(before, items)}            # a field that is an item too, as in data classes that are dicts
-        made.__dict__.update({name: now.get(id(value), value) for name, value in own.items()})
-    return made
+        copied.__dict__.update({name: now.get(id(value), value) for name, value in attributes.items()})
+    return copied

@@ -24,7 +24,7 @@ NARROW = frozenset({torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.fl
 _LACKS = re.compile(r"not implemented for '|not supported|unsupported dtype|does not support|must be either float or double", re.I)
 
 
-def is_said_by(error: BaseException) -> bool:
+def is_cause_of(error: BaseException) -> bool:
     """Return whether an error of torch's says that there is not a kernel for a dtype."""
     return isinstance(error, (RuntimeError, TypeError)) and _LACKS.search(str(error)) is not None
 
@@ -61,11 +61,11 @@ def narrowed(result: Any, dtype: torch.dtype) -> Any:
     return transform(result, narrow)
 
 
-def tell(found: Sequence[str]) -> None:
+def tell(names: Sequence[str]) -> None:
     """Says in `explain` what computes in float32 instead: operators with their dtypes."""
-    for line in dict.fromkeys(found):
+    for line in dict.fromkeys(names):
         effects.note("operators without a kernel in their dtype", line)
-    shown = ", ".join(dict.fromkeys(found))
+    shown = ", ".join(dict.fromkeys(names))
     effects.report("enable_reduce_precision", Outcome.applied(f"computed in float32 and cast back: {shown}"))
 
 

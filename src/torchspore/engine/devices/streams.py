@@ -82,8 +82,8 @@ def default() -> Any:
     """The stream that operators run on at first."""
     if not device.has_queue():
         return _CPU
-    own = getattr(device.backend(), "default_stream", None)
-    return own(device.current()) if own is not None else _first.get(device.current()) or current()
+    default_stream = getattr(device.backend(), "default_stream", None)
+    return default_stream(device.current()) if default_stream is not None else _first.get(device.current()) or current()
 
 
 class _StreamUses(TorchDispatchMode):
@@ -183,15 +183,15 @@ def wait_for_stream(stream: Any, other: Any) -> None:
         stream.wait_stream(other)
 
 
-def wait(one: Any) -> None:
+def wait(stream: Any) -> None:
     """Waits for the work on a stream or before a mark."""
-    if not isinstance(one, _Here):
-        one.synchronize()
+    if not isinstance(stream, _Here):
+        stream.synchronize()
 
 
-def is_done(one: Any) -> bool:
+def is_done(stream: Any) -> bool:
     """Return whether the work on a stream or before a mark is done."""
-    return True if isinstance(one, _Here) else bool(one.query())
+    return True if isinstance(stream, _Here) else bool(stream.query())
 
 
 def between(first: Any, second: Any) -> float:

@@ -49,25 +49,25 @@ def lamb(
     norm: Callable[[T], T] = torch.Tensor.norm,
 ) -> None:
     """You and others, 2019: Adam's step and the decay, as long as `rate` times the parameter; computed in float32."""
-    g, whole = g.float(), p.float()
+    g, master = g.float(), p.float()
     first.mul_(beta1).add_(g.to(first.dtype), alpha=1 - beta1)
     second.mul_(beta2).add_((g * g).to(second.dtype), alpha=1 - beta2)
     count = step.float()
     mean = first.float() / (1 - torch.pow(beta1, count))
     square = second.float() / (1 - torch.pow(beta2, count))
-    wanted = mean / (square.sqrt() + eps) + decay * whole
-    length, own = norm(whole), norm(wanted)
-    trust = torch.where((length > 0) & (own > 0), length / own, torch.ones_like(own))
-    p.sub_((rate * trust * wanted).to(p.dtype))
+    update = mean / (square.sqrt() + eps) + decay * master
+    length, update_norm = norm(master), norm(update)
+    trust = torch.where((length > 0) & (update_norm > 0), length / update_norm, torch.ones_like(update_norm))
+    p.sub_((rate * trust * update).to(p.dtype))
 
 
 def lars(p: T, g: T, rate: T, coefficient: float, eps: float, decay: T | float, clip: bool) -> T:
     """The gradient with its decay, as long as You and others (2017) want it; with `clip` no longer than the plain one."""
-    length, own = p.float().norm(), g.float().norm()
-    trust = coefficient * length / (own + decay * length + eps)
+    length, gradient_norm = p.float().norm(), g.float().norm()
+    trust = coefficient * length / (gradient_norm + decay * length + eps)
     if clip:
         trust = torch.clamp(trust / rate, max=1.0)
-    trust = torch.where((length > 0) & (own > 0), trust, torch.ones_like(trust))
+    trust = torch.where((length > 0) & (gradient_norm > 0), trust, torch.ones_like(trust))
     return ((g + decay * p) * trust.to(p.dtype)).to(g.dtype)
 
 
@@ -90,9 +90,9 @@ def resilient(
     sign = torch.sign(g * previous)
     factor = torch.where(sign > 0, grow, torch.where(sign < 0, shrink, 1.0)).to(size.dtype)
     size.copy_(torch.clamp(size * factor, smallest, largest))
-    own = torch.where(sign < 0, torch.zeros_like(g), g)
-    p.sub_(torch.sign(own) * size)
-    previous.copy_(own)
+    kept_gradient = torch.where(sign < 0, torch.zeros_like(g), g)
+    p.sub_(torch.sign(kept_gradient) * size)
+    previous.copy_(kept_gradient)
 
 
 def root_mean_square(x: T) -> T:
@@ -105,11 +105,11 @@ def ada_factor_step(g: T, squares: tuple[T, T, T], share: T, eps: float, thresho
 
     `squares` are the means of each row, of each column, and, for vectors, of each element.
     """
-    rows, columns, whole = squares
+    rows, columns, diagonal = squares
     square = g * g + eps
     if g.ndim < 2:
-        whole.copy_(whole * share + square * (1 - share))
-        step = g * torch.rsqrt(whole.float())
+        diagonal.copy_(diagonal * share + square * (1 - share))
+        step = g * torch.rsqrt(diagonal.float())
     else:
         rows.copy_(rows * share + square.mean(-1) * (1 - share))
         columns.copy_(columns * share + square.mean(-2) * (1 - share))

@@ -22,12 +22,12 @@ def bitonic_order(scores: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     count = len(scores)
     length = 1 << max(count - 1, 0).bit_length()
     keys = np.concatenate([scores, np.full(length - count, np.inf, scores.dtype)])
-    places, order = np.arange(length), np.arange(length)
+    positions, order = np.arange(length), np.arange(length)
     block = 2
     while block <= length:
         distance = block >> 1
         while distance:
-            low = places[(places & distance) == 0]
+            low = positions[(positions & distance) == 0]
             high = low | distance
             is_wrong = np.where((low & block) == 0, keys[low] > keys[high], keys[low] < keys[high])
             low, high = low[is_wrong], high[is_wrong]

@@ -15,29 +15,29 @@ T = torch.Tensor
 
 def check(scores: T, labels: T, times: T, lengths: T) -> None:
     """Refuses what torch's kernel would read beyond the probabilities for. What stands after a row's length may be any number."""
-    for name, given, most in (("input_lengths", times, scores.shape[0]), ("target_lengths", lengths, labels.shape[1])):
-        wrong = (given < 0) | (given > most)
+    for name, actual, most in (("input_lengths", times, scores.shape[0]), ("target_lengths", lengths, labels.shape[1])):
+        wrong = (actual < 0) | (actual > most)
         if wrong.any():
-            raise ValueError(f"{name}: expected numbers from 0 to {most}, got {given[wrong][0]}.")
+            raise ValueError(f"{name}: expected numbers from 0 to {most}, got {actual[wrong][0]}.")
     used = torch.arange(labels.shape[1], device=labels.device) < lengths.unsqueeze(1)
     wrong = used & ((labels < 0) | (labels >= scores.shape[2]))
     if wrong.any():
         raise ValueError(f"expected classes from 0 to {scores.shape[2] - 1}, got {labels[wrong][0]}.")
 
 
-def whole(alphas: T, labels: T, times: T, lengths: T) -> T:
+def fill_beyond(alphas: T, labels: T, times: T, lengths: T) -> T:
     """Log alpha (N, time, 2 * S + 1), with minus infinity beyond each row's times and labels, where torch leaves uninitialized memory."""
     alphas = torch.nn.functional.pad(alphas, (0, 2 * labels.shape[1] + 1 - alphas.shape[2]))
-    place = torch.arange(alphas.shape[2], device=alphas.device)
+    position = torch.arange(alphas.shape[2], device=alphas.device)
     time = torch.arange(alphas.shape[1], device=alphas.device)
-    inside = (place <= 2 * lengths.view(-1, 1, 1)) & (time.unsqueeze(1) < times.view(-1, 1, 1))
+    inside = (position <= 2 * lengths.view(-1, 1, 1)) & (time.unsqueeze(1) < times.view(-1, 1, 1))
     return alphas.masked_fill(~inside, -torch.inf)
 
 
 def _losses(scores: T, labels: T, times: T, lengths: T, blank: int, zero_infinity: bool) -> tuple[T, T]:
     check(scores, labels, times, lengths)
     losses, alphas = torch.ops.aten._ctc_loss.Tensor(scores, labels, times, lengths, blank, zero_infinity)
-    return losses, whole(alphas, labels, times, lengths)
+    return losses, fill_beyond(alphas, labels, times, lengths)
 
 
 def _losses_form(scores: T, labels: T, times: T, lengths: T, blank: int, zero_infinity: bool) -> tuple[T, T]:
@@ -46,14 +46,14 @@ def _losses_form(scores: T, labels: T, times: T, lengths: T, blank: int, zero_in
 
 
 def _gradient(
-    given: T, scores: T, labels: T, times: T, lengths: T, losses: T, alphas: T, blank: int, zero_infinity: bool,
+    gradient_in: T, scores: T, labels: T, times: T, lengths: T, losses: T, alphas: T, blank: int, zero_infinity: bool,
 ) -> T:
-    own = alphas[:, :, : 2 * int(lengths.max()) + 1].contiguous()
-    found: T = torch.ops.aten._ctc_loss_backward.Tensor(given, scores, labels, times, lengths, losses, own, blank, zero_infinity)
-    return found
+    trimmed = alphas[:, :, : 2 * int(lengths.max()) + 1].contiguous()
+    result: T = torch.ops.aten._ctc_loss_backward.Tensor(gradient_in, scores, labels, times, lengths, losses, trimmed, blank, zero_infinity)
+    return result
 
 
-def _gradient_form(given: T, scores: T, *others: Any) -> T:
+def _gradient_form(gradient_in: T, scores: T, *others: Any) -> T:
     return torch.empty_like(scores, memory_format=torch.contiguous_format)
 
 
@@ -63,16 +63,16 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[T, T]) -> None:
     ctx.set_materialize_grads(False)
 
 
-def _back(ctx: Any, given: T | None, _: Any) -> tuple[Any, ...]:
-    found = None if given is None else gradient(given.contiguous(), *ctx.saved_tensors, *ctx.others)
-    return found, None, None, None, None, None
+def _back(ctx: Any, gradient_in: T | None, _: Any) -> tuple[Any, ...]:
+    result = None if gradient_in is None else gradient(gradient_in.contiguous(), *ctx.saved_tensors, *ctx.others)
+    return result, None, None, None, None, None
 
 
-_GIVEN = "Tensor scores, Tensor labels, Tensor times, Tensor lengths"
-losses = define(f"ctc_losses({_GIVEN}, int blank, bool zero_infinity) -> (Tensor, Tensor)", _losses, _losses_form)
+_SCHEMA = "Tensor scores, Tensor labels, Tensor times, Tensor lengths"
+losses = define(f"ctc_losses({_SCHEMA}, int blank, bool zero_infinity) -> (Tensor, Tensor)", _losses, _losses_form)
 """(log probabilities (time, N, classes), labels (N, S), lengths of both) -> (losses, log alpha (N, time, 2 * S + 1))."""
 gradient = define(
-    f"ctc_gradient(Tensor given, {_GIVEN}, Tensor losses, Tensor alphas, int blank, bool zero_infinity) -> Tensor",
+    f"ctc_gradient(Tensor given, {_SCHEMA}, Tensor losses, Tensor alphas, int blank, bool zero_infinity) -> Tensor",
     _gradient, _gradient_form,
 )
 """The gradient of the log probabilities, by that of the losses and what the losses were computed of."""

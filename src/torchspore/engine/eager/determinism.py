@@ -31,12 +31,12 @@ _before: dict[str, bool] = {}
 _workspace_is_ours = False
 
 
-def select(wanted: str) -> Outcome:
+def select(value: str) -> Outcome:
     """Makes `deterministic` act: 'ON' gives equal bits run for run, 'OFF' puts back what was found before.
 
     Operators without a deterministic kernel run, and each is named once. The switch is one for the whole process.
     """
-    if wanted == "ON":
+    if value == "ON":
         _switch_on()
         return Outcome.applied("operators use kernels that give equal bits run for run")
     _switch_off()
@@ -97,25 +97,25 @@ _lock = threading.Lock()
 _shown_before: Callable[..., Any] | None = None
 
 
-def _listen(wanted: bool) -> None:
+def _listen(is_on: bool) -> None:
     """Puts torch's warnings about them into our words, or no longer."""
     global _shown_before
-    if wanted and warnings.showwarning is not _show:
+    if is_on and warnings.showwarning is not _show:
         _shown_before, warnings.showwarning = warnings.showwarning, _show
-    elif not wanted and warnings.showwarning is _show and _shown_before is not None:
+    elif not is_on and warnings.showwarning is _show and _shown_before is not None:
         warnings.showwarning = _shown_before
 
 
 def _show(message: Any, category: type[Warning], filename: str, lineno: int, file: Any = None, line: str | None = None) -> None:
     assert _shown_before is not None
-    found = _LACKS.match(str(message))
-    if found is None:
+    match = _LACKS.match(str(message))
+    if match is None:
         _shown_before(message, category, filename, lineno, file, line)
         return
     operator = _running()
-    if not once.first_time(("no deterministic kernel", operator or found.group(1))):
+    if not once.first_time(("no deterministic kernel", operator or match.group(1))):
         return
-    name = f"{operator} ({found.group(1)})" if operator else found.group(1)
+    name = f"{operator} ({match.group(1)})" if operator else match.group(1)
     at, number, _ = user_frame() or (filename, lineno, "")
     effects.note("deterministic", f"{at}:{number}: {name} has no deterministic kernel here")
     text = (f"deterministic='ON': {name} has no deterministic kernel here; it runs, and may give other bits in another run.\n\n"

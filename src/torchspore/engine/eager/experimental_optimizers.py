@@ -66,8 +66,8 @@ def rectified_adam(p: T, g: T, first: T, second: T, step: T, rate: T, beta1: flo
     second.mul_(beta2).addcmul_(g, g, value=1 - beta2)
     longest = 2 / (1 - beta2) - 1
     length = longest - 2 * step * beta2**step / (1 - beta2**step)
-    known = torch.clamp(length, min=5.0001)
-    rectified = torch.sqrt((known - 4) * (known - 2) * longest / ((longest - 4) * (longest - 2) * known))
+    clamped = torch.clamp(length, min=5.0001)
+    rectified = torch.sqrt((clamped - 4) * (clamped - 2) * longest / ((longest - 4) * (longest - 2) * clamped))
     adaptive = torch.sqrt(1 - beta2**step) / (second.sqrt() + eps)
     scale = torch.where(length > 5, rectified * adaptive, torch.ones_like(adaptive))
     p.sub_((rate * first / (1 - beta1**step) * scale).to(p.dtype))

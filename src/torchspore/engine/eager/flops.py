@@ -55,16 +55,16 @@ def of_node(node: Any) -> int:
     """The operations of one node of a captured graph."""
     if node.op != "call_function" or not is_operator(node.target):
         return 0
-    given = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in node.args]
-    shapes = [list(item.shape) if isinstance(item, torch.Tensor) else [] for item in given]
-    return of(node.target._schema.name, shapes, lambda: given)
+    values = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in node.args]
+    shapes = [list(item.shape) if isinstance(item, torch.Tensor) else [] for item in values]
+    return of(node.target._schema.name, shapes, lambda: values)
 
 
 def _product(first: int) -> Callable[[Shapes, Any], int]:
     def count(shapes: Shapes, concrete: Any) -> int:
-        left, right = shapes[first], shapes[first + 1]
-        batch = left[0] if len(left) == 3 else 1
-        return 2 * batch * left[-2] * left[-1] * right[-1]
+        left_shape, right = shapes[first], shapes[first + 1]
+        batch = left_shape[0] if len(left_shape) == 3 else 1
+        return 2 * batch * left_shape[-2] * left_shape[-1] * right[-1]
 
     return count
 
@@ -73,20 +73,20 @@ def _convolution(shapes: Shapes, concrete: Callable[[], Sequence[Any]]) -> int:
     data, weight = shapes[0], shapes[1]
     arguments = concrete()
     stride, padding, dilation, transposed = arguments[3], arguments[4], arguments[5], arguments[6]
-    per_place = 2 * weight[0] * functools.reduce(lambda a, b: a * b, weight[1:], 1)
+    per_position = 2 * weight[0] * functools.reduce(lambda a, b: a * b, weight[1:], 1)
     if transposed:
-        return data[0] * functools.reduce(lambda a, b: a * b, data[2:], 1) * per_place
-    places = data[0]
+        return data[0] * functools.reduce(lambda a, b: a * b, data[2:], 1) * per_position
+    positions = data[0]
     for axis, length in enumerate(data[2:]):
         reach = (weight[axis + 2] - 1) * _along(dilation, axis) + 1
-        places *= (length + 2 * _along(padding, axis) - reach) // _along(stride, axis) + 1
-    return places * per_place
+        positions *= (length + 2 * _along(padding, axis) - reach) // _along(stride, axis) + 1
+    return positions * per_position
 
 
 def _convolution_backward(shapes: Shapes, concrete: Callable[[], Sequence[Any]]) -> int:
-    gradient, weight, asked = shapes[0], shapes[2], concrete()[10]
-    places = gradient[0] * functools.reduce(lambda a, b: a * b, gradient[2:], 1)
-    return sum(map(bool, asked[:2])) * places * 2 * weight[0] * functools.reduce(lambda a, b: a * b, weight[1:], 1)
+    gradient, weight, mask = shapes[0], shapes[2], concrete()[10]
+    positions = gradient[0] * functools.reduce(lambda a, b: a * b, gradient[2:], 1)
+    return sum(map(bool, mask[:2])) * positions * 2 * weight[0] * functools.reduce(lambda a, b: a * b, weight[1:], 1)
 
 
 def _along(numbers: Sequence[int], axis: int) -> int:
@@ -118,15 +118,15 @@ COUNTED: dict[str, Callable[[Shapes, Any], int]] = {
 @functools.cache
 def peak(accelerator: bool) -> float:
     """The operations a second of this machine's processor, or of its accelerator, in float32: the best of some products, measured once."""
-    place = torch.accelerator.current_accelerator() if accelerator else None
-    size = 8192 if place is not None else 1024
+    target_device = torch.accelerator.current_accelerator() if accelerator else None
+    size = 8192 if target_device is not None else 1024
     with torch.no_grad():
-        left = torch.ones(size, size, device=place)
+        matrix = torch.ones(size, size, device=target_device)
         best = float("inf")
         for _ in range(6):
             started = time.perf_counter()
-            torch.mm(left, left)
-            if place is not None:
+            torch.mm(matrix, matrix)
+            if target_device is not None:
                 torch.accelerator.synchronize()
             best = min(best, time.perf_counter() - started)
     return 2 * size**3 / best

@@ -64,14 +64,14 @@ def momentum(
             p.copy_(p.float() - rate * (g.float() + decay * p.float()))
         return
     _check_states(parameters, moments if share else ())
-    own, states = _in_rows(parameters), _in_rows(moments if share else ())
+    rows, states = _in_rows(parameters), _in_rows(moments if share else ())
     torch_private.fused_sgd(
-        own, like_parameters(parameters, gradients), states, weight_decay=decay, momentum=share, lr=rate,
+        rows, like_parameters(parameters, gradients), states, weight_decay=decay, momentum=share, lr=rate,
         dampening=dampening, nesterov=nesterov, maximize=False, is_first_step=is_first,
     )
-    _updated(parameters, own)
+    _updated(parameters, rows)
     _updated(moments, states)
-    torch_private.written(list(parameters))
+    torch_private.increment(list(parameters))
 
 
 def adam(
@@ -86,14 +86,14 @@ def adam(
     _check_states(parameters, first, second)
     late = torch.full((), _LATE, device=parameters[0].device)
     kernel = torch_private.fused_adamw if decoupled else torch_private.fused_adam
-    own, means, squares = _in_rows(parameters), _in_rows(first), _in_rows(second)
+    rows, means, squares = _in_rows(parameters), _in_rows(first), _in_rows(second)
     kernel(
-        own, like_parameters(parameters, gradients), means, squares, [], [late] * len(parameters), lr=rate, beta1=beta1, beta2=beta2,
+        rows, like_parameters(parameters, gradients), means, squares, [], [late] * len(parameters), lr=rate, beta1=beta1, beta2=beta2,
         weight_decay=decay, eps=eps, amsgrad=False, maximize=False,
     )
-    for tensors, straight in ((parameters, own), (first, means), (second, squares)):
+    for tensors, straight in ((parameters, rows), (first, means), (second, squares)):
         _updated(tensors, straight)
-    torch_private.written(list(parameters))
+    torch_private.increment(list(parameters))
 
 
 def nesterov_adam(

@@ -24,13 +24,13 @@ _graph_options: set[str] = set()
 """Options that only graphs read and that strict mode watches."""
 
 
-def synchronize(wanted: bool) -> Outcome:
+def synchronize(is_on: bool) -> Outcome:
     """Makes `pynative_synchronize` act: each operator is waited for, so that an error appears at the line that caused it."""
     if not device.has_queue():
         _wait(False)
         return Outcome.no_effect("operators on the CPU run in the caller's thread")
-    _wait(wanted)
-    return Outcome.applied("each operator is waited for" if wanted else "operators run ahead of Python")
+    _wait(is_on)
+    return Outcome.applied("each operator is waited for" if is_on else "operators run ahead of Python")
 
 
 def wait() -> None:
@@ -39,11 +39,11 @@ def wait() -> None:
         device.wait()
 
 
-def _wait(wanted: bool) -> None:
+def _wait(is_on: bool) -> None:
     global wait_for_each
-    if wanted != wait_for_each:
-        wait_for_each = wanted
-        engine.follow_operators(wanted)
+    if is_on != wait_for_each:
+        wait_for_each = is_on
+        engine.follow_operators(is_on)
 
 
 def takes_gradients() -> bool:
@@ -51,9 +51,9 @@ def takes_gradients() -> bool:
     return torch.is_grad_enabled()
 
 
-def take_gradients(wanted: bool) -> None:
+def take_gradients(is_on: bool) -> None:
     """Says whether gradients flow through what this thread computes from now on."""
-    torch.set_grad_enabled(wanted)
+    torch.set_grad_enabled(is_on)
 
 
 def after(out: Any) -> None:
@@ -82,12 +82,12 @@ def await_first() -> None:
     engine.follow_operators(True)
 
 
-def note_lines(wanted: bool) -> None:
+def note_lines(is_on: bool) -> None:
     """Makes each operator's result known by the user's line, for errors that name who holds memory; or no longer."""
     global notes_lines
-    if wanted != notes_lines:
-        notes_lines = wanted
-        engine.follow_operators(wanted)
+    if is_on != notes_lines:
+        notes_lines = is_on
+        engine.follow_operators(is_on)
 
 
 def _begin() -> None:
@@ -104,8 +104,8 @@ def _finish() -> None:
     except torch.OutOfMemoryError:
         raise
     except RuntimeError as error:
-        said = str(error).strip().partition("\n")[0]
-        raise DeviceFailed(f"the device says {said!r}.\n\nhint: look at the values, indices above all: kernels check them late") from None
+        reason = str(error).strip().partition("\n")[0]
+        raise DeviceFailed(f"the device says {reason!r}.\n\nhint: look at the values, indices above all: kernels check them late") from None
 
 
 def expect_graph(key: str) -> None:
@@ -116,10 +116,10 @@ def expect_graph(key: str) -> None:
 
 
 def _miss_graph() -> None:
-    found = [key for key in sorted(_graph_options) if STORE.get(key) != OPTIONS[key].default]
+    set_options = [key for key in sorted(_graph_options) if STORE.get(key) != OPTIONS[key].default]
     _graph_options.clear()
     engine.follow_operators(False)
-    for key in found:
+    for key in set_options:
         effects.report(key, effects.NO_GRAPH)
 
 
@@ -128,16 +128,16 @@ def bring(arguments: Any) -> bool:
 
     A Tensor that was created before the choice of the device is on the host; it moves when it is first needed, in the error path.
     """
-    moved, wanted = False, device.current()
+    moved, target = False, device.current()
     try:
         for tensor in tensors(arguments):
-            if isinstance(tensor, TensorBase) and not _lies_on(tensor._t, wanted):
-                engine.rebind(tensor, tensor._t.to(wanted))
+            if isinstance(tensor, TensorBase) and not _is_on(tensor._t, target):
+                engine.rebind(tensor, tensor._t.to(target))
                 moved = True
     except RecursionError:                 # lists in lists without end hold nothing to move
         return False
     return moved
 
 
-def _lies_on(t: torch.Tensor, wanted: torch.device) -> bool:
-    return t.device.type == wanted.type and (wanted.index is None or t.device.index == wanted.index)
+def _is_on(t: torch.Tensor, target: torch.device) -> bool:
+    return t.device.type == target.type and (target.index is None or t.device.index == target.index)

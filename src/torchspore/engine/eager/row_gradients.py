@@ -43,7 +43,7 @@ class RowsBase(Composite):
         return values.new_zeros(self._shape).index_add(0, raw(self._indices).long(), values)
 
 
-def made(indices: T, values: T, shape: tuple[int, ...]) -> RowsBase:
+def create(indices: T, values: T, shape: tuple[int, ...]) -> RowsBase:
     """A gradient in the class of the front end."""
     return FRONT.row_gradient(wrap(indices), wrap(values), shape)
 
@@ -118,10 +118,10 @@ def ftrl(w: T, n: T, z: T, g: T, rate: T, l1: float, l2: float, power: float) ->
 def proximal_adagrad(w: T, n: T, g: T, rate: T, l1: float, l2: float) -> tuple[T, T]:
     """Adagrad followed by a step towards zero: new weights and accumulated squares of values with gradient `g`."""
     squares = n + g * g
-    own = rate.to(w.dtype) / squares.sqrt()
-    near = w - own * g
-    moved = near.sign() * (near.abs() - own * l1).clamp(min=0) if l1 else near
-    return moved / (1 + own * l2), squares
+    scaled = rate.to(w.dtype) / squares.sqrt()
+    near = w - scaled * g
+    moved = near.sign() * (near.abs() - scaled * l1).clamp(min=0) if l1 else near
+    return moved / (1 + scaled * l2), squares
 
 
 def rows_of(table: T, at: T) -> T:
@@ -145,5 +145,5 @@ def scattered(indices: T, values: T, shape: tuple[int, ...]) -> T:
 def of_elements(indices: T, values: T, width: int) -> tuple[T, T]:
     """Elements (n,) of a matrix as rows: for each its row's index (n,), and a row (n, width) that is zero but for it."""
     at = indices.long()
-    places = torch.arange(values.shape[0], device=values.device)
-    return at[:, 0], values.new_zeros((values.shape[0], width)).index_put((places, at[:, 1]), values)
+    positions = torch.arange(values.shape[0], device=values.device)
+    return at[:, 0], values.new_zeros((values.shape[0], width)).index_put((positions, at[:, 1]), values)

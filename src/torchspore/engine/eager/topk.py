@@ -90,12 +90,12 @@ def _median_of_three(keys: np.ndarray[Any, Any], a: int, b: int, c: int) -> int:
 
 def _partition(keys: np.ndarray[Any, Any], order: np.ndarray[Any, Any], pivot: Any) -> int:
     """Exchanges elements from both ends that are on the wrong side of `pivot`, in place; gives where the right side begins."""
-    from_left, from_right = np.flatnonzero(keys <= pivot), np.flatnonzero(keys >= pivot)[::-1]
-    shorter = min(len(from_left), len(from_right))
-    count = int(np.count_nonzero(from_left[:shorter] < from_right[:shorter]))
-    left, right = from_left[:count], from_right[:count]
-    _swap(keys, order, left, right)
-    ends = ([int(from_left[count])] if count < len(from_left) else []) + ([int(right[-1])] if count else [])
+    low_side, from_right = np.flatnonzero(keys <= pivot), np.flatnonzero(keys >= pivot)[::-1]
+    shorter = min(len(low_side), len(from_right))
+    count = int(np.count_nonzero(low_side[:shorter] < from_right[:shorter]))
+    low_index, right = low_side[:count], from_right[:count]
+    _swap(keys, order, low_index, right)
+    ends = ([int(low_side[count])] if count < len(low_side) else []) + ([int(right[-1])] if count else [])
     return min(ends)
 
 
@@ -113,8 +113,8 @@ def _lowest_first(x: T, k: int, largest: bool) -> T:
     if x.is_floating_point():
         bits = torch.where(torch.isnan(x), torch.nan, x + 0.0).float().view(torch.int32)        # -0.0 + 0.0 is 0.0
         x = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
-    places = torch.arange(x.shape[-1], device=x.device)
-    keys = (x.to(torch.int64) << 32) | (_LOW_BITS - places if largest else places)
+    positions = torch.arange(x.shape[-1], device=x.device)
+    keys = (x.to(torch.int64) << 32) | (_LOW_BITS - positions if largest else positions)
     return torch.topk(keys, k, -1, largest, True).indices
 
 

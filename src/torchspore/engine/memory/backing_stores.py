@@ -53,7 +53,7 @@ class Piece(Protocol):
         """It, back again; waits for it."""
 
 
-class Place(Protocol):
+class Store(Protocol):
     """A store that takes memory."""
 
     def move(self, memory: Memory) -> Piece | None:
@@ -118,12 +118,12 @@ class DiskPiece:
     def get(self) -> Memory:
         started = time.perf_counter()
         if self._coming is not None:
-            found, self._coming = self._coming.result(), None
+            block, self._coming = self._coming.result(), None
             self.disk.reading.discard(id(self))
         else:
-            found = self._read(Memory(self.size))
+            block = self._read(Memory(self.size))
         totals.back, totals.waited = totals.back + self.size, totals.waited + time.perf_counter() - started
-        return found
+        return block
 
     def _read(self, memory: Memory) -> Memory:
         if self.writing is not None:
@@ -170,7 +170,7 @@ class Host:
             totals.refused += size
             return None
         self.stream.wait_stream(self._module.current_stream(self.device))
-        here = whole(memory)
+        here = full_storage(memory)
         with self._module.stream(self.stream):
             there.copy_(here, non_blocking=self._pinned)
         # The device's allocator hands this memory out again only when the copy has been made.
@@ -182,7 +182,7 @@ class Host:
 
     def _through(self, memory: Memory) -> Piece | None:
         """To the disk, through the host's memory."""
-        piece = self._following.move(whole(memory).cpu().untyped_storage())
+        piece = self._following.move(full_storage(memory).cpu().untyped_storage())
         return None if piece is None else ThroughPiece(piece, self.device)
 
     def can_fetch(self) -> bool:
@@ -247,7 +247,7 @@ class ThroughPiece:
         self._piece.fetch()
 
     def get(self) -> Memory:
-        return whole(self._piece.get()).to(self._device).untyped_storage()
+        return full_storage(self._piece.get()).to(self._device).untyped_storage()
 
 
 class HostPool:
@@ -258,31 +258,31 @@ class HostPool:
         self._taken, self._lock = 0, threading.Lock()
         self._free: dict[int, list[torch.Tensor]] = {}
         self._rest: torch.Tensor | None = None
-        self._given: deque[torch.Tensor] = deque()
+        self._returned: deque[torch.Tensor] = deque()
 
     def take(self, size: int) -> torch.Tensor | None:
         """So many bytes; None where there may be no more."""
         with self._lock:
-            while self._given:
-                there = self._given.popleft()
+            while self._returned:
+                there = self._returned.popleft()
                 self._free.setdefault(there.numel(), []).append(there)
             if self._free.get(size):
                 return self._free[size].pop()
             if self._rest is None or self._rest.numel() < size:
-                wanted = max(size, self._block)
-                if self._most is not None and self._taken + wanted > self._most:
-                    wanted = size
-                if self._most is not None and self._taken + wanted > self._most:
+                block_size = max(size, self._block)
+                if self._most is not None and self._taken + block_size > self._most:
+                    block_size = size
+                if self._most is not None and self._taken + block_size > self._most:
                     return None
-                self._rest = torch.empty(wanted, dtype=torch.uint8, pin_memory=self._pinned)
-                self._taken += wanted
-            found, self._rest = self._rest[:size], self._rest[-(-size // 512) * 512:]
-            return found
+                self._rest = torch.empty(block_size, dtype=torch.uint8, pin_memory=self._pinned)
+                self._taken += block_size
+            piece, self._rest = self._rest[:size], self._rest[-(-size // 512) * 512:]
+            return piece
 
     def give(self, there: torch.Tensor) -> None:
-        self._given.append(there)
+        self._returned.append(there)
 
 
-def whole(memory: Memory) -> torch.Tensor:
+def full_storage(memory: Memory) -> torch.Tensor:
     """All bytes of memory as one tensor."""
     return torch.empty(0, dtype=torch.uint8, device=memory.device).set_(memory, 0, (memory.nbytes(),), (1,))

@@ -24,21 +24,21 @@ from torchspore.errors import OutOfMemory
 GIB = 1 << 30
 _MOST = (1 << 63) - 1
 _NAMES = ("max_device_memory", "variable_memory_max_size")
-_told = 0
+_last_refusal = 0
 """The number of the last refusal that an error was made of."""
 
 _has_warned = False
 """True if `count_from_now` has warned."""
 
 
-def cap(wanted: float) -> Outcome:
+def cap(gigabytes: float) -> Outcome:
     """Makes `max_device_memory` act, in GB of 2**30 bytes."""
-    return _cap("max_device_memory", wanted)
+    return _cap("max_device_memory", gigabytes)
 
 
-def cap_variables(wanted: str) -> Outcome:
+def cap_variables(text: str) -> Outcome:
     """Makes `variable_memory_max_size` act, which the getter answers as '6 * 1024 * 1024 * 1024'; it counts where the other is not set."""
-    return _cap("variable_memory_max_size", wanted)
+    return _cap("variable_memory_max_size", text)
 
 
 def _gigabytes(name: str) -> float:
@@ -51,14 +51,14 @@ def _gigabytes(name: str) -> float:
 
 def _chosen() -> str | None:
     """The option that sets the limit; None where none does."""
-    return next((one for one in _NAMES if _gigabytes(one)), None)
+    return next((option for option in _NAMES if _gigabytes(option)), None)
 
 
-def _cap(name: str, wanted: Any) -> Outcome:
+def _cap(name: str, value: Any) -> Outcome:
     chosen = _chosen()
     target = str(STORE.get("device_target"))
     outcome = _on_cpu(chosen) if target == "CPU" else _on_accelerator(target, chosen)
-    if chosen is not None and chosen != name and wanted != OPTIONS[name].default:
+    if chosen is not None and chosen != name and value != OPTIONS[name].default:
         return Outcome.no_effect(f"{chosen} sets the limit")
     return outcome
 
@@ -72,7 +72,7 @@ def _on_cpu(name: str | None) -> Outcome:
     if not counting():
         return Outcome.no_effect(f"the CPU's memory can't be counted: {allocator.why_not()}")
     size = min(int(_gigabytes(name) * GIB), _MOST)
-    allocator.limit(size, _written(name))
+    allocator.limit(size, _option_text(name))
     early = memory_owners.uncounted()
     without = f"; the {in_bytes(early)} of Tensors that were made before are not counted" if early else ""
     return Outcome.applied(f"Tensors on the CPU may take {in_bytes(size)} from here on, and what goes beyond is an error{without}")
@@ -107,7 +107,7 @@ def release() -> None:
         memory_owners.lines.clear()
 
 
-def _written(name: str) -> str:
+def _option_text(name: str) -> str:
     _, setting = STORE.source(name)
     if setting is None:
         return name
@@ -121,8 +121,8 @@ def _on_accelerator(target: str, name: str | None) -> Outcome:
         index, chosen = int(STORE.get("device_id")), _chosen()
         if index < module.device_count():
             total = int(module.get_device_properties(index).total_memory)
-            wanted = int(_gigabytes(chosen) * GIB) if chosen is not None else total
-            module.set_per_process_memory_fraction(min(1.0, wanted / total), index)
+            limit_bytes = int(_gigabytes(chosen) * GIB) if chosen is not None else total
+            module.set_per_process_memory_fraction(min(1.0, limit_bytes / total), index)
 
     torch_private.when_initialized(module, act)
     if name is None:
@@ -130,7 +130,7 @@ def _on_accelerator(target: str, name: str | None) -> Outcome:
     return Outcome.applied(f"torch takes at most {in_bytes(int(_gigabytes(name) * GIB))} of the device's memory, or all that it has")
 
 
-def grow_by(wanted: float) -> Outcome:
+def grow_by(gigabytes: float) -> Outcome:
     """Makes `mempool_block_size` act: the step, in GB, by which torch's pool of an accelerator's memory grows."""
     target = str(STORE.get("device_target"))
     if target == "CPU":
@@ -139,7 +139,7 @@ def grow_by(wanted: float) -> Outcome:
     why = gpu_kinds.lacks("only the allocators of CUDA and ROCm take a step", gpu_kinds.CUDA, gpu_kinds.ROCM) if target == "GPU" else ""
     if why:
         return Outcome.no_effect(why)
-    step = int(min(wanted, _gigabytes(chosen) if chosen is not None else wanted) * 1024)
+    step = int(min(gigabytes, _gigabytes(chosen) if chosen is not None else gigabytes) * 1024)
     if step <= _SMALLEST_STEP:
         return Outcome.no_effect(f"{chosen} leaves less than one step")
     try:
@@ -155,13 +155,15 @@ def _set_step(target: str, megabytes: int) -> None:
     if target == "Ascend":
         os.environ[_OF_NPU] = ",".join([*_others(os.environ.get(_OF_NPU, "")), step])
     else:
-        said = torch_private.allocator_settings() or os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or ""
-        torch_private.set_allocator_settings(",".join([*_others(said), step]))
+        settings_text = (
+            torch_private.allocator_settings() or os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or ""
+        )
+        torch_private.set_allocator_settings(",".join([*_others(settings_text), step]))
 
 
-def _others(said: str) -> list[str]:
+def _others(settings_text: str) -> list[str]:
     """Return the allocator settings that do not concern the step."""
-    return [one for one in _TOP_LEVEL.split(said) if one.strip() and not one.strip().startswith(_STEP + ":")]
+    return [setting for setting in _TOP_LEVEL.split(settings_text) if setting.strip() and not setting.strip().startswith(_STEP + ":")]
 
 
 _STEP, _OF_NPU = "large_segment_size_mb", "PYTORCH_NPU_ALLOC_CONF"
@@ -173,13 +175,13 @@ _TOP_LEVEL = re.compile(r",(?![^\[]*\])")
 
 def error(cause: BaseException) -> OutOfMemory | None:
     """The error to raise in place of one that the limit is the cause of, at the user's line; None where it is not."""
-    said = sentence(cause, names_operator=True)
-    if said is None:
+    text = sentence(cause, names_operator=True)
+    if text is None:
         return None
     line = user_line()
-    made = OutOfMemory(f"{line}: {said}" if line else said)
-    made.explained = True  # type: ignore[attr-defined]
-    return made
+    error = OutOfMemory(f"{line}: {text}" if line else text)
+    error.explained = True  # type: ignore[attr-defined]
+    return error
 
 
 @contextmanager
@@ -205,22 +207,22 @@ def sentence(cause: BaseException, names_operator: bool = False) -> str | None:
 
     `names_operator` is for places that do not say themselves which operator it was.
     """
-    global _told
+    global _last_refusal
     if not isinstance(cause, (RuntimeError, MemoryError)) or not _OF_MEMORY.search(str(cause)):
         return None
     if str(STORE.get("device_target")) != "CPU":
         return _sentence_of_accelerator(cause)
     number = _REFUSAL.search(str(cause))
     figures = allocator.figures()
-    if figures is None or (number is None and figures.refusals <= _told):
+    if figures is None or (number is None and figures.refusals <= _last_refusal):
         return None
-    found = allocator.refusal(int(number[1]) if number is not None else 0)
-    _told = max(_told, found.number)
+    refusal = allocator.refusal(int(number[1]) if number is not None else 0)
+    _last_refusal = max(_last_refusal, refusal.number)
     names = memory_owners.settle()
     allocator.tidy()                                # for what the program tries next
-    by = memory_owners.called(found.operator) if names_operator else ""
-    asked = f"{in_bytes(found.asked)} more were asked for" + (f" by {by}" if by else "")
-    return _said(asked, found.held, found.limit, memory_owners.listed(found.blocks, names))
+    by = memory_owners.called(refusal.operator) if names_operator else ""
+    request_text = f"{in_bytes(refusal.requested)} more were asked for" + (f" by {by}" if by else "")
+    return _sentence(request_text, refusal.used, refusal.limit, memory_owners.listed(refusal.blocks, names))
 
 
 def _sentence_of_accelerator(cause: BaseException) -> str | None:
@@ -231,15 +233,15 @@ def _sentence_of_accelerator(cause: BaseException) -> str | None:
         return None
     tried = re.search(r"[Tt]ried to allocate ([\d.]+ \w+)", str(cause))
     module = module_of(str(STORE.get("device_target")))
-    held = int(module.memory_allocated(int(STORE.get("device_id"))))
+    used_bytes = int(module.memory_allocated(int(STORE.get("device_id"))))
     listed = memory_owners.listed(*memory_owners.living(kind))
-    return _said(f"{tried[1]} more were asked for" if tried else "", held, int(_gigabytes(chosen) * GIB), listed)
+    return _sentence(f"{tried[1]} more were asked for" if tried else "", used_bytes, int(_gigabytes(chosen) * GIB), listed)
 
 
-def _said(asked: str, held: int, most: int, listed: list[str]) -> str:
+def _sentence(request_text: str, used_bytes: int, most: int, listed: list[str]) -> str:
     name = _chosen() or _NAMES[0]
-    held_of = f"{in_bytes(held)} of the {in_bytes(most)} of {_written(name)} are held"
-    head = f"out of memory: {asked}{', and ' if asked else ''}{held_of}{':' if listed else '.'}"
+    usage_text = f"{in_bytes(used_bytes)} of the {in_bytes(most)} of {_option_text(name)} are held"
+    head = f"out of memory: {request_text}{', and ' if request_text else ''}{usage_text}{':' if listed else '.'}"
     return with_hint("\n".join([head, *listed]), f"raise {name}, or use a smaller batch")
 
 

@@ -30,9 +30,9 @@ def keep_freed_blocks() -> str:
         return "malloc thresholds left alone: the C library is not glibc"
     if any(name in os.environ.get("LD_PRELOAD", "") for name in ("tcmalloc", "jemalloc", "mimalloc")):
         return "malloc thresholds left alone: another allocator is preloaded"
-    told = [name for name, word in _GLIBC.items() if name in os.environ and word in os.environ[name]]
-    if told:
-        return f"malloc thresholds left alone: {told[0]} is set"
+    configured = [name for name, word in _GLIBC.items() if name in os.environ and word in os.environ[name]]
+    if configured:
+        return f"malloc thresholds left alone: {configured[0]} is set"
     libc = ctypes.CDLL(None)
     if not (libc.mallopt(_M_MMAP_THRESHOLD, 1 << 30) and libc.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)):
         return "malloc thresholds refused by the C library"

@@ -24,7 +24,7 @@ from torchspore.engine.core import allocator, gpu_kinds, torch_private
 from torchspore.engine.core import device as devices
 from torchspore.engine.core.tensor import frame
 from torchspore.engine.memory import unlinked_file
-from torchspore.engine.memory.backing_stores import Disk, Host, Place, totals
+from torchspore.engine.memory.backing_stores import Disk, Host, Store, totals
 from torchspore.engine.memory.saved_tensors import Tape
 
 _IN = "offload.offload_config."
@@ -63,11 +63,11 @@ _wishes: dict[int, Wishes] = {}
 def wishes() -> Wishes:
     """Return the context's settings for this thread."""
     version = STORE.version
-    found = _wishes.get(version)
-    if found is None:
+    cached = _wishes.get(version)
+    if cached is None:
         _wishes.clear()
-        found = _wishes[version] = _read()
-    return found
+        cached = _wishes[version] = _read()
+    return cached
 
 
 def _read() -> Wishes:
@@ -87,14 +87,14 @@ def _is_set(name: str) -> bool:
     return STORE.source(_IN + name)[0] != DEFAULT
 
 
-def _bytes(written: str) -> int | None:
-    return int(float(written[:-2]) * _GB) if written else None
+def _bytes(text: str) -> int | None:
+    return int(float(text[:-2]) * _GB) if text else None
 
 
-def _host_bytes(written: str, ratio: float) -> int | None:
+def _host_bytes(text: str, ratio: float) -> int | None:
     """The most of the host's memory that may be used; the share of all counts only where it was asked for."""
     share = int(ratio * _of_host()) if _is_set("cpu_ratio") else None
-    size = _bytes(written)
+    size = _bytes(text)
     return min(size, share) if size is not None and share is not None else size if share is None else share
 
 
@@ -134,7 +134,7 @@ def saving() -> AbstractContextManager[Any]:
     _tell()
     if not _moves_values():
         return contextlib.nullcontext()
-    return Tape(place_of, ahead_of, waits=wishes().limit is not None).recording()
+    return Tape(store_for, ahead_of, waits=wishes().limit is not None).recording()
 
 
 def is_capturing() -> bool:
@@ -147,20 +147,20 @@ def is_capturing() -> bool:
     return False
 
 
-def place_of(device: torch.device) -> Place | None:
+def store_for(device: torch.device) -> Store | None:
     """Return the store for values of this device; None if they stay."""
-    wanted = wishes()
+    options = wishes()
     if device.type == "cpu":
-        return None if wanted.values == "cpu" or not is_short(device) else disk()
+        return None if options.values == "cpu" or not is_short(device) else disk()
     return host(device) if is_short(device) else None
 
 
-def ahead_of(device: torch.device) -> Place | None:
+def ahead_of(device: torch.device) -> Store | None:
     """Where values come back from before they are asked for; None while memory is short."""
     return None if wishes().limit is not None and is_short(device) else somewhere(device)
 
 
-def somewhere(device: torch.device) -> Place:
+def somewhere(device: torch.device) -> Store:
     """Where values of this device go whose graph was planned to let them go."""
     return disk() if device.type == "cpu" else host(device)
 
@@ -174,15 +174,15 @@ def in_graphs() -> int | None:
     return None if not _moves_values() else 0 if limit is None else int(_SHORT * limit)
 
 
-def goal(wanted: int) -> int:
+def goal(options_given: int) -> int:
     """How many bytes the values of a graph may take where so many may be in use in all; the others are there already."""
-    return max(0, wanted - in_use(devices.current())) if wanted else 0
+    return max(0, options_given - in_use(devices.current())) if options_given else 0
 
 
 def _moves_values() -> bool:
     """Return whether values for the backward pass move at all."""
-    wanted = wishes()
-    return (wanted.chooses or bool(wanted.values)) and not (wanted.values == "cpu" and devices.current().type == "cpu")
+    options = wishes()
+    return (options.chooses or bool(options.values)) and not (options.values == "cpu" and devices.current().type == "cpu")
 
 
 def moves_state() -> bool:
@@ -207,9 +207,9 @@ def in_use(device: torch.device) -> int:
     """Bytes of the device's memory that this process holds; on the CPU, where nobody counts those of tensors, all that is resident."""
     if device.type != "cpu":
         return int(torch.get_device_module(device).memory_allocated(device))
-    found = allocator.figures() if allocator.is_on else None
-    if found is not None:
-        return found.held
+    figures = allocator.figures() if allocator.is_on else None
+    if figures is not None:
+        return figures.used
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -220,28 +220,28 @@ _hosts: dict[tuple[Any, ...], Host] = {}
 
 def disk() -> Disk:
     """The file that the context names, opened when it is first needed."""
-    wanted = wishes()
-    key = (wanted.path, wanted.disk_size, wanted.depth, wanted.step)
-    found = _disks.get(key)
-    if found is None:
+    options = wishes()
+    key = (options.path, options.disk_size, options.depth, options.step)
+    disk = _disks.get(key)
+    if disk is None:
         _disks.clear()                                  # values that are there keep theirs
-        found = _disks[key] = Disk(wanted.path, wanted.disk_size, wanted.depth, wanted.step)
-        if found.file.is_in_memory:
-            effects.note(NOTES, f"{found.file.folder} lies in memory itself ({found.file.kind()}): nothing is gained there")
-    return found
+        disk = _disks[key] = Disk(options.path, options.disk_size, options.depth, options.step)
+        if disk.file.is_in_memory:
+            effects.note(NOTES, f"{disk.file.folder} lies in memory itself ({disk.file.kind()}): nothing is gained there")
+    return disk
 
 
 def host(device: torch.device) -> Host:
     """The host's memory for values of an accelerator."""
-    wanted = wishes()
-    to_disk = wanted.values == "disk"
-    following = disk() if to_disk or wanted.names_path or wanted.disk_size is not None else None
-    most = 0 if to_disk else wanted.cpu_size
-    key = (device, most, wanted.block, wanted.pinned, id(following))
-    found = _hosts.get(key)
-    if found is None:
-        found = _hosts[key] = Host(device, most, wanted.block, wanted.pinned, following)
-    return found
+    options = wishes()
+    to_disk = options.values == "disk"
+    following = disk() if to_disk or options.names_path or options.disk_size is not None else None
+    most = 0 if to_disk else options.cpu_size
+    key = (device, most, options.block, options.pinned, id(following))
+    host = _hosts.get(key)
+    if host is None:
+        host = _hosts[key] = Host(device, most, options.block, options.pinned, following)
+    return host
 
 
 def _forget() -> None:
@@ -256,10 +256,10 @@ os.register_at_fork(after_in_child=_forget)
 # ---- what came of it
 
 
-def arm(wanted: bool) -> Outcome:
+def arm(is_on: bool) -> Outcome:
     """Makes `memory_offload` act."""
     _tell_members()
-    if not wanted:
+    if not is_on:
         _disks.clear()
         _hosts.clear()
         return Outcome.applied("values stay where they are")
@@ -271,17 +271,17 @@ def arm(wanted: bool) -> Outcome:
 
 
 def _text() -> str:
-    wanted = wishes()
+    options = wishes()
     device = devices.current()
-    if not wanted.chooses and not wanted.values:
+    if not options.chooses and not options.values:
         return "auto_offload is off, and offload_checkpoint names nothing that moves"
     if device.type == "cpu":
-        if wanted.values == "cpu":
+        if options.values == "cpu":
             return "values for the backward pass lie in the host's memory already"
-        where = f"a file without a name in {wanted.path}"
+        where = f"a file without a name in {options.path}"
     else:
-        where = "the host's memory" if wanted.values != "disk" else f"a file without a name in {wanted.path}"
-    when = "" if wanted.limit is None else f" while more than {in_bytes(int(_SHORT * wanted.limit))} is in use"
+        where = "the host's memory" if options.values != "disk" else f"a file without a name in {options.path}"
+    when = "" if options.limit is None else f" while more than {in_bytes(int(_SHORT * options.limit))} is in use"
     return f"values for the backward pass lie in {where} until they are needed{when}"
 
 
@@ -298,7 +298,7 @@ def _tell() -> None:
 
 def figures() -> str:
     """Return the totals of moves so far, for `explain`; empty if there were none."""
-    sizes = [place.file.largest for place in _disks.values()]
+    sizes = [disk.file.largest for disk in _disks.values()]
     return f"{totals}" + (f"; the file took {in_bytes(max(sizes))} at most" if sizes else "") if totals.pieces else ""
 
 
@@ -334,7 +334,7 @@ _OF_CELLS = {
 }
 
 
-def asked_by_cell() -> None:
+def note_cell_request() -> None:
     """Is told that `Cell.offload` was called: what says where values go acts from now on."""
     global _by_cells
     _by_cells = True
@@ -352,7 +352,7 @@ def no_cell_asks() -> Iterator[None]:
         _by_cells = before
 
 
-def is_asked_by_cell() -> bool:
+def is_requested_by_cell() -> bool:
     """Return whether some Cell is to be offloaded."""
     return _by_cells
 
@@ -373,9 +373,9 @@ def _of_host_memory(text: str) -> Callable[[Any, bool, bool], Outcome]:
 
 def offload_path(path: str) -> Outcome:
     """Says what a folder comes to. Raises OptionPathError for one in which no file can be made."""
-    found = unlinked_file.check_folder(path) if STORE.get("memory_offload") else None
-    if found is not None:
-        kind, reason = found
+    problem = unlinked_file.check_folder(path) if STORE.get("memory_offload") else None
+    if problem is not None:
+        kind, reason = problem
         raise kind(with_hint(
             f"set_offload_context(offload_path={path!r}): {reason}.",
             "name a folder that you may write to; only its last part is made where it is missing",

@@ -25,7 +25,7 @@ from torchspore.engine.core import change_counters, process, torch_private
 from torchspore.engine.core import device as devices
 from torchspore.engine.core.tensor import TensorBase, frame
 from torchspore.engine.memory import offload, unlinked_file
-from torchspore.engine.memory.backing_stores import whole
+from torchspore.engine.memory.backing_stores import full_storage
 from torchspore.engine.memory.saved_tensors import SMALL, can_move
 
 _PART = 32 << 20
@@ -52,44 +52,44 @@ def parted(optimizer: Any, group: Any) -> Iterator[Any]:
     if not _acts():
         yield group
         return
-    places, size = list[int](), 0
-    for place in group.places:
-        own = sum(p._t.nbytes for p in of(optimizer, [place]))
-        if places and size + own > _PART:
-            yield dataclasses.replace(group, places=places)
-            places, size = [], 0
-        places.append(place)
-        size += own
-    yield dataclasses.replace(group, places=places)
+    indices, size = list[int](), 0
+    for index in group.places:
+        state_bytes = sum(p._t.nbytes for p in of(optimizer, [index]))
+        if indices and size + state_bytes > _PART:
+            yield dataclasses.replace(group, places=indices)
+            indices, size = [], 0
+        indices.append(index)
+        size += state_bytes
+    yield dataclasses.replace(group, places=indices)
 
 
 @contextmanager
-def at_hand(optimizer: Any, places: Sequence[int]) -> Iterator[None]:
+def at_hand(optimizer: Any, indices: Sequence[int]) -> Iterator[None]:
     """A block for the step of some Parameters, whose state is at hand in it and away after it."""
     if not _acts():
         yield
         return
-    own = [p for p in of(optimizer, places) if p._t.nbytes >= SMALL]
+    moved = [p for p in of(optimizer, indices) if p._t.nbytes >= SMALL]
     device = devices.current()
     if device.type == "cpu":
         try:
             yield
         finally:
-            for p in own:
+            for p in moved:
                 put_away(p._t)
         return
     to_disk = offload.wishes().parameters == "disk"
-    with on_device(own, device, offload.wishes().pinned and not to_disk):
+    with on_device(moved, device, offload.wishes().pinned and not to_disk):
         yield
-    for p in own if to_disk else []:
+    for p in moved if to_disk else []:
         put_away(p._t)
 
 
 @contextmanager
-def on_device(own: Sequence[TensorBase], device: torch.device, pinned: bool) -> Iterator[None]:
+def on_device(tensors: Sequence[TensorBase], device: torch.device, pinned: bool) -> Iterator[None]:
     """A block in which these are on the device; after it they are in the host's memory, at the same address each time."""
     away = []
-    for p in own:
+    for p in tensors:
         there = p._t if p._t.device.type == "cpu" and device.type != "cpu" else torch.empty_like(p._t, device="cpu", pin_memory=pinned)
         p._t = p._t.to(device, non_blocking=pinned, copy=device.type == "cpu")
         away.append(there)
@@ -97,7 +97,7 @@ def on_device(own: Sequence[TensorBase], device: torch.device, pinned: bool) -> 
     try:
         yield
     finally:
-        for p, there in zip(own, away):
+        for p, there in zip(tensors, away):
             p._t = there.copy_(p._t)
         change_counters.rebinds += 1
         effects.note(offload.NOTES, "the state of optimizers lies in the host's memory between steps")
@@ -106,8 +106,8 @@ def on_device(own: Sequence[TensorBase], device: torch.device, pinned: bool) -> 
 def put_away(t: torch.Tensor) -> None:
     """Release the pages of a tensor in a file; put a tensor without a file into one. Raises OffloadFailed if that is full."""
     memory = t.untyped_storage()
-    place = _files.get(memory._cdata)
-    if place is None or place() is None:
+    mark = _files.get(memory._cdata)
+    if mark is None or mark() is None:
         if t.device.type != "cpu" or not can_move(t) or torch_private.storage_users(memory) > 1 or t.requires_grad:
             return
         if not _into_file(t):
@@ -130,23 +130,23 @@ class _Mapped:
 def _into_file(t: torch.Tensor) -> bool:
     """Gives the tensor the memory of a new file, with its values; whether there is room for it."""
     global _mapped
-    wanted, size = offload.wishes(), t.untyped_storage().nbytes()
-    if wanted.disk_size is not None and _mapped + size > wanted.disk_size:
+    options, size = offload.wishes(), t.untyped_storage().nbytes()
+    if options.disk_size is not None and _mapped + size > options.disk_size:
         effects.note(offload.NOTES, "some optimizer state stays in memory: offload_disk_size leaves no room for it")
         return False
-    file = unlinked_file.NamelessFile(wanted.path)
+    file = unlinked_file.NamelessFile(options.path)
     file.reserve(0, size)
-    found = torch.from_file(file.path, shared=True, size=size, dtype=torch.uint8)
+    storage = torch.from_file(file.path, shared=True, size=size, dtype=torch.uint8)
     shape = (t.storage_offset(), t.shape, t.stride())
     with torch.no_grad():
-        found.copy_(whole(t.untyped_storage()))
-        memory = found.untyped_storage()
+        storage.copy_(full_storage(t.untyped_storage()))
+        memory = storage.untyped_storage()
         t.set_(memory, *shape)
     mark = _Mapped(memory.data_ptr(), size)
     _files[memory._cdata] = weakref.ref(mark)
     weakref.finalize(t, _gone, memory._cdata, mark)
     _mapped += size
-    effects.note(offload.NOTES, _told)
+    effects.note(offload.NOTES, _describe_moved)
     return True
 
 
@@ -178,11 +178,11 @@ def _in_child() -> None:
     global _mapped
     if _forking.pipe is None:
         return
-    for mark in [found for found in (reference() for reference in _files.values()) if found is not None]:
-        held = ctypes.string_at(mark.address, mark.size)
+    for mark in [mark for mark in (reference() for reference in _files.values()) if mark is not None]:
+        contents = ctypes.string_at(mark.address, mark.size)
         if _library().mmap(mark.address, mark.size, mmap.PROT_READ | mmap.PROT_WRITE, _OVER, -1, 0) != mark.address:
             os.abort()                                               # rather than two processes that write into one state
-        ctypes.memmove(mark.address, held, mark.size)
+        ctypes.memmove(mark.address, contents, mark.size)
     _files.clear()
     _mapped = 0
     for end in _forking.pipe:
@@ -192,7 +192,7 @@ def _in_child() -> None:
 os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)
 
 
-def _told() -> str:
+def _describe_moved() -> str:
     return f"{in_bytes(_mapped)} of optimizer state lie in files without names, and leave memory between steps" if _mapped else ""
 
 
@@ -201,7 +201,7 @@ def _acts() -> bool:
     return offload.moves_state() and frame() is None
 
 
-def of(optimizer: Any, places: Sequence[int]) -> list[Any]:
+def of(optimizer: Any, indices: Sequence[int]) -> list[Any]:
     """The Parameters of state that belong to the Parameters at these places."""
     count = len(optimizer.parameters)
     tuples = [
@@ -209,4 +209,4 @@ def of(optimizer: Any, places: Sequence[int]) -> list[Any]:
         if isinstance(value, tuple) and len(value) == count and value and all(isinstance(p, TensorBase) for p in value)
     ]
     weights = {id(p) for p in optimizer.parameters}
-    return list({id(p): p for own in tuples for p in (own[i] for i in places) if id(p) not in weights}.values())
+    return list({id(p): p for states in tuples for p in (states[i] for i in indices) if id(p) not in weights}.values())

@@ -17,7 +17,7 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 from torchspore.engine.core import torch_private
-from torchspore.engine.memory.backing_stores import Memory, Piece, Place
+from torchspore.engine.memory.backing_stores import Memory, Piece, Store
 
 SMALL = 1 << 16
 """Bytes from which on it pays to move memory."""
@@ -45,20 +45,20 @@ class Holding:
         """True if nobody else has the memory."""
         return self.memory is not None and torch_private.storage_users(self.memory) == 0
 
-    def move(self, place: Place) -> bool:
+    def move(self, store: Store) -> bool:
         """Moves the memory out, if there is room."""
         with self._lock:
             if self.memory is None:
                 return True
             if self.piece is None:
-                self.piece = place.move(self.memory)
+                self.piece = store.move(self.memory)
             if self.piece is not None:
                 self.memory = None
             return self.piece is not None
 
     def fetch(self) -> bool:
         """Begins to bring it back; whether there was something to fetch."""
-        if self.memory is not None or self.piece is None or self._again() is not None:
+        if self.memory is not None or self.piece is None or self._read_back() is not None:
             return False
         self.piece.fetch()
         return True
@@ -67,19 +67,19 @@ class Holding:
         """The memory, for the value with this number."""
         with self._lock:
             self.waiting.discard(number)
-            found = self.memory if self.memory is not None else self._again()
-            if found is None:
+            memory = self.memory if self.memory is not None else self._read_back()
+            if memory is None:
                 assert self.piece is not None
-                found = self.piece.get()
+                memory = self.piece.get()
                 self._forget()
-                self._weak = torch_private.weak_storage(found)
+                self._weak = torch_private.weak_storage(memory)
             # Somebody needs it again soon: nobody wants two copies, or a second way to the disk.
             if self.piece is not None:
-                self.memory = found if any(number - other < _NEAR for other in self.waiting) else None
-            return found
+                self.memory = memory if any(number - other < _NEAR for other in self.waiting) else None
+            return memory
 
-    def _again(self) -> Memory | None:
-        return None if self._weak is None else torch_private.storage_again(self._weak)
+    def _read_back(self) -> Memory | None:
+        return None if self._weak is None else torch_private.storage_of(self._weak)
 
     def _forget(self) -> None:
         if self._weak is not None:
@@ -107,7 +107,7 @@ class Value:
         return empty.set_(memory, *self._shape)
 
 
-class Kept:
+class SavedTensor:
     """One saved value that stays."""
 
     __slots__ = ("_t", "_version", "number")
@@ -149,10 +149,10 @@ class Tape:
     """
 
     def __init__(
-        self, place_of: Callable[[torch.device], Place | None], ahead_of: Callable[[torch.device], Place | None] | None = None,
+        self, store_for: Callable[[torch.device], Store | None], ahead_of: Callable[[torch.device], Store | None] | None = None,
         waits: bool = False, ahead: int | None = None,
     ) -> None:
-        self._place_of, self._ahead_of, self._waits = place_of, ahead_of or place_of, waits
+        self._store_for, self._ahead_of, self._waits = store_for, ahead_of or store_for, waits
         self._ahead = _AHEAD if ahead is None else ahead + 1
         self._holdings: weakref.WeakValueDictionary[int, Holding] = weakref.WeakValueDictionary()
         self._values: list[weakref.ref[Value]] = []
@@ -172,10 +172,10 @@ class Tape:
     def keep(self, t: torch.Tensor) -> Any:
         """Return the stand-in for a value until `give` is asked for it."""
         if not can_move(t):
-            return Kept(t) if type(t) is torch.Tensor and not torch_private.is_wrapped(t) else t.detach()
-        place = self._place_of(t.device)
-        if (place is None and not self._waits) or (t.requires_grad and (t if t._base is None else t._base).is_leaf):
-            return Kept(t)                                          # a weight, or an input: the program has it
+            return SavedTensor(t) if type(t) is torch.Tensor and not torch_private.is_wrapped(t) else t.detach()
+        store = self._store_for(t.device)
+        if (store is None and not self._waits) or (t.requires_grad and (t if t._base is None else t._base).is_leaf):
+            return SavedTensor(t)                                          # a weight, or an input: the program has it
         memory = t.untyped_storage()
         with self._lock:
             holding = self._holding_of(memory)
@@ -184,18 +184,18 @@ class Tape:
             value = Value(t, alias, holding, len(self._values))
             holding.waiting.add(value.number)
             self._values.append(weakref.ref(value))
-            if place is not None:
-                self._move_idle(place)
+            if store is not None:
+                self._move_idle(store)
         return value
 
     def _holding_of(self, memory: Memory) -> Holding:
-        found = self._holdings.get(memory._cdata)
-        if found is None or found.memory is None:
-            found = self._holdings[memory._cdata] = Holding(memory)
-            self._looked_at.append(weakref.ref(found))
-        return found
+        holding = self._holdings.get(memory._cdata)
+        if holding is None or holding.memory is None:
+            holding = self._holdings[memory._cdata] = Holding(memory)
+            self._looked_at.append(weakref.ref(holding))
+        return holding
 
-    def _move_idle(self, place: Place) -> None:
+    def _move_idle(self, store: Store) -> None:
         for _ in range(min(_LOOKS, len(self._looked_at))):
             reference = self._looked_at.popleft()
             holding = reference()
@@ -205,23 +205,23 @@ class Tape:
                 self._looked_at.append(reference)
                 continue
             key = holding.memory._cdata
-            if holding.move(place):
+            if holding.move(store):
                 self._holdings.pop(key, None)                     # its address may be another one's memory soon
 
     def give(self, value: Any) -> torch.Tensor:
         """The value again."""
         if isinstance(value, torch.Tensor):
             return value
-        if isinstance(value, Kept):
+        if isinstance(value, SavedTensor):
             return value.now()
-        found = value.now()
-        self._fetch_before(value.number, found.device)
-        return found
+        memory = value.now()
+        self._fetch_before(value.number, memory.device)
+        return memory
 
     def _fetch_before(self, number: int, device: torch.device) -> None:
-        place = self._ahead_of(device)
+        store = self._ahead_of(device)
         for at in range(number - 1, max(-1, number - self._ahead), -1):
-            if place is None or not place.can_fetch():
+            if store is None or not store.can_fetch():
                 return
             value = self._values[at]()
             if value is not None and value.number in value.holding.waiting:

@@ -39,12 +39,12 @@ def moved_out(*values: torch.Tensor) -> Moved | tuple[torch.Tensor, ...]:
     if not can_move(first):
         return values
     memory = first.untyped_storage()
-    is_one = all(t.untyped_storage()._cdata == memory._cdata for t in values)
+    shares_memory = all(t.untyped_storage()._cdata == memory._cdata for t in values)
     # A view keeps what it is a view of.
     shown = {id(t) for t in (*values, *(t._base for t in values)) if t is not None}
-    alone = is_one and torch_private.storage_users(memory) <= len(shown)
-    place = offload.somewhere(first.device) if alone else None
-    return Moved(values, memory, place.move(memory)) if place is not None else values
+    alone = shares_memory and torch_private.storage_users(memory) <= len(shown)
+    store = offload.somewhere(first.device) if alone else None
+    return Moved(values, memory, store.move(memory)) if store is not None else values
 
 
 def fetched(moved: Any) -> None:

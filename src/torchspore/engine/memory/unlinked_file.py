@@ -35,7 +35,7 @@ class NamelessFile:
         self.folder, self.size, self.largest = absolute(folder), 0, 0
         self._most = most
         self._free: list[tuple[int, int]] = []
-        self._given: deque[tuple[int, int]] = deque()
+        self._released: deque[tuple[int, int]] = deque()
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._descriptor = _opened(self.folder)
@@ -61,17 +61,17 @@ class NamelessFile:
 
     def give(self, at: int, size: int) -> None:
         """The region is free again. May be called anywhere, also while memory is collected."""
-        self._given.append((at, _rounded(size)))
+        self._released.append((at, _rounded(size)))
 
     def _merge(self) -> None:
         """Puts regions that were given back among the holes, neighbours together."""
-        while self._given:
-            at, size = self._given.popleft()
-            place = bisect_left(self._free, (at, 0))
-            if place < len(self._free) and self._free[place][0] == at + size:
-                size += self._free.pop(place)[1]
-            if place and sum(self._free[place - 1]) == at:
-                before = self._free.pop(place - 1)
+        while self._released:
+            at, size = self._released.popleft()
+            index = bisect_left(self._free, (at, 0))
+            if index < len(self._free) and self._free[index][0] == at + size:
+                size += self._free.pop(index)[1]
+            if index and sum(self._free[index - 1]) == at:
+                before = self._free.pop(index - 1)
                 at, size = before[0], before[1] + size
             insort(self._free, (at, size))
 
@@ -84,14 +84,14 @@ class NamelessFile:
         self._each(view, at, step, os.preadv)
 
     def _each(self, view: Any, at: int, step: int, call: Any) -> None:
-        done, whole = 0, len(view)
-        while done < whole:
+        done, total = 0, len(view)
+        while done < total:
             try:
                 count = call(self._descriptor, [view[done:done + step]], at + done)
             except OSError as error:
-                raise self._failed(error, whole) from error
+                raise self._failed(error, total) from error
             if not count:
-                raise self._failed(OSError(errno.EIO, "the file ends here"), whole)
+                raise self._failed(OSError(errno.EIO, "the file ends here"), total)
             done += count
 
     def _failed(self, error: OSError, size: int) -> OffloadFailed:
@@ -139,25 +139,25 @@ def _rounded(size: int) -> int:
 
 def _opened(folder: str) -> int:
     """The descriptor of a new file. The folder above must be there."""
-    for left in (4, 3, 2, 1, 0):
-        made = False
+    for attempts_left in (4, 3, 2, 1, 0):
+        is_created = False
         try:
             if not os.path.isdir(folder):
                 try:
                     os.mkdir(folder, 0o700)
-                    made = True
+                    is_created = True
                 except FileExistsError:
                     if not os.path.isdir(folder):
                         raise NotADirectoryError(errno.ENOTDIR, "a file stands in its place") from None
             return _nameless(folder)
         except FileNotFoundError as error:
             # Another process of the same program may have taken the folder away again that it made.
-            if not left or not os.path.isdir(os.path.dirname(folder)):
+            if not attempts_left or not os.path.isdir(os.path.dirname(folder)):
                 raise _unusable(folder, error) from None
         except OSError as error:
             raise _unusable(folder, error) from None
         finally:
-            if made:
+            if is_created:
                 _remove(folder)
     raise AssertionError("unreachable")
 
@@ -201,11 +201,11 @@ def check_folder(path: str) -> tuple[type[OptionPathError], str] | None:
 
 
 def _file_system(device: int) -> str:
-    wanted = f"{os.major(device)}:{os.minor(device)}"
+    device_text = f"{os.major(device)}:{os.minor(device)}"
     try:
         for line in Path("/proc/self/mountinfo").read_text().splitlines():
             fields, _, rest = line.partition(" - ")
-            if fields.split()[2] == wanted:
+            if fields.split()[2] == device_text:
                 return rest.split()[0]
     except (OSError, IndexError):
         return ""

@@ -142,9 +142,9 @@ def exp_float32(values: Array) -> Array:
     """
     with np.errstate(all="ignore"):
         scaled = np.clip(values.astype(np.float64), -105.0, 89.0) * _EXP_SCALE
-        whole = np.rint(scaled)
-        rest = scaled - whole
-        exponent = whole.astype(np.int64)
+        integer_part = np.rint(scaled)
+        rest = scaled - integer_part
+        exponent = integer_part.astype(np.int64)
         power = (_EXP_TABLE[exponent % _EXP_STEPS] + (exponent << 47)).view(np.float64)
         cubic, square, linear = _EXP_POLYNOMIAL
         factor = (cubic * rest + square) * (rest * rest) + (linear * rest + 1.0)

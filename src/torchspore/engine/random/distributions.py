@@ -22,8 +22,8 @@ _MULTIPLIER = 16807
 _BLOCK = 1 << 14
 """Numbers per piece of work, so that the arrays stay in the second-level cache."""
 
-_LARGEST_BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
-_LARGEST_DOUBLE_BELOW_ONE = np.nextafter(1.0, 0.0)
+_LARGEST_FLOAT_UNDER_1 = np.nextafter(np.float32(1), np.float32(0))
+_LARGEST_DOUBLE_UNDER_1 = np.nextafter(1.0, 0.0)
 
 
 # ---- minstd_rand0: x * 16807 modulo 2**31 - 1
@@ -58,7 +58,7 @@ def minstd_after(state: int, count: int) -> int:
 
 def keep_mask(state: int, count: int, keep_probability: float) -> tuple[Array, int]:
     """Which of `count` elements are kept: a number for each, below the probability or not."""
-    limit = np.uint64(_last_kept(keep_probability))
+    limit = np.uint64(_last_accepted(keep_probability))
     mask = np.empty(count, np.bool_)
     for start in range(0, count, _BLOCK):
         size = min(_BLOCK, count - start)
@@ -69,13 +69,13 @@ def keep_mask(state: int, count: int, keep_probability: float) -> tuple[Array, i
 
 
 @functools.lru_cache(maxsize=256)
-def _last_kept(keep_probability: float) -> int:
+def _last_accepted(keep_probability: float) -> int:
     """The largest state whose number is below the probability."""
     probability = np.float32(keep_probability)
     low, high = 0, MODULUS
     while low < high:
         middle = (low + high + 1) // 2
-        number = min(np.float32(middle - 1) / np.float32(2.0**31), _LARGEST_BELOW_ONE)
+        number = min(np.float32(middle - 1) / np.float32(2.0**31), _LARGEST_FLOAT_UNDER_1)
         low, high = (middle, high) if number < probability else (low, middle - 1)
     return low
 
@@ -84,7 +84,7 @@ def _minstd_fractions(states: Array) -> Array:
     """The float32 numbers from 0 to 1 (excluded) of states."""
     numbers = (states - np.uint64(1)).astype(np.int32).astype(np.float32)
     numbers *= np.float32(2.0**-31)
-    return np.minimum(numbers, _LARGEST_BELOW_ONE, out=numbers)
+    return np.minimum(numbers, _LARGEST_FLOAT_UNDER_1, out=numbers)
 
 
 def minstd_uniform(state: int, count: int) -> tuple[Array, int]:
@@ -165,7 +165,7 @@ def minstd_fractions64(state: int, count: int) -> tuple[Array, int]:
         numbers = (states - np.uint64(1)).astype(np.float64).reshape(-1, 2)
         values[start:start + len(numbers)] = (numbers[:, 0] + numbers[:, 1] * float(MODULUS - 1)) / float(MODULUS - 1)**2
         state = int(states[-1])
-    return np.minimum(values, _LARGEST_DOUBLE_BELOW_ONE, out=values), state
+    return np.minimum(values, _LARGEST_DOUBLE_UNDER_1, out=values), state
 
 
 # ---- mt19937
@@ -175,7 +175,7 @@ _WORD = 1 << 32
 _generators: dict[int, np.random.MT19937] = {}
 """Generators by their state, so that a stream that continues is not drawn again from its seed."""
 
-_KEPT = 64
+_MOST_GENERATORS = 64
 
 
 def _generator_at(state: int) -> np.random.MT19937:
@@ -198,7 +198,7 @@ def _words(generator: np.random.MT19937, count: int) -> Array:
 
 
 def _keep(generator: np.random.MT19937, state: int) -> None:
-    if len(_generators) >= _KEPT:
+    if len(_generators) >= _MOST_GENERATORS:
         _generators.pop(next(iter(_generators)), None)
     _generators[state] = generator
 
@@ -217,7 +217,7 @@ class MersenneNumbers:
         if self._position + count > self._numbers.size:
             self._rewind()
             words = _words(self._generator, 2 * max(count, 1024))
-            self._numbers = np.minimum(words.view("<u8").astype(np.float64) * 2.0**-64, _LARGEST_DOUBLE_BELOW_ONE)
+            self._numbers = np.minimum(words.view("<u8").astype(np.float64) * 2.0**-64, _LARGEST_DOUBLE_UNDER_1)
         return self._numbers[self._position:self._position + count]
 
     def next(self) -> float:
@@ -326,20 +326,20 @@ def _shuffled(count: int, below: Callable[[int], int], span: int) -> Array:
     if count == 0:
         return np.array(order, np.int64)
     if (span - 1) // count < count:
-        for place in range(1, count):
-            other = below(place + 1)
-            order[place], order[other] = order[other], order[place]
+        for index in range(1, count):
+            other = below(index + 1)
+            order[index], order[other] = order[other], order[index]
         return np.array(order, np.int64)
-    place = 1
+    index = 1
     if count % 2 == 0:
         other = below(2)
         order[1], order[other] = order[other], order[1]
-        place = 2
-    while place < count:
-        first, second = divmod(below((place + 1) * (place + 2)), place + 2)
-        order[place], order[first] = order[first], order[place]
-        order[place + 1], order[second] = order[second], order[place + 1]
-        place += 2
+        index = 2
+    while index < count:
+        first, second = divmod(below((index + 1) * (index + 2)), index + 2)
+        order[index], order[first] = order[first], order[index]
+        order[index + 1], order[second] = order[second], order[index + 1]
+        index += 2
     return np.array(order, np.int64)
 
 

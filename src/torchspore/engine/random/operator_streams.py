@@ -171,12 +171,12 @@ def _form(stream: int, shape: list[Any], keep_probability: float, dtype: torch.d
     return torch.empty(shape, dtype=torch.bool), torch.empty([1], dtype=torch.int64)
 
 
-def _keep_mask_again(state: torch.Tensor, shape: list[int], keep_probability: float) -> torch.Tensor:
+def _redraw_keep_mask(state: torch.Tensor, shape: list[int], keep_probability: float) -> torch.Tensor:
     sizes = tuple(map(int, shape))
     return torch.from_numpy(keep_mask(int(state), math.prod(sizes), keep_probability)[0].reshape(sizes))
 
 
-def _form_again(state: torch.Tensor, shape: list[Any], keep_probability: float) -> torch.Tensor:
+def _redraw_form(state: torch.Tensor, shape: list[Any], keep_probability: float) -> torch.Tensor:
     return torch.empty(shape, dtype=torch.bool)
 
 
@@ -186,7 +186,9 @@ KEEP_MASK = define(
 )
 """The mask of a dropout, and the state that it was drawn from."""
 
-KEEP_MASK_AGAIN = define("keep_mask_again(Tensor state, SymInt[] shape, float keep_probability) -> Tensor", _keep_mask_again, _form_again)
+REDRAW_KEEP_MASK = define(
+    "keep_mask_again(Tensor state, SymInt[] shape, float keep_probability) -> Tensor", _redraw_keep_mask, _redraw_form
+)
 """The mask that was drawn from a state."""
 
 
@@ -199,13 +201,13 @@ def _form_of_draw(stream: int, kind: str, key: str, shape: list[Any], numbers: l
     return torch.empty(shape, dtype=_dtype_of(kind)), torch.empty([2], dtype=torch.int64)
 
 
-def _draw_again(state: torch.Tensor, kind: str, shape: list[int], numbers: list[float]) -> torch.Tensor:
+def _redraw(state: torch.Tensor, kind: str, shape: list[int], numbers: list[float]) -> torch.Tensor:
     high, low = state.tolist()
     sizes = tuple(map(int, shape))
     return torch.from_numpy(DRAWS[kind][0](high * _STATE_UNIT + low, math.prod(sizes), *numbers)[0].reshape(sizes))
 
 
-def _form_of_draw_again(state: torch.Tensor, kind: str, shape: list[Any], numbers: list[float]) -> torch.Tensor:
+def _redraw_value_form(state: torch.Tensor, kind: str, shape: list[Any], numbers: list[float]) -> torch.Tensor:
     return torch.empty(shape, dtype=_dtype_of(kind))
 
 
@@ -224,7 +226,7 @@ DRAW = define(
 )
 """Values of a kind, and the state that they were drawn from."""
 
-DRAW_AGAIN = define("draw_again(Tensor state, str kind, SymInt[] shape, float[] numbers) -> Tensor", _draw_again, _form_of_draw_again)
+REDRAW = define("draw_again(Tensor state, str kind, SymInt[] shape, float[] numbers) -> Tensor", _redraw, _redraw_value_form)
 """The values that were drawn from a state."""
 
 def _draw_order(stream: int, mask: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -236,7 +238,7 @@ def _form_of_order(stream: int, mask: torch.Tensor, count: int) -> tuple[torch.T
     return torch.empty([count], dtype=torch.int64), torch.empty([2], dtype=torch.int64)
 
 
-def _draw_order_again(state: torch.Tensor, mask: torch.Tensor, count: int) -> torch.Tensor:
+def _redraw_order(state: torch.Tensor, mask: torch.Tensor, count: int) -> torch.Tensor:
     return torch.from_numpy(distributions.order_of_true(int(state[1]), mask.numpy(), count)[0])
 
 
@@ -245,8 +247,8 @@ DRAW_ORDER = define(
 )
 """Indexes of true elements in random order, and the state that they were drawn from."""
 
-DRAW_ORDER_AGAIN = define(
-    "draw_order_again(Tensor state, Tensor mask, int count) -> Tensor", _draw_order_again,
+REDRAW_ORDER = define(
+    "draw_order_again(Tensor state, Tensor mask, int count) -> Tensor", _redraw_order,
     lambda state, mask, count: torch.empty([count], dtype=torch.int64),
 )
 """The indexes that were drawn from a state."""
@@ -272,17 +274,17 @@ def _values_of_draw_by(kind: str, parameters: list[torch.Tensor], shape: list[An
     return torch.empty(how.form(parameters[0].shape, shape), dtype=dtype)
 
 
-def _draw_by_again(
+def _redraw_with_parameters(
     state: torch.Tensor, kind: str, parameters: list[torch.Tensor], shape: list[int], options: list[float],
 ) -> torch.Tensor:
-    start = sum(piece << _PIECE_BITS * place for place, piece in enumerate(state.tolist()))
+    start = sum(piece << _PIECE_BITS * index for index, piece in enumerate(state.tolist()))
     values = PARAMETER_DRAWS[kind].draw(start, [parameter.numpy() for parameter in parameters], tuple(map(int, shape)), options)[0]
     return torch.from_numpy(np.ascontiguousarray(values))
 
 
 def _as_pieces(state: int) -> torch.Tensor:
     """A state of up to 310 bits as int64 numbers, the lowest bits first."""
-    return torch.tensor([state >> _PIECE_BITS * place & (1 << _PIECE_BITS) - 1 for place in range(_PIECES)], dtype=torch.int64)
+    return torch.tensor([state >> _PIECE_BITS * index & (1 << _PIECE_BITS) - 1 for index in range(_PIECES)], dtype=torch.int64)
 
 
 _PIECE_BITS, _PIECES = 62, 5
@@ -293,8 +295,8 @@ DRAW_BY = define(
 )
 """Values of a kind with parameters in Tensors, and the state that they were drawn from."""
 
-DRAW_BY_AGAIN = define(
-    "draw_by_again(Tensor state, str kind, Tensor[] parameters, SymInt[] shape, float[] options) -> Tensor", _draw_by_again,
+REDRAW_WITH_PARAMETERS = define(
+    "draw_by_again(Tensor state, str kind, Tensor[] parameters, SymInt[] shape, float[] options) -> Tensor", _redraw_with_parameters,
     lambda state, kind, parameters, shape, options: _values_of_draw_by(kind, parameters, shape),
 )
 """The values that were drawn from a state."""
@@ -302,7 +304,7 @@ DRAW_BY_AGAIN = define(
 NAMING_STREAMS = frozenset({KEEP_MASK, DRAW, DRAW_ORDER, DRAW_BY})
 """The operators whose first argument is the number of a stream."""
 
-MOVABLE = frozenset({KEEP_MASK, KEEP_MASK_AGAIN, DRAW, DRAW_AGAIN, DRAW_ORDER, DRAW_ORDER_AGAIN, DRAW_BY, DRAW_BY_AGAIN})
+MOVABLE = frozenset({KEEP_MASK, REDRAW_KEEP_MASK, DRAW, REDRAW, DRAW_ORDER, REDRAW_ORDER, DRAW_BY, REDRAW_WITH_PARAMETERS})
 """The operators across which other operators of a graph may move."""
 
 
@@ -318,7 +320,7 @@ def drawn(stream: OperatorStream, kind: str, shape: Sequence[int], *numbers: flo
         return torch.from_numpy(stream.draw(kind, key, tuple(map(int, shape)), list(numbers))[0])
     around.keep_alive(stream)
     values: torch.Tensor = around.draw(
-        lambda: DRAW(stream.number, kind, key, shape, numbers), lambda state: DRAW_AGAIN(state, kind, shape, numbers),
+        lambda: DRAW(stream.number, kind, key, shape, numbers), lambda state: REDRAW(state, kind, shape, numbers),
     )[0]
     return values
 
@@ -330,7 +332,7 @@ def order_of_true(stream: OperatorStream, mask: torch.Tensor, count: int) -> tor
         return torch.from_numpy(stream.order(mask, count)[0])
     around.keep_alive(stream)
     order: torch.Tensor = around.draw(
-        lambda: DRAW_ORDER(stream.number, mask, count), lambda state: DRAW_ORDER_AGAIN(state, mask, count),
+        lambda: DRAW_ORDER(stream.number, mask, count), lambda state: REDRAW_ORDER(state, mask, count),
     )[0]
     return order
 
@@ -347,7 +349,7 @@ def drawn_by(
     around.keep_alive(stream)
     values_in_graph: torch.Tensor = around.draw(
         lambda: DRAW_BY(stream.number, kind, key, tensors, shape, list(options)),
-        lambda state: DRAW_BY_AGAIN(state, kind, tensors, shape, list(options)),
+        lambda state: REDRAW_WITH_PARAMETERS(state, kind, tensors, shape, list(options)),
     )[0]
     return values_in_graph
 
@@ -407,7 +409,7 @@ def dropped(x: torch.Tensor, keep_probability: float, stream: OperatorStream) ->
         around.keep_alive(stream)
         mask, _ = around.draw(
             lambda: KEEP_MASK(stream.number, shape, keep_probability, x.dtype),
-            lambda state: KEEP_MASK_AGAIN(state, shape, keep_probability),
+            lambda state: REDRAW_KEEP_MASK(state, shape, keep_probability),
         )
     scale = float(np.float32(1) / np.float32(keep_probability))
     if x.dtype in (torch.float16, torch.bfloat16):
@@ -436,7 +438,7 @@ def restore(states: Snapshot) -> None:
 
 
 @contextmanager
-def kept_apart() -> Iterator[None]:
+def separate_generators() -> Iterator[None]:
     """Run a block that leaves no mark in torch's generators and in the streams of operators: code that is tried or measured."""
     states = snapshot()
     try:
@@ -449,12 +451,15 @@ def kept_apart() -> Iterator[None]:
 def as_json() -> list[Any]:
     """The `snapshot` as JSON."""
     layers, counts = snapshot()
-    states = [[number, [[list(shape), dtype, state] for (shape, dtype), state in kept.items()]] for number, kept in layers.items()]
+    states = [
+        [number, [[list(shape), dtype, state] for (shape, dtype), state in states_of_layer.items()]]
+        for number, states_of_layer in layers.items()
+    ]
     return [states, [[name, seed, count] for (name, seed), count in counts.items()]]
 
 
 def restore_json(value: Any) -> None:
     """Continue from what `as_json` gave; None is the state before any draw. Raises TypeError or ValueError for anything else."""
     states, counts = value or ([], [])
-    layers = {int(number): {(tuple(map(int, shape)), str(dtype)): int(state) for shape, dtype, state in kept} for number, kept in states}
+    layers = {int(number): {(tuple(map(int, shape)), str(dtype)): int(state) for shape, dtype, state in entry} for number, entry in states}
     restore((layers, {(str(name), int(seed)): int(count) for name, seed, count in counts}))

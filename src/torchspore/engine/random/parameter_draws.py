@@ -132,8 +132,8 @@ def _gamma(state: int, parameters: Arrays, shape: tuple[int, ...], options: Sequ
     values = np.empty(each.size)
     for start in range(0, each.size, _CHUNK):
         part = each[start:start + _CHUNK]
-        places = np.arange(start, start + part.size, dtype=np.uint64)
-        pairs = _PhiloxPairs(key, stream, np.uint64(drawn % _LONG) + np.uint64(_STEP) * places)
+        positions = np.arange(start, start + part.size, dtype=np.uint64)
+        pairs = _PhiloxPairs(key, stream, np.uint64(drawn % _LONG) + np.uint64(_STEP) * positions)
         values[start:start + part.size] = _gamma_part(part, pairs)
     result = values.reshape(alpha.size, samples).T.reshape(*shape, *alpha.shape)
     return c_math.rounded(result, alpha.dtype), philox.state_of((key, stream), drawn + _STEP * each.size)
@@ -145,8 +145,8 @@ def _gamma_part(alpha: Array, pairs: _PhiloxPairs) -> Array:
     exponential = np.flatnonzero(alpha == 1.0)
     values[exponential] = -c_math.log(1.0 - pairs.uniform(exponential))
     rows = np.flatnonzero((alpha > 0.0) & (alpha != 1.0) & np.isfinite(alpha))
-    is_below_one = alpha < 1.0
-    shifted = alpha + np.where(is_below_one, 2.0 / 3, -1.0 / 3)
+    is_small = alpha < 1.0
+    shifted = alpha + np.where(is_small, 2.0 / 3, -1.0 / 3)
     while rows.size:
         scale = shifted[rows]
         x = pairs.normal(rows)
@@ -160,7 +160,7 @@ def _gamma_part(alpha: Array, pairs: _PhiloxPairs) -> Array:
         accepted[unclear] = c_math.log(u[unclear]) < 0.5 * xs * xs + scale[unclear] * (1.0 - vs + c_math.log(vs))
         done = rows[accepted]
         values[done] = scale[accepted] * v[accepted]
-        small = done[is_below_one[done]]
+        small = done[is_small[done]]
         values[small] *= c_math.power(pairs.uniform(small), 1.0 / alpha[small])
         rows = rows[~accepted]
     return values
@@ -180,8 +180,8 @@ def _poisson(state: int, parameters: Arrays, shape: tuple[int, ...], options: Se
     if samples:
         for column, rate in enumerate(rates.tolist()):
             if samples < _MANY:
-                draw_one = _small_count if rate < 10 else _large_count
-                counts[:, column] = [draw_one(numbers, rate) for _ in range(samples)]
+                draw_count = _small_count if rate < 10 else _large_count
+                counts[:, column] = [draw_count(numbers, rate) for _ in range(samples)]
             else:
                 counts[:, column] = (_small_counts if rate < 10 else _large_counts)(numbers, rate, samples)
     return counts.reshape(*shape, *parameters[0].shape), numbers.end()
@@ -208,14 +208,14 @@ def _small_counts(numbers: MersenneNumbers, rate: float, samples: int) -> list[i
     count, product = 0, 1.0
     while True:
         block = numbers.ahead(int((samples - len(counts)) * (rate + 1.0) * 1.1) + 16).tolist()
-        for place, number in enumerate(block, 1):
+        for block_index, number in enumerate(block, 1):
             product *= number
             if product > limit:
                 count += 1
                 continue
             counts.append(count)
             if len(counts) == samples:
-                numbers.advance(place)
+                numbers.advance(block_index)
                 return counts
             count, product = 0, 1.0
         numbers.advance(len(block))
@@ -241,13 +241,13 @@ def _large_counts(numbers: MersenneNumbers, rate: float, samples: int) -> Array:
         accepted = (room >= 0.07) & (v <= v_limit)
         unclear = np.flatnonzero(~accepted & (k >= 0) & ((room >= 0.013) | (v <= room)))
         part = room[unclear]
-        left_side = c_math.log(v[unclear] * inverse_alpha / (a / (part * part) + b))
+        squeeze_side = c_math.log(v[unclear] * inverse_alpha / (a / (part * part) + b))
         right_side = -rate + k[unclear] * log_rate - np.array([c_math.lgamma(count + 1.0) for count in k[unclear].tolist()])
-        accepted[unclear] = left_side <= right_side
-        places = np.flatnonzero(accepted)[:samples - filled]
-        counts[filled:filled + places.size] = k[places]
-        filled += places.size
-        numbers.advance(2 * (int(places[-1]) + 1) if filled == samples else pairs.size)
+        accepted[unclear] = squeeze_side <= right_side
+        accepted_indices = np.flatnonzero(accepted)[:samples - filled]
+        counts[filled:filled + accepted_indices.size] = k[accepted_indices]
+        filled += accepted_indices.size
+        numbers.advance(2 * (int(accepted_indices[-1]) + 1) if filled == samples else pairs.size)
     return counts
 
 
@@ -313,11 +313,11 @@ def _next_words(state: int, count: int) -> tuple[Array, int]:
     """
     key, stream, rest = philox.parts_of(state)
     counter, rest = rest % _LONG, rest // _LONG
-    waiting = [rest // 4 // _WORD**place % _WORD for place in range(rest % 4)]
+    waiting = [rest // 4 // _WORD**index % _WORD for index in range(rest % 4)]
     blocks = -(-max(count - len(waiting), 0) // 4)
     words = np.concatenate([np.array(waiting, np.uint32), philox.words(key, stream, counter, blocks)])
     waiting = words[count:].tolist()
-    rest = len(waiting) + 4 * sum(word * _WORD**place for place, word in enumerate(waiting))
+    rest = len(waiting) + 4 * sum(word * _WORD**index for index, word in enumerate(waiting))
     return words[:count], philox.state_of((key, stream), counter + blocks + rest * _LONG)
 
 

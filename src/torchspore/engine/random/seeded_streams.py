@@ -27,11 +27,11 @@ class Stream:
         """The generator for tensors on `device`, None for the global one."""
         if not any(self.seeds):
             return None
-        found = self._generators.get(device)
-        if found is None:
+        generator = self._generators.get(device)
+        if generator is None:
             seed = (self.seeds[0] * 0x9E3779B97F4A7C15 + self.seeds[1]) % 2**63
-            found = self._generators[device] = torch.Generator(device).manual_seed(seed)
-        return found
+            generator = self._generators[device] = torch.Generator(device).manual_seed(seed)
+        return generator
 
     def __repr__(self) -> str:
         return f"{self.seeds[0]}"

@@ -40,8 +40,8 @@ def truncated_normal_between(
                 raise ValueError("stdevs: expected numbers above 0.")
             if not low <= high or np.isnan(mean):
                 raise ValueError("expected numbers as mean, and min up to max.")
-            places = list(run)
-            values[places[0]:places[-1] + 1], state = _rows(state, (len(places), size), mean, deviation, low, high)
+            remaining = list(run)
+            values[remaining[0]:remaining[-1] + 1], state = _rows(state, (len(remaining), size), mean, deviation, low, high)
     return values.reshape(shape), state
 
 
@@ -92,15 +92,15 @@ def _accepted(state: int, shape: tuple[int, int], dtype: Any, trial: Trial) -> t
 
 def _fill(values: Array, row: int, accepted: Array, tries: Array) -> tuple[int, int, list[Array], list[Array]]:
     """Fill `values` from `row` on: the next row to fill, the last try that was used, and what is not used of `accepted` and `tries`."""
-    place, size = 0, values.shape[1]
-    while row < len(values) and place + size <= accepted.size:
-        values[row] = accepted[place:place + size]
-        place += size
+    offset, size = 0, values.shape[1]
+    while row < len(values) and offset + size <= accepted.size:
+        values[row] = accepted[offset:offset + size]
+        offset += size
         row += 1
-        last = int(tries[place - 1])
-        if place < accepted.size and tries[place] == last:
-            place += 1
-    return row, last, [accepted[place:]], [tries[place:]]
+        last = int(tries[offset - 1])
+        if offset < accepted.size and tries[offset] == last:
+            offset += 1
+    return row, last, [accepted[offset:]], [tries[offset:]]
 
 
 def _by_polar_method(start: Any, end: Any) -> Trial:

@@ -78,7 +78,7 @@ def source(module: torch.fx.GraphModule, inner: bool = False) -> tuple[str, dict
         lines += node_lines
         of_lines += [node] * len(node_lines)
     if current_operator.followers or any(node.meta.get(node_metadata.LINE) for node in nodes):
-        bound["places"] = current_operator.places_of(of_lines)
+        bound["places"] = current_operator.positions_of(of_lines)
     arguments = [names[node] for node in nodes if node.op == "placeholder"]
     head = f"def run({', '.join(arguments)}):\n    {'if True' if inner else 'with no_grad()'}:\n        "
     return head + "\n        ".join(lines) + "\n", bound
@@ -100,7 +100,7 @@ def lines_of(module: torch.fx.GraphModule, node: Node, names: dict[Node, str], b
     lines = [line]
     uncounted = [names[item] for item in writes(node)] if _is_uncounted(node) else []
     if uncounted:
-        bound["written"] = torch_private.written
+        bound["written"] = torch_private.increment
         lines.append(f"written([{', '.join(uncounted)}])")
     return [*lines, f"{' = '.join(names[other] for other in gone)} = None"] if gone else lines
 

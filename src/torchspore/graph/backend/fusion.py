@@ -197,7 +197,7 @@ def _cached_kernel(key: str, like: Like, level: str, total: float) -> inductor.K
 
 
 def _measured(like: Like, key: str, level: str, total: float) -> inductor.Kernel | None:
-    with without_modes(), torch.no_grad(), operator_streams.kept_apart():
+    with without_modes(), torch.no_grad(), operator_streams.separate_generators():
         like.inputs = [_values(node.meta["val"]) for node in like.part.graph.nodes if node.op == "placeholder"]
         like.seconds = measurement.seconds({"operators": eager_codegen.compile(like.part)}, like.inputs, _TURNS)["operators"]
         if like.seconds < SHORTEST or like.seconds * len(like.clusters) < SHARE * total:

@@ -31,7 +31,7 @@ class Unrunnable(RuntimeError):
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Puts torch's random state back, and lets no limit of memory count what is taken inside."""
-    with allocator.aside(), operator_streams.kept_apart(), torch.no_grad():
+    with allocator.aside(), operator_streams.separate_generators(), torch.no_grad():
         yield
 
 

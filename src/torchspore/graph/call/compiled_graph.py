@@ -12,7 +12,7 @@ from torch.fx.node import Node
 from torchspore.engine.core import change_counters, tree
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.number import Number
-from torchspore.engine.core.sharded_value import Parted, own_part
+from torchspore.engine.core.sharded_value import Parted, local_part
 from torchspore.engine.core.tensor import Composite, TensorBase, wrap
 from torchspore.engine.eager import pynative
 from torchspore.graph import cache, passes, pipeline
@@ -106,7 +106,7 @@ class Graph:
         """The real tensors of the inputs as they are now."""
         values = [flat[s] if isinstance(s, int) else s for s in current(self._sources)]
         tensors = [item._t if isinstance(item, TensorBase) else item() for item in values]
-        return [own_part(t) for t in tensors] if self._has_parts else tensors
+        return [local_part(t) for t in tensors] if self._has_parts else tensors
 
     @staticmethod
     def _source(item: Any, flat: list[TensorBase], homes: dict[int, Read]) -> Any:
@@ -182,7 +182,7 @@ class Graph:
         inputs = [flat[i] if i.__class__ is int else i for i in self._inputs]
         tensors = [i._t if isinstance(i, TensorBase) else i() for i in inputs]
         if self._has_parts:
-            tensors = [own_part(t) for t in tensors]
+            tensors = [local_part(t) for t in tensors]
         outs = self.code(*tensors) if self._undo is None else self._undoing(self._undo, tensors)
         if engine.active:
             pynative.after(outs)

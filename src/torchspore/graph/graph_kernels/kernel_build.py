@@ -92,7 +92,7 @@ def _is_faster(part: Module, kernel: inductor.Kernel, key: str) -> bool:
     """Return whether the kernel needs less time than its operators, measured once for clusters that are alike."""
     choice = autotune_cache.find(key)
     if choice is None:
-        with without_modes(), torch.no_grad(), operator_streams.kept_apart():
+        with without_modes(), torch.no_grad(), operator_streams.separate_generators():
             inputs = [_values(node.meta["val"]) for node in part.graph.nodes if node.op == "placeholder"]
             ways = {"operators": eager_codegen.compile(part), "kernel": kernel}
             for way in ways.values():

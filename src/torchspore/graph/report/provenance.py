@@ -21,7 +21,7 @@ from torchspore.base.frames import is_users
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.autograd.cell_offload import lies_in_offloaded
+from torchspore.engine.autograd.cell_offload import is_inside_offloaded
 from torchspore.engine.core import current_operator, node_metadata
 from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.torch_private import backward_node, next_sequence_number
@@ -79,7 +79,7 @@ def attach(tracer: Any, is_needed: bool = False) -> None:
     """Makes the tracer note where each node comes from, if that is asked for, or needed to split the graph."""
     keeps_calls = keeps_lines()
     is_followed = stages.now.get() is not None or current_operator.followers > 0
-    is_recorded = keeps_calls or is_needed or _all or offload.is_asked_by_cell() or is_followed
+    is_recorded = keeps_calls or is_needed or _all or offload.is_requested_by_cell() or is_followed
     if keeps_calls or STORE.source("debug_level")[0] != "default":
         effects.report("debug_level", _DEBUG_OUTCOME if keeps_calls else _INNERMOST if is_recorded else _DROPPED)
     with_classes = bool(STORE.get("reserve_class_name_in_scope"))
@@ -140,8 +140,8 @@ class _Notes:
             node_metadata.LINE: stack[-1] if stack else "", node_metadata.COLUMNS: _columns(frame),
             node_metadata.STACK: stack if self._keeps_calls else stack[-1:], node_metadata.SCOPE: self._scopes.of(cells),
             node_metadata.CALLED: called, node_metadata.CALL: self._call(runs),
-            **({node_metadata.MARKED: True} if current_operator.lies_in_marked(cells) else {}),
-            **({node_metadata.OFFLOADED: True} if lies_in_offloaded(cells) else {}),
+            **({node_metadata.MARKED: True} if current_operator.is_inside_marked(cells) else {}),
+            **({node_metadata.OFFLOADED: True} if is_inside_offloaded(cells) else {}),
         }
         if self._has_stages:
             recorded.update(_of_pipeline(cells))

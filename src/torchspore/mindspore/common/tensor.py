@@ -338,7 +338,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def hooks(self) -> list[Callable[[Any], Any]]:
         """The functions that `register_hook` put on this Tensor outside of gradient transforms."""
-        return gradient_hooks.kept(self)
+        return gradient_hooks.hooks_of(self)
 
     # ---- changing it as a whole
 
@@ -434,7 +434,7 @@ def holding(tensor: Tensor) -> str:
 
 def _kept(tensor: Tensor) -> dict[str, Any]:
     """The attributes that a copy has too: hooks are the original's."""
-    return {name: value for name, value in tensor.__dict__.items() if name != gradient_hooks.KEPT}
+    return {name: value for name, value in tensor.__dict__.items() if name != gradient_hooks.ATTRIBUTE}
 
 
 def _rebuild(cls: type[Tensor], t: Any, attributes: dict[str, Any]) -> Tensor:

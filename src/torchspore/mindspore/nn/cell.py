@@ -360,7 +360,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
             raise ValueError(f"{wrote}: expected 'Auto' or an int, 0 or more.")
         ahead = None if isinstance(backward_prefetch, str) else backward_prefetch
         self.__dict__["_recompute_"] = {**(self._recompute_ or {}), cell_offload.RULE: ahead}
-        offload.asked_by_cell()              # graphs remember from now on which Cells their values come from
+        offload.note_cell_request()              # graphs remember from now on which Cells their values come from
         change_counters.calls_changed()
 
     def register_saved_tensors_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:

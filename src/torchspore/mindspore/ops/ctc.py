@@ -26,7 +26,7 @@ def _alphas(log_probs: T, targets: T, inputs: T, lengths: T, blank: int, zero_in
         return found
     ctc.check(log_probs, targets, inputs, lengths)
     losses, alphas = torch.ops.aten._ctc_loss.Tensor(log_probs, targets, inputs, lengths, blank, zero_infinity)
-    return losses, ctc.whole(alphas, targets, inputs, lengths)
+    return losses, ctc.fill_beyond(alphas, targets, inputs, lengths)
 
 
 def _is_captured() -> bool:

@@ -16,7 +16,7 @@ import torch
 from torchspore.engine.core import precision, unsupported_dtypes
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.number import Number, beside
+from torchspore.engine.core.number import Number, operand_for
 from torchspore.engine.core.precision import as_stored, ruled
 from torchspore.engine.core.tensor import TensorBase, raw, unwrap, wrap, wrap_all, write
 from torchspore.engine.eager import pynative
@@ -88,7 +88,7 @@ def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Ca
     def stands_for(value: Number, arguments: Any, keywords: Any) -> Any:
         """What the body is given for a number that is an input of a graph: where a Tensor is expected the number, which may be refused."""
         places = [key for given in (enumerate(arguments), keywords.items()) for key, item in given if item is value]
-        return beside(value, arguments, keywords) if of_tensors.isdisjoint(places) else value._value()
+        return operand_for(value, arguments, keywords) if of_tensors.isdisjoint(places) else value._value()
 
     @functools.wraps(body)
     def operator(*arguments: Any, **keywords: Any) -> Any:
@@ -119,7 +119,7 @@ def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Ca
                 raise explain(operator, arguments, keywords, error) from None
             if isinstance(error, RuntimeError) and pynative.bring((arguments, keywords)):
                 return operator(*arguments, **keywords)
-            if unsupported_dtypes.is_said_by(error) and unsupported_dtypes.dtype_of((arguments, keywords)) is not None:
+            if unsupported_dtypes.is_cause_of(error) and unsupported_dtypes.dtype_of((arguments, keywords)) is not None:
                 return _without_kernel(operator, arguments, keywords, error)
             raise explain(operator, arguments, keywords, error) from None
         return wrap(out) if out.__class__ is torch.Tensor else wrap_all(out)

@@ -91,7 +91,7 @@ def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
 def _moved(tensor: Any, to: Any, ahead: bool) -> Any:
     """A Tensor on the device of another one, or on one that a text names; while a graph is captured it stays where it is."""
     values = raw(tensor)
-    place = raw(to).device if isinstance(to, TensorBase) else device.place("Tensor.to", to)
+    place = raw(to).device if isinstance(to, TensorBase) else device.resolve_device("Tensor.to", to)
     if type(values) is not torch.Tensor or values.device == place:
         return tensor
     # A copy to the host that runs ahead of Python would show memory that is not written yet: only the way to the device may.

@@ -112,6 +112,6 @@ def move_to(input: Any, to: str = "CPU", blocking: bool = True) -> T:
     if not isinstance(blocking, bool):
         raise ValueError(f"blocking={blocking!r:.40}: expected True or False.")
     source = input if isinstance(input, T) else torch.tensor(input)
-    place = device.place("move_to", to)
+    place = device.resolve_device("move_to", to)
     # A copy to the host that runs ahead of Python would show memory that is not written yet: only the way to the device may.
     return source.to(place, non_blocking=not blocking and place.type != "cpu", copy=True)

@@ -8,7 +8,7 @@ from torchspore.base.text import message, one_of, short, with_hint
 from torchspore.context import effects
 from torchspore.mindspore.profiler.choices import AicoreMetrics, ExportType, ProfilerLevel
 from torchspore.observe.profiling import counters
-from torchspore.observe.profiling.files import Wanted
+from torchspore.observe.profiling.files import FileSelection
 
 _HARDWARE = ("hbm_ddr", "l2_cache", "parallel_strategy", "pcie", "sys_io", "sys_interconnection")
 """Counters of Ascend's hardware, and plans of how a net is shared between devices, which nothing here can read."""
@@ -120,14 +120,14 @@ def _counters(call: str, given: dict[str, Any]) -> str:
     return name
 
 
-def wanted(given: dict[str, Any], metadata: dict[str, Any], pretty: bool, steps: frozenset[int]) -> Wanted:
+def wanted(given: dict[str, Any], metadata: dict[str, Any], pretty: bool, steps: frozenset[int]) -> FileSelection:
     """Which files these arguments ask for."""
     def kinds(name: str) -> frozenset[str]:
         text = given[name]
         return frozenset(word.strip() for word in (text.split(",") if isinstance(text, str) else text) if word.strip())
 
     is_none = given["profiler_level"] is ProfilerLevel.LevelNone
-    return Wanted(
+    return FileSelection(
         operators=given["op_time"] and not is_none, tasks=not is_none, memory=with_memory(given), counters=given["counters"],
         metadata=metadata, timeline_bytes=given["timeline_limit"] << 20 if given["timeline_limit"] else None, pretty=pretty,
         without_kinds=kinds("optypes_not_deal"), only_kinds=kinds("optypes_to_deal"), subgraph=given["subgraph"],

@@ -115,7 +115,7 @@ def _content(model: Any, inputs: list[Any], file_format: str, custom: Callable[[
     from torchspore.base.versions import MINDSPORE
     from torchspore.export import mindir
 
-    proto = mindir.written(model, "export(file_format='MINDIR')", MINDSPORE)
+    proto = mindir.model_message(model, "export(file_format='MINDIR')", MINDSPORE)
     if custom is not None:
         custom(proto)
     return proto.SerializeToString()

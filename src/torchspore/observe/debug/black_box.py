@@ -32,13 +32,13 @@ _REFRESH = 20.0
 class Box:
     """The black box; `facts` gives what is to be known of the program if it is killed."""
 
-    def __init__(self, facts: Callable[[], dict[str, Any]], asked: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, facts: Callable[[], dict[str, Any]], on_request: Callable[[dict[str, Any]], None]) -> None:
         """`asked` is called, in a thread of its own, with the cause for which the watcher wants the record now."""
-        self.board = _own_board()
+        self.board = _local_board()
         self.process = os.getpid()
         self.records = False
         self.is_native = False
-        self._facts, self._asked = facts, asked
+        self._facts, self._on_request = facts, on_request
         self._files = {name: shared_file(name) for name in ("stacks", "deaths", "terminated", "facts", "graphs")}
         self._open = {name: os.fdopen(handle, "wb", buffering=0) for name, handle in self._files.items()}
         self._read, self._write = os.pipe()
@@ -99,22 +99,22 @@ class Box:
         """Makes operators of the front end leave their mark where there is a limit, or nothing else fills the ring yet; else no longer."""
         with self._lock:                       # the thread that builds the native watch comes here too
             marks.writes_ring = self.records and not self.is_native
-            wanted = self.board.limit > 0 or marks.writes_ring
-            if wanted != self._follows:
-                self._follows = wanted
-                engine.follow_operators(wanted)
+            is_board_needed = self.board.limit > 0 or marks.writes_ring
+            if is_board_needed != self._follows:
+                self._follows = is_board_needed
+                engine.follow_operators(is_board_needed)
 
     def record(self, mode: int) -> None:
         """Keeps the ring and what a fault leaves; 0 for no longer."""
         self.board.mode = mode
-        wanted = mode > 0
-        if wanted == self.records:
+        writes_ring = mode > 0
+        if writes_ring == self.records:
             return
-        self.records = wanted
+        self.records = writes_ring
         self._follow_operators()
         if self._library is not None:
             self._arm(self._library)
-        if wanted:
+        if writes_ring:
             self.had_faulthandler = faulthandler.is_enabled()
             faulthandler.enable(file=self._open["deaths"], all_threads=True)
             if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
@@ -168,7 +168,7 @@ class Box:
                     _flush()
                     os._exit(int(rest))
                 if word == "record":
-                    self._asked(json.loads(rest))
+                    self._on_request(json.loads(rest))
 
     def _end(self) -> None:
         if self.process == os.getpid() and self.board.state == 0:
@@ -188,7 +188,7 @@ _board: Board | None = None
 """Its memory, which stays when it is closed: a thread may be about to write into it."""
 
 
-def _own_board() -> Board:
+def _local_board() -> Board:
     global _board
     if _board is None or _board.process != os.getpid():
         _board = Board.made()
@@ -197,13 +197,13 @@ def _own_board() -> Board:
     return _board
 
 
-def need(facts: Callable[[], dict[str, Any]], asked: Callable[[dict[str, Any]], None]) -> Box:
+def need(facts: Callable[[], dict[str, Any]], on_request: Callable[[dict[str, Any]], None]) -> Box:
     """The black box, made where there is none."""
     global box
     if not hasattr(faulthandler, "register"):
         raise OSError("this system has no signals for it")
     if box is None:
-        box = Box(facts, asked)
+        box = Box(facts, on_request)
     return box
 
 

@@ -25,38 +25,38 @@ from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.torch_private import is_operator, modes_of_now, no_transforms, outside_of_transforms, without_modes
 from torchspore.observe.debug import dump_settings
-from torchspore.observe.debug.dump_files import Kept, Record, Writer
+from torchspore.observe.debug.dump_files import DumpedValue, Record, Writer
 from torchspore.observe.debug.dump_settings import Settings
 from torchspore.observe.debug.unmatched_names import Missing
 
 SECTION = "dump"
 _NONE = Outcome.applied("nothing is dumped")
-_asked: dict[str, Settings] = {}
+_settings: dict[str, Settings] = {}
 """The settings by who asks for them: 'environment', 'enable_dump' or 'exception_dump'."""
 _mode: _Dump | None = None
 
 
 # ---- switches
 
-def switch(wanted: bool) -> Outcome:
+def switch(is_on: bool) -> Outcome:
     """Makes `enable_dump` act: every operator of every iteration goes to `save_dump_path`, unless a file of settings says what does."""
-    _asked.pop("enable_dump", None)
-    if wanted and "environment" not in _asked:
-        _asked["enable_dump"] = Settings(os.path.abspath(STORE.get("save_dump_path") or "."), statistics=True)
+    _settings.pop("enable_dump", None)
+    if is_on and "environment" not in _settings:
+        _settings["enable_dump"] = Settings(os.path.abspath(STORE.get("save_dump_path") or "."), statistics=True)
     _apply()
-    if not wanted:
+    if not is_on:
         return _NONE
-    if "environment" in _asked:
-        return Outcome.applied(f"what {dump_settings.VARIABLES[0]} asks for is written to {_asked['environment'].path}")
-    return Outcome.applied(_told(_asked["enable_dump"]))
+    if "environment" in _settings:
+        return Outcome.applied(f"what {dump_settings.VARIABLES[0]} asks for is written to {_settings['environment'].path}")
+    return Outcome.applied(_describe(_settings["enable_dump"]))
 
 
-def place(path: str) -> Outcome:
+def select_folder(path: str) -> Outcome:
     """Makes `save_dump_path` act."""
-    if "enable_dump" in _asked or "exception_dump" in _asked:
+    if "enable_dump" in _settings or "exception_dump" in _settings:
         for who in ("enable_dump", "exception_dump"):
-            if who in _asked:
-                _asked[who] = dataclasses.replace(_asked[who], path=os.path.abspath(path))
+            if who in _settings:
+                _settings[who] = dataclasses.replace(_settings[who], path=os.path.abspath(path))
         _apply()
         return Outcome.applied(f"dumps go to {os.path.abspath(path)}")
     return Outcome.applied("enable_dump and exception_dump write there")
@@ -64,17 +64,17 @@ def place(path: str) -> Outcome:
 
 def on_exception(level: str) -> Outcome:
     """Makes `exception_dump` act: inputs ('2'), or inputs and outputs ('1'), of an operator that fails."""
-    _asked.pop("exception_dump", None)
+    _settings.pop("exception_dump", None)
     if STORE.source("exception_dump")[0] == DEFAULT:
         level = "0"                        # operators are followed only where the program asks for it
     if level in ("1", "2"):
         path = os.path.abspath(STORE.get("save_dump_path") or ".")
-        _asked["exception_dump"] = Settings(path, "exception_dump", everything=False, failures="inputs" if level == "2" else "all")
+        _settings["exception_dump"] = Settings(path, "exception_dump", everything=False, failures="inputs" if level == "2" else "all")
     _apply()
     if level not in ("1", "2"):
         return Outcome.applied("nothing is written where an operator fails")
     what = "inputs" if level == "2" else "inputs, and what outputs there are,"
-    return Outcome.applied(f"the {what} of an operator that fails go to {_asked['exception_dump'].path}; graphs run at O0")
+    return Outcome.applied(f"the {what} of an operator that fails go to {_settings['exception_dump'].path}; graphs run at O0")
 
 
 def from_environment() -> None:
@@ -87,22 +87,22 @@ def from_environment() -> None:
         settings = dump_settings.read(path, _warn)
     except ValueError as error:
         raise ValueError(f"{variable}={error}") from None
-    _asked["environment"] = settings
+    _settings["environment"] = settings
     for line in settings.idle:
         effects.note(SECTION, f"means nothing here: {line}")
-    effects.note(SECTION, f"{variable}={path}: {_told(settings)}")
+    effects.note(SECTION, f"{variable}={path}: {_describe(settings)}")
     _apply()
 
 
-def _told(settings: Settings) -> str:
+def _describe(settings: Settings) -> str:
     if settings.overflows:
         what = "operators that make NaN or infinity"
     elif settings.failures and not settings.everything:
         what = f"{settings.failures} of operators that fail"
     else:
-        sides = " and ".join(name for name, wanted in (("inputs", settings.inputs), ("outputs", settings.outputs)) if wanted)
+        sides = " and ".join(name for name, is_enabled in (("inputs", settings.inputs), ("outputs", settings.outputs)) if is_enabled)
         what = f"{sides} of operators, as " + " and ".join(
-            name for name, wanted in (("tensors", settings.tensors), ("statistics", settings.statistics)) if wanted)
+            name for name, is_enabled in (("tensors", settings.tensors), ("statistics", settings.statistics)) if is_enabled)
     return f"{what} are written to {settings.path}; graphs run at O0"
 
 
@@ -112,8 +112,8 @@ def _apply() -> None:
     if _mode is not None:
         _mode.end()
         _mode = None
-    if _asked:
-        _mode = _Dump(list(_asked.values()))
+    if _settings:
+        _mode = _Dump(list(_settings.values()))
         _mode.begin()
 
 
@@ -139,48 +139,48 @@ def _warn(text: str) -> None:
 class _Group:
     """The kernels of one call of an operator, so far."""
 
-    def __init__(self, at: current_operator.Place, order: int) -> None:
-        self.place, self.order = at, order
+    def __init__(self, at: current_operator.Position, order: int) -> None:
+        self.position, self.order = at, order
         self.inputs: list[tuple[torch.Tensor, torch.Tensor | None]] = []
         """Each input with its values from before a kernel wrote into it; None while none has."""
-        self.made: dict[int, torch.Tensor] = {}
+        self.created: dict[int, torch.Tensor] = {}
         self.memories: dict[int, int] = {}
         """By the address of memory that the call has filled its place in the order."""
         self.used: set[int] = set()
-        self.same: dict[int, tuple[int, torch.Tensor]] = {}
+        self.aliases: dict[int, tuple[int, torch.Tensor]] = {}
         """By the identity of a tensor that only shows another one the other's; the tensor itself is held, so that the identity stays."""
         self.last: list[torch.Tensor] = []
 
-    def takes(self, given: Sequence[torch.Tensor], writes: bool) -> None:
+    def takes(self, arguments: Sequence[torch.Tensor], writes: bool) -> None:
         """A kernel is going to run on `given`."""
-        known = {id(t) for t, _ in self.inputs}
-        for t in given:
-            key = self.same.get(id(t), (id(t), t))[0]
-            if key in self.made:
+        input_ids = {id(t) for t, _ in self.inputs}
+        for t in arguments:
+            key = self.aliases.get(id(t), (id(t), t))[0]
+            if key in self.created:
                 self.used.add(key)
-            elif key not in known:
+            elif key not in input_ids:
                 self.inputs.append((t, None))
         if writes:
             self.inputs = [(t, _copy(t) if before is None else before) for t, before in self.inputs]
 
-    def is_same(self, shown: torch.Tensor, of: Any) -> None:
+    def note_alias(self, shown: torch.Tensor, of: Any) -> None:
         """Is told of a tensor that shows another one's values."""
-        self.same[id(shown)] = self.same.get(id(of), (id(of), of))[0], shown
+        self.aliases[id(shown)] = self.aliases.get(id(of), (id(of), of))[0], shown
 
-    def gives(self, found: Sequence[torch.Tensor]) -> None:
+    def gives(self, results: Sequence[torch.Tensor]) -> None:
         """A kernel has made `found`, or written into it."""
-        for t in found:
-            self.made[id(t)] = t
+        for t in results:
+            self.created[id(t)] = t
             self.used.discard(id(t))
             self.memories.setdefault(_memory(t), len(self.memories))
-        if found:
-            self.last = list(found)
+        if results:
+            self.last = list(results)
 
     @property
     def outputs(self) -> list[torch.Tensor]:
         """Return the results that no kernel of the call has consumed, in the order in which their memory was filled."""
-        found = [t for key, t in self.made.items() if key not in self.used] or self.last
-        return sorted(found, key=lambda t: self.memories[_memory(t)])
+        tensors = [t for key, t in self.created.items() if key not in self.used] or self.last
+        return sorted(tensors, key=lambda t: self.memories[_memory(t)])
 
 
 class _Dump(TorchDispatchMode):
@@ -193,16 +193,16 @@ class _Dump(TorchDispatchMode):
         """torch would load torch._dynamo to keep it out of this class; nothing here is compiled by it."""
         return False
 
-    def __init__(self, asked: list[Settings]) -> None:
+    def __init__(self, settings_list: list[Settings]) -> None:
         super().__init__()
-        self._sinks = [(settings, Writer(settings, process.folder, _warn)) for settings in asked]
+        self._sinks = [(settings, Writer(settings, process.folder, _warn)) for settings in settings_list]
         self._follower = current_operator.Follower(self._began)
         self._group: _Group | None = None
         self._order = 0
         self._overflows = 0
-        self._finished: current_operator.Place | None = None
-        self._told: list[Writer] = []
-        self._missing = [Missing(settings) for settings in asked]
+        self._finished: current_operator.Position | None = None
+        self._reported: list[Writer] = []
+        self._missing = [Missing(settings) for settings in settings_list]
 
     @property
     def writers(self) -> list[Writer]:
@@ -235,7 +235,7 @@ class _Dump(TorchDispatchMode):
         for writer in self.writers:
             writer.close()
         for (settings, writer), missing in zip(self._sinks, self._missing):
-            for text in missing.told(writer.folder is not None or not _is_for_this_device(settings)):
+            for text in missing.messages(writer.folder is not None or not _is_for_this_device(settings)):
                 _warn(text)
 
     def _began(self, _: int) -> None:
@@ -248,16 +248,16 @@ class _Dump(TorchDispatchMode):
             return function(*args, **kwargs)
         kernel = function._opname
         at = self._follower.now(kernel)
-        written = _written(function, args, kwargs)
+        written = _written_tensors(function, args, kwargs)
         group = self._group
         if at is None:
             if written:
                 self.finish()                      # before what it keeps changes
             out = function(*args, **kwargs)
             if self._group is not None and kernel in current_operator.ASIDE and isinstance(out, torch.Tensor) and args:
-                self._group.is_same(out, args[0])
+                self._group.note_alias(out, args[0])
             return out
-        if group is not None and at is not group.place:
+        if group is not None and at is not group.position:
             self.finish()
             group = None
         if group is None:
@@ -279,14 +279,14 @@ class _Dump(TorchDispatchMode):
         group, self._group = self._group, None
         if group is None or not group.last:
             return
-        self._finished = group.place
+        self._finished = group.position
         for missing in self._missing:
-            missing.see(group.place)
+            missing.see(group.position)
         with without_modes(), no_transforms(), torch.no_grad():
             overflows: bool | None = None
             for settings, writer in self._sinks:
                 note = ""
-                if settings.overflows and settings.has(group.place.iteration):
+                if settings.overflows and settings.has(group.position.iteration):
                     overflows = _overflows(group.outputs) if overflows is None else overflows
                     if not overflows or (settings.overflow_number and self._overflows >= settings.overflow_number):
                         continue
@@ -307,25 +307,25 @@ class _Dump(TorchDispatchMode):
                     text = " ".join(str(error).split())
                     self._hand_in(settings, writer, group, f"raises {type(error).__name__}: {text:.200}")
                     writer.flush()
-                    if settings.failures and writer.folder is not None and writer not in self._told:
-                        self._told.append(writer)      # a graph that fails is run again by PyNative, where the same operator fails
-                        _warn(f"dump: what {group.place.name} was given when it failed is in {writer.folder}")
+                    if settings.failures and writer.folder is not None and writer not in self._reported:
+                        self._reported.append(writer)      # a graph that fails is run again by PyNative, where the same operator fails
+                        _warn(f"dump: what {group.position.name} was given when it failed is in {writer.folder}")
 
     def _hand_in(self, settings: Settings, writer: Writer, group: _Group, note: str) -> None:
-        at = group.place
+        at = group.position
         if not _is_for_this_device(settings):
             return
         if not note and not (
             settings.has(at.iteration) and settings.takes(at.name, at.operator) and (not settings.marked or _is_marked(at))
         ):
             return
-        kept: list[Kept] = []
+        kept: list[DumpedValue] = []
         if settings.inputs:
             values = [t if before is None else before for t, before in group.inputs]
-            kept += [_kept("input", slot, t) for slot, t in enumerate(values) if _can_be_kept(t)]
+            kept += [_copy_value("input", slot, t) for slot, t in enumerate(values) if _is_dumpable(t)]
         if settings.outputs and settings.failures != "inputs":
             values = group.outputs
-            kept += [_kept("output", slot, t) for slot, t in enumerate(values) if _can_be_kept(t)]
+            kept += [_copy_value("output", slot, t) for slot, t in enumerate(values) if _is_dumpable(t)]
         writer.put(Record(at, group.order, kept, note))
 
 
@@ -344,16 +344,16 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return [leaf for leaf in tree.leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
-def _written(function: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
+def _written_tensors(function: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
     """The tensors that a kernel writes into."""
     schema = function._schema
     if not schema.is_mutable:
         return []
-    found: list[torch.Tensor] = []
+    tensors: list[torch.Tensor] = []
     for number, argument in enumerate(schema.arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:
-            found += _tensors(args[number] if number < len(args) else kwargs.get(argument.name))
-    return found
+            tensors += _tensors(args[number] if number < len(args) else kwargs.get(argument.name))
+    return tensors
 
 
 def _memory(t: torch.Tensor) -> int:
@@ -371,23 +371,23 @@ def _has_memory(t: torch.Tensor) -> bool:
     return True
 
 
-def _can_be_kept(t: torch.Tensor) -> bool:
+def _is_dumpable(t: torch.Tensor) -> bool:
     return t.layout is torch.strided and t.dtype in FROM_TORCH and not t.is_meta and _has_memory(t)
 
 
 def _copy(t: torch.Tensor) -> torch.Tensor:
     with without_modes(), no_transforms(), torch.no_grad():
-        return outside_of_transforms(t).detach().clone() if _can_be_kept(t) else t
+        return outside_of_transforms(t).detach().clone() if _is_dumpable(t) else t
 
 
-def _kept(side: str, slot: int, t: torch.Tensor) -> Kept:
+def _copy_value(side: str, slot: int, t: torch.Tensor) -> DumpedValue:
     """A tensor's values on the host, in memory of their own."""
     copied = outside_of_transforms(t).detach().to("cpu", copy=True).contiguous()
-    return Kept(side, slot, creation.array_of(copied), str(FROM_TORCH[t.dtype]))
+    return DumpedValue(side, slot, creation.array_of(copied), str(FROM_TORCH[t.dtype]))
 
 
 def _overflows(outputs: Sequence[torch.Tensor]) -> bool:
-    return any(t.is_floating_point() and not bool(torch.isfinite(outside_of_transforms(t)).all()) for t in outputs if _can_be_kept(t))
+    return any(t.is_floating_point() and not bool(torch.isfinite(outside_of_transforms(t)).all()) for t in outputs if _is_dumpable(t))
 
 
 # ---- dump_mode 2
@@ -396,17 +396,17 @@ _marked_cells: weakref.WeakSet[Any] = weakref.WeakSet()
 _marked_operators: set[str] = set()
 
 
-def mark(cell: Any, wanted: bool) -> None:
+def mark(cell: Any, is_on: bool) -> None:
     """`set_dump` of a Cell: what runs in it, and in Cells inside of it, is dumped where `dump_mode` is 2."""
-    (_marked_cells.add if wanted else _marked_cells.discard)(cell)
+    (_marked_cells.add if is_on else _marked_cells.discard)(cell)
     current_operator.marked = frozenset(map(id, _marked_cells))
-    current_operator.follow_again()
+    current_operator.resume_following()
 
 
-def mark_operator(name: str, wanted: bool) -> None:
+def mark_operator(name: str, is_on: bool) -> None:
     """`set_dump` of a primitive."""
-    (_marked_operators.add if wanted else _marked_operators.discard)(name)
+    (_marked_operators.add if is_on else _marked_operators.discard)(name)
 
 
-def _is_marked(at: current_operator.Place) -> bool:
+def _is_marked(at: current_operator.Position) -> bool:
     return at.is_marked or at.operator.removesuffix("Grad") in _marked_operators

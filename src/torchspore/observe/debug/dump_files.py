@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.files import own_names, whole_file
-from torchspore.engine.core.current_operator import Place
+from torchspore.engine.core.current_operator import Position
 from torchspore.observe.debug.dump_settings import CATEGORIES, Settings
 
 WAITING = "TORCHSPORE_DUMP_MEMORY"
@@ -38,7 +38,7 @@ _LONGEST = 250
 
 
 @dataclass(frozen=True)
-class Kept:
+class DumpedValue:
     """One tensor of an operator: `side` is 'input' or 'output', `values` are its own, not shared with what runs."""
 
     side: str
@@ -51,15 +51,15 @@ class Kept:
 class Record:
     """One operator that has run; `note` says why it is written, where it failed or overflowed."""
 
-    place: Place
+    position: Position
     order: int
-    tensors: Sequence[Kept]
+    tensors: Sequence[DumpedValue]
     note: str = ""
 
     @property
     def size(self) -> int:
         """Bytes that it takes while it waits."""
-        return 1000 + sum(kept.values.nbytes for kept in self.tensors)
+        return 1000 + sum(value.values.nbytes for value in self.tensors)
 
 
 class Writer:
@@ -69,7 +69,7 @@ class Writer:
         """`rank` gives the name of this process's folder; it is asked when the first record is written."""
         self._settings, self._rank, self._warn = settings, rank, warn
         self.folder: Path | None = None
-        self._made: set[Path] = set()
+        self._created: set[Path] = set()
         self._tables: set[Path] = set()
         self._waiting: deque[Record | None] = deque()
         self._bytes = 0
@@ -129,8 +129,10 @@ class Writer:
                            "the program goes on without it, and what was written stays readable.")
             except Exception as error:             # who hands in a record would wait for ever for a thread that ended
                 self._is_full = True
-                self._warn(f"dump: {record.place.name} can't be written ({type(error).__name__}: {error}); the program goes on without a "
-                           f"dump, and what was written stays readable in {self.folder}.")
+                self._warn(
+                    f"dump: {record.position.name} can't be written ({type(error).__name__}: {error}); the program goes on without a "
+                    f"dump, and what was written stays readable in {self.folder}."
+                )
             finally:
                 with self._changed:
                     self._waiting.popleft()
@@ -141,33 +143,33 @@ class Writer:
 
     def _write(self, record: Record) -> None:
         folder = self._folder_of(record)
-        place = record.place
-        for kept in record.tensors:
+        position = record.position
+        for value in record.tensors:
             self._last_time = max(self._last_time + 1, time.time_ns() // 1000)
-            name = re.sub(r"[./\\\s]", "_", place.name)
-            head = (place.operator, name, record.order, 0, self._last_time)
+            name = re.sub(r"[./\\\s]", "_", position.name)
+            head = (position.operator, name, record.order, 0, self._last_time)
             if self._settings.tensors:
-                file = ".".join(map(str, (*head, kept.side, kept.slot, "DefaultFormat", kept.dtype, "npy")))
-                values = kept.values if self._settings.sample is None else kept.values.reshape(-1)[: self._settings.sample]
+                file = ".".join(map(str, (*head, value.side, value.slot, "DefaultFormat", value.dtype, "npy")))
+                values = value.values if self._settings.sample is None else value.values.reshape(-1)[: self._settings.sample]
                 self._array(folder, file, values)
             if self._settings.statistics:
                 titles = (*STATISTICS, *[CATEGORIES[name] for name in self._settings.categories])
-                shape = f"({', '.join(map(str, kept.values.shape))})"
+                shape = f"({', '.join(map(str, value.values.shape))})"
                 self._row(folder / "statistic.csv", titles, (
-                    *head, kept.side, kept.slot, kept.values.nbytes, kept.dtype, shape,
-                    *statistics(kept.values, self._settings.categories)))
+                    *head, value.side, value.slot, value.values.nbytes, value.dtype, shape,
+                    *statistics(value.values, self._settings.categories)))
         # Last, so that a killed process leaves no line of an operator whose files are not all there.
         self._row(folder / "operators.csv", OPERATORS, (
-            record.order, place.operator, place.name, place.line, "graph" if place.in_graph else "pynative", record.note,
+            record.order, position.operator, position.name, position.line, "graph" if position.in_graph else "pynative", record.note,
             len(record.tensors) if self._settings.tensors else 0))
 
     def _folder_of(self, record: Record) -> Path:
         if self.folder is None:
-            self.folder = own_folder(Path(self._settings.path) / self._rank() / self._settings.net_name)
-        folder = self.folder / "0" / str(record.place.iteration)
-        if folder not in self._made:
+            self.folder = create_unique_folder(Path(self._settings.path) / self._rank() / self._settings.net_name)
+        folder = self.folder / "0" / str(record.position.iteration)
+        if folder not in self._created:
             folder.mkdir(parents=True, exist_ok=True)
-            self._made.add(folder)
+            self._created.add(folder)
         return folder
 
     def _array(self, folder: Path, name: str, values: np.ndarray[Any, Any]) -> None:
@@ -197,7 +199,7 @@ class Writer:
             os.close(handle)
 
 
-def own_folder(wanted: Path) -> Path:
+def create_unique_folder(wanted: Path) -> Path:
     """A new folder: the one that is wanted or, where that exists, one with the seconds since 1970 behind its name. Raises OSError."""
     wanted.parent.mkdir(parents=True, exist_ok=True)
     for path in own_names(wanted):
@@ -218,11 +220,11 @@ def statistics(values: np.ndarray[Any, Any], categories: Sequence[str]) -> list[
 
 
 def _extreme(reduce: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
-    def found(wide: Any, _: Any) -> Any:
+    def matches(wide: Any, _: Any) -> Any:
         with np.errstate(all="ignore"):
             return reduce(wide).item() if wide.size else ""
 
-    return found
+    return matches
 
 
 def _norm(wide: Any, _: Any) -> Any:

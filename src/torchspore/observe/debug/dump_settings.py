@@ -70,9 +70,9 @@ _REGEX = re.compile(r"name-regex\((.*)\)", re.DOTALL)
 
 def matches(kernel: str, name: str, operator: str) -> bool:
     """Return whether an entry of `kernels` means the operator of this full name."""
-    found = _REGEX.fullmatch(kernel)
-    if found is not None:
-        return re.fullmatch(found.group(1), name) is not None
+    match = _REGEX.fullmatch(kernel)
+    if match is not None:
+        return re.fullmatch(match.group(1), name) is not None
     if "/" in kernel or re.search(r"-op\d+$", kernel):
         is_here = kernel in (name, name.rpartition("/")[2])
     else:
@@ -115,16 +115,16 @@ def read(path: str, warn: Callable[[str], None]) -> Settings:
     try:
         if os.path.getsize(path) > _LARGEST:
             raise ValueError(f"{path}: expected a JSON file of dump settings, of less than {_LARGEST} bytes.")
-        found = json_text.parse(read_plain(_path(path)))
+        document = json_text.parse(read_plain(_path(path)))
     except OSError as error:
         raise ValueError(f"{path}: expected a JSON file of dump settings ({error.strerror or error}).") from None
     except (ValueError, RecursionError) as error:
         if str(error).startswith(path):
             raise
         raise ValueError(f"{path}: expected JSON ({error}).") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{path}: expected one JSON object, got a {type(found).__name__}.")
-    return _Reader(path, warn).settings(found)
+    if not isinstance(document, dict):
+        raise ValueError(f"{path}: expected one JSON object, got a {type(document).__name__}.")
+    return _Reader(path, warn).settings(document)
 
 
 def _path(path: str) -> Any:
@@ -137,13 +137,13 @@ def spans(text: str) -> tuple[tuple[int, int], ...] | None:
     """'0|5-8' as ((0, 0), (5, 8)); 'all' as None. Raises ValueError."""
     if text.strip() == "all":
         return None
-    found = []
+    problems = []
     for part in text.split("|"):
         first, dash, last = (word.strip() for word in part.partition("-"))
         if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
             raise ValueError(part.strip())
-        found.append((int(first), int(last) if dash else int(first)))
-    return tuple(found)
+        problems.append((int(first), int(last) if dash else int(first)))
+    return tuple(problems)
 
 
 class _Reader:
@@ -153,51 +153,62 @@ class _Reader:
         self._file, self._warn = path, warn
         self._idle: list[str] = []
 
-    def settings(self, found: Mapping[str, Any]) -> Settings:
+    def settings(self, document: Mapping[str, Any]) -> Settings:
         """All that the file says."""
         sections = {"common_dump_settings": _COMMON, "e2e_dump_settings": _E2E, "async_dump_settings": ("enable", "op_debug_mode")}
-        for name in found:
+        for name in document:
             if name not in sections:
                 self._unknown(name, tuple(sections))
-            elif not isinstance(found[name], dict):
-                raise ValueError(f"{self._file}: {name}: expected an object, got a {type(found[name]).__name__}.")
+            elif not isinstance(document[name], dict):
+                raise ValueError(f"{self._file}: {name}: expected an object, got a {type(document[name]).__name__}.")
             else:
-                for member in found[name]:
+                for member in document[name]:
                     if member not in sections[name]:
-                        self._unknown(f"{name}.{member}", tuple(f"{name}.{one}" for one in sections[name]))
-        common = found.get("common_dump_settings")
+                        self._unknown(f"{name}.{member}", tuple(f"{name}.{known_member}" for known_member in sections[name]))
+        common = document.get("common_dump_settings")
         if common is None:
             raise ValueError(f"{self._file}: expected a section common_dump_settings.")
-        e2e = {**found.get("async_dump_settings", {}), **found.get("e2e_dump_settings", {})}
-        return self._made({**e2e, **common}, e2e)
+        e2e = {**document.get("async_dump_settings", {}), **document.get("e2e_dump_settings", {})}
+        return self._build({**e2e, **common}, e2e)
 
-    def _made(self, common: Mapping[str, Any], e2e: Mapping[str, Any]) -> Settings:
-        mode = self._one(common, "op_debug_mode", (0, 1, 2, 3, 4), 0)
-        dump_mode = self._one(common, "dump_mode", (0, 1, 2), 0)
-        saved = self._one(common, "saved_data", ("tensor", "statistic", "full"), "tensor")
-        sides = self._one(common, "input_output", (0, 1, 2), 0)
+    def _build(self, common: Mapping[str, Any], e2e: Mapping[str, Any]) -> Settings:
+        mode = self._choice(common, "op_debug_mode", (0, 1, 2, 3, 4), 0)
+        dump_mode = self._choice(common, "dump_mode", (0, 1, 2), 0)
+        saved = self._choice(common, "saved_data", ("tensor", "statistic", "full"), "tensor")
+        sides = self._choice(common, "input_output", (0, 1, 2), 0)
         kernels = self._listed(common, "kernels", str)
         for kernel in kernels or ():
             self._check_regex(kernel)
         if dump_mode == 1 and not kernels:
             raise self._wrong("kernels", kernels or [], "at least one operator, as dump_mode is 1")
-        if self._one(e2e, "sample_mode", (0, 1), 0):
-            sample: int | None = self._whole(e2e, "sample_num", 100)
+        if self._choice(e2e, "sample_mode", (0, 1), 0):
+            sample: int | None = self._integer(e2e, "sample_num", 100)
         else:
             sample = None
-        self._told(common, e2e)
+        self._check_reported(common, e2e)
         return Settings(
-            path=self._folder(common), net_name=self._text(common, "net_name", "Net").replace("/", "_") or "Net", everything=mode == 0,
-            overflows=mode in (1, 2, 3), overflow_number=self._whole(common, "overflow_number", 0), failures="inputs" if mode == 4 else "",
-            iterations=self._spans(common), tensors=saved != "statistic", statistics=saved != "tensor", inputs=sides != 2,
-            outputs=sides != 1 and mode != 4, kernels=tuple(kernels) if dump_mode == 1 and kernels is not None else None,
-            marked=dump_mode == 2, devices=_numbers(self._listed(common, "support_device", int)), categories=self._categories(common),
-            sample=sample, idle=tuple(self._idle),
+            path=self._folder(common),
+            net_name=self._text(common, "net_name", "Net").replace("/", "_") or "Net",
+            everything=mode == 0,
+            overflows=mode in (1, 2, 3),
+            overflow_number=self._integer(common, "overflow_number", 0),
+            failures="inputs" if mode == 4 else "",
+            iterations=self._spans(common),
+            tensors=saved != "statistic",
+            statistics=saved != "tensor",
+            inputs=sides != 2,
+            outputs=sides != 1 and mode != 4,
+            kernels=tuple(kernels) if dump_mode == 1 and kernels is not None else None,
+            marked=dump_mode == 2,
+            devices=_numbers(self._listed(common, "support_device", int)),
+            categories=self._categories(common),
+            sample=sample,
+            idle=tuple(self._idle),
         )
 
-    def _told(self, common: Mapping[str, Any], e2e: Mapping[str, Any]) -> None:
+    def _check_reported(self, common: Mapping[str, Any], e2e: Mapping[str, Any]) -> None:
         """Checks what means nothing here, and keeps why."""
-        if self._one(common, "file_format", ("npy", "bin"), "npy") == "bin":
+        if self._choice(common, "file_format", ("npy", "bin"), "npy") == "bin":
             self._idle.append("file_format 'bin': npy is written, as bin is for tools of Ascend devices")
         for name, allowed, why in (
             ("trans_flag", (True, False), "tensors have the layout that the program gives them"),
@@ -205,38 +216,38 @@ class _Reader:
             ("device_stat_precision_mode", ("high", "low"), "statistics are computed on the host, in float64"),
             ("save_kernel_args", (False, True), "operators are functions here, whose arguments stand at the program's line that is told"),
         ):
-            if name in e2e and self._one(e2e, name, allowed, None) != allowed[0]:
+            if name in e2e and self._choice(e2e, name, allowed, None) != allowed[0]:
                 self._idle.append(f"{name}: {why}")
-        self._one(e2e, "enable", (True, False), True)
+        self._choice(e2e, "enable", (True, False), True)
 
-    def _unknown(self, name: str, known: tuple[str, ...]) -> None:
-        near = closest(name, known)
+    def _unknown(self, name: str, known_members: tuple[str, ...]) -> None:
+        near = closest(name, known_members)
         self._warn(f"{self._file}: {name} is no member of dump settings and is not used" + (f"; {near} is one." if near else "."))
 
     def _wrong(self, name: str, value: Any, expected: str, hint: str = "") -> ValueError:
         text = f"{self._file}: {name}={value!r:.60}: expected {expected}."
         return ValueError(with_hint(text, hint) if hint else text)
 
-    def _one(self, given: Mapping[str, Any], name: str, allowed: tuple[Any, ...], default: Any) -> Any:
-        value = given.get(name, default)
-        if name in given and not any(value == one and type(value) is type(one) for one in allowed):
-            raise self._wrong(name, value, "one of " + ", ".join(json.dumps(one) for one in allowed))
+    def _choice(self, section: Mapping[str, Any], name: str, allowed: tuple[Any, ...], default: Any) -> Any:
+        value = section.get(name, default)
+        if name in section and not any(value == allowed_value and type(value) is type(allowed_value) for allowed_value in allowed):
+            raise self._wrong(name, value, "one of " + ", ".join(json.dumps(allowed_value) for allowed_value in allowed))
         return value
 
-    def _whole(self, given: Mapping[str, Any], name: str, default: int) -> int:
-        value = given.get(name, default)
+    def _integer(self, section: Mapping[str, Any], name: str, default: int) -> int:
+        value = section.get(name, default)
         if type(value) is not int or value < 0:
             raise self._wrong(name, value, "a whole number from 0 on")
         return value
 
-    def _text(self, given: Mapping[str, Any], name: str, default: str) -> str:
-        value = given.get(name, default)
+    def _text(self, section: Mapping[str, Any], name: str, default: str) -> str:
+        value = section.get(name, default)
         if not isinstance(value, str):
             raise self._wrong(name, value, "a text")
         return value
 
-    def _listed(self, given: Mapping[str, Any], name: str, kind: type) -> list[Any] | None:
-        value = given.get(name)
+    def _listed(self, section: Mapping[str, Any], name: str, kind: type) -> list[Any] | None:
+        value = section.get(name)
         if value is not None and (not isinstance(value, list) or not all(type(item) is kind for item in value)):
             raise self._wrong(name, value, "a list of " + ("texts" if kind is str else "whole numbers"))
         return value
@@ -249,18 +260,18 @@ class _Reader:
             raise self._wrong("iteration", value, "'all', or numbers and spans such as '0|5-8|100-120'") from None
 
     def _categories(self, common: Mapping[str, Any]) -> tuple[str, ...]:
-        given = self._listed(common, "statistic_category", str)
-        for name in given or ():
+        categories = self._listed(common, "statistic_category", str)
+        for name in categories or ():
             if name not in CATEGORIES:
                 near = closest(name, tuple(CATEGORIES))
                 raise self._wrong("statistic_category", name, "some of " + ", ".join(CATEGORIES), f"write {near!r}" if near else "")
-        return Settings.categories if given is None else tuple(given)
+        return Settings.categories if categories is None else tuple(categories)
 
     def _check_regex(self, kernel: str) -> None:
-        found = _REGEX.fullmatch(kernel)
-        if found is not None:
+        match = _REGEX.fullmatch(kernel)
+        if match is not None:
             try:
-                re.compile(found.group(1))
+                re.compile(match.group(1))
             except re.error as error:
                 raise self._wrong("kernels", kernel, f"a regular expression ({error})") from None
 

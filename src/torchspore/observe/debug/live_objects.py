@@ -62,11 +62,11 @@ def memory(started: int) -> list[tuple[float, int]]:
 
 def operator_of(error: BaseException) -> str:
     """The operator of mindspore in which an error was raised; empty where none was running."""
-    found = ""
+    text = ""
     at: BaseException | None = error
     while at is not None:
         for frame, _ in traceback.walk_tb(at.__traceback__):
             if frames.is_ours(frame.f_code.co_filename):
-                found = FRONT.operator_of(frame) or found
-        at = at.__context__ if not found else None
-    return found
+                text = FRONT.operator_of(frame) or text
+        at = at.__context__ if not text else None
+    return text

@@ -14,10 +14,10 @@ _last: list[tuple[bool, bytes]] = []
 """Each with whether it was finished."""
 
 
-def keep(wanted: bool) -> None:
+def keep(is_on: bool) -> None:
     """Keeps what is compiled from now on, or no longer."""
-    session.keeper = _keep if wanted else None
-    if not wanted:
+    session.keeper = _keep if is_on else None
+    if not is_on:
         _last.clear()
 
 
@@ -26,12 +26,12 @@ def last() -> list[dict[str, Any]]:
     return [json.loads(line) for _, line in _last]
 
 
-def _keep(made: Compilation, texts: list[tuple[str, str]]) -> None:
+def _keep(compilation: Compilation, texts: list[tuple[str, str]]) -> None:
     shown = [(stem, text) for stem, text in texts if not stem.startswith("graph_build")]
     final = next((text for stem, text in reversed(texts) if stem.startswith("graph_build")), "")
-    calls = made.stages[-1].snapshot.calls if made.stages else []
+    calls = compilation.stages[-1].snapshot.calls if compilation.stages else []
     line = json.dumps({
-        "name": made.name, "line": made.line, "stages": shown, "final": final,
+        "name": compilation.name, "line": compilation.line, "stages": shown, "final": final,
         "order": [(call.name, call.full_name, call.target) for call in calls],
     }).encode()
     if len(line) > _BYTES:

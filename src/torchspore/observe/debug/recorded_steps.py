@@ -22,7 +22,7 @@ from torchspore.engine.core import generators, tree
 from torchspore.engine.core import random_state as random
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.sharded_value import own_part
+from torchspore.engine.core.sharded_value import local_part
 from torchspore.engine.core.tensor import TensorBase, wrap
 from torchspore.engine.random import operator_streams
 
@@ -43,7 +43,7 @@ class _Local(threading.local):
 _local = _Local()
 
 
-class NotKept(Exception):
+class NotRecordable(Exception):
     """A value that is not a Tensor, array, number or text, nor made of them; the text names it."""
 
 
@@ -129,10 +129,10 @@ class Keeper:
             return call(*args, **kwargs)
         try:
             step = before(label, number, function, args, kwargs)
-        except NotKept as refusal:
+        except NotRecordable as refusal:
             self.refused = f"{label}: {refusal}"
             return call(*args, **kwargs)
-        written = [p._t._version for p in step.parameters]
+        versions = [p._t._version for p in step.parameters]
         self.running = step
         try:
             result = call(*args, **kwargs)
@@ -142,7 +142,7 @@ class Keeper:
             raise
         finally:
             self.running = None
-        if label.startswith(GRADIENT) or written != [p._t._version for p in step.parameters]:
+        if label.startswith(GRADIENT) or versions != [p._t._version for p in step.parameters]:
             self.last = step
         else:
             self.last_look = step
@@ -152,20 +152,20 @@ class Keeper:
             step.tensors.update(_after(step))
         return result
 
-    def kept(self) -> list[tuple[str, Step]]:
+    def steps(self) -> list[tuple[str, Step]]:
         """The steps that are kept, each with the name of its files."""
         all_of_them = ((FIRST_BAD, self.first_bad), (LAST, self.running or self.last), (LAST_LOOK, self.last_look))
-        found: list[tuple[str, Step]] = []
+        steps: list[tuple[str, Step]] = []
         for name, step in all_of_them:
-            if step is not None and all(step is not other for _, other in found):
-                found.append((name, step))
-        return found
+            if step is not None and all(step is not other for _, other in steps):
+                steps.append((name, step))
+        return steps
 
     def write(self, folder: Path, stamp: str) -> None:
         """Writes the steps into a record. Raises OSError."""
         from safetensors.torch import save_file  # the library is loaded where something is kept
 
-        for name, step in self.kept():
+        for name, step in self.steps():
             tensors = {**_after(step), **step.tensors}
             path = folder / f"{name}.{stamp}.safetensors"
             save_file(tensors, str(path))
@@ -177,20 +177,24 @@ def _after(step: Step) -> dict[str, torch.Tensor]:
     """The Parameters as the step left them; nothing where that is over, or where others update them."""
     if not step.parameters or [p._t._version for p in step.parameters] != step.versions:
         return {}
-    return {f"after.{place}": _copy(p._t) for place, p in enumerate(step.parameters)}
+    return {f"after.{index}": _copy(p._t) for index, p in enumerate(step.parameters)}
 
 
 def before(label: str, number: int, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Step:
     """The step that is about to run. Raises NotKept."""
     tensors: dict[str, torch.Tensor] = {}
-    given = {"args": encoded(list(args), tensors, "in"), "kwargs": encoded(dict(kwargs), tensors, "in")}
+    inputs = {"args": encoded(list(args), tensors, "in"), "kwargs": encoded(dict(kwargs), tensors, "in")}
     cells = cells_of(function)
     parameters = parameters_of(function)
-    for place, parameter in enumerate(parameters):
-        tensors[f"before.{place}"] = _copy(parameter._t)
+    for index, parameter in enumerate(parameters):
+        tensors[f"before.{index}"] = _copy(parameter._t)
     names = [[p.name, list(p._t.shape), str(p._t.dtype)] for p in parameters]
     about = {
-        "version": VERSION, "given": given, "parameters": names, "random": random_state(tensors), "numbers": [numbers_of(c) for c in cells],
+        "version": VERSION,
+        "given": inputs,
+        "parameters": names,
+        "random": random_state(tensors),
+        "numbers": [numbers_of(c) for c in cells],
         "is_cell": FRONT.cell is not None and isinstance(function, FRONT.cell),
     }
     return Step(label, number, tensors, about, parameters)
@@ -198,14 +202,14 @@ def before(label: str, number: int, function: Any, args: tuple[Any, ...], kwargs
 
 def ended(step: Step, result: Any) -> None:
     """Notes what came out of a step."""
-    found: dict[str, torch.Tensor] = {}
+    tensors_found: dict[str, torch.Tensor] = {}
     try:
-        step.about["result"] = encoded(result, found, "out")
-        step.tensors.update(found)
-    except NotKept as refusal:
+        step.about["result"] = encoded(result, tensors_found, "out")
+        step.tensors.update(tensors_found)
+    except NotRecordable as refusal:
         step.about["result"] = None
         step.about["result_refused"] = str(refusal)
-    step.about["finite"] = all(map(is_finite, found.values()))
+    step.about["finite"] = all(map(is_finite, tensors_found.values()))
     if step.about["is_cell"]:
         step.versions = [p._t._version for p in step.parameters]
     else:
@@ -228,7 +232,7 @@ def encoded(value: Any, tensors: dict[str, torch.Tensor], prefix: str) -> Any:
     if isinstance(value, (TensorBase, np.ndarray)):
         t = value._t if isinstance(value, TensorBase) else _of_array(value)
         if t.layout is not torch.strided:
-            raise NotKept("a sparse Tensor")
+            raise NotRecordable("a sparse Tensor")
         name = f"{prefix}.{len(tensors)}"
         tensors[name] = _copy(t)
         return ["array" if isinstance(value, np.ndarray) else "tensor", name]
@@ -236,62 +240,62 @@ def encoded(value: Any, tensors: dict[str, torch.Tensor], prefix: str) -> Any:
         return ["tuple" if isinstance(value, tuple) else "list", [encoded(item, tensors, prefix) for item in value]]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return ["dict", {key: encoded(item, tensors, prefix) for key, item in value.items()}]
-    raise NotKept(f"a {type(value).__name__} among its arguments can't be kept")
+    raise NotRecordable(f"a {type(value).__name__} among its arguments can't be kept")
 
 
-def decoded(told: Any, tensors: dict[str, torch.Tensor], device: Any = None) -> Any:
+def decoded(encoded_value: Any, tensors: dict[str, torch.Tensor], device: Any = None) -> Any:
     """Return the value that `encoded` received. Raises ValueError for anything else."""
-    if not isinstance(told, list) or len(told) != 2:
+    if not isinstance(encoded_value, list) or len(encoded_value) != 2:
         raise ValueError("a value of the step is damaged")
-    kind, held = told
-    if kind == "value" and (held is None or isinstance(held, (bool, int, float, str))):
-        return held
-    if kind in ("tensor", "array") and isinstance(held, str) and held in tensors:
-        t = tensors[held].clone()
+    kind, content = encoded_value
+    if kind == "value" and (content is None or isinstance(content, (bool, int, float, str))):
+        return content
+    if kind in ("tensor", "array") and isinstance(content, str) and content in tensors:
+        t = tensors[content].clone()
         return wrap(t.to(device)) if kind == "tensor" else t.numpy()
-    if kind in ("list", "tuple") and isinstance(held, list):
-        items = [decoded(item, tensors, device) for item in held]
+    if kind in ("list", "tuple") and isinstance(content, list):
+        items = [decoded(item, tensors, device) for item in content]
         return tuple(items) if kind == "tuple" else items
-    if kind == "dict" and isinstance(held, dict):
-        return {key: decoded(item, tensors, device) for key, item in held.items()}
+    if kind == "dict" and isinstance(content, dict):
+        return {key: decoded(item, tensors, device) for key, item in content.items()}
     raise ValueError("a value of the step is damaged")
 
 
 def _copy(t: torch.Tensor) -> torch.Tensor:
-    return own_part(t).detach().to("cpu", copy=True).contiguous()
+    return local_part(t).detach().to("cpu", copy=True).contiguous()
 
 
 def _of_array(array: np.ndarray) -> torch.Tensor:
     try:
         return torch.from_numpy(np.ascontiguousarray(array)).reshape(array.shape)
     except TypeError:
-        raise NotKept(f"an array of {array.dtype} can't be kept") from None
+        raise NotRecordable(f"an array of {array.dtype} can't be kept") from None
 
 
 # ---- the state that a step depends on
 
 def cells_of(function: Any) -> list[Any]:
     """The Cells that a step's function is or speaks of, by its free variables and globals."""
-    found: dict[int, Any] = {}
+    objects: dict[int, Any] = {}
     for value in _spoken_of(function):
         if FRONT.cell is not None and isinstance(value, FRONT.cell):
             for _, cell in value.cells_and_names():
-                found.setdefault(id(cell), cell)
-    return list(found.values())
+                objects.setdefault(id(cell), cell)
+    return list(objects.values())
 
 
 def parameters_of(function: Any) -> list[Any]:
     """The Parameters of these Cells, and those that the function speaks of itself, each once."""
-    found: dict[int, Any] = {}
+    objects: dict[int, Any] = {}
     for value in _spoken_of(function):
         if FRONT.cell is not None and isinstance(value, FRONT.cell):
             for parameter in value.get_parameters():
-                found.setdefault(id(parameter), parameter)
+                objects.setdefault(id(parameter), parameter)
         else:
             for leaf in tree.leaves(value) if isinstance(value, (list, tuple, dict)) else [value]:
                 if isinstance(leaf, TensorBase) and hasattr(type(leaf), "requires_grad") and isinstance(getattr(leaf, "name", None), str):
-                    found.setdefault(id(leaf), leaf)
-    return list(found.values())
+                    objects.setdefault(id(leaf), leaf)
+    return list(objects.values())
 
 
 def _spoken_of(function: Any, depth: int = 0) -> Iterator[Any]:
@@ -304,8 +308,8 @@ def _spoken_of(function: Any, depth: int = 0) -> Iterator[Any]:
     code = getattr(function, "__code__", None)
     if code is None:
         return
-    own = [cell.cell_contents for cell in function.__closure__ or () if _is_full(cell)]
-    for value in [*own, *(function.__globals__[name] for name in code.co_names if name in function.__globals__)]:
+    captured = [cell.cell_contents for cell in function.__closure__ or () if _is_full(cell)]
+    for value in [*captured, *(function.__globals__[name] for name in code.co_names if name in function.__globals__)]:
         if depth < 3 and callable(value) and hasattr(getattr(value, "__wrapped__", value), "__code__"):
             yield from _spoken_of(value, depth + 1)
         else:
@@ -341,18 +345,18 @@ def random_state(tensors: dict[str, torch.Tensor]) -> dict[str, Any]:
             "operators": operator_streams.as_json()}
 
 
-def restore_random(told: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:
+def restore_random(state: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:
     """Goes on from such a state."""
     generators.go_on_from(tensors["random.torch"])
     for device in generators.accelerators():
         if f"random.device.{device.index}" in tensors:
             generators.of_device(device).set_state(tensors[f"random.device.{device.index}"])
-    position, has_gauss, gauss = told["numpy"]
+    position, has_gauss, gauss = state["numpy"]
     np.random.set_state(("MT19937", tensors["random.numpy"].numpy().astype(np.uint32), position, has_gauss, gauss))
-    version, next_gauss = told["python"]
+    version, next_gauss = state["python"]
     python_random.setstate((version, tuple(tensors["random.python"].tolist()), next_gauss))
-    random.restore(told["streams"])
-    operator_streams.restore_json(told.get("operators"))
+    random.restore(state["streams"])
+    operator_streams.restore_json(state.get("operators"))
 
 
 def bits(t: torch.Tensor) -> bytes:

@@ -28,7 +28,7 @@ is_off = False
 """True if this process runs a recorded step again, and is not to be recorded itself."""
 _root = ""
 """The directory under which records are written."""
-_written: set[int] = set()
+_requested_records: set[int] = set()
 """Errors that are recorded already, by identity."""
 
 
@@ -44,7 +44,7 @@ def limit(seconds: int) -> Outcome:
     if STORE.get("device_target") == "Ascend":
         device.npu().set_op_timeout_ms(seconds * 1000)      # what the device runs behind Python's back
     try:
-        boxes.need(_facts, _asked).limit(seconds)
+        boxes.need(_facts, _on_request).limit(seconds)
     except OSError as error:
         return _no_watcher(error)
     return Outcome.applied(f"the program is ended where an operator or a step of its data takes more than {seconds} s" + _by_marks())
@@ -89,7 +89,7 @@ def folder() -> Path:
 def _on(mode: int, where: str) -> None:
     global _root
     _root = os.path.abspath(where)
-    boxes.need(_facts, _asked).record(mode)
+    boxes.need(_facts, _on_request).record(mode)
     recent_graphs.keep(True)
     if _failed not in faults.handlers:
         faults.handlers.append(_failed)
@@ -121,9 +121,9 @@ def _off() -> None:
 # ---- what calls for a record
 
 def _failed(error: BaseException) -> None:
-    if id(error) in _written or not _is_ours():
+    if id(error) in _requested_records or not _is_ours():
         return
-    _written.add(id(error))
+    _requested_records.add(id(error))
     trace = traceback.TracebackException.from_exception(error)
     line = next((f"{at.filename}:{at.lineno}" for at in reversed(trace.stack) if frames.is_users(at.filename)), "")
     head = "".join(trace.format_exception_only()).strip()
@@ -146,7 +146,7 @@ def _ended() -> None:
         box.board.state = ENDED
 
 
-def _asked(cause: dict[str, Any]) -> None:
+def _on_request(cause: dict[str, Any]) -> None:
     """The watcher asks, because an operator hangs."""
     if _is_ours():
         record(cause)

@@ -5,12 +5,12 @@ import os
 from collections.abc import Iterator
 
 from torchspore.base.suggest import closest
-from torchspore.engine.core.current_operator import Place
+from torchspore.engine.core.current_operator import Position
 from torchspore.observe.debug.dump_settings import Settings, matches
 
 _MOST = 1_000
 """So many names of operators are kept, to suggest one in the place of one that never ran."""
-_TOLD = 8
+_MOST_NAMES = 8
 
 
 class Missing:
@@ -23,7 +23,7 @@ class Missing:
         self._last = -1
         self._process = os.getpid()
 
-    def see(self, at: Place) -> None:
+    def see(self, at: Position) -> None:
         """An operator has run."""
         self._last = max(self._last, at.iteration)
         if self._kernels:
@@ -31,15 +31,15 @@ class Missing:
             if len(self._names) < _MOST:
                 self._names.add(at.name)
 
-    def told(self, is_written: bool) -> Iterator[str]:
+    def messages(self, has_records: bool) -> Iterator[str]:
         """Yield the messages at the end; none if no operator ran, and in a forked child."""
         if self._last < 0 or os.getpid() != self._process:
             return
-        for kernel in sorted(self._kernels)[:_TOLD]:
+        for kernel in sorted(self._kernels)[:_MOST_NAMES]:
             near = closest(kernel, self._names)
             yield f"dump: no operator that ran matches {kernel!r} of kernels" + (f"; {near} did." if near else ".")
-        if len(self._kernels) > _TOLD:
-            yield f"dump: {len(self._kernels) - _TOLD} more of kernels match no operator that ran."
-        if self._settings.everything and not is_written and not self._kernels:
+        if len(self._kernels) > _MOST_NAMES:
+            yield f"dump: {len(self._kernels) - _MOST_NAMES} more of kernels match no operator that ran."
+        if self._settings.everything and not has_records and not self._kernels:
             yield (f"dump: nothing is written to {self._settings.path}: no operator of the iterations 0 to {self._last}, which the program "
                    "had, is asked for.")

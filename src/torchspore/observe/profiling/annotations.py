@@ -51,7 +51,7 @@ def open_range(text: str) -> int:
 
 def close_range(number: int) -> bool:
     """Ends a stretch; says whether there was one of this number."""
-    found = _ranges.pop(number, None)
-    if found is not None:
-        found.__exit__(None, None, None)
-    return found is not None
+    range_ = _ranges.pop(number, None)
+    if range_ is not None:
+        range_.__exit__(None, None, None)
+    return range_ is not None

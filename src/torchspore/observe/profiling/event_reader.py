@@ -77,7 +77,7 @@ class _Reader:
     threads: set[int] = field(default_factory=set)
 
 
-def read(events: list[Any], modules: dict[int, Any], held: dict[str, int], forward_point: str, backward_point: str) -> Record:
+def read(events: list[Any], modules: dict[int, Any], bytes_before: dict[str, int], forward_point: str, backward_point: str) -> Record:
     """Read torch's events."""
     reader = _Reader(operator_names.Graphs(modules))
     record = reader.record
@@ -91,11 +91,11 @@ def read(events: list[Any], modules: dict[int, Any], held: dict[str, int], forwa
         elif event.duration_ns() and not event.is_user_annotation():
             kernels.append(event)
     # The threads that call Cells come first: the backward pass, which has a thread of its own on an accelerator, is named after them.
-    for _, own in sorted(by_thread.items(), key=lambda item: not any(row[3].startswith(marks.PREFIX) for row in item[1])):
-        _thread(reader, sorted(own, key=lambda row: row[:2]))
+    for _, thread_events in sorted(by_thread.items(), key=lambda item: not any(row[3].startswith(marks.PREFIX) for row in item[1])):
+        _thread(reader, sorted(thread_events, key=lambda row: row[:2]))
     _take_compiled(reader)
     _take_kernels(reader, kernels)
-    _take_memory(reader, allocations, held)
+    _take_memory(reader, allocations, bytes_before)
     record.operators.sort(key=lambda row: row.start)
     lasting: list[Operator | Stretch | Kernel] = [*record.operators, *record.stretches, *record.kernels]
     times = [(row.start, row.start + row.span) for row in lasting]
@@ -127,64 +127,64 @@ def _thread(reader: _Reader, rows: list[tuple[int, int, Any, str]]) -> None:
         while stack and stack[-1].end <= start:
             stack.pop()
         around = stack[-1] if stack else _Open(0, "Default", "", None, None, None, 0)
-        made = replace(around, end=start - minus, depth=around.depth + 1)
+        opened = replace(around, end=start - minus, depth=around.depth + 1)
         if around.compiles:
             pass
         elif name.startswith(marks.PREFIX):
-            _own_mark(reader, made, around, name, start, -minus, event.start_thread_id())
+            _take_mark(reader, opened, around, name, start, -minus, event.start_thread_id())
         elif name.startswith(_EVALUATES):
-            made.phase = BACKWARD
-            own = name[len(_EVALUATES):].removesuffix("0").removesuffix("Backward")
-            made.origin = reader.origins.get(event.sequence_nr(), ("Default", own))
+            opened.phase = BACKWARD
+            kernel_name = name[len(_EVALUATES):].removesuffix("0").removesuffix("Backward")
+            opened.origin = reader.origins.get(event.sequence_nr(), ("Default", kernel_name))
         elif event.is_user_annotation() or event.scope() == 7:
             reader.record.stretches.append(Stretch(name, "range", start, -minus, event.start_thread_id(), around.depth))
         elif TELLS_PYTHON and event.is_python_function():
             if _is_users_line(name.partition("(")[0]):
-                made.stack = (*around.stack[-_DEEPEST:], name)
+                opened.stack = (*around.stack[-_DEEPEST:], name)
         elif not event.is_hidden_event():
-            phase = _event(reader, made, around, event, name, phase)
-        stack.append(made)
+            phase = _event(reader, opened, around, event, name, phase)
+        stack.append(opened)
 
 
-def _own_mark(reader: _Reader, made: _Open, around: _Open, name: str, start: int, span: int, thread: int) -> None:
+def _take_mark(reader: _Reader, opened: _Open, around: _Open, name: str, start: int, span: int, thread: int) -> None:
     kind, _, text = name[len(marks.PREFIX):].partition("::")
     reader.threads.add(thread)
     if kind in ("cell", "optimizer"):
-        made.scope = text
+        opened.scope = text
         if kind == "optimizer":
-            made.phase = UPDATE
+            opened.phase = UPDATE
         reader.record.stretches.append(Stretch(text, "cell", start, span, thread, around.depth))
-        made.in_cell = True
+        opened.in_cell = True
         if not around.in_cell:
             reader.calls.append((start, start + span))
     elif kind == "data":
-        made.phase = DATA
+        opened.phase = DATA
         reader.record.stretches.append(Stretch("data", DATA, start, span, thread, around.depth))
     elif kind == "compile":
-        made.compiles = True
+        opened.compiles = True
         reader.record.stretches.append(Stretch("compile", "compile", start, span, thread, around.depth))
     elif kind == "step":
         reader.explicit.append((start, start + span))
     elif kind == "graph":
-        made.graph = reader.graphs.names(int(text)) if text.isdigit() else None
-        if made.graph is not None:
-            made.run = _Run(int(text), start, span, thread, around.scope)
-            reader.runs.append(made.run)
+        opened.graph = reader.graphs.names(int(text)) if text.isdigit() else None
+        if opened.graph is not None:
+            opened.run = _Run(int(text), start, span, thread, around.scope)
+            reader.runs.append(opened.run)
     elif kind == "operator" and around.operator is None:
-        own = operator_names.kind_of(text)
-        phase = made.phase or (SYNC if operator_names.is_exchange("", own) else FORWARD)
-        path = f"{made.scope}/{own}" if around.origin is None else _gradient(around.origin, own)
-        made.operator = _add(reader, _numbered(reader, path, start), own, phase, start, span, thread)
+        kernel_name = operator_names.kind_of(text)
+        phase = opened.phase or (SYNC if operator_names.is_exchange("", kernel_name) else FORWARD)
+        path = f"{opened.scope}/{kernel_name}" if around.origin is None else _gradient(around.origin, kernel_name)
+        opened.operator = _add(reader, _numbered(reader, path, start), kernel_name, phase, start, span, thread)
 
 
-def _event(reader: _Reader, made: _Open, around: _Open, event: Any, name: str, before: str) -> str:
+def _event(reader: _Reader, opened: _Open, around: _Open, event: Any, name: str, before: str) -> str:
     """Takes one event of torch's operators; gives the phase that the next one without a better clue is in."""
     number = event.sequence_nr()
     operator = around.operator
     if operator is None and not name.startswith(_SHAPELESS) and event.scope() == 0 and _is_operator(name):
-        known = around.graph.next(name) if around.graph is not None else None
-        if known is not None:
-            full, kind, phase = known
+        primitive = around.graph.next(name) if around.graph is not None else None
+        if primitive is not None:
+            full, kind, phase = primitive
         elif around.origin is not None:
             kind, phase = operator_names.kind_of(name), BACKWARD
             full = _numbered(reader, _gradient(around.origin, kind), event.start_ns())
@@ -194,7 +194,7 @@ def _event(reader: _Reader, made: _Open, around: _Open, event: Any, name: str, b
             phase = around.phase or (SYNC if operator_names.is_exchange(name, kind) else operator_names.guessed_phase(name, before)
                                      if around.graph is not None else FORWARD if around.in_cell else "")
             full = _numbered(reader, f"{around.scope}/{kind}", event.start_ns())
-        operator = made.operator = _add(reader, full, kind, phase, event.start_ns(), event.duration_ns(), event.start_thread_id())
+        operator = opened.operator = _add(reader, full, kind, phase, event.start_ns(), event.duration_ns(), event.start_thread_id())
         if around.graph is not None:
             before = phase
         if around.run is not None:
@@ -214,9 +214,9 @@ def _is_operator(name: str) -> bool:
 
 
 def _add(reader: _Reader, name: str, kind: str, phase: str, start: int, span: int, thread: int) -> Operator:
-    made = Operator(name, kind, phase, start, span, thread)
-    reader.record.operators.append(made)
-    return made
+    operator = Operator(name, kind, phase, start, span, thread)
+    reader.record.operators.append(operator)
+    return operator
 
 
 def _gradient(origin: tuple[str, str], kind: str) -> str:
@@ -226,7 +226,7 @@ def _gradient(origin: tuple[str, str], kind: str) -> str:
 
 def _numbered(reader: _Reader, name: str, at: int) -> str:
     """The name with the number that tells it from others of the name in one outermost call and its gradient."""
-    call = bisect_right(reader.calls, at, key=lambda one: one[0])
+    call = bisect_right(reader.calls, at, key=lambda row: row[0])
     if call != reader.counted:
         reader.numbers.clear()
         reader.counted = call
@@ -256,11 +256,11 @@ def _take_compiled(reader: _Reader) -> None:
 
     The time of a phase is its share of the graph's operators; the record says so.
     """
-    told = False
+    has_shape = False
     for run in reader.runs:
         if run.seen * _SEEN >= run.span:
             continue
-        told = True
+        has_shape = True
         shares, at = reader.graphs.phases(run.number), run.start
         for phase, share in shares.items():
             span = round((run.span - run.seen) * share)
@@ -268,7 +268,7 @@ def _take_compiled(reader: _Reader) -> None:
             name = f"{prefix}{run.scope}/{'optimizer/' if phase == UPDATE else ''}CompiledGraph-op0"
             _add(reader, name, "CompiledGraph", phase, at, span, run.thread)
             at += span
-    if told:
+    if has_shape:
         reader.record.notes.append(
             "Graphs that were compiled into kernels of their own are one operator each (CompiledGraph); their phases are divided by the "
             "number of operators in each. With jit_level O0 each operator is timed."
@@ -277,27 +277,27 @@ def _take_compiled(reader: _Reader) -> None:
 
 def _take_kernels(reader: _Reader, kernels: list[Any]) -> None:
     for event in kernels:
-        own = reader.owners.get(event.linked_correlation_id())
+        owner = reader.owners.get(event.linked_correlation_id())
         start, span = event.start_ns(), event.duration_ns()
         where = event.device_index(), event.device_resource_id()
-        reader.record.kernels.append(Kernel(event.name(), start, span, *where, own.name if own else ""))
-        if own is not None:
-            own.device_span += span
-            own.device_start = min(own.device_start or start, start)
-            own.device_end = max(own.device_end, start + span)
+        reader.record.kernels.append(Kernel(event.name(), start, span, *where, owner.name if owner else ""))
+        if owner is not None:
+            owner.device_span += span
+            owner.device_start = min(owner.device_start or start, start)
+            owner.device_end = max(owner.device_end, start + span)
 
 
-def _take_memory(reader: _Reader, allocations: list[Any], held: dict[str, int]) -> None:
-    now = dict(held)
+def _take_memory(reader: _Reader, allocations: list[Any], bytes_before: dict[str, int]) -> None:
+    now = dict(bytes_before)
     rows = sorted(reader.record.operators, key=lambda row: row.start)
-    place = 0
+    index = 0
     for event in sorted(allocations, key=lambda event: event.start_ns()):
         on_cpu = str(event.device_type()).endswith("CPU")
         device = "CPU" if on_cpu else f"GPU:{event.device_index()}"
         now[device] = now.get(device, 0) + event.nbytes()
-        while place < len(rows) and rows[place].start <= event.start_ns():
-            place += 1
-        last = rows[place - 1] if place else None
+        while index < len(rows) and rows[index].start <= event.start_ns():
+            index += 1
+        last = rows[index - 1] if index else None
         inside = last is not None and last.start + last.span >= event.start_ns()
         reader.record.allocations.append(
             Allocation(event.start_ns(), event.nbytes(), now[device], device, last.name if inside and last is not None else "")

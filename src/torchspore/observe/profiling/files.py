@@ -26,7 +26,7 @@ OUTPUT, FRAMEWORK = "ASCEND_PROFILER_OUTPUT", "FRAMEWORK"
 
 
 @dataclass
-class Wanted:
+class FileSelection:
     """Which parts are written, and what was asked for beside."""
 
     operators: bool = True
@@ -46,124 +46,124 @@ class Wanted:
     steps_chosen: frozenset[int] = frozenset()
 
 
-def write(record: Record, folder: Path, wanted: Wanted, worker: str | None = None) -> Path:
+def write(record: Record, folder: Path, selection: FileSelection, worker: str | None = None) -> Path:
     """Writes the folder of 2.x into `folder`; gives its path. Raises OSError."""
-    record = of_steps(record, wanted.steps_chosen)
-    made = _fresh(folder, worker)
-    (made / "logs").mkdir()
-    (made / OUTPUT).mkdir()
-    rows = _chosen(record.operators, wanted)
-    own = facts(record, wanted)
-    with whole_file(made / OUTPUT / "trace_view.json") as file:
-        timeline.write(file, record, own, wanted.timeline_bytes)
-    if wanted.operators:
-        (made / FRAMEWORK).mkdir()
-        _framework(made / FRAMEWORK, rows, record)
-        _table(made / OUTPUT / "op_statistic.csv", _STATISTIC, _statistic(rows, record))
-        _table(made / OUTPUT / "flops.csv", _FLOPS, _flops(rows, record))
-        if wanted.counters and counters.column(wanted.counters):
-            _table(made / OUTPUT / "aicore_metrics.csv", ("Name", "Type", "Calls", str(counters.column(wanted.counters))), [
+    record = of_steps(record, selection.steps_chosen)
+    target = _fresh(folder, worker)
+    (target / "logs").mkdir()
+    (target / OUTPUT).mkdir()
+    rows = _chosen(record.operators, selection)
+    facts_found = facts(record, selection)
+    with whole_file(target / OUTPUT / "trace_view.json") as file:
+        timeline.write(file, record, facts_found, selection.timeline_bytes)
+    if selection.operators:
+        (target / FRAMEWORK).mkdir()
+        _framework(target / FRAMEWORK, rows, record)
+        _table(target / OUTPUT / "op_statistic.csv", _STATISTIC, _statistic(rows, record))
+        _table(target / OUTPUT / "flops.csv", _FLOPS, _flops(rows, record))
+        if selection.counters and counters.column(selection.counters):
+            _table(target / OUTPUT / "aicore_metrics.csv", ("Name", "Type", "Calls", str(counters.column(selection.counters))), [
                 (row.name, row.kind, row.count, value) for row in by_name(rows)
-                if (value := counters.value(wanted.counters, row, own.get("peak_flops", 0.0)))
+                if (value := counters.value(selection.counters, row, facts_found.get("peak_flops", 0.0)))
             ])
-    if record.kernels and wanted.tasks:
-        _table(made / OUTPUT / "kernel_details.csv", _KERNELS, [
+    if record.kernels and selection.tasks:
+        _table(target / OUTPUT / "kernel_details.csv", _KERNELS, [
             (kernel.device, kernel.stream, kernel.name, kernel.operator, _us(kernel.start), _us(kernel.span)) for kernel in record.kernels
         ])
-    if wanted.steps:
-        _table(made / OUTPUT / "step_trace_time.csv", _STEP_TIME, _step_time(record))
-    if wanted.memory and record.allocations:
-        _table(made / OUTPUT / "memory_record.csv", _MEMORY_RECORD, [
-            ("torch", _us(one.at), _mb(one.held), _mb(one.held), _mb(one.held), "", one.device) for one in record.allocations
+    if selection.steps:
+        _table(target / OUTPUT / "step_trace_time.csv", _STEP_TIME, _step_time(record))
+    if selection.memory and record.allocations:
+        _table(target / OUTPUT / "memory_record.csv", _MEMORY_RECORD, [
+            ("torch", _us(row.at), _mb(row.bytes_in_use), _mb(row.bytes_in_use), _mb(row.bytes_in_use), "", row.device) for row in record.allocations
         ])
-        _table(made / OUTPUT / "operator_memory.csv", _OPERATOR_MEMORY, list(_operator_memory(record)))
-    if wanted.exchanges:
-        _table(made / OUTPUT / "communication.csv", ("Name", "Type", "Count", "Total Time(us)", "Avg Time(us)"), [
+        _table(target / OUTPUT / "operator_memory.csv", _OPERATOR_MEMORY, list(_operator_memory(record)))
+    if selection.exchanges:
+        _table(target / OUTPUT / "communication.csv", ("Name", "Type", "Count", "Total Time(us)", "Avg Time(us)"), [
             (row.name, row.kind, row.count, _us(row.span), _us(round(row.mean))) for row in by_name(rows) if row.phase == "sync"
         ])
-    text = json.dumps({**own, **wanted.metadata}, indent=2 if wanted.pretty else None, default=str)
-    write_whole(made / "profiler_metadata.json", text)
-    write_whole(made / "logs" / "profiler.log", "\n".join([*own["facts"], *record.notes]) + "\n")
-    return made
+    text = json.dumps({**facts_found, **selection.metadata}, indent=2 if selection.pretty else None, default=str)
+    write_whole(target / "profiler_metadata.json", text)
+    write_whole(target / "logs" / "profiler.log", "\n".join([*facts_found["facts"], *record.notes]) + "\n")
+    return target
 
 
-def write_older(record: Record, folder: Path, wanted: Wanted, rank: int = 0) -> Path:
+def write_older(record: Record, folder: Path, selection: FileSelection, rank: int = 0) -> Path:
     """Writes the files of 1.x into `folder/profiler`, in the place of older ones; gives that folder. Raises OSError."""
-    record = of_steps(record, wanted.steps_chosen)
-    made = folder / "profiler"
-    made.mkdir(parents=True, exist_ok=True)
-    rows = _chosen(record.operators, wanted)
-    if wanted.steps:
-        _table(made / f"step_trace_raw_{rank}_detail_time.csv", *_step_ticks(record))
+    record = of_steps(record, selection.steps_chosen)
+    target = folder / "profiler"
+    target.mkdir(parents=True, exist_ok=True)
+    rows = _chosen(record.operators, selection)
+    if selection.steps:
+        _table(target / f"step_trace_raw_{rank}_detail_time.csv", *_step_ticks(record))
         points = {"fp_start": record.forward_point, **({"bp_end": record.backward_point} if record.backward_point else {})}
-        write_whole(made / f"step_trace_point_info_{rank}.json", json.dumps(points))
-        _table(made / f"step_trace_split_{rank}.csv", ("step_num", "total(ms)", *(f"{phase}(ms)" for phase in PHASES)), [
+        write_whole(target / f"step_trace_point_info_{rank}.json", json.dumps(points))
+        _table(target / f"step_trace_split_{rank}.csv", ("step_num", "total(ms)", *(f"{phase}(ms)" for phase in PHASES)), [
             (step.number, _ms(step.total), *(_ms(step.phases[phase]) for phase in PHASES)) for step in record.steps
         ])
-    if wanted.operators:
-        write_whole(made / f"output_op_compute_time_{rank}.txt", _compute_time(rows))
-        _table(made / f"aicore_intermediate_{rank}_type.csv", ("op_type", "execution_time", "execution_frequency", "percent"), [
+    if selection.operators:
+        write_whole(target / f"output_op_compute_time_{rank}.txt", _compute_time(rows))
+        _table(target / f"aicore_intermediate_{rank}_type.csv", ("op_type", "execution_time", "execution_frequency", "percent"), [
             (row.name, _ms(row.span), row.count, f"{row.span / (sum(r.cost for r in rows) or 1) * 100:.2f}") for row in by_kind(rows)
         ])
-        extra = counters.column(wanted.counters) if wanted.counters else None
+        extra = counters.column(selection.counters) if selection.counters else None
         peak = _peak(record) if extra else 0.0
-        if wanted.details:
+        if selection.details:
             _table(
-                made / f"aicore_intermediate_{rank}_detail.csv",
+                target / f"aicore_intermediate_{rank}_detail.csv",
                 ("full_op_name", "execution_time", "execution_frequency", *([extra] if extra else [])),
-                [(row.name if wanted.full_names else row.name.rpartition("/")[2], _ms(row.mean), row.count,
-                  *([counters.value(wanted.counters, row, peak)] if extra else [])) for row in by_name(rows)],
+                [(row.name if selection.full_names else row.name.rpartition("/")[2], _ms(row.mean), row.count,
+                  *([counters.value(selection.counters, row, peak)] if extra else [])) for row in by_name(rows)],
             )
-    if wanted.tasks:
-        with whole_file(made / f"timeline_display_{rank}.json") as file:
-            timeline.write(file, record, facts(record, wanted), wanted.timeline_bytes)
-    if wanted.memory and record.allocations:
-        _table(made / f"memory_usage_{rank}.csv", ("time(us)", "device", "bytes", "held"), [
-            (_us(one.at), one.device, one.bytes, one.held) for one in record.allocations
+    if selection.tasks:
+        with whole_file(target / f"timeline_display_{rank}.json") as file:
+            timeline.write(file, record, facts(record, selection), selection.timeline_bytes)
+    if selection.memory and record.allocations:
+        _table(target / f"memory_usage_{rank}.csv", ("time(us)", "device", "bytes", "held"), [
+            (_us(row.at), row.device, row.bytes, row.bytes_in_use) for row in record.allocations
         ])
-    return made
+    return target
 
 
 def write_input(record: Record, folder: Path, rank: int = 0) -> None:
     """Writes what `aicpu_trace` names: how long each step waited for the data that the host's own processor makes."""
     (folder / "profiler").mkdir(parents=True, exist_ok=True)
-    waits = [one for one in record.stretches if one.kind == "data"]
+    waits = [row for row in record.stretches if row.kind == "data"]
     _table(folder / "profiler" / f"aicpu_intermediate_{rank}.csv", (
         "serial_number", "op_type", "total_time(ms)", "dispatch_time(ms)", "execution_time(ms)", "run_start", "run_end",
     ), [
-        (number, "GetNext", _ms(one.span), 0, _ms(one.span), _us(one.start), _us(one.start + one.span))
-        for number, one in enumerate(waits, 1)
+        (number, "GetNext", _ms(row.span), 0, _ms(row.span), _us(row.start), _us(row.start + row.span))
+        for number, row in enumerate(waits, 1)
     ])
 
 
-def facts(record: Record, wanted: Wanted) -> dict[str, Any]:
+def facts(record: Record, selection: FileSelection) -> dict[str, Any]:
     """What is known of the whole: the machine, operations counted, the peak that was measured."""
-    found: dict[str, Any] = {"device": record.device, "host": platform.node(), "pid": os.getpid()}
-    told = []
+    contents: dict[str, Any] = {"device": record.device, "host": platform.node(), "pid": os.getpid()}
+    entries = []
     counted = [row for row in record.operators if row.flops]
     if counted:
         total, seconds, peak = sum(row.flops for row in counted), sum(row.cost for row in counted) / 1e9, _peak(record)
-        found |= {"flops": total, "peak_flops": peak}
-        told.append(
+        contents |= {"flops": total, "peak_flops": peak}
+        entries.append(
             f"{total:.4g} floating-point operations of products, convolutions and attention were counted; while they ran "
             f"{total / max(seconds, 1e-12) / peak:.1%} of the peak that this machine's {record.device} was measured to have in float32."
         )
-    if wanted.counters:
-        found["aic_metrics"] = counters.meaning(wanted.counters)
-        told.append(counters.meaning(wanted.counters))
-    found["facts"] = [*told, *record.notes]
-    return found
+    if selection.counters:
+        contents["aic_metrics"] = counters.meaning(selection.counters)
+        entries.append(counters.meaning(selection.counters))
+    contents["facts"] = [*entries, *record.notes]
+    return contents
 
 
 def _peak(record: Record) -> float:
     return flops.peak(bool(record.kernels))
 
 
-def _chosen(operators: Sequence[Operator], wanted: Wanted) -> list[Operator]:
+def _chosen(operators: Sequence[Operator], selection: FileSelection) -> list[Operator]:
     return [
         row for row in operators
-        if row.kind not in wanted.without_kinds and (not wanted.only_kinds or row.kind in wanted.only_kinds)
-        and (wanted.subgraph == "all" or (wanted.subgraph == "Gradients") == row.name.startswith("Gradients/"))
+        if row.kind not in selection.without_kinds and (not selection.only_kinds or row.kind in selection.only_kinds)
+        and (selection.subgraph == "all" or (selection.subgraph == "Gradients") == row.name.startswith("Gradients/"))
     ]
 
 
@@ -173,13 +173,16 @@ def of_steps(record: Record, numbers: frozenset[int]) -> Record:
         return record
     chosen = [step for step in record.steps if step.number in numbers]
 
-    def lies_in(at: int) -> bool:
+    def is_inside(at: int) -> bool:
         return any(step.start <= at < step.end for step in chosen)
 
     return replace(
-        record, steps=chosen, operators=[row for row in record.operators if lies_in(row.start)],
-        stretches=[one for one in record.stretches if lies_in(one.start)], kernels=[one for one in record.kernels if lies_in(one.start)],
-        allocations=[one for one in record.allocations if lies_in(one.at)],
+        record,
+        steps=chosen,
+        operators=[row for row in record.operators if is_inside(row.start)],
+        stretches=[row for row in record.stretches if is_inside(row.start)],
+        kernels=[row for row in record.kernels if is_inside(row.start)],
+        allocations=[row for row in record.allocations if is_inside(row.at)],
     )
 
 
@@ -189,27 +192,27 @@ def _fresh(folder: Path, worker: str | None) -> Path:
     for number in itertools.count():
         now = time.time()
         stamp = time.strftime("%Y%m%d%H%M%S", time.localtime(now)) + f"{int(now * 1000) % 1000:03d}"
-        made = folder / f"{worker or f'{platform.node()}_{os.getpid()}'}_{stamp}{f'_{number}' if number else ''}_ascend_ms"
+        target = folder / f"{worker or f'{platform.node()}_{os.getpid()}'}_{stamp}{f'_{number}' if number else ''}_ascend_ms"
         with contextlib.suppress(FileExistsError):
-            made.mkdir()
-            return made
+            target.mkdir()
+            return target
     raise AssertionError
 
 
 # FRAMEWORK -------------------------------------------------------------------------------------------------------------------------------
 
 def _framework(folder: Path, rows: list[Operator], record: Record) -> None:
-    whole, steps = sum(row.cost for row in rows) or 1, max(len(record.steps), 1)
+    total, steps = sum(row.cost for row in rows) or 1, max(len(record.steps), 1)
     _table(folder / "cpu_op_detail_info_0.csv", (
         "op_side", "op_type", "op_name", "full_op_name", "op_occurrences", "op_total_time(ms)", "op_avg_time(ms)", "total_proportion",
         "subgraph", "pid",
     ), [
         ("Device" if row.device_span else "Host", row.kind, row.name.rpartition("/")[2], row.name, row.count, _ms(row.span), _ms(row.mean),
-         f"{row.span / whole:.6g}", "Gradients" if row.name.startswith("Gradients/") else "Default", os.getpid()) for row in by_name(rows)
+         f"{row.span / total:.6g}", "Gradients" if row.name.startswith("Gradients/") else "Default", os.getpid()) for row in by_name(rows)
     ])
     _table(folder / "cpu_op_type_info_0.csv", (
         "op_type", "type_occurrences", "execution_frequency(per-step)", "total_compute_time", "avg_time(ms)", "percent",
-    ), [(row.name, row.count, f"{row.count / steps:g}", _ms(row.span), _ms(row.mean), f"{row.span / whole:.6g}") for row in by_kind(rows)])
+    ), [(row.name, row.count, f"{row.count / steps:g}", _ms(row.span), _ms(row.mean), f"{row.span / total:.6g}") for row in by_kind(rows)])
     shapes, runs = dict[str, str](), dict[str, list[str]]()
     for row in rows:
         known = enumerate(zip(row.inputs, row.dtypes), 1)
@@ -242,10 +245,10 @@ _OPERATOR_MEMORY = (
 
 
 def _statistic(rows: list[Operator], record: Record) -> list[Sequence[Any]]:
-    whole, core = sum(row.cost for row in rows) or 1, "GPU" if record.kernels else "CPU"
+    total, core = sum(row.cost for row in rows) or 1, "GPU" if record.kernels else "CPU"
     return [
         (0, row.name, core if row.device_span or not record.kernels else "CPU", row.count, _us(row.span), _us(row.least),
-         _us(round(row.mean)), _us(row.most), f"{row.span / whole * 100:.3f}") for row in by_kind(rows)
+         _us(round(row.mean)), _us(row.most), f"{row.span / total * 100:.3f}") for row in by_kind(rows)
     ]
 
 
@@ -260,27 +263,42 @@ def _flops(rows: list[Operator], record: Record) -> list[Sequence[Any]]:
 def _step_time(record: Record) -> Iterable[Sequence[Any]]:
     """Microseconds: computing is forward, backward and update; what waits for data is free; before the first operator is preparing."""
     for step in record.steps:
-        own = step.phases
-        computing, sync = own["forward"] + own["backward"] + own["update"], own["sync"]
-        yield (step.number, _us(computing), _us(sync), 0, _us(sync), _us(own["data"]), _us(step.total), 0, _us(sync),
-               _us(max(0, step.forward_start - step.start)), _us(own["forward"]), _us(own["backward"]), _us(own["update"]))
+        phases = step.phases
+        computing, sync = phases["forward"] + phases["backward"] + phases["update"], phases["sync"]
+        yield (step.number, _us(computing), _us(sync), 0, _us(sync), _us(phases["data"]), _us(step.total), 0, _us(sync),
+               _us(max(0, step.forward_start - step.start)), _us(phases["forward"]), _us(phases["backward"]), _us(phases["update"]))
 
 
 def _operator_memory(record: Record) -> Iterable[Sequence[Any]]:
     """Each allocation with the release that took it back: the next one of its size on its device, for torch does not name blocks."""
     waiting: dict[tuple[str, int], list[Allocation]] = {}
     released: dict[int, Allocation] = {}
-    for one in record.allocations:
-        if one.bytes > 0:
-            waiting.setdefault((one.device, one.bytes), []).append(one)
-        elif waiting.get((one.device, -one.bytes)):
-            released[id(waiting[(one.device, -one.bytes)].pop())] = one
-    for taken in [one for one in record.allocations if one.bytes > 0]:
+    for row in record.allocations:
+        if row.bytes > 0:
+            waiting.setdefault((row.device, row.bytes), []).append(row)
+        elif waiting.get((row.device, -row.bytes)):
+            released[id(waiting[(row.device, -row.bytes)].pop())] = row
+    for taken in [row for row in record.allocations if row.bytes > 0]:
         back = released.get(id(taken))
-        held, after = _mb(taken.held), _mb(back.held) if back else ""
+        held_text, after = _mb(taken.bytes_in_use), _mb(back.bytes_in_use) if back else ""
         at, span = (_us(back.at), _us(back.at - taken.at)) if back else ("", "")
-        yield (taken.operator, taken.bytes / 1024, _us(taken.at), at, at, span, span, held, held, held, after, after, after, "",
-               taken.device)
+        yield (
+            taken.operator,
+            taken.bytes / 1024,
+            _us(taken.at),
+            at,
+            at,
+            span,
+            span,
+            held_text,
+            held_text,
+            held_text,
+            after,
+            after,
+            after,
+            "",
+            taken.device,
+        )
 
 
 # 1.x -------------------------------------------------------------------------------------------------------------------------------------
@@ -302,27 +320,27 @@ def _step_ticks(record: Record) -> tuple[Sequence[str], list[Sequence[Any]]]:
                      *([0] * (len(names) - len(reductions)))])
     if rows:
         means = [round(sum(column) / len(rows)) for column in zip(*rows)]
-        moments = {place for place, name in enumerate(head) if name.endswith("point")}
-        rows.append(["-", *(0 if place in moments else mean for place, mean in enumerate(means) if place)])
+        moments = {column for column, name in enumerate(head) if name.endswith("point")}
+        rows.append(["-", *(0 if column in moments else mean for column, mean in enumerate(means) if column)])
     return head, rows
 
 
 def _compute_time(rows: list[Operator]) -> str:
     """The text of output_op_compute_time: a line for each operator, the longest first, and their sum."""
-    found = by_name(rows)
-    width = max([len(row.name) for row in found] + [20])
+    totals = by_name(rows)
+    width = max([len(row.name) for row in totals] + [20])
     lines = ["op compute time".center(width + 32, "="), f"{'op_name':{width}}  {'compute_time(ms)':>18}  {'stream_id':>9}",
              "-" * width + "  " + "-" * 18 + "  " + "-" * 9]
-    lines += [f"{row.name:{width}}  {row.mean / 1e6:>18.6f}  {0:>9}" for row in found]
-    lines.append(f"{'total op':{width}}  {sum(row.mean for row in found) / 1e6:>18.6f}  {0:>9}")
+    lines += [f"{row.name:{width}}  {row.mean / 1e6:>18.6f}  {0:>9}" for row in totals]
+    lines.append(f"{'total op':{width}}  {sum(row.mean for row in totals) / 1e6:>18.6f}  {0:>9}")
     return "\n".join(lines) + "\n"
 
 
 def _table(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     text = io.StringIO(newline="")
-    written = csv.writer(text, lineterminator="\n")
-    written.writerow(head)
-    written.writerows(rows)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
     write_whole(path, text.getvalue())
 
 
@@ -338,4 +356,4 @@ def _mb(count: int) -> str:
     return f"{count / 2**20:.6f}"
 
 
-__all__ = ["Wanted", "facts", "of_steps", "write", "write_input", "write_older"]
+__all__ = ["FileSelection", "facts", "of_steps", "write", "write_input", "write_older"]

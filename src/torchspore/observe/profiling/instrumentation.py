@@ -82,14 +82,14 @@ class Points:
 
     def _name(self, cell: Any) -> str:
         """The mark of a Cell: its scope below the outermost one that runs, as graphs have it."""
-        found = self._names.get(id(cell))
-        if found is None or found[0] is not cell:
+        name = self._names.get(id(cell))
+        if name is None or name[0] is not cell:
             root = self._local.root
             self._take_names(root)
             if id(cell) not in self._names:
                 self._names[id(cell)] = (cell, self._marked(cell, f"Default/{type(cell).__name__}"))
-            found = self._names[id(cell)]
-        return found[1]
+            name = self._names[id(cell)]
+        return name[1]
 
     def _take_names(self, root: Any) -> None:
         scopes = {id(root): "Default"}
@@ -156,15 +156,15 @@ class Points:
         """Finds the body of an operator and marks its run."""
 
         def ruled(body: Any, name: str) -> Any:
-            found, around = plain(body, name), frame()
+            range_, around = plain(body, name), frame()
             if around is not None and around.traces:
-                return found
+                return range_
             self.seen += 1
             text = OPERATOR + name
 
             def marked(*args: Any, **kwargs: Any) -> Any:
                 with mark(text):
-                    return found(*args, **kwargs)
+                    return range_(*args, **kwargs)
 
             return marked
 

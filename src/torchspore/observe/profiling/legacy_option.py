@@ -21,7 +21,7 @@ FOLDER = "data"
 """Where the files go when neither `output` nor `result_path` names a folder."""
 _PARTS = ("training_trace", "task_trace", "op_trace", "aicpu_trace")
 _MEMBERS = (*_PARTS, "output", "result_path", "fp_point", "bp_point", "ai_core_metrics")
-_TOLD = {
+_DESCRIPTIONS = {
     "training_trace": "each step is split into data wait, forward, backward, gradient sync and update",
     "task_trace": "the begin and end of each operator, and of each kernel of an accelerator, go into timeline_display",
     "op_trace": "the times, calls and floating-point operations of operators go into tables",
@@ -33,14 +33,14 @@ _switched: bool | None = None
 """The last value of `enable_profiling`."""
 
 
-def enable(wanted: bool) -> Outcome:
+def enable(is_on: bool) -> Outcome:
     """Makes `enable_profiling` act; False ends what True began, and the files are written then."""
     global _switched
-    before, _switched = _switched, wanted
-    if before and not wanted:
+    before, _switched = _switched, is_on
+    if before and not is_on:
         _finish()
         return Outcome.applied("the profile ended here, and its files are written")
-    return _apply(wanted, _options())
+    return _apply(is_on, _options())
 
 
 def configure(_: str) -> Outcome:
@@ -48,10 +48,10 @@ def configure(_: str) -> Outcome:
     if _switched is False and _running is None and _has_ended:
         return Outcome.no_effect("enable_profiling was switched off")
     is_enabled = bool(STORE.get("enable_profiling"))
-    outcome, told = _apply(is_enabled, _options()), _member_outcomes()
+    outcome, member_outcomes = _apply(is_enabled, _options()), _member_outcomes()
     if is_enabled:
         effects.report("enable_profiling", outcome)           # the files may go elsewhere now, and be others
-    return Outcome(outcome.state, "; ".join(told)) if told else outcome
+    return Outcome(outcome.state, "; ".join(member_outcomes)) if member_outcomes else outcome
 
 
 def _member_outcomes() -> list[str]:
@@ -63,15 +63,15 @@ def _member_outcomes() -> list[str]:
     ]
 
 
-def _apply(wanted: bool, options: dict[str, Any]) -> Outcome:
+def _apply(is_on: bool, options: dict[str, Any]) -> Outcome:
     global _running
-    is_given = STORE.source(PARENT)[0] != "default"
-    if not wanted and not is_given:
+    is_set = STORE.source(PARENT)[0] != "default"
+    if not is_on and not is_set:
         _finish()
         return Outcome.applied("nothing is watched")
-    if not wanted:
+    if not is_on:
         options.update(dict.fromkeys(_PARTS, "off"), training_trace="on")
-    _report(options, wanted)
+    _report(options, is_on)
     with_memory = options["op_trace"] == "on" or options["task_trace"] == "on"
     if _running is not None and with_memory and not _running[0].with_memory:
         if _running[0].has_begun:
@@ -92,27 +92,27 @@ def _apply(wanted: bool, options: dict[str, Any]) -> Outcome:
         _running = (watch, options)
         atexit.register(_finish)
         effects.before_table(_finish)
-    asked = [part for part in _PARTS if options[part] == "on"]
+    parts = [part for part in _PARTS if options[part] == "on"]
     folder = Path(options["folder"]) / "profiler"
-    return Outcome.applied(f"{', '.join(asked)}: written to {folder} when the program ends, or after {MOST:,} operators")
+    return Outcome.applied(f"{', '.join(parts)}: written to {folder} when the program ends, or after {MOST:,} operators")
 
 
 def _options() -> dict[str, Any]:
     """The members as they are set now."""
-    found = {name: STORE.get(f"{PARENT}.{name}") for name in _MEMBERS}
+    values = {name: STORE.get(f"{PARENT}.{name}") for name in _MEMBERS}
     if STORE.source(PARENT)[0] == "default":
-        found["training_trace"] = "on"                    # the default of the option is this name
-    found["folder"] = found["output"] or found["result_path"] or FOLDER
-    return found
+        values["training_trace"] = "on"                    # the default of the option is this name
+    values["folder"] = values["output"] or values["result_path"] or FOLDER
+    return values
 
 
 def _report(options: dict[str, Any], is_enabled: bool) -> None:
     for name in [name for name in _MEMBERS if STORE.source(f"{PARENT}.{name}")[0] != "default"]:
         if name in _PARTS:
-            asked = STORE.get(f"{PARENT}.{name}") == "on"
-            is_left_out = asked and options[name] != "on"
-            outcome = Outcome.no_effect("enable_profiling is off: only training_trace is collected") if is_left_out else Outcome.applied(
-                _TOLD[name] if asked else "nothing of it is written"
+            is_requested = STORE.get(f"{PARENT}.{name}") == "on"
+            is_ignored = is_requested and options[name] != "on"
+            outcome = Outcome.no_effect("enable_profiling is off: only training_trace is collected") if is_ignored else Outcome.applied(
+                _DESCRIPTIONS[name] if is_requested else "nothing of it is written"
             )
         elif name in ("output", "result_path"):
             outcome = Outcome.applied(f"files go to {options['folder']}/profiler") if options[name] == options["folder"] else \
@@ -155,12 +155,12 @@ def _finish() -> None:
         return
     is_on = {part: options[part] == "on" for part in _PARTS}
     group = options["ai_core_metrics"] if STORE.source(f"{PARENT}.ai_core_metrics")[0] != "default" else ""
-    wanted = files.Wanted(
+    selection = files.FileSelection(
         operators=is_on["op_trace"] or is_on["task_trace"], tasks=is_on["task_trace"], steps=is_on["training_trace"],
         memory=is_on["task_trace"] or is_on["op_trace"], counters=group,
     )
     try:
-        made = files.write_older(record, Path(options["folder"]), wanted)
+        target = files.write_older(record, Path(options["folder"]), selection)
         if is_on["aicpu_trace"]:
             files.write_input(record, Path(options["folder"]))
     except OSError as error:
@@ -170,4 +170,4 @@ def _finish() -> None:
     for line in record.notes:
         effects.note("profile", line)
     _report_points(record, options)
-    effects.note("profile", f"{len(record.operators):,} operators in {len(record.steps):,} steps: {made}")
+    effects.note("profile", f"{len(record.operators):,} operators in {len(record.steps):,} steps: {target}")

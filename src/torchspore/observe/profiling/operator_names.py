@@ -34,11 +34,15 @@ _COLLECTIVE = {"AllReduce", "AllGather", "ReduceScatter", "Broadcast", "AlltoAll
 
 def kind_of(name: str) -> str:
     """The type of operator that MindSpore would name for one of torch's, `aten::addmm`, or a function of ours, `matmul`."""
-    own = name.rpartition("::")[2]
-    if own in _KINDS:
-        return _KINDS[own]
-    found = FRONT.primitive_of(own.rstrip("_") or own)
-    return found if found is not None else "".join(word[:1].upper() + word[1:] for word in own.split("_") if word) or own
+    operator_name = name.rpartition("::")[2]
+    if operator_name in _KINDS:
+        return _KINDS[operator_name]
+    primitive = FRONT.primitive_of(operator_name.rstrip("_") or operator_name)
+    return (
+        primitive
+        if primitive is not None
+        else "".join(word[:1].upper() + word[1:] for word in operator_name.split("_") if word) or operator_name
+    )
 
 
 def is_exchange(name: str, kind: str = "") -> bool:
@@ -48,12 +52,12 @@ def is_exchange(name: str, kind: str = "") -> bool:
 
 def guessed_phase(name: str, before: str) -> str:
     """The phase of an operator that nothing is known of but its name and the phase before it."""
-    own = name.rpartition("::")[2]
+    operator_name = name.rpartition("::")[2]
     if is_exchange(name):
         return SYNC
-    if own.startswith(_UPDATES) or before == UPDATE:
+    if operator_name.startswith(_UPDATES) or before == UPDATE:
         return UPDATE
-    return BACKWARD if "backward" in own or before == BACKWARD else FORWARD
+    return BACKWARD if "backward" in operator_name or before == BACKWARD else FORWARD
 
 
 class Names:
@@ -64,11 +68,11 @@ class Names:
 
     def next(self, event: str) -> tuple[str, str, str] | None:
         """(Name, type, phase) of the node that an event of torch's is; None for one that no node stands for."""
-        own = event.rpartition("::")[2]
-        for place in range(self._at, min(self._at + _AHEAD, len(self._calls))):
-            target, name, kind, phase = self._calls[place]
-            if target == own:
-                self._at = place + 1
+        operator_name = event.rpartition("::")[2]
+        for position in range(self._at, min(self._at + _AHEAD, len(self._calls))):
+            target, name, kind, phase = self._calls[position]
+            if target == operator_name:
+                self._at = position + 1
                 return name, kind, phase
         return None
 
@@ -92,8 +96,8 @@ class Graphs:
     def phases(self, number: int) -> dict[str, float]:
         """The shares of the phases among the operators of a graph, in their order."""
         counts = Counter(phase for _, _, _, phase in self._calls.get(number, ()))
-        whole = counts.total() or 1
-        return {phase: count / whole for phase, count in counts.items()} or {FORWARD: 1.0}
+        total = counts.total() or 1
+        return {phase: count / total for phase, count in counts.items()} or {FORWARD: 1.0}
 
 
 def _calls(module: Any) -> Iterator[tuple[str, str, str, str]]:
@@ -102,8 +106,8 @@ def _calls(module: Any) -> Iterator[tuple[str, str, str, str]]:
     nodes = {node.name: node for node in module.graph.nodes}
     knows, phase = any(call.is_backward or call.scope != "Default" for call in snapshot.calls), FORWARD
     for call in snapshot.calls:
-        own, meta = call.target.rpartition(".")[2], nodes[call.name].meta
-        kind = call.called or kind_of(own)
+        operator_name, meta = call.target.rpartition(".")[2], nodes[call.name].meta
+        kind = call.called or kind_of(operator_name)
         if meta.get(node_metadata.OPTIMIZER) or "/optimizer-" in f"/{call.scope}":
             phase = UPDATE
         elif is_exchange(call.target, kind):
@@ -111,8 +115,8 @@ def _calls(module: Any) -> Iterator[tuple[str, str, str, str]]:
         elif knows:
             phase = BACKWARD if call.is_backward else FORWARD
         else:
-            phase = guessed_phase(own, phase)
+            phase = guessed_phase(operator_name, phase)
         name = call.full_name
         if phase == BACKWARD and not call.is_backward:
             name = f"Gradients/{name}"
-        yield own, name, f"{kind}Grad" if call.is_backward and call.called else kind, phase
+        yield operator_name, name, f"{kind}Grad" if call.is_backward and call.called else kind, phase

@@ -86,7 +86,7 @@ class Allocation:
 
     at: int
     bytes: int
-    held: int
+    bytes_in_use: int
     device: str
     operator: str = ""
 

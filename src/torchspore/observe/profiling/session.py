@@ -60,14 +60,14 @@ class Watch:
         activities = [torch.profiler.ProfilerActivity.CPU] if on_cpu or not has_gpu else []
         if on_device and activity is not None:
             activities.append(activity)
-        self._given: dict[str, Any] = {
+        self._options: dict[str, Any] = {
             "activities": activities, "profile_memory": with_memory, "with_stack": with_stack, "record_shapes": with_shapes,
             "acc_events": False,                          # torch would make its own objects of all events at once
         }
         self._most, self._full = most or max(MOST, _free() // _SHARE // _BYTES), full
         self._profile: torch.profiler.profile | None = None
         self._points = instrumentation.Points(self._look)
-        self._held: dict[str, int] = {}
+        self._bytes_before: dict[str, int] = {}
         self.is_full = False
 
     def start(self) -> None:
@@ -80,10 +80,10 @@ class Watch:
         try:
             expect()
             os.environ.setdefault("KINETO_LOG_LEVEL", "6")            # it writes its own beginning and end to stderr otherwise
-            self._profile = torch.profiler.profile(**self._given)
+            self._profile = torch.profiler.profile(**self._options)
             module = gpu_kinds.module()
             if module.is_available() and module.is_initialized():
-                self._held = {f"GPU:{n}": module.memory_allocated(n) for n in range(module.device_count())}
+                self._bytes_before = {f"GPU:{n}": module.memory_allocated(n) for n in range(module.device_count())}
             with warnings.catch_warnings():                           # torch 2.11 explains `acc_events` to everybody
                 warnings.simplefilter("ignore")
                 self._profile.start()
@@ -100,7 +100,7 @@ class Watch:
     @property
     def with_memory(self) -> bool:
         """True if allocations are noted."""
-        return bool(self._given["profile_memory"])
+        return bool(self._options["profile_memory"])
 
     def stop(self) -> None:
         """Watches no longer; once more does nothing."""
@@ -121,17 +121,17 @@ class Watch:
         with tempfile.TemporaryDirectory() as folder:      # torch passes over what it can't write, and leaves half a file
             path = Path(folder) / "trace.json"
             self._profile.export_chrome_trace(str(path))
-            with path.open("rb") as made:
-                shutil.copyfileobj(made, target)
+            with path.open("rb") as file:
+                shutil.copyfileobj(file, target)
 
     def read(self, forward_point: str = "", backward_point: str = "") -> Record:
         """Return the record. `forward_point` and `backward_point` name the operators at which forward begins and the gradient ends."""
         events = [] if self._profile is None else profile_events(self._profile)
-        found = event_reader.read(events, self._points.graphs, self._held, forward_point, backward_point)
-        found.device = str(gpu_kinds.module().get_device_name()) if found.kernels else "CPU"
+        record = event_reader.read(events, self._points.graphs, self._bytes_before, forward_point, backward_point)
+        record.device = str(gpu_kinds.module().get_device_name()) if record.kernels else "CPU"
         if self.is_full:
-            found.notes.append(f"The profile ended by itself after {self._most:,} operators; a schedule watches chosen steps.")
-        return found
+            record.notes.append(f"The profile ended by itself after {self._most:,} operators; a schedule watches chosen steps.")
+        return record
 
     def _look(self) -> None:
         if self._points.seen > self._most and not self.is_full and threading.current_thread() is threading.main_thread():

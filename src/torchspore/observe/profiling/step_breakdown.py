@@ -34,13 +34,13 @@ def divide(
             at += 1
         if inside:
             start = start if number > 1 or explicit else inside[0][0]
-            own = [row for row in rows if start <= row.start < end]
-            record.steps.append(_step(number, start, end, inside, own, chosen["fp_point"], chosen["bp_point"]))
+            step_rows = [row for row in rows if start <= row.start < end]
+            record.steps.append(_step(number, start, end, inside, step_rows, chosen["fp_point"], chosen["bp_point"]))
     if record.steps:
         first = record.steps[0]
-        own = [row for row in rows if first.start <= row.start < first.end]
-        record.forward_point = chosen["fp_point"] or next((row.name for row in own if row.phase == FORWARD), "")
-        record.backward_point = chosen["bp_point"] or next((row.name for row in reversed(own) if row.phase == BACKWARD), "")
+        step_rows = [row for row in rows if first.start <= row.start < first.end]
+        record.forward_point = chosen["fp_point"] or next((row.name for row in step_rows if row.phase == FORWARD), "")
+        record.backward_point = chosen["bp_point"] or next((row.name for row in reversed(step_rows) if row.phase == BACKWARD), "")
 
 
 def _is_at(row: Operator, point: str) -> bool:
@@ -49,15 +49,17 @@ def _is_at(row: Operator, point: str) -> bool:
 
 def _segments(record: Record, threads: set[int]) -> Iterator[_Segment]:
     """Yield the activities in order of time: waits for data, and operators where they computed. A wait during computing does not count."""
-    found: list[_Segment] = []
+    segments: list[_Segment] = []
     for row in record.operators:
         if row.phase and (row.thread in threads or row.phase in (BACKWARD, SYNC) or not threads):
             start, end = (row.device_start, row.device_end) if row.device_span else (row.start, row.start + row.span)
-            found.append((start, end, row.phase))
-    made = {DATA: DATA, "compile": OTHER}
-    found += [(one.start, one.start + one.span, made[one.kind]) for one in record.stretches if one.kind in made]
+            segments.append((start, end, row.phase))
+    kinds = {DATA: DATA, "compile": OTHER}
+    segments += [
+        (stretch.start, stretch.start + stretch.span, kinds[stretch.kind]) for stretch in record.stretches if stretch.kind in kinds
+    ]
     busy = 0
-    for start, end, phase in sorted(found):
+    for start, end, phase in sorted(segments):
         if phase == DATA:
             start = max(start, busy)
             if start >= end:
@@ -120,10 +122,10 @@ def _step(number: int, start: int, end: int, inside: list[_Segment], rows: list[
     return Step(number, start, end, phases, forward_start, backward_end, reductions)
 
 
-def _part(inside: list[_Segment], low: int, high: int, end: int, wanted: str) -> int:
+def _part(inside: list[_Segment], low: int, high: int, end: int, kind: str) -> int:
     """How much of a phase lies between two moments."""
-    found = 0
+    total = 0
     for (begin, _, phase), (following, _, _) in zip(inside, [*inside[1:], (end, end, "")]):
-        if phase == wanted:
-            found += max(0, min(following, high) - max(begin, low))
-    return found
+        if phase == kind:
+            total += max(0, min(following, high) - max(begin, low))
+    return total

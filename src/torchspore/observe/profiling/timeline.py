@@ -9,8 +9,8 @@ from torchspore.observe.profiling.record import PHASES, Record
 
 _PROCESSES = {1: "Steps", 2: "CPU OP", 3: "Scope Layer", 4: "Accelerator", 5: "Program"}
 _DEEPEST = 12
-_PLACES = {"cell": (3, 0), "data": (1, 1), "compile": (1, 2)}
-_TOLD = {"data": "waits for data", "compile": "captures and compiles a graph"}
+_TRACKS = {"cell": (3, 0), "data": (1, 1), "compile": (1, 2)}
+_LABELS = {"data": "waits for data", "compile": "captures and compiles a graph"}
 
 
 def write(file: BinaryIO, record: Record, facts: dict[str, Any], limit: int | None = None) -> None:
@@ -31,14 +31,14 @@ def events(record: Record, facts: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"ph": "M", "name": "torchspore", "pid": 0, "tid": 0, "args": facts}
     for process, name in _PROCESSES.items():
         yield from _named(process, 0, "process_name", name, process)
-    threads = {thread: place for place, thread in enumerate(sorted({row.thread for row in record.operators}))}
-    for place in threads.values():
-        yield from _named(2, place, "thread_name", f"Thread {place}", place)
-    for place, name in enumerate(("steps", "waits for data", "makes graphs")):
-        yield from _named(1, place, "thread_name", name, place)
+    threads = {thread: index for index, thread in enumerate(sorted({row.thread for row in record.operators}))}
+    for index in threads.values():
+        yield from _named(2, index, "thread_name", f"Thread {index}", index)
+    for index, name in enumerate(("steps", "waits for data", "makes graphs")):
+        yield from _named(1, index, "thread_name", name, index)
     for step in record.steps:
-        own = {f"{phase}_us": step.phases[phase] / 1e3 for phase in PHASES}
-        yield _lasting(f"step {step.number}", 1, 0, step.start, step.total, {"step": step.number, **own}, "step")
+        arguments = {f"{phase}_us": step.phases[phase] / 1e3 for phase in PHASES}
+        yield _lasting(f"step {step.number}", 1, 0, step.start, step.total, {"step": step.number, **arguments}, "step")
     for row in record.operators:
         args: dict[str, Any] = {"type": "HostCpuOps", "op_type": row.kind, "phase": row.phase}
         if row.flops:
@@ -49,17 +49,17 @@ def events(record: Record, facts: dict[str, Any]) -> Iterator[dict[str, Any]]:
             args["Call stack"] = "\n".join(row.stack)
         yield _lasting(row.name, 2, threads[row.thread], row.start, row.span, args)
     for one in record.stretches:
-        process, thread = _PLACES.get(one.kind, (5, min(one.depth, _DEEPEST)))
+        process, thread = _TRACKS.get(one.kind, (5, min(one.depth, _DEEPEST)))
         thread = min(one.depth, _DEEPEST) if one.kind == "cell" else thread
         phase = {"phase": one.kind} if one.kind == "data" else {}
-        name = one.name.rpartition("/")[2] if one.kind == "cell" else _TOLD.get(one.kind, one.name)
+        name = one.name.rpartition("/")[2] if one.kind == "cell" else _LABELS.get(one.kind, one.name)
         yield _lasting(name, process, thread, one.start, one.span, phase, "phase")
     for kernel in record.kernels:
-        place = kernel.device * 1000 + kernel.stream
-        yield _lasting(kernel.name, 4, place, kernel.start, kernel.span, {"operator": kernel.operator}, "phase")
+        index = kernel.device * 1000 + kernel.stream
+        yield _lasting(kernel.name, 4, index, kernel.start, kernel.span, {"operator": kernel.operator}, "phase")
     for allocation in record.allocations:
         name = f"memory {allocation.device}"
-        yield {"ph": "C", "name": name, "pid": 1, "tid": 0, "ts": _us(allocation.at), "args": {"bytes": allocation.held}}
+        yield {"ph": "C", "name": name, "pid": 1, "tid": 0, "ts": _us(allocation.at), "args": {"bytes": allocation.bytes_in_use}}
 
 
 def _named(process: int, thread: int, kind: str, name: str, order: int) -> Iterator[dict[str, Any]]:

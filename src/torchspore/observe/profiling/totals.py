@@ -34,19 +34,19 @@ class Total:
 
 def totals(operators: Iterable[Operator], key: Callable[[Operator], str]) -> list[Total]:
     """The sums of runs of one key, the longest first."""
-    found: dict[str, Total] = {}
+    totals: dict[str, Total] = {}
     for row in operators:
         name = key(row)
-        own = found.get(name)
-        if own is None:
-            own = found[name] = Total(name, row.kind, row.phase, least=row.cost)
-        own.count += 1
-        own.span += row.cost
-        own.least, own.most = min(own.least, row.cost), max(own.most, row.cost)
-        own.flops += row.flops
-        own.read += row.read
-        own.device_span += row.device_span
-    return sorted(found.values(), key=lambda row: -row.span)
+        total = totals.get(name)
+        if total is None:
+            total = totals[name] = Total(name, row.kind, row.phase, least=row.cost)
+        total.count += 1
+        total.span += row.cost
+        total.least, total.most = min(total.least, row.cost), max(total.most, row.cost)
+        total.flops += row.flops
+        total.read += row.read
+        total.device_span += row.device_span
+    return sorted(totals.values(), key=lambda row: -row.span)
 
 
 def by_name(operators: Iterable[Operator]) -> list[Total]:

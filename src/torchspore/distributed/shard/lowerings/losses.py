@@ -9,7 +9,7 @@ from torch.fx.node import Node
 
 from torchspore.distributed.shard.lowerings.registry import arguments, lowers, reduced
 from torchspore.distributed.shard.lowerings.row_tables import local_positions, looked_up
-from torchspore.engine.core.device_layout import Layout, whole
+from torchspore.engine.core.device_layout import Layout, unsplit
 
 _aten = torch.ops.aten
 
@@ -27,7 +27,7 @@ def nll_loss(to: Any, node: Node) -> Any:
     if not rows or reduction == 0 or scores.layout.partial or scores.layout.cuts[1]:
         return _rows_alone(to, node) if reduction == 0 else None
     target = to.move(operands[1], Layout((rows,)))
-    weight = None if arguments(node)[2] is None else to.move(operands[2], whole(1)).node
+    weight = None if arguments(node)[2] is None else to.move(operands[2], unsplit(1)).node
     result = to.call(_aten.nll_loss_forward.default, (scores.node, target.node, weight, 2, arguments(node)[4]), {})
     total, count = to.item(result, 0), to.item(result, 1)
     if reduction == 1:
@@ -37,7 +37,7 @@ def nll_loss(to: Any, node: Node) -> Any:
         total = to.call(_aten.div.Tensor, (reduced(to, total, rows), count), {})
     else:
         total = reduced(to, total, rows)
-    return [to.value(total, whole(0), ()), to.value(count, whole(0), ())]
+    return [to.value(total, unsplit(0), ()), to.value(count, unsplit(0), ())]
 
 
 def _rows_alone(to: Any, node: Node) -> Any:
@@ -48,7 +48,7 @@ def _rows_alone(to: Any, node: Node) -> Any:
         return None
     target = to.move(target, Layout((rows,)))
     result = to.call(_aten.nll_loss_forward.default, (scores.node, target.node, *_others(to, node)), {})
-    return [to.value(to.item(result, 0), Layout((rows,)), scores.shape[:1]), to.value(to.item(result, 1), whole(0), ())]
+    return [to.value(to.item(result, 0), Layout((rows,)), scores.shape[:1]), to.value(to.item(result, 1), unsplit(0), ())]
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,10 @@ def _classes_cut(to: Any, node: Node) -> Any:
     each = to.call(_aten.neg.default, (reduced(to, picked, classes),), {})
     count = reduced(to, to.call(_aten.sum.default, (_counted(to, targets, scores),), {}), rows)
     if reduction == 0:
-        return [to.value(each, Layout((rows,)), scores.shape[:1]), to.value(count, whole(0), ())]
+        return [to.value(each, Layout((rows,)), scores.shape[:1]), to.value(count, unsplit(0), ())]
     total = reduced(to, to.call(_aten.sum.default, (each,), {}), rows)
     total = total if reduction == 2 else to.call(_aten.div.Tensor, (total, count), {})
-    return [to.value(total, whole(0), ()), to.value(count, whole(0), ())]
+    return [to.value(total, unsplit(0), ()), to.value(count, unsplit(0), ())]
 
 
 def _counted(to: Any, targets: _Targets, scores: Any) -> Node:
@@ -115,9 +115,9 @@ def _at_targets(to: Any, node: Node) -> tuple[_Targets, Node, Any] | None:
     if len(scores.shape) != 2 or not scores.layout.cuts[1] or scores.layout.partial or weight is not None:
         return None
     targets = _targets(to, node, scores, target)
-    each = to.move(grad, Layout(scores.layout.cuts[:1]) if reduction == 0 else whole(0)).node
+    each = to.move(grad, Layout(scores.layout.cuts[:1]) if reduction == 0 else unsplit(0)).node
     if reduction == 1:
-        each = to.call(_aten.div.Tensor, (each, to.move(to.values[total], whole(0)).node), {})
+        each = to.call(_aten.div.Tensor, (each, to.move(to.values[total], unsplit(0)).node), {})
     each = to.call(_aten.neg.default, (each,), {})
     return targets, to.call(_aten.expand.default, (each, list(targets.index.meta["val"].shape)), {}), scores
 
@@ -131,7 +131,7 @@ def _scatter_at_targets(to: Any, source: Node, targets: _Targets, each: Node) ->
 
 def _others(to: Any, node: Node) -> tuple[Any, ...]:
     weight = arguments(node)[2]
-    local_weight = to.move(to.values[weight], whole(1)).node if isinstance(weight, Node) else None
+    local_weight = to.move(to.values[weight], unsplit(1)).node if isinstance(weight, Node) else None
     return local_weight, arguments(node)[3], arguments(node)[4]
 
 

@@ -9,7 +9,7 @@ from torch.fx.node import Node
 from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard.lowerings.registry import arguments, lowers
 from torchspore.distributed.shard.lowerings.windows import Side, each_of, extended, returned, sides, without_edges
-from torchspore.engine.core.device_layout import Layout, whole
+from torchspore.engine.core.device_layout import Layout, unsplit
 
 _aten = torch.ops.aten
 
@@ -154,7 +154,7 @@ def _numbers(to: Any, x: Any, settings: tuple[Any, ...]) -> Node:
     """How many places of the whole value each window sees, of the own part of the windows."""
     ones = to.call(_aten.full.default, ([1, 1, *x.shape[2:]], 1), {"dtype": x.dtype, "device": x.node.meta["val"].device})
     counts = to.call(_aten.avg_pool2d.default, (ones, *settings, False, True, 1), {})
-    value = to.value(counts, whole(4), counts.meta["val"].shape)
+    value = to.value(counts, unsplit(4), counts.meta["val"].shape)
     node: Node = to.move(value, Layout(((), (), *x.layout.cuts[2:]))).node
     return node
 

@@ -7,7 +7,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.distributed.shard.lowerings.registry import arguments, lowers
-from torchspore.engine.core.device_layout import Layout, whole
+from torchspore.engine.core.device_layout import Layout, unsplit
 
 _aten = torch.ops.aten
 
@@ -22,7 +22,7 @@ def dropout(to: Any, node: Node) -> Any:
     ones = to.call(_aten.full.default, (list(x.shape), 1), {"dtype": x.dtype, "device": x.node.meta["val"].device})
     result = to.call(_aten.native_dropout.default, (ones, share, training), {})
     cut = Layout(x.layout.cuts)
-    scaled, mask = (to.move(to.value(to.item(result, at), whole(len(x.shape)), x.shape), cut) for at in range(2))
+    scaled, mask = (to.move(to.value(to.item(result, at), unsplit(len(x.shape)), x.shape), cut) for at in range(2))
     out = to.call(_aten.mul.Tensor, (x.node, scaled.node), {})
     return [to.value(out, cut, x.shape), mask]
 
@@ -38,7 +38,7 @@ def like(to: Any, node: Node) -> Any:
     if any(isinstance(argument, Node) for argument in arguments(node)[1:]):
         return None
     result = to.call(node.target, (shaped, *arguments(node)[1:]), kwargs, node, node.meta["val"])
-    return to.move(to.value(result, whole(len(x.shape)), x.shape), Layout(x.layout.cuts))
+    return to.move(to.value(result, unsplit(len(x.shape)), x.shape), Layout(x.layout.cuts))
 
 
 @lowers("bernoulli_", "uniform_", "normal_", "exponential_", "random_", "geometric_", "cauchy_", "log_normal_")
@@ -50,6 +50,6 @@ def filled(to: Any, node: Node) -> Any:
         return None
     fresh = to.call(_aten.full.default, (list(x.shape), 0), {"dtype": x.dtype, "device": x.node.meta["val"].device})
     result = to.call(node.target, (fresh, *arguments(node)[1:]), dict(node.kwargs), node)
-    part = to.move(to.value(result, whole(len(x.shape)), x.shape), x.layout, fresh=True)
+    part = to.move(to.value(result, unsplit(len(x.shape)), x.shape), x.layout, fresh=True)
     to.call(_aten.copy_.default, (x.node, part.node), {})
     return x

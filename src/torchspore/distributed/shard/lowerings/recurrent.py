@@ -10,7 +10,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.distributed.shard.lowerings.registry import arguments, lowers
-from torchspore.engine.core.device_layout import Axes, Layout, whole
+from torchspore.engine.core.device_layout import Axes, Layout, unsplit
 
 _aten = torch.ops.aten
 
@@ -47,14 +47,14 @@ class _Call:
             return item
         value = self.to.values[item]
         rank = len(value.shape)
-        layout = whole(rank) if dim is None or value.shape == (0,) else _by_batch(rank, dim(rank), self.rows)
+        layout = unsplit(rank) if dim is None or value.shape == (0,) else _by_batch(rank, dim(rank), self.rows)
         return self.to.move(value, layout).node
 
     def result(self, result: Node, at: int, like: Any, dim: int | None) -> Any:
         """One result, of the shape of `like`: cut along `dim`, or where that is None a sum over the rows."""
         shape = tuple(like.shape)
         if shape == (0,):
-            layout = whole(1)
+            layout = unsplit(1)
         elif dim is None:
             layout = Layout(((),) * len(shape), tuple((axis, "sum") for axis in sorted(self.rows)))
         else:

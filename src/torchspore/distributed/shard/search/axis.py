@@ -88,7 +88,9 @@ class Axis:
         if variable.fixed is not None:
             return self._fixed(variable)
         choices = [Choice()] + [Choice(factor) for factor in variable.factors if self._fits(variable, factor, split)]
-        if self.shares and variable.is_product and len(choices) > 1 and not variable.is_fixed_by_program:      # told: it is cut as that, or not at all
+        if (
+            self.shares and variable.is_product and len(choices) > 1 and not variable.is_fixed_by_program
+        ):  # told: it is cut as that, or not at all
             choices.pop(0)
         if variable.is_linear:
             choices += [Choice(terms=SUM), Choice(terms=AVG)]

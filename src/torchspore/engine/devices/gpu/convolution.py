@@ -36,7 +36,7 @@ _lock = threading.Lock()
 
 # ---- the options
 
-_wanted = dict.fromkeys((side.option for side in DIRECTIONS), "normal")
+_requested = dict.fromkeys((side.option for side in DIRECTIONS), "normal")
 
 
 def forward(name: str) -> Outcome:
@@ -57,8 +57,8 @@ def filter(name: str) -> Outcome:
 def _choose(side: Direction, name: str) -> Outcome:
     """Says whether any direction has a name, as one operator serves all three."""
     global named
-    _wanted[side.option] = name
-    algorithms = set(_wanted.values())
+    _requested[side.option] = name
+    algorithms = set(_requested.values())
     where = _nowhere()
     named = algorithms != {"normal"} and not where and torch.version.hip is None
     if where:
@@ -85,7 +85,7 @@ def _choose_on_rocm(name: str, algorithms: set[str]) -> Outcome:
     return Outcome.no_effect("MIOpen of ROCm has no algorithms of these names")
 
 
-def _asked() -> tuple[str, ...]:
+def _requested_algorithms() -> tuple[str, ...]:
     return tuple(STORE.get(side.option) for side in DIRECTIONS)
 
 
@@ -111,7 +111,7 @@ def convolve(x: T, weight: T, bias: T | None, stride: Any, padding: Any, dilatio
     single, images = x.dim() == weight.dim() - 1, x
     if single:
         images = x.unsqueeze(0)
-    out = OPERATORS[FORWARD](images, weight, list(padding), list(stride), list(dilation), groups, ",".join(_asked()))
+    out = OPERATORS[FORWARD](images, weight, list(padding), list(stride), list(dilation), groups, ",".join(_requested_algorithms()))
     out = out if bias is None else out + bias.reshape(-1, *[1] * (weight.dim() - 2))
     return out.squeeze(0) if single else out
 
@@ -132,7 +132,7 @@ def convolve_transposed(
         (n - 1) * s - 2 * p + d * (k - 1) + o + 1
         for n, s, p, d, k, o in zip(images.shape[2:], stride, padding, dilation, weight.shape[2:], more)
     ]
-    out = OPERATORS[DATA](weight, images, size, padding, stride, dilation, groups, ",".join(_asked()))
+    out = OPERATORS[DATA](weight, images, size, padding, stride, dilation, groups, ",".join(_requested_algorithms()))
     out = out if bias is None else out + bias.reshape(-1, *[1] * count)
     return out.squeeze(0) if single else out
 
@@ -166,8 +166,10 @@ def _filter(x: T, dy: T, size: Sizes, padding: Sizes, stride: Sizes, dilation: S
     return _run(FILTER, name, x, dy, (x.shape, size, dy.shape), padding, stride, dilation, groups)
 
 
-def _backward(dy: T, x: T, w: T, padding: Sizes, stride: Sizes, dilation: Sizes, groups: int, wanted: list[bool]) -> Any:
-    return torch.ops.aten.convolution_backward(dy, x, w, None, stride, padding, dilation, False, [0] * len(stride), groups, wanted)
+def _backward(dy: T, x: T, w: T, padding: Sizes, stride: Sizes, dilation: Sizes, groups: int, gradients_required: list[bool]) -> Any:
+    return torch.ops.aten.convolution_backward(
+        dy, x, w, None, stride, padding, dilation, False, [0] * len(stride), groups, gradients_required
+    )
 
 
 def _of(side: Direction, algorithms: str) -> str:
@@ -226,19 +228,19 @@ for _side, _gradient in ((FORWARD, _gradient_of_forward), (DATA, _gradient_of_da
     torch.library.register_autograd(OPERATORS[_side], _gradient, setup_context=_keep, lib=LIBRARY)
 
 
-def _one_by_one(operator: Any) -> Any:
+def _loop_over_batch(operator: Any) -> Any:
     """`vmap` of an operator: each row by itself, so that the named algorithm is the one that runs."""
 
     def rows(info: Any, in_dims: tuple[Any, ...], first: T, second: T, *how: Any) -> tuple[T, int]:
-        parts = [given.unbind(axis) if axis is not None else [given] * info.batch_size
-                 for given, axis in zip((first, second), in_dims)]
+        parts = [operand.unbind(axis) if axis is not None else [operand] * info.batch_size
+                 for operand, axis in zip((first, second), in_dims)]
         return torch.stack([operator(a, b, *how) for a, b in zip(*parts)]), 0
 
     return rows
 
 
 for _operator in OPERATORS.values():
-    torch.library.register_vmap(_operator, _one_by_one(_operator), lib=LIBRARY)
+    torch.library.register_vmap(_operator, _loop_over_batch(_operator), lib=LIBRARY)
 
 
 # ---- plans
@@ -264,26 +266,26 @@ def _run(side: Direction, name: str, first: T, second: T, shapes: Any, padding: 
 
 
 def _plan(job: Job, name: str) -> Plan:
-    found = _plans.get((job, name))
-    if found is None:
+    plan = _plans.get((job, name))
+    if plan is None:
         if job.ordered and name in job.direction.unordered:
             _tell_unordered(job.direction, name)
         with _lock:
             if len(_plans) >= cudnn.most_plans():
                 _plans.clear()
-            found = _plans.setdefault((job, name), Plan(job, name))
+            plan = _plans.setdefault((job, name), Plan(job, name))
         effects.note("convolutions", _table)
-    return found
+    return plan
 
 
-def _refusal(job: Job, name: str, said: str) -> str:
+def _refusal(job: Job, name: str, reason: str) -> str:
     """Return the error text for an algorithm that does not support a shape: it lists those that do."""
     try:
         able = [other for other in cudnn.able(job) if other != name]
     except Refused:                        # not even the shapes are such that cuDNN takes them
         able = []
     option = job.direction.option
-    text = f"gpu_config={{{option!r}: {name!r}}}: cuDNN can't do this convolution so: {job} ({said})"
+    text = f"gpu_config={{{option!r}: {name!r}}}: cuDNN can't do this convolution so: {job} ({reason})"
     return f"{text}.\n\nhint: {option} may be {one_of([*able, 'normal'])} here"
 
 

@@ -55,8 +55,8 @@ class Job:
 
     def __str__(self) -> str:
         sizes = f"x {_shown(self.x)}, weight {_shown(self.w)}, {str(self.dtype).removeprefix('torch.')}"
-        own = {"stride": (self.stride, 1), "padding": (self.padding, 0), "dilation": (self.dilation, 1)}
-        return sizes + "".join(f", {name} {_shown(value)}" for name, (value, usual) in own.items() if set(value) != {usual}) + (
+        arrays = {"stride": (self.stride, 1), "padding": (self.padding, 0), "dilation": (self.dilation, 1)}
+        return sizes + "".join(f", {name} {_shown(value)}" for name, (value, usual) in arrays.items() if set(value) != {usual}) + (
             f", {self.groups} groups" if self.groups > 1 else "")
 
 
@@ -68,12 +68,12 @@ def _shown(sizes: tuple[int, ...]) -> str:
 
 @cache
 def _loaded(named: str) -> Any:
-    tried = [named] if named else list(_places())
-    for place in tried:
+    tried = [named] if named else list(_library_paths())
+    for path in tried:
         try:
-            found = ctypes.CDLL(place)
-            calls.declare(found)
-            return found
+            loaded = ctypes.CDLL(path)
+            calls.declare(loaded)
+            return loaded
         except (OSError, AttributeError):
             continue
     raise DeviceNotFound(
@@ -124,7 +124,7 @@ def computes(x: torch.Tensor) -> bool:
     return x.device.type == _runtime.kind and x.dtype in DTYPES
 
 
-def _places() -> list[str]:
+def _library_paths() -> list[str]:
     """Where cuDNN may lie: what torch has loaded under its plain name, NVIDIA's wheel, torch's own folder."""
     spec = find_spec("nvidia.cudnn") if find_spec("nvidia") is not None else None
     wheels = [str(Path(folder) / "lib" / "libcudnn.so.9") for folder in (spec.submodule_search_locations or ())] if spec else []
@@ -135,12 +135,12 @@ def _check(status: int, doing: str) -> None:
     """Raises Refused or DeviceFailed for a status that is none of success."""
     if status == SUCCESS:
         return
-    own = library()
+    cudnn = library()
     text = ctypes.create_string_buffer(512)
-    own.cudnnGetLastErrorString(text, len(text))
-    name = own.cudnnGetErrorString(status).decode(errors="replace").removeprefix("CUDNN_STATUS_")
-    said = text.value.decode(errors="replace").strip()
-    word = f"{name}: {said}" if said else name
+    cudnn.cudnnGetLastErrorString(text, len(text))
+    name = cudnn.cudnnGetErrorString(status).decode(errors="replace").removeprefix("CUDNN_STATUS_")
+    error_text = text.value.decode(errors="replace").strip()
+    word = f"{name}: {error_text}" if error_text else name
     if status in calls.NOT_SUPPORTED:
         raise Refused(word)
     raise DeviceFailed(f"cuDNN: {doing} ended with {word}.\n\nhint: torchspore doctor computes something small on the GPU and tells more")
@@ -150,9 +150,9 @@ def _handle(device: torch.device) -> Any:
     """This thread's handle for a device, set to the stream that operators run on."""
     handles = _threads.__dict__.setdefault("handles", {})
     if device not in handles:
-        made = ctypes.c_void_p()
-        _check(library().cudnnCreate(ctypes.byref(made)), "cudnnCreate")
-        handles[device] = made
+        handle = ctypes.c_void_p()
+        _check(library().cudnnCreate(ctypes.byref(handle)), "cudnnCreate")
+        handles[device] = handle
     _check(library().cudnnSetStream(handles[device], stream_of(device)), "cudnnSetStream")
     return handles[device]
 
@@ -173,28 +173,28 @@ class Descriptors:
 
     def __init__(self, job: Job) -> None:
         self.of: dict[str, Any] = {}
-        own = library()
+        cudnn = library()
         kind = _TYPES[job.dtype]
         for name, sizes in (("x", job.x), ("y", job.y)):
             self._make(name, "Tensor")
             strides = torch.empty(sizes, device="meta").stride()
-            _check(own.cudnnSetTensorNdDescriptor(self.of[name], kind, len(sizes), _numbers(sizes), _numbers(tuple(strides))), str(job))
+            _check(cudnn.cudnnSetTensorNdDescriptor(self.of[name], kind, len(sizes), _numbers(sizes), _numbers(tuple(strides))), str(job))
         self._make("w", "Filter")
-        _check(own.cudnnSetFilterNdDescriptor(self.of["w"], kind, calls.NCHW, len(job.w), _numbers(job.w)), str(job))
+        _check(cudnn.cudnnSetFilterNdDescriptor(self.of["w"], kind, calls.NCHW, len(job.w), _numbers(job.w)), str(job))
         self._make("convolution", "Convolution")
         kernel = self.of["convolution"]
         summed = kind if kind == calls.DOUBLE else calls.FLOAT
-        _check(own.cudnnSetConvolutionNdDescriptor(
+        _check(cudnn.cudnnSetConvolutionNdDescriptor(
             kernel, len(job.stride), _numbers(job.padding), _numbers(job.stride), _numbers(job.dilation), calls.CROSS_CORRELATION, summed,
         ), str(job))
-        _check(own.cudnnSetConvolutionGroupCount(kernel, job.groups), str(job))
+        _check(cudnn.cudnnSetConvolutionGroupCount(kernel, job.groups), str(job))
         self.set_math(math_of(job))
 
     def _make(self, name: str, what: str) -> None:
-        made, own = ctypes.c_void_p(), library()
-        _check(getattr(own, f"cudnnCreate{what}Descriptor")(ctypes.byref(made)), f"cudnnCreate{what}Descriptor")
-        weakref.finalize(self, getattr(own, f"cudnnDestroy{what}Descriptor"), made)
-        self.of[name] = made
+        descriptor, cudnn = ctypes.c_void_p(), library()
+        _check(getattr(cudnn, f"cudnnCreate{what}Descriptor")(ctypes.byref(descriptor)), f"cudnnCreate{what}Descriptor")
+        weakref.finalize(self, getattr(cudnn, f"cudnnDestroy{what}Descriptor"), descriptor)
+        self.of[name] = descriptor
 
     def set_math(self, math: int) -> None:
         """Says by which units the products are made."""
@@ -244,10 +244,10 @@ class Plan:
     def _compute(self, first: torch.Tensor, second: torch.Tensor, out: torch.Tensor) -> None:
         job, of = self.job, self.descriptors.of
         scalar = ctypes.c_double if job.dtype is torch.float64 else ctypes.c_float
-        one, zero = scalar(1), scalar(0)
+        one_factor, zero = scalar(1), scalar(0)
         space = torch.empty(self._workspace, dtype=torch.uint8, device=job.device)
         status = getattr(library(), job.direction.compute)(
-            _handle(job.device), ctypes.addressof(one), of[job.direction.first], first.data_ptr(), of[job.direction.second],
+            _handle(job.device), ctypes.addressof(one_factor), of[job.direction.first], first.data_ptr(), of[job.direction.second],
             second.data_ptr(), of["convolution"], self._number, space.data_ptr(), self._workspace, ctypes.addressof(zero),
             of[job.direction.out], out.data_ptr(),
         )
@@ -266,12 +266,12 @@ class Plan:
         job, of = self.job, self.descriptors.of
         side = job.direction
         space = self._room()
-        results, found = (Trial * (2 * len(side.algorithms)))(), ctypes.c_int()
+        results, count = (Trial * (2 * len(side.algorithms)))(), ctypes.c_int()
         _check(getattr(library(), side.find)(
             _handle(job.device), of[side.first], first.data_ptr(), of[side.second], second.data_ptr(), of["convolution"], of[side.out],
-            out.data_ptr(), len(results), ctypes.byref(found), results, space.data_ptr(), space.numel(),
+            out.data_ptr(), len(results), ctypes.byref(count), results, space.data_ptr(), space.numel(),
         ), f"{side.find} ({job})")
-        right = [trial for trial in results[: found.value] if trial.status == SUCCESS and trial.memory <= space.numel()]
+        right = [trial for trial in results[: count.value] if trial.status == SUCCESS and trial.memory <= space.numel()]
         self.trials = [(side.name_of(t.algorithm), calls.MATHS.get(t.math, str(t.math)), t.time, t.memory,
                         t.determinism == calls.DETERMINISTIC) for t in right]
         fit = [trial for trial in right if not job.ordered or trial.determinism == calls.DETERMINISTIC]
@@ -286,28 +286,28 @@ class Plan:
 
     def _room(self) -> torch.Tensor:
         """A workspace in which all algorithms fit, as far as the device has room."""
-        wanted = 0
+        workspace_bytes = 0
         for number in self.job.direction.algorithms.values():
             try:
-                wanted = max(wanted, self.bytes(number))
+                workspace_bytes = max(workspace_bytes, self.bytes(number))
             except Refused:
                 continue
         while True:
             try:
-                return torch.empty(wanted, dtype=torch.uint8, device=self.job.device)
+                return torch.empty(workspace_bytes, dtype=torch.uint8, device=self.job.device)
             except torch.OutOfMemoryError:
-                if wanted < 1 << 20:
+                if workspace_bytes < 1 << 20:
                     raise
-                wanted //= 2
+                workspace_bytes //= 2
 
 
 def able(job: Job) -> list[str]:
     """The algorithms that cuDNN says can do this shape."""
-    found, plan = [], Plan(job, "performance")
+    trials, plan = [], Plan(job, "performance")
     for name, number in job.direction.algorithms.items():
         try:
             plan.bytes(number)
         except Refused:
             continue
-        found.append(name)
-    return found
+        trials.append(name)
+    return trials

@@ -91,7 +91,7 @@ class Direction:
 
     def name_of(self, number: int) -> str:
         """The name of an algorithm; its number where MindSpore has none for it."""
-        return next((name for name, own in self.algorithms.items() if own == number), f"number {number}")
+        return next((name for name, algorithm in self.algorithms.items() if algorithm == number), f"number {number}")
 
 
 FORWARD = Direction(

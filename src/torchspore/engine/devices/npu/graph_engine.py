@@ -45,7 +45,7 @@ def compiled(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Code |
     except (RuntimeError, ValueError, AssertionError) as error:         # NotImplementedError is a RuntimeError
         graph_log.event("level", f"the graph engine leaves it: {str(error).splitlines()[0] if str(error) else type(error).__name__:.120}")
         return None
-    return lambda *given: list(run(*given))
+    return lambda *inputs: list(run(*inputs))
 
 
 def _config(torchair: Any) -> Any:
@@ -64,21 +64,21 @@ def options() -> tuple[dict[str, str], dict[str, str]]:
     """CANN's options of a session and of the process that `ascend_config` asks for; `ge_options` wins over the other keys."""
     session: dict[str, str] = {}
     process: dict[str, str] = {}
-    places = {
+    attributes_by_option = {
         "precision_mode": (process, "ge.exec.precision_mode"), "op_precision_mode": (process, "ge.exec.op_precision_mode"),
         "atomic_clean_policy": (session, "ge.exec.atomicCleanPolicy"),
         "host_scheduling_max_threshold": (session, "ge.exec.static_model_ops_lower_limit"),
     }
-    for key, (where, name) in places.items():
+    for key, (where, name) in attributes_by_option.items():
         if _is_set(key):
             where[name] = str(STORE.get(key))
             effects.report(key, _APPLIED)
     if _is_set("topo_order"):
         _order(session)
     if _is_set("ge_options"):
-        given = json.loads(STORE.get("ge_options"))
-        session.update(given.get("session", {}))
-        process.update(given.get("global", {}))
+        engine_options = json.loads(STORE.get("ge_options"))
+        session.update(engine_options.get("session", {}))
+        process.update(engine_options.get("global", {}))
         effects.report("ge_options", _APPLIED)
     return session, process
 

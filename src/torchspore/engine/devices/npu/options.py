@@ -26,46 +26,46 @@ def elsewhere(what: str) -> Outcome:
     return Outcome.no_effect(f"{what}, and operators run on the {STORE.get('device_target')}")
 
 
-def precision(wanted: str) -> Outcome | None:
+def precision(value: str) -> Outcome | None:
     """Make `precision_mode` act on operators outside of graphs. Return None if operators and graphs report the outcome when they run."""
-    if not is_ascend() or wanted not in _PRECISIONS:
-        return follow_mode(wanted if wanted != "must_keep_origin_dtype" else "")
-    device.npu().set_option({"ACL_PRECISION_MODE": wanted})
-    return Outcome.applied(f"the device's operators compute as {wanted} says")
+    if not is_ascend() or value not in _PRECISIONS:
+        return follow_mode(value if value != "must_keep_origin_dtype" else "")
+    device.npu().set_option({"ACL_PRECISION_MODE": value})
+    return Outcome.applied(f"the device's operators compute as {value} says")
 
 
-def jit_compile(wanted: str) -> Outcome | None:
+def jit_compile(value: str) -> Outcome | None:
     """Makes `jit_compile` act: '1' has the device's operators compiled, '0' takes ready-made ones; None elsewhere, where graphs read it."""
-    if not is_ascend() or not wanted:
+    if not is_ascend() or not value:
         return None
-    device.npu().set_compile_mode(jit_compile=wanted == "1")
-    return Outcome.applied("operators are compiled for their lengths" if wanted == "1" else "ready-made operators run, nothing is compiled")
+    device.npu().set_compile_mode(jit_compile=value == "1")
+    return Outcome.applied("operators are compiled for their lengths" if value == "1" else "ready-made operators run, nothing is compiled")
 
 
-def matmul_hf32(wanted: str) -> Outcome:
+def matmul_hf32(value: str) -> Outcome:
     """Makes `matmul_allow_hf32` act."""
     if not is_ascend():
         return elsewhere("HF32 is a format of Ascend's matrix unit")
-    device.npu().matmul.allow_hf32 = wanted == "1"
-    return Outcome.applied("products of float32 may use HF32" if wanted == "1" else "products of float32 keep all their bits")
+    device.npu().matmul.allow_hf32 = value == "1"
+    return Outcome.applied("products of float32 may use HF32" if value == "1" else "products of float32 keep all their bits")
 
 
-def conv_hf32(wanted: str) -> Outcome:
+def conv_hf32(value: str) -> Outcome:
     """Makes `conv_allow_hf32` act; HF32 is what the device uses where nothing is set."""
     if not is_ascend():
         return elsewhere("HF32 is a format of Ascend's matrix unit")
-    device.npu().conv.allow_hf32 = wanted != "0"
-    return Outcome.applied("convolutions of float32 may use HF32" if wanted != "0" else "convolutions of float32 keep all their bits")
+    device.npu().conv.allow_hf32 = value != "0"
+    return Outcome.applied("convolutions of float32 may use HF32" if value != "0" else "convolutions of float32 keep all their bits")
 
 
-def of_graph_engine(wanted: str) -> Outcome | None:
+def of_graph_engine(value: str) -> Outcome | None:
     """An option of CANN's graph engine, which graphs of level O2 read on Ascend (graph_engine.py); None there."""
     return None if is_ascend() else elsewhere("it steers CANN's graph engine")
 
 
-def hccl_watchdog(wanted: bool) -> Outcome:
+def hccl_watchdog(is_on: bool) -> Outcome:
     """Makes `hccl_watchdog` act on process groups that are made from now on."""
     if not is_ascend():
         return elsewhere("HCCL carries the collectives of Ascend devices")
-    os.environ[_WATCHDOG] = "1" if wanted else "0"
-    return Outcome.applied("a collective that fails ends the program" if wanted else "nobody watches the collectives")
+    os.environ[_WATCHDOG] = "1" if is_on else "0"
+    return Outcome.applied("a collective that fails ends the program" if is_on else "nobody watches the collectives")

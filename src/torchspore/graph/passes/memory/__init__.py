@@ -39,7 +39,7 @@ def apply(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphMod
 
 def is_requested(module: torch.fx.GraphModule) -> bool:
     """Return whether the graph holds values of Cells that are offloaded."""
-    if not moving.is_asked_by_cell():
+    if not moving.is_requested_by_cell():
         return False
     from torchspore.graph.passes.memory import offload
 

@@ -10,7 +10,7 @@ import torch
 from torch.fx.node import Node, map_arg
 
 from torchspore.engine.core.torch_private import is_operator, without_modes
-from torchspore.engine.core.unsupported_dtypes import is_said_by
+from torchspore.engine.core.unsupported_dtypes import is_cause_of
 from torchspore.graph.fx.exchanges import is_exchange
 from torchspore.graph.fx.sample_inputs import filled
 
@@ -95,7 +95,7 @@ def _is_supported(node: Node, sources: frozenset[torch.dtype], dtype: torch.dtyp
         try:
             target(*with_dtype(node, map_arg(node.args, zeros), sources, dtype), **map_arg(node.kwargs, zeros))
         except (RuntimeError, TypeError, NotImplementedError, IndexError, ValueError) as error:
-            return not is_said_by(error)
+            return not is_cause_of(error)
     return True
 
 
