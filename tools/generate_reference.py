@@ -54,7 +54,7 @@ def _table(api: str) -> Iterator[str]:
 
 
 def _title(item: Option | Alias) -> str:
-    return f"{item.within} > {item.name}" if isinstance(item, Option) and item.within is not None else item.name
+    return f"{item.member_of} > {item.name}" if isinstance(item, Option) and item.member_of is not None else item.name
 
 
 def _section(item: Option | Alias) -> Iterator[str]:

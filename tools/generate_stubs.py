@@ -119,7 +119,7 @@ def _getter(api: str) -> Iterator[str]:
 def _named(api: str) -> list[Option | Alias]:
     """Gives what a setter or getter knows by its own name."""
     found: list[Option | Alias] = [
-        option for option in OPTIONS.values() if option.api == api and (option.within is None or option.top_level)
+        option for option in OPTIONS.values() if option.api == api and (option.member_of is None or option.top_level)
     ]
     return found + [alias for alias in ALIASES.values() if alias.api == api]
 

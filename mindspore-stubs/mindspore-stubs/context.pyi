@@ -14,32 +14,32 @@ RELEASE: Final = 0
 DEBUG: Final = 1
 
 class _JitConfig(TypedDict, total=False):
-    jit_level: Literal['O0', 'O1', 'O2']  # How hard a graph is optimised.
-    infer_boost: Literal['on', 'off']  # Compiles for inference only: batch norms folded, weights packed; training is refused.
+    jit_level: Literal['O0', 'O1', 'O2']  # How much a graph is optimised.
+    infer_boost: Literal['on', 'off']  # Compiles for inference only: batch norms are folded, weights packed; training is refused.
 
 class _AoeConfig(TypedDict, total=False):
-    job_type: Literal['1', '2']  # What is tuned: '1' the graph as a whole, '2' its operators one by one.
+    job_type: Literal['1', '2']  # What is tuned: '1' the entire graph, '2' its operators one by one.
 
 class _GpuConfig(TypedDict, total=False):
-    conv_fprop_algo: Literal['normal', 'performance', 'implicit_gemm', 'precomp_gemm', 'gemm', 'direct', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused', 'implicit_precomp_gemm']  # The algorithm of convolutions going forward: the library's guess, the fastest of a trial, or one by name.
+    conv_fprop_algo: Literal['normal', 'performance', 'implicit_gemm', 'precomp_gemm', 'gemm', 'direct', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused', 'implicit_precomp_gemm']  # The algorithm of the forward pass of convolutions: the library's guess, the fastest in a trial, or one by name.
     conv_dgrad_algo: Literal['normal', 'performance', 'algo_0', 'algo_1', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused']  # The algorithm of a convolution's gradient with respect to its input.
     conv_wgrad_algo: Literal['normal', 'performance', 'algo_0', 'algo_1', 'algo_3', 'fft', 'fft_tiling', 'winograd_nonfused']  # The algorithm of a convolution's gradient with respect to its weight.
     conv_allow_tf32: bool  # Whether convolutions of float32 may use TF32, which is faster and keeps 10 bits of the fraction.
     matmul_allow_tf32: bool  # Whether matrix products of float32 may use TF32.
 
 class _AscendConfig(TypedDict, total=False):
-    precision_mode: Literal['force_fp16', 'allow_fp32_to_fp16', 'allow_mix_precision', 'must_keep_origin_dtype', 'force_fp32', 'allow_fp32_to_bf16', 'allow_mix_precision_fp16', 'allow_mix_precision_bf16']  # Which operators compute in another dtype than the program gives them, in both modes and on every device.
-    jit_compile: bool  # Whether the levels O1 and O2 may write and compile kernels, on every device; False takes ready-made ones and compiles nothing.
-    atomic_clean_policy: Literal[0, 1]  # Whether memory of operators that add in place is cleared all at once (0) or one by one (1).
+    precision_mode: Literal['force_fp16', 'allow_fp32_to_fp16', 'allow_mix_precision', 'must_keep_origin_dtype', 'force_fp32', 'allow_fp32_to_bf16', 'allow_mix_precision_fp16', 'allow_mix_precision_bf16']  # Which operators compute in another dtype than the program's, in both modes and on every device.
+    jit_compile: bool  # Whether the levels O1 and O2 may generate and compile kernels, on every device; False uses existing ones and compiles nothing.
+    atomic_clean_policy: Literal[0, 1]  # Whether the memory of operators that accumulate in place is cleared all at once (0) or separately (1).
     matmul_allow_hf32: bool  # Whether matrix products of float32 may use HF32, which is faster and less precise.
     conv_allow_hf32: bool  # Whether convolutions of float32 may use HF32.
     exception_dump: Literal['0', '1', '2']  # What is written to `save_dump_path` when an operator fails, on every device: '0' nothing, '1' its inputs and outputs, '2' its inputs.
-    op_precision_mode: str  # A file that says for single operators how precise they are.
+    op_precision_mode: str  # A file that sets the precision of single operators.
     op_debug_option: Literal['oom']  # 'oom' checks that operators stay inside their memory.
-    ge_options: dict[str, Any]  # Options that are handed to the graph engine of the device as they are.
-    parallel_speed_up_json_path: str | None  # A JSON file with switches for parallel training; each of them is an option of its own.
-    host_scheduling_max_threshold: int  # How many kernels a static graph may have and still be handed to the device one by one.
-    hccl_watchdog: bool  # Whether a thread watches the collectives and ends the program when one has failed.
+    ge_options: dict[str, Any]  # Options that are passed unchanged to the graph engine of the device.
+    parallel_speed_up_json_path: str | None  # A JSON file with switches for parallel training; each switch is a separate option.
+    host_scheduling_max_threshold: int  # The largest number of kernels of a static graph for which they are launched one by one.
+    hccl_watchdog: bool  # Whether a thread monitors the collectives and ends the program when one has failed.
     topo_order: dict[str, Any]  # In which order the operators of a graph run, by the graph's name.
     cur_step_num: int  # The number of the current step, for checkpoints that are written at the end of a step.
     save_checkpoint_steps: int  # After how many steps a checkpoint is written.
@@ -48,115 +48,115 @@ class _AscendConfig(TypedDict, total=False):
 
 class _StrategyCkptConfig(TypedDict, total=False):
     load_file: str  # The file that strategies are read from.
-    save_file: str  # The file that strategies are written to; its directory is made when the option is set.
+    save_file: str  # The file that strategies are written to; its directory is created when the option is set.
     only_trainable_params: bool  # Leaves out parameters that are not trained.
 
 class _ParallelOptimizerConfig(TypedDict, total=False):
-    gradient_accumulation_shard: bool  # Cuts gradients that are summed over several steps too.
-    parallel_optimizer_threshold: int  # Parameters smaller than this many KB stay whole.
-    optimizer_weight_shard_size: int  # The largest group among which a weight is cut; -1 for no limit.
-    optimizer_level: Literal['level1', 'level2', 'level3']  # What is cut: level1 weights and the optimizer's state, level2 gradients too, level3 weights again after the forward pass.
+    gradient_accumulation_shard: bool  # Also shards gradients that are summed over several steps.
+    parallel_optimizer_threshold: int  # Parameters smaller than this many KB are not sharded.
+    optimizer_weight_shard_size: int  # The largest group across which a weight is sharded; -1 for no limit.
+    optimizer_level: Literal['level1', 'level2', 'level3']  # What is sharded: level1 weights and the optimizer's state, level2 also gradients, level3 weights again after the forward pass.
 
 class _CommFusion(TypedDict, total=False):
-    openstate: bool  # Whether collectives are put together at all.
-    allreduce: dict[str, Any]  # How sums of gradients are put together.
-    allgather: dict[str, Any]  # How the gathering of weights is put together.
-    reducescatter: dict[str, Any]  # How sums that leave each process its part are put together.
+    openstate: bool  # Whether collectives are merged at all.
+    allreduce: dict[str, Any]  # How sums of gradients are merged.
+    allgather: dict[str, Any]  # How gathers of weights are merged.
+    reducescatter: dict[str, Any]  # How reduce-scatter operations are merged, which sum and leave each process its part.
 
 class _PipelineConfig(TypedDict, total=False):
-    pipeline_interleave: bool  # Whether one device holds several pieces that are not neighbours.
+    pipeline_interleave: bool  # Whether one device has several pieces that are not adjacent.
     pipeline_scheduler: Literal['1f1b', 'gpipe', 'seqpipe', 'seqvpp', 'seqsmartvpp', 'zero_bubble_v']  # The order of forward and backward passes.
 
 class _OffloadConfig(TypedDict, total=False):
-    offload_param: Literal['cpu', 'disk']  # Where the state of optimizers lies between two steps.
-    offload_checkpoint: Literal['cpu', 'disk']  # Where values lie that the backward pass needs; without it the engine chooses.
+    offload_param: Literal['cpu', 'disk']  # Where the state of optimizers is stored between two steps.
+    offload_checkpoint: Literal['cpu', 'disk']  # Where values for the backward pass are stored; by default the engine chooses.
     offload_path: str  # The directory on disk.
     offload_cpu_size: str  # How much memory of the host may be used.
-    offload_disk_size: str  # How much of the disk may be used; what finds no room stays in memory.
-    enable_aio: bool  # Reads and writes the disk while other work goes on.
+    offload_disk_size: str  # How much of the disk may be used; values beyond it stay in memory.
+    enable_aio: bool  # Reads and writes the disk while other work continues.
     aio_block_size: str  # How much is read or written at a time.
     aio_queue_depth: int  # How many reads, and how many writes, may wait.
     enable_pinned_mem: bool  # Pins the host's memory, so that copies to the device are faster.
-    auto_offload: bool  # Leaves it to the engine what is moved and when; off, only what the other keys name is moved.
-    host_mem_block_size: str  # The step by which the pool of host memory grows.
-    cpu_ratio: float  # Which part of the host's memory may be used.
-    hbm_ratio: float  # Which part of the device's memory may be used before values move.
+    auto_offload: bool  # Lets the engine decide what is moved and when; off, only what the other keys name is moved.
+    host_mem_block_size: str  # The step size by which the pool of host memory grows.
+    cpu_ratio: float  # The fraction of the host's memory that may be used.
+    hbm_ratio: float  # The fraction of the device's memory in use before values move.
 
 class _Context(TypedDict, total=False):
     device_target: Literal['CPU', 'GPU', 'Ascend', 'Davinci']  # The device on which Tensors are placed and operators run.
     device_id: int  # Which of the host's accelerators this process uses.
-    max_device_memory: str  # The most memory that Tensors may take on the device, in GB of 2**30 bytes; what goes beyond is an error that names the largest holders.
-    variable_memory_max_size: str  # An older spelling of `max_device_memory`, in whole GB, which counts where that is not set.
-    mempool_block_size: str  # The step by which the pool of device memory grows, in PyNative mode and at the jit levels O0 and O1; never more than `max_device_memory`.
+    max_device_memory: str  # The most memory that Tensors may use on the device, in GB of 2**30 bytes; exceeding it is an error that names the largest values.
+    variable_memory_max_size: str  # An older spelling of `max_device_memory`, in whole GB, used if that is not set.
+    mempool_block_size: str  # The step size by which the pool of device memory grows, in PyNative mode and at the jit levels O0 and O1; never more than `max_device_memory`.
     op_timeout: int  # The longest that one operator, or one step of a data pipeline, may run before the program is ended: what hangs is named, all threads are written down, the children are ended, and the exit code is 124.
-    runtime_num_threads: int  # How many threads the CPU kernels may use.
+    runtime_num_threads: int  # The number of threads that CPU kernels may use.
     inter_op_parallel_num: int  # How many operators of a graph may run at the same time, on CPU threads, where that is faster.
-    memory_optimize_level: Literal['O0', 'O1']  # O0 puts speed first, O1 memory: an optimizer's steps run as soon as their gradients are there, and forward values that are cheap for their size are computed again for the backward pass instead of kept.
+    memory_optimize_level: Literal['O0', 'O1']  # O0 optimises speed, O1 memory: an optimizer's steps run as soon as their gradients are ready, and forward values that are cheap for their size are recomputed for the backward pass.
     memory_offload: Literal['ON', 'OFF']  # Whether idle data moves out of the device's memory until it is needed: to the host's memory, on the CPU to disk.
     mode: Literal[0, 1]  # Whether a Cell runs operator by operator (PYNATIVE_MODE) or as one captured graph (GRAPH_MODE).
-    deterministic: Literal['ON', 'OFF']  # Whether equal inputs give equal bits, run for run.
+    deterministic: Literal['ON', 'OFF']  # Whether equal inputs give equal bits in every run.
     pynative_synchronize: bool  # Waits for each operator, so that an error appears at the line that caused it.
     max_call_depth: int  # How deep calls of Cells and functions may nest while a graph is captured.
     check_bprop: bool  # Checks that a Cell's own bprop gives gradients of the shape and dtype of its inputs.
     grad_for_scalar: bool  # Allows gradients with respect to Python numbers.
-    enable_reduce_precision: bool  # Lets an operator run in a lower precision where the device lacks the one asked for.
-    enable_auto_mixed_precision: bool  # Mixed precision over the whole program: the policy allow_mix_precision of `precision_mode`, where that is not set.
-    enable_sparse: bool  # Gradients of gathers along axis 0 of a Parameter (nn.Embedding, ops.gather, ops.Gather) are RowTensors, as those of nn.EmbeddingLookup and ops.SparseGatherV2 always are.
-    support_binary: bool  # Keeps the source of Cells where a compiled .pyc or .so finds it, so that Graph mode can read it.
-    jit_syntax_level: Literal[0, 1, 2]  # How much Python may stand in what is compiled.
+    enable_reduce_precision: bool  # Lets an operator run in a lower precision if the device lacks the requested one.
+    enable_auto_mixed_precision: bool  # Mixed precision for the whole program: the policy allow_mix_precision of `precision_mode`, if that is not set.
+    enable_sparse: bool  # Gradients of gathers along axis 0 of a Parameter (nn.Embedding, ops.gather, ops.Gather) are RowTensors; those of nn.EmbeddingLookup and ops.SparseGatherV2 always are.
+    support_binary: bool  # Stores the source of Cells where a compiled .pyc or .so looks for it, so that Graph mode can read it.
+    jit_syntax_level: Literal[0, 1, 2]  # How much Python is allowed in compiled code.
     jit_config: _JitConfig  # How Cells and jit functions are compiled.
-    jit_level: Literal['O0', 'O1', 'O2']  # How hard a graph is optimised.
-    infer_boost: Literal['on', 'off']  # Compiles for inference only: batch norms folded, weights packed; training is refused.
+    jit_level: Literal['O0', 'O1', 'O2']  # How much a graph is optimised.
+    infer_boost: Literal['on', 'off']  # Compiles for inference only: batch norms are folded, weights packed; training is refused.
     exec_order: Literal['bfs', 'dfs']  # In which order the operators of a graph run: layer by layer, or each branch to its end.
-    enable_compile_cache: bool  # Keeps compiled graphs on disk and uses them again while the program's source stays the same.
-    compile_cache_path: str  # Where compiled graphs are kept; the working directory where it is empty.
-    save_compile_cache: bool  # Compiles in any case and keeps the compiled graphs on disk.
-    load_compile_cache: bool  # Uses compiled graphs from disk without a look at whether the source has changed.
-    enable_graph_kernel: bool  # Fuses neighbouring operators of a graph into generated kernels, as the `opt_level` of `graph_kernel_flags` says, which is then 2.
+    enable_compile_cache: bool  # Stores compiled graphs on disk and reuses them while the program's source stays the same.
+    compile_cache_path: str  # The directory of compiled graphs; by default the working directory.
+    save_compile_cache: bool  # Always compiles, and stores the compiled graphs on disk.
+    load_compile_cache: bool  # Uses compiled graphs from disk without checking whether the source has changed.
+    enable_graph_kernel: bool  # Fuses adjacent operators of a graph into generated kernels, controlled by `opt_level` of `graph_kernel_flags`, by default 2.
     graph_kernel_flags: str  # Details of the fusion of operators.
     auto_tune_mode: Literal['NO_TUNE', 'RL', 'GA', 'RL,GA', 'GA,RL']  # Searches for the fastest form of each graph while it is compiled: by reinforcement learning, by a genetic algorithm, or by both, in the order written.
-    aoe_tune_mode: Literal['online', 'offline']  # Searches for the fastest form of each graph when it is compiled (online), or keeps the graphs for `torchspore tune` (offline).
+    aoe_tune_mode: Literal['online', 'offline']  # Searches for the fastest form of each graph when it is compiled (online), or saves the graphs for `torchspore tune` (offline).
     aoe_config: _AoeConfig  # Details of the tuner.
-    save_graphs: bool | Literal[0, 1, 2, 3]  # How much is written about each graph that is compiled: 0 nothing, 1 the main stages and a page to look at them, 2 also the steps of the back end and each branch and loop, 3 also every pass, and drawings of all.
-    save_graphs_path: str  # The directory for what `save_graphs` writes; it is made when the option is set.
-    print_file_path: str  # The file that ops.Print writes to in place of the screen; `parse_print` reads it.
+    save_graphs: bool | Literal[0, 1, 2, 3]  # How much is written about each compiled graph: 0 nothing, 1 the main stages and a page to view them, 2 also the steps of the back end and each branch and loop, 3 also every pass, and drawings of all.
+    save_graphs_path: str  # The directory for the files of `save_graphs`; it is created when the option is set.
+    print_file_path: str  # The file that ops.Print writes to instead of the screen; `parse_print` reads it.
     env_config_path: str  # A JSON file that configures the recorder of running data and the reuse of memory.
-    precompile_only: bool  # Compiles in Graph mode and does not run; the call gives None.
-    reserve_class_name_in_scope: bool  # Whether the names of a graph's nodes hold the class of each Cell beside its attribute name.
-    debug_level: Literal[0, 1]  # How much a compiled graph remembers about where it came from: DEBUG keeps more and compiles more slowly.
-    enable_dump: bool  # Writes what each operator takes and gives to files in `save_dump_path`, in both modes and on every device; MINDSPORE_DUMP_CONFIG names a file that says more.
-    save_dump_path: str  # The directory for what `enable_dump` writes.
-    enable_profiling: bool  # Collects what `profiling_options` asks for while the program runs, and writes it at its end.
+    precompile_only: bool  # Compiles in Graph mode and does not run; the call returns None.
+    reserve_class_name_in_scope: bool  # Whether the names of a graph's nodes contain the class of each Cell next to its attribute name.
+    debug_level: Literal[0, 1]  # How much a compiled graph records about its origin: DEBUG records more and compiles more slowly.
+    enable_dump: bool  # Writes the inputs and outputs of each operator to files in `save_dump_path`, in both modes and on every device; the file that MINDSPORE_DUMP_CONFIG names sets the details.
+    save_dump_path: str  # The directory for the files of `enable_dump`.
+    enable_profiling: bool  # Collects the data that `profiling_options` requests while the program runs, and writes it at the end.
     profiling_options: str  # What is profiled, and where it is written.
     gpu_config: _GpuConfig  # Details of the GPU's kernels.
-    conv_fprop_algo: Literal['normal', 'performance', 'implicit_gemm', 'precomp_gemm', 'gemm', 'direct', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused', 'implicit_precomp_gemm']  # The algorithm of convolutions going forward: the library's guess, the fastest of a trial, or one by name.
+    conv_fprop_algo: Literal['normal', 'performance', 'implicit_gemm', 'precomp_gemm', 'gemm', 'direct', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused', 'implicit_precomp_gemm']  # The algorithm of the forward pass of convolutions: the library's guess, the fastest in a trial, or one by name.
     conv_dgrad_algo: Literal['normal', 'performance', 'algo_0', 'algo_1', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused']  # The algorithm of a convolution's gradient with respect to its input.
     conv_wgrad_algo: Literal['normal', 'performance', 'algo_0', 'algo_1', 'algo_3', 'fft', 'fft_tiling', 'winograd_nonfused']  # The algorithm of a convolution's gradient with respect to its weight.
     conv_allow_tf32: bool  # Whether convolutions of float32 may use TF32, which is faster and keeps 10 bits of the fraction.
     matmul_allow_tf32: bool  # Whether matrix products of float32 may use TF32.
-    disable_format_transform: bool  # Keeps images in the order NCHW in memory, where graphs of level O1 and O2 would take NHWC if that is faster.
+    disable_format_transform: bool  # Keeps images in NCHW order in memory, where graphs of level O1 and O2 would otherwise use NHWC if that is faster.
     ascend_config: _AscendConfig  # Details of Ascend devices.
-    hccl_watchdog: bool  # Whether a thread watches the collectives and ends the program when one has failed.
+    hccl_watchdog: bool  # Whether a thread monitors the collectives and ends the program when one has failed.
     topo_order: dict[str, Any]  # In which order the operators of a graph run, by the graph's name.
     cur_step_num: int  # The number of the current step, for checkpoints that are written at the end of a step.
     save_checkpoint_steps: int  # After how many steps a checkpoint is written.
     last_triggered_step: int  # The step of the last checkpoint.
     need_ckpt: bool  # Whether the current step is one after which a checkpoint is written.
-    recompute_comm_overlap: str | bool  # Which collectives run while the forward pass is computed again.
+    recompute_comm_overlap: str | bool  # Which collectives run while the forward pass is recomputed.
     matmul_grad_comm_overlap: str | bool  # Which collectives run while the gradients of matrix products are computed.
     pp_1f1b_overlap: str | bool  # Which collectives of a pipeline's forward and backward passes overlap with each other's computing.
-    enable_task_opt: bool  # Hands fewer and larger pieces of work to the device.
-    enable_grad_comm_opt: bool  # Lets the collectives of gradients run beside the backward pass.
-    enable_opt_shard_comm_opt: bool  # Lets the gathering of sharded weights run beside the forward pass.
+    enable_task_opt: bool  # Launches fewer and larger pieces of work on the device.
+    enable_grad_comm_opt: bool  # Overlaps the collectives of gradients with the backward pass.
+    enable_opt_shard_comm_opt: bool  # Overlaps the gathering of sharded weights with the forward pass.
     enable_concat_eliminate_opt: bool  # Removes concatenations that only undo a split.
     enable_begin_end_inline_opt: bool  # Moves the first and last pieces of a graph into their callers.
     compute_communicate_fusion_level: int  # Which passes fuse computing with collectives: 0 none, 1 forward, 2 backward, 3 both.
     dataset_broadcast_opt_level: int  # Whether one process of a stage or of a model group reads the data and sends it to the others: 0 none, 1, 2, or 3 for both.
-    bias_add_comm_swap: bool  # Adds a bias after the collective where it stood before it.
-    recompute_allgather_overlap_fagrad: bool  # Gathers for the second forward pass while attention's gradient is computed.
-    interleaved_matmul_comm: bool  # Cuts matrix products in two, so that one half is sent while the other is computed.
-    interleaved_layernorm_comm: bool  # Cuts layer normalisations in two, so that one half is sent while the other is computed.
-    enable_allreduce_slice_to_reducescatter: bool  # Makes a reduction whose result is cut at once into one that scatters.
+    bias_add_comm_swap: bool  # Adds a bias after the collective instead of before it.
+    recompute_allgather_overlap_fagrad: bool  # Gathers for the recomputed forward pass while attention's gradient is computed.
+    interleaved_matmul_comm: bool  # Splits matrix products in two, so that one half is sent while the other is computed.
+    interleaved_layernorm_comm: bool  # Splits layer normalisations in two, so that one half is sent while the other is computed.
+    enable_allreduce_slice_to_reducescatter: bool  # Replaces a reduction whose result is sliced immediately by a reduce-scatter.
     enable_interleave_split_concat_branch: bool  # Interleaves the branches between a split and a concatenation.
     enable_interleave_parallel_branch: bool  # Interleaves branches of the graph that do not depend on each other.
     enable_offloading_packed_experts: bool  # Keeps the weights of experts on the host until they are needed.
@@ -345,39 +345,39 @@ def get_context(attr_key: Literal['enable_flash_attention_load_balance']) -> boo
 def get_context(attr_key: Literal['aoe_job_type']) -> Literal['1', '2']: ...
 
 class _AutoParallelContext(TypedDict, total=False):
-    device_num: int  # How many devices take part.
+    device_num: int  # The number of devices that take part.
     global_rank: int  # The number of this process among those that take part.
-    parallel_mode: Literal['stand_alone', 'data_parallel', 'hybrid_parallel', 'semi_auto_parallel', 'auto_parallel']  # How the work is shared: not at all, by the batch, by hand, by strategies of single operators, or by strategies that are searched.
+    parallel_mode: Literal['stand_alone', 'data_parallel', 'hybrid_parallel', 'semi_auto_parallel', 'auto_parallel']  # How the work is split: not at all, by the batch, by hand, by strategies of single operators, or by strategies from a search.
     gradients_mean: bool  # Divides the summed gradients by the number of processes.
     gradient_fp32_sync: bool  # Sums gradients in float32, also those of float16.
     loss_repeated_mean: bool  # Takes the mean in the backward pass of a computation that several devices repeat.
     parameter_broadcast: bool  # Sends the parameters of process 0 to all others before training begins.
-    search_mode: Literal['recursive_programming', 'dynamic_programming', 'sharding_propagation']  # How strategies are searched: fast by a formula, slowly by costs, or by spreading the few that are given.
-    sharding_propagation: bool  # Spreads the few strategies that are given to all operators.
+    search_mode: Literal['recursive_programming', 'dynamic_programming', 'sharding_propagation']  # How strategies are searched: fast by a formula, slowly by costs, or by propagating the few that the program sets.
+    sharding_propagation: bool  # Propagates the few strategies that the program sets to all operators.
     strategy_ckpt_config: _StrategyCkptConfig  # The files that strategies are read from and written to; .json is JSON, everything else protobuf.
-    group_ckpt_save_file: str  # The file that the groups of processes are written to; its directory is made when the option is set.
-    full_batch: bool  # Every process reads the whole batch and takes its own part of it.
-    dataset_strategy: Literal['data_parallel', 'full_batch'] | tuple[tuple[int, ...], ...]  # How the dataset's outputs are cut among the devices: by the batch, not at all, or axis by axis.
-    enable_alltoall: bool  # Changes one sharding into another by all-to-all where that is possible, else by gathering and cutting.
+    group_ckpt_save_file: str  # The file that the groups of processes are written to; its directory is created when the option is set.
+    full_batch: bool  # Every process reads the full batch and uses its own part of it.
+    dataset_strategy: Literal['data_parallel', 'full_batch'] | tuple[tuple[int, ...], ...]  # How the dataset's outputs are split across the devices: by the batch, not at all, or axis by axis.
+    enable_alltoall: bool  # Changes one sharding into another by all-to-all where that is possible, otherwise by gathering and slicing.
     communi_parallel_mode: Literal['all_group_parallel', 'same_server_group_parallel', 'no_group_parallel']  # Which groups of processes may send at the same time.
     force_fp32_communication: bool  # Sums in float32 in every collective that sums.
-    dump_local_norm: bool  # Writes down the norm of each parameter's own gradient, before it is summed.
+    dump_local_norm: bool  # Writes the norm of each parameter's local gradient, before it is summed.
     dump_local_norm_path: str  # The directory for what `dump_local_norm` writes.
-    dump_device_local_norm: bool  # Writes down the norm of all gradients of this device, before they are summed.
-    auto_parallel_new_interface: bool  # Set by MindSpore's AutoParallel class about itself.
-    init_param_in_compile: bool  # Gives parameters their first values while the graph is compiled, each device its part.
+    dump_device_local_norm: bool  # Writes the norm of all gradients of this device, before they are summed.
+    auto_parallel_new_interface: bool  # MindSpore's AutoParallel class sets it for itself.
+    init_param_in_compile: bool  # Initializes parameters while the graph is compiled, each device its part.
     grad_accumulation_step: int  # After how many steps the summed gradients are applied.
-    enable_parallel_optimizer: bool  # Cuts the optimizer's state and its work among the processes that hold the same parameters.
+    enable_parallel_optimizer: bool  # Shards the optimizer's state and its work across the processes that have the same parameters.
     parallel_optimizer_config: _ParallelOptimizerConfig  # Details of `enable_parallel_optimizer`.
-    optimizer_weight_shard_size: int  # The largest group among which a weight is cut; -1 for no limit.
-    optimizer_weight_shard_aggregated_save: bool  # Writes whole weights into checkpoints, not the parts.
-    all_reduce_fusion_config: list[int]  # Where the row of gradients is cut into groups that are summed together.
-    comm_fusion: _CommFusion  # Which collectives are put together into larger ones: by 64 MB, by a size in MB, or at given places.
-    pipeline_stages: int  # Into how many stages the devices are divided; each Cell names its own.
-    pipeline_segments: int  # Into how many segments each stage of a pipeline is folded.
+    optimizer_weight_shard_size: int  # The largest group across which a weight is sharded; -1 for no limit.
+    optimizer_weight_shard_aggregated_save: bool  # Writes full weights into checkpoints instead of the shards.
+    all_reduce_fusion_config: list[int]  # The indices at which the list of gradients is split into groups that are summed together.
+    comm_fusion: _CommFusion  # Which collectives are merged into larger ones: by 64 MB, by a size in MB, or at the specified indices.
+    pipeline_stages: int  # The number of stages into which the devices are divided; each Cell names its stage.
+    pipeline_segments: int  # The number of segments into which each stage of a pipeline is divided.
     pipeline_result_broadcast: bool  # Sends the result of the last stage to all stages.
-    auto_pipeline: bool  # Chooses how many stages are used, up to `pipeline_stages`.
-    pipeline_config: _PipelineConfig  # In which order a pipeline runs its pieces.
+    auto_pipeline: bool  # Chooses the number of stages, up to `pipeline_stages`.
+    pipeline_config: _PipelineConfig  # The order in which a pipeline runs its pieces.
     mirror_mean: bool  # The first name of `gradients_mean`.
     cast_before_mirror: bool  # The first name of `gradient_fp32_sync`.
     auto_parallel_search_mode: Literal['recursive_programming', 'dynamic_programming', 'sharding_propagation']  # The first name of `search_mode`.
@@ -470,18 +470,18 @@ def get_auto_parallel_context(attr_key: Literal['strategy_ckpt_load_file']) -> s
 def get_auto_parallel_context(attr_key: Literal['strategy_ckpt_save_file']) -> str: ...
 
 class _PsContext(TypedDict, total=False):
-    enable_ps: bool  # Trains with parameters that live on server processes.
-    config_file_path: str  # A file that says how servers come back after a fault.
-    enable_ssl: bool  # Encrypts what the processes send each other.
+    enable_ps: bool  # Trains with parameters on server processes.
+    config_file_path: str  # A file with the settings of how servers recover after a fault.
+    enable_ssl: bool  # Encrypts the traffic between the processes.
     client_password: str  # The password of the client's key; it cannot be read back.
     server_password: str  # The password of the server's key; it cannot be read back.
-    worker_num: int  # How many workers there are.
-    server_num: int  # How many servers there are.
+    worker_num: int  # The number of workers.
+    server_num: int  # The number of servers.
     scheduler_ip: str  # The address of the scheduler.
     scheduler_port: int  # The port of the scheduler.
     scheduler_manage_port: int  # The port on which the scheduler answered questions about the cluster.
-    ms_role: Literal['MS_NOT_PS', 'MS_SCHED', 'MS_WORKER', 'MS_PSERVER', 'MS_SERVER']  # What this process is: the scheduler, a worker or a server.
-    server_mode: Literal['PARAMETER_SERVER']  # What the servers do.
+    ms_role: Literal['MS_NOT_PS', 'MS_SCHED', 'MS_WORKER', 'MS_PSERVER', 'MS_SERVER']  # The role of this process: scheduler, worker or server.
+    server_mode: Literal['PARAMETER_SERVER']  # The kind of service that the servers run.
 
 def set_ps_context(**kwargs: Unpack[_PsContext]) -> None: ...
 

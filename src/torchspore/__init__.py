@@ -9,9 +9,9 @@ __all__ = ["__version__", "graphs", "install", "uninstall"]
 
 
 def install() -> None:
-    """Makes `import mindspore` answer with torchspore in this process, also where a real mindspore is installed.
+    """Make `import mindspore` answer with torchspore in this process, even if a real mindspore is installed.
 
-    Calling it again does nothing. Raises RuntimeError where the real mindspore has been imported already.
+    Further calls do nothing. Raise RuntimeError if the real mindspore has already been imported.
     """
     from torchspore import alias
 
@@ -19,7 +19,7 @@ def install() -> None:
 
 
 def load_ipython_extension(ipython: object) -> None:
-    """What `%load_ext torchspore` calls in a notebook: `install()`, and the magic `%explain`, as a cell's `%%explain` too."""
+    """Entry point of `%load_ext torchspore` in a notebook: `install()`, and the magics `%explain` and `%%explain`."""
     import importlib
     from typing import Any
 
@@ -29,7 +29,7 @@ def load_ipython_extension(ipython: object) -> None:
         return
 
     def explain(line: str, cell: str | None = None) -> None:
-        """Says what each context option did so far; `%%explain` runs its cell first."""
+        """Print the outcome of each context option so far; `%%explain` runs its cell first."""
         if cell is not None:
             shell.run_cell(cell)
         importlib.import_module("torchspore.cli.explain").show()
@@ -39,19 +39,19 @@ def load_ipython_extension(ipython: object) -> None:
 
 
 def unload_ipython_extension(ipython: object) -> None:
-    """What `%unload_ext torchspore` calls."""
+    """Entry point of `%unload_ext torchspore`."""
     uninstall()
 
 
 def graphs(owner: object) -> list[object]:
-    """The graphs captured so far of a Cell, a `@jit` function or a gradient function; `print` shows one."""
+    """Return the graphs captured so far of a Cell, a `@jit` function or a gradient function; `print` shows one."""
     from torchspore.graph import dispatch
 
     return list(dispatch.graphs(owner))
 
 
 def uninstall() -> None:
-    """Undoes `install()`: what is imported as `mindspore` from now on is looked up as without torchspore."""
+    """Undo `install()`: later imports of `mindspore` are resolved as without torchspore."""
     from torchspore import alias
 
     alias.uninstall()

@@ -1,4 +1,4 @@
-"""`import mindspore` answers with torchspore: a finder that hands out the very same module objects under both names."""
+"""`import mindspore` answers with torchspore: a finder that returns the same module objects under both names."""
 from __future__ import annotations
 
 import importlib
@@ -19,19 +19,19 @@ from torchspore.names import homes, lookup, mindspore_version, missing, placehol
 from torchspore.names.lookup import FRONT_END, ROOT
 
 SHIM = Path(__file__).resolve().parent / "shim"
-"""The folder that makes spawned processes find torchspore as `mindspore`; see shim/mindspore."""
+"""The folder from which spawned processes import torchspore as `mindspore`; see shim/mindspore."""
 
 __all__ = ["front_end_module", "install", "is_installed", "missing", "uninstall"]
 
 
 class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `mindspore` and what is below it in torchspore's front end, and in the table of moved names."""
+    """Finds `mindspore` and its submodules in torchspore's front end, and in the table of moved names."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Says how `fullname` is loaded. Raises ModuleNotOffered for a MindSpore module that is missing here."""
-        if isinstance(target, lookup.MovedModule):       # `importlib.reload`, which asks by the module's own name
+        """Return how `fullname` is loaded. Raise ModuleNotOffered for a MindSpore module that is missing here."""
+        if isinstance(target, lookup.MovedModule):       # `importlib.reload`, which uses the module's own name
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         if fullname != ROOT and not fullname.startswith(ROOT + "."):
             return None
@@ -39,7 +39,7 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return _file_spec(fullname, self)
         if lookup.is_moved_module(fullname):
             return importlib.machinery.ModuleSpec(fullname, self)
-        if _is_only_asked():
+        if _is_find_spec_call():
             return None
         if placeholders.may_stand_in():
             placeholders.warn_of(fullname, text_for(fullname))
@@ -57,14 +57,14 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return placeholders.MissingModule(spec.name, text_for(spec.name)) if spec.loader_state == "missing" else None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Puts the front end's module object where Python looks for the alias's."""
+        """Store the front end's module object where Python looks for the alias's module."""
         if isinstance(module, (lookup.MovedModule, placeholders.MissingModule)):       # there is nothing to run
             return
         name = module.__name__
         sys.modules[name] = front_end_module(name)
         parent, _, child = name.rpartition(".")
-        if parent in sys.modules and lookup.is_name_of_more(name):
-            _keep(sys.modules[parent], child)
+        if parent in sys.modules and lookup.is_shadowed_by_attribute(name):
+            _keep_attribute(sys.modules[parent], child)
 
 
 def _file_spec(path: str, loader: Alias) -> importlib.machinery.ModuleSpec:
@@ -76,8 +76,8 @@ def _file_spec(path: str, loader: Alias) -> importlib.machinery.ModuleSpec:
     return spec
 
 
-def _keep(parent: ModuleType, child: str) -> None:
-    """Has `parent` keep its `child`, a function, when Python puts the module of that name in its place, as it does next."""
+def _keep_attribute(parent: ModuleType, child: str) -> None:
+    """Let `parent` keep its `child`, a function, when Python next replaces it by the module of that name."""
     kind = type(parent)
 
     def __setattr__(module: ModuleType, name: str, value: object) -> None:
@@ -92,25 +92,25 @@ _finder = Alias()
 
 
 def front_end_module(path: str) -> ModuleType:
-    """The front end's own module for the public `path`, imported where it was not yet."""
-    own = lookup.front_end_path(path)
+    """Return the front end's module for the public `path`; import it if necessary."""
+    module_path = lookup.front_end_path(path)
     if lookup.has_file(path):
-        module = importlib.import_module(own)
-        vars(module).setdefault("__path__", [])     # MindSpore may have modules below what is one file here: they are asked of the finder
+        module = importlib.import_module(module_path)
+        vars(module).setdefault("__path__", [])     # MindSpore may have modules below a file here: the finder resolves them
         _complete_loaded()
         importlib.import_module(f"{FRONT_END}.gate").close()
         if path == ROOT:
             import_effects.apply()
         return module
-    if own not in sys.modules:
+    if module_path not in sys.modules:
         moved = lookup.MovedModule(path)
-        moved.__spec__ = importlib.machinery.ModuleSpec(own, _finder, is_package=True)
-        sys.modules[own] = moved
-    return sys.modules[own]
+        moved.__spec__ = importlib.machinery.ModuleSpec(module_path, _finder, is_package=True)
+        sys.modules[module_path] = moved
+    return sys.modules[module_path]
 
 
 def _complete_loaded() -> None:
-    """Gives every front-end module that has no `__getattr__` of its own the one that says what is missing."""
+    """Give every front-end module without a `__getattr__` the one that reports missing names."""
     for name, module in list(sys.modules.items()):
         if name.startswith(FRONT_END) and isinstance(module, ModuleType) and "__getattr__" not in vars(module):
             vars(module)["__getattr__"] = missing(name)
@@ -122,25 +122,25 @@ def _complete_loaded() -> None:
 
 
 def _export(module: ModuleType) -> None:
-    """Adds to what `from module import *` takes the names that live elsewhere here."""
+    """Add to `from module import *` the names that are defined elsewhere here."""
     late = homes.EXPORTED.get(lookup.public_path(module.__name__), "").split()
     if late and "__all__" in vars(module):
         vars(module)["__all__"] = [*vars(module)["__all__"], *late]
 
 
-def _is_only_asked() -> bool:
-    """Whether `importlib.util.find_spec` asks, which wants None for a module that is not there."""
+def _is_find_spec_call() -> bool:
+    """Return whether the call comes from `importlib.util.find_spec`, which expects None for a missing module."""
     frame = sys._getframe(3)
     return frame.f_code is importlib.util.find_spec.__code__
 
 
 def is_installed() -> bool:
-    """Whether `import mindspore` is answered by torchspore in this process."""
+    """Return whether torchspore answers `import mindspore` in this process."""
     return _finder in sys.meta_path
 
 
 def install() -> None:
-    """Makes `import mindspore` answer with torchspore, ahead of a real mindspore in the same environment."""
+    """Make `import mindspore` answer with torchspore, ahead of a real mindspore in the same environment."""
     loaded = sys.modules.get(ROOT)
     if is_installed():
         return
@@ -152,12 +152,12 @@ def install() -> None:
 
 
 def _is_shim(module: ModuleType) -> bool:
-    """Whether `module` is torchspore/shim/mindspore on its way out."""
+    """Return whether `module` is torchspore/shim/mindspore, which removes itself."""
     return (getattr(module, "__file__", None) or "").startswith(str(SHIM))
 
 
 def uninstall() -> None:
-    """Takes the alias away again, with the modules that were handed out under MindSpore's name."""
+    """Remove the alias, and the modules that were imported under MindSpore's name."""
     if is_installed():
         sys.meta_path.remove(_finder)
     for name in [name for name in sys.modules if name == ROOT or name.startswith(ROOT + ".")]:

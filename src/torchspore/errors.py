@@ -1,71 +1,71 @@
-"""Every error class of torchspore; the docstring of each is its page in the documentation.
+"""Every error class of torchspore; the docstring of each class is its documentation.
 
-Each class also is the built-in exception that a MindSpore program catches in the same place.
+Each class is also the built-in exception that a MindSpore program catches in the same place.
 """
 
 from __future__ import annotations
 
 
 class TorchsporeError(Exception):
-    """Something that torchspore itself refuses; every error of ours is one, and also a built-in exception."""
+    """The base of all errors that torchspore raises deliberately; each is also a built-in exception."""
 
 
 class OptionTypeError(TorchsporeError, TypeError):
-    """An option was given a value of a Python type that it does not take."""
+    """An option was set to a value of a Python type that it does not accept."""
 
 
 class OptionValueError(TorchsporeError, ValueError):
-    """An option was given a value that it does not take."""
+    """An option was set to a value that it does not accept."""
 
 
 class UnknownOption(TorchsporeError, ValueError):
-    """There is no option of this name; the hint gives the nearest one."""
+    """No option has this name; the hint gives the nearest name."""
 
 
 class OptionKeyError(TorchsporeError, KeyError):
-    """A dictionary option holds a member that it does not know, or lacks one that it needs."""
+    """A dictionary option contains an unknown member, or lacks a required one."""
 
     def __str__(self) -> str:
-        return str(self.args[0])  # KeyError would show the repr of the text, line breaks and all
+        return str(self.args[0])  # KeyError would show the repr of the text, including escaped line breaks
 
 
 class OptionPathError(TorchsporeError, OSError):
-    """A file or directory that an option names cannot be made, read or written."""
+    """A file or directory that an option names cannot be created, read or written."""
 
 
 class OptionPathMissing(OptionPathError, FileNotFoundError):
-    """A directory that an option names cannot be made, because one above it is not there and cannot be made."""
+    """A directory that an option names cannot be created, because a parent is missing and cannot be created."""
 
 
 class OptionPathBlocked(OptionPathError, NotADirectoryError):
-    """A directory that an option names cannot be made, because a file stands in its way."""
+    """A directory that an option names cannot be created, because a file is in its way."""
 
 
 class OptionPathForbidden(OptionPathError, PermissionError):
-    """A directory that an option names cannot be made or written by this user."""
+    """A directory that an option names cannot be created or written by this user."""
 
 
 class ScopeRefused(TorchsporeError, RuntimeError):
-    """A `context.scope` was to set an option that acts on the whole process, while other threads of the program run."""
+    """A `context.scope` sets an option that acts on the whole process, while other threads of the program run."""
 
 
 class NameRefused(TorchsporeError, KeyError):
-    """A Cell, a list of activations or a parameter group was asked for a name that is taken, or that it does not know."""
+    """A Cell, a list of activations or a parameter group got a name that is already used, or that it does not know."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class NotFinite(TorchsporeError, ValueError, RuntimeError):
-    """An operator that was asked to look for them found NaN or infinity; MindSpore raises a RuntimeError."""
+    """An operator that was asked to check for them found NaN or infinity; MindSpore raises a RuntimeError."""
 
 
 class LacksKernel(TorchsporeError, TypeError):
-    """The device has no kernel for an operator in this dtype, and `enable_reduce_precision` is off, so that no cast is put in."""
+    """The device has no kernel for an operator in this dtype, and `enable_reduce_precision` is off, so that no cast is inserted."""
 
 
 class OffloadFailed(TorchsporeError, OSError):
-    """Values were to move out of memory, and the folder can't be written, or the disk is full."""
+    """Values could not be moved out of memory: the folder can't be written, or the disk is full."""
 
 
 class OutOfMemory(TorchsporeError, MemoryError, RuntimeError):
@@ -73,11 +73,11 @@ class OutOfMemory(TorchsporeError, MemoryError, RuntimeError):
 
 
 class StrategyRefused(TorchsporeError, RuntimeError):
-    """How an operator is to be split over devices does not fit it, or another operator; raised where the graph is compiled."""
+    """The strategy of an operator does not fit it, or another operator; raised when the graph is compiled."""
 
 
 class ValueElsewhere(TorchsporeError, RuntimeError):
-    """Values are read, or computed with, that another stage of a pipeline holds, or of which this process holds a part."""
+    """The program reads or computes with values that another pipeline stage has, or of which this process has only a part."""
 
 
 class DeviceFailed(TorchsporeError, RuntimeError):
@@ -85,11 +85,11 @@ class DeviceFailed(TorchsporeError, RuntimeError):
 
 
 class AlgorithmRefused(TorchsporeError, RuntimeError):
-    """The convolution algorithm that `gpu_config` names can't do a shape or dtype; the hint gives those that can."""
+    """The convolution algorithm that `gpu_config` names does not support a shape or dtype; the hint lists those that do."""
 
 
 class LateChange(TorchsporeError, RuntimeError):
-    """An option was changed after the point up to which it can act; the message names the line that passed it."""
+    """An option was changed too late to have an effect; the message names the line that made it too late."""
 
 
 class LateDeviceChange(TorchsporeError, TypeError):
@@ -103,7 +103,7 @@ class DeviceNotFound(TorchsporeError, RuntimeError):
 class StrictRefusal(TorchsporeError, RuntimeError):
     """With TORCHSPORE_STRICT=1, an option that would have no effect here is an error."""
 
-    explained = True       # an operator that happens to be running adds nothing to it
+    explained = True       # the running operator would add nothing to the message
 
 
 class CallsTooDeep(TorchsporeError, RecursionError):
@@ -120,44 +120,44 @@ class InferenceOnly(TorchsporeError, RuntimeError):
 
 
 class NotOffered(TorchsporeError, AttributeError):
-    """MindSpore has this name, torchspore does not yet, or nobody does; the message says which."""
+    """The name is missing in torchspore; the message says whether MindSpore has it."""
 
 
 class ModuleNotOffered(TorchsporeError, ModuleNotFoundError):
-    """MindSpore has this module, torchspore does not yet, or nobody does; the message says which."""
+    """The module is missing in torchspore; the message says whether MindSpore has it."""
 
 
 class FileFormatError(TorchsporeError, ValueError):
-    """A file is not what its reader expects: another format, cut short, or damaged."""
+    """A file does not have the expected content: another format, truncated, or damaged."""
 
 
 class EffectRefused(TorchsporeError, RuntimeError):
-    """A value is right, but it cannot be made to act on this machine; the message says why."""
+    """A value is valid, but cannot be applied on this machine; the message gives the reason."""
 
 
 class CompileError(TorchsporeError, RuntimeError):
-    """What can't be part of one graph, where jit_syntax_level STRICT or COMPATIBLE asks for one; the message says what to write."""
+    """Code that can't be part of one graph, as jit_syntax_level STRICT or COMPATIBLE requires; the message suggests an alternative."""
 
 
 class CompileTypeError(CompileError, TypeError):
-    """The same, for branches that give different kinds of values and for attributes that a graph can't set."""
+    """A CompileError for branches that return different kinds of values and for attributes that a graph can't set."""
 
 
 class CompileAttributeError(CompileError, AttributeError):
-    """The same, where the values of a Tensor are asked for while the graph is compiled."""
+    """A CompileError for reading the values of a Tensor while the graph is compiled."""
 
 
 class CompileNameError(CompileError, UnboundLocalError):
-    """The same, for a local name that only one way through an `if` or loop on a Tensor gives a value."""
+    """A CompileError for a local name that only some paths through an `if` or loop on a Tensor assign."""
 
 
 class DataMissing(TorchsporeError, RuntimeError, FileNotFoundError):
-    """A data set lacks a file or folder that its layout has; RuntimeError as in MindSpore, FileNotFoundError as in Python."""
+    """A data set lacks a file or folder of its layout; RuntimeError as in MindSpore, FileNotFoundError as in Python."""
 
 
 class DataDamaged(RuntimeError, FileFormatError):
-    """A file of a data set is cut short or is not what the layout has; RuntimeError as in MindSpore, ValueError as other damaged files."""
+    """A file of a data set is truncated or does not match the layout; RuntimeError as in MindSpore, ValueError as other damaged files."""
 
 
 class CommunicationError(TorchsporeError, RuntimeError):
-    """An exchange between processes can't end: another process is gone, is in another exchange, or has not come in time."""
+    """An exchange between processes can't complete: another process has ended, is in another exchange, or did not arrive in time."""

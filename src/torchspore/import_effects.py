@@ -1,4 +1,4 @@
-"""What `import mindspore` changes in a process besides its own modules, because programs rely on it."""
+"""Changes that `import mindspore` makes in a process outside its own modules, because programs rely on them."""
 from __future__ import annotations
 
 import importlib.util

@@ -1,6 +1,6 @@
 """The pytest plugin: `pytest -p torchspore.pytest` runs a test suite written for MindSpore on torchspore.
 
-`-p` is handled before any conftest is imported, so that `import mindspore` in one is answered too.
+`-p` is handled before any conftest is imported, so that `import mindspore` in a conftest is answered too.
 """
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ torchspore.install()
 
 
 def pytest_report_header() -> str:
-    """Says in pytest's first lines that MindSpore is torchspore here."""
+    """Return the line of pytest's header that reports torchspore."""
     from torchspore.names import mindspore_version
 
     return f"mindspore: torchspore {torchspore.__version__} (behaves like MindSpore {mindspore_version()})"

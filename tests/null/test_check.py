@@ -184,6 +184,6 @@ def test_what_is_no_program_ends_nothing(tmp_path: Path, capsys: pytest.CaptureF
     (tmp_path / "loop.py").symlink_to("loop.py")
     assert check.run([str(tmp_path)]) == check.MISSING
     shown = capsys.readouterr().out
-    assert "deep.py:1: can't be read: it nests too deep" in shown and "z.py:2: mindspore.Nothing" in shown
+    assert "deep.py:1: can't be read: it is nested too deeply" in shown and "z.py:2: mindspore.Nothing" in shown
     assert check.run([str(tmp_path / "a.py")]) == check.USAGE_ERROR
-    assert "no plain file" in capsys.readouterr().err
+    assert "not a regular file" in capsys.readouterr().err

@@ -50,8 +50,8 @@ def test_an_error_names_the_cell_and_its_line(run: RunFixture, tmp_path: Path) -
 def test_what_goes_to_a_shell_is_refused_before_anything_runs(run: RunFixture, tmp_path: Path) -> None:
     notebook(tmp_path / "nb.ipynb", "print('ran')", "x = 1\n!pip install mindspore", "%%bash\nls")
     assert run("run", "nb.ipynb") == Run(2, "", (
-        "nb.ipynb, cell 2, line 2: !pip is the notebook's own; torchspore runs Python alone (1 more stand below it).\n\n"
-        "hint: take that line out, and do what it does before the run.\n"
+        "nb.ipynb, cell 2, line 2: !pip belongs to the notebook; torchspore runs only Python (1 more below it).\n\n"
+        "hint: remove that line, and do its work before the run.\n"
     ))
 
 

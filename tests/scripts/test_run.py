@@ -210,7 +210,7 @@ def test_calls_of_ours_are_folded_and_a_fault_has_one_hint(run: Callable[..., Ru
     assert lines[0] == "Traceback (most recent call last):" and '"train.py", line 14' in lines[1]
     assert sum("calls in torchspore" in line or "call in torchspore" in line for line in lines) == 1
     assert lines[-3:] == [
-        "KeyError: 'key'", "", "hint: this may be a fault of torchspore's: `torchspore env` prints what a report of it needs.",
+        "KeyError: 'key'", "", "hint: this may be a bug in torchspore: `torchspore env` prints what a report needs.",
     ]
     whole = run("run", "train.py", extra={"TORCHSPORE_TRACEBACK": "full"})
     assert "cell.py" in whole.err and "cell.py" not in found.err

@@ -76,7 +76,7 @@ def test_event_files_that_are_not_written_are_reported_with_the_extra(run: Calla
 def test_doctor_names_the_extra_of_each_absent_package(monkeypatch: pytest.MonkeyPatch) -> None:
     for package in doctor.EXTRAS:
         monkeypatch.setitem(sys.modules, package, None)
-    absent = {finding.what: finding for finding in doctor.findings() if finding.mark == doctor.LEFT_OUT}
+    absent = {finding.description: finding for finding in doctor.findings() if finding.mark == doctor.ABSENT}
     for package in doctor.EXTRAS:
-        assert absent[package].found.startswith("not installed; ")
-        assert absent[package].mend.startswith("pip install 'torchspore[") and absent[package].mend.endswith("]'")
+        assert absent[package].result.startswith("not installed; ")
+        assert absent[package].repair.startswith("pip install 'torchspore[") and absent[package].repair.endswith("]'")

@@ -32,7 +32,7 @@ def _explained(fails: bool = False) -> str:
 
 def test_what_other_ranks_have_otherwise_is_marked(workers: Any) -> None:
     first, second, third = workers(3, _explained)
-    assert first.startswith("This is rank 0 of 3; what others have otherwise is marked by !\noption")
+    assert first.startswith("This is rank 0 of 3; differences in others are marked by !\noption")
     rows = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in first.splitlines()]
     depth = next(at for at, row in enumerate(rows) if row and row[0] == "max_call_depth")
     assert rows[depth][1] == "500" and rows[depth + 1][:2] == ["! rank 1, 2", "600"]
@@ -44,4 +44,4 @@ def test_what_other_ranks_have_otherwise_is_marked(workers: Any) -> None:
 
 def test_a_rank_that_has_failed_is_not_waited_for_long(workers: Any) -> None:
     first, _ = workers.ended(2, _explained, True, seconds=20)
-    assert first.value.startswith("This is rank 0 of 2; what others have otherwise is marked by !; rank 1 told nothing within 0.5 s\n")
+    assert first.value.startswith("This is rank 0 of 2; differences in others are marked by !; rank 1 did not report within 0.5 s\n")

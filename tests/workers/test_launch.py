@@ -204,7 +204,7 @@ def test_words_of_the_program_are_its_own() -> None:
     (["workers", "-n", "0", "a.py"], "torchspore workers -n 0: expected at least 1."),
     (["workers", "-n", "2", "--show", "x", "-c", "1"], "torchspore workers --show x: expected ranks such as 0,2, all or none."),
     (["msrun", "--worker_num", "3", "--local_worker_num", "2", "-c", "1"],
-     "torchspore msrun --worker_num 3 --local_worker_num 2: expected machines with as many processes each.\n\n"
+     "torchspore msrun --worker_num 3 --local_worker_num 2: expected the same number of processes on each machine.\n\n"
      "hint: write --local_worker_num 3 for one machine."),
     (["msrun", "--worker_num=2", "--local_worker_num=2", "--node_rank=1", "-c", "1"], "torchspore msrun --node_rank 1: expected -1 to 0."),
     (["msrun", "--worker_num=2", "--local_worker_num=2", "--bind_core=9999", "-c", "1"],

@@ -1,1 +1,1 @@
-"""What every layer may use: text, names, paths, versions; no torch and no siblings."""
+"""Helpers that every layer may use: text, names, paths, versions. They import neither torch nor another layer."""

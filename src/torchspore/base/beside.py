@@ -1,7 +1,7 @@
-"""What runs beside the program: functions of the user's in other threads, those of data pipelines, and what Python frees by itself.
+"""Functions of the user's that run in other threads, such as those of data pipelines, and Python's garbage collection.
 
-While a graph is captured, what the trace draws from `random` and `numpy.random` is seen by their state, and undone. A function that drew
-from them at the same time would be taken for the trace, and draw the same numbers twice: so `alone` lets none begin.
+The capture of a graph detects draws from `random` and `numpy.random` by their state, and undoes them. A function that drew from them at the
+same time would be mistaken for the traced code, and would draw the same numbers twice, so `exclusive` lets no function begin.
 """
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 _PATIENCE = 0.5
-"""Seconds that a function which runs already is waited for; it may itself wait for the program."""
+"""Seconds to wait for a function that already runs; it may itself wait for the program."""
 _LONGEST = 30.0
 """Seconds after which a function begins in any case."""
-_inside: set[int] = set()
-"""The threads in which such a function runs."""
-_alone: int | None = None
-"""The thread that wants none to run."""
-_again = threading.Event()
+_running_threads: set[int] = set()
+"""The threads in which a user's function runs."""
+_exclusive_thread: int | None = None
+"""The thread that excludes functions in all other threads, or None."""
+_may_begin = threading.Event()
 _slow: frozenset[int] = frozenset()
-"""The threads that were waited for in vain."""
+"""The threads that did not end within `_PATIENCE`."""
 
 
 def enter() -> bool:
-    """A function begins in this thread; waits where none may. Gives what `leave` is to be told."""
+    """Register a function that begins in this thread, and wait while another thread excludes it. Return the argument for `leave`."""
     me = threading.get_ident()
-    if me in _inside:
+    if me in _running_threads:
         return False
-    _inside.add(me)
-    if _alone is not None and _alone != me:            # looked at after the thread has shown itself, as `alone` looks the other way round
-        _inside.discard(me)
-        _again.wait(_LONGEST)
-        _inside.add(me)
+    _running_threads.add(me)
+    if _exclusive_thread is not None and _exclusive_thread != me:   # read after registering; `exclusive` does the opposite
+        _running_threads.discard(me)
+        _may_begin.wait(_LONGEST)
+        _running_threads.add(me)
     return True
 
 
 def leave(entered: bool) -> None:
-    """The function that `enter` was called for has ended."""
+    """Unregister the function for which `enter` returned `entered`."""
     global _slow
     if entered:
         me = threading.get_ident()
-        _inside.discard(me)
+        _running_threads.discard(me)
         if me in _slow:
             _slow -= {me}
 
 
 def each(rows: Iterable[Any]) -> Iterator[Any]:
-    """The rows of an iterator that is the user's; its code runs between `enter` and `leave`."""
-    found = iter(rows)
+    """Yield the rows of a user's iterator; its code runs between `enter` and `leave`."""
+    iterator = iter(rows)
     while True:
         entered = enter()
         try:
-            row = next(found)
+            row = next(iterator)
         except StopIteration:
             return
         finally:
@@ -64,52 +64,52 @@ def each(rows: Iterable[Any]) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def alone() -> Iterator[None]:
-    """A block while which no function begins in another thread; one that runs already is waited for, but not long."""
-    global _alone, _slow
-    if _alone is not None:
+def exclusive() -> Iterator[None]:
+    """Let no function begin in another thread during the block; wait at most `_PATIENCE` seconds for those that already run."""
+    global _exclusive_thread, _slow
+    if _exclusive_thread is not None:
         yield
         return
     me = threading.get_ident()
-    _again.clear()
-    _alone = me
+    _may_begin.clear()
+    _exclusive_thread = me
     try:
         end = time.monotonic() + _PATIENCE
-        while (others := _inside - {me}) and not others <= _slow:
+        while (others := _running_threads - {me}) and not others <= _slow:
             if time.monotonic() > end:
                 _slow = frozenset(others)
                 break
             time.sleep(0.0005)
         yield
     finally:
-        together()
+        end_exclusive()
 
 
 @contextlib.contextmanager
-def nothing_freed() -> Iterator[None]:
-    """A block while which Python looks for nothing to free by itself: a `__del__` would be taken for what the trace does, and be undone."""
-    collects = gc.isenabled()
+def garbage_collection_paused() -> Iterator[None]:
+    """Disable automatic garbage collection for the block: the capture would take a `__del__` for traced code, and undo it."""
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if collects:
+        if was_enabled:
             gc.enable()
 
 
-def together() -> None:
-    """Functions may begin again: the block of `alone` in this thread has ended, or waits for one of them."""
-    global _alone
-    if _alone == threading.get_ident():
-        _alone = None
-        _again.set()
+def end_exclusive() -> None:
+    """Let functions begin again: the block of `exclusive` in this thread has ended, or waits for one of them."""
+    global _exclusive_thread
+    if _exclusive_thread == threading.get_ident():
+        _exclusive_thread = None
+        _may_begin.set()
 
 
-def _forget() -> None:
-    global _alone, _slow
-    _alone, _slow = None, frozenset()
-    _inside.clear()
-    _again.set()
+def _reset_after_fork() -> None:
+    global _exclusive_thread, _slow
+    _exclusive_thread, _slow = None, frozenset()
+    _running_threads.clear()
+    _may_begin.set()
 
 
-os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(after_in_child=_reset_after_fork)

@@ -1,4 +1,4 @@
-"""How many cores this process may use: those of the machine, of its affinity mask and of its container's share of time."""
+"""The number of cores that this process may use, limited by the machine, the affinity mask and the container's CPU quota."""
 from __future__ import annotations
 
 import math
@@ -9,27 +9,27 @@ _GROUPS = Path("/sys/fs/cgroup")
 
 
 def usable() -> int:
-    """The cores that threads of this process can keep busy, 1 at least."""
-    own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(own, quota(_GROUPS, Path("/proc/self/cgroup"))))
+    """Return the number of cores that threads of this process can keep busy, at least 1."""
+    affinity_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(affinity_cores, quota(_GROUPS, Path("/proc/self/cgroup"))))
 
 
 def quota(groups: Path, membership: Path) -> int:
-    """The cores that the control groups of this process share out to it (cgroup v2 `cpu.max`, v1 `cpu.cfs_quota_us`), rounded up."""
-    found = [_of_files(groups / "cpu", "cpu.cfs_quota_us", "cpu.cfs_period_us")]
+    """Return the cores that the control groups of this process allow (cgroup v2 `cpu.max`, v1 `cpu.cfs_quota_us`), rounded up."""
+    limits = [_read_limit(groups / "cpu", "cpu.cfs_quota_us", "cpu.cfs_period_us")]
     try:
         lines = membership.read_text().splitlines()
     except OSError:
         lines = []
     inner = next((line.partition("::")[2].strip("/") for line in lines if line.startswith("0::")), "")
     folder = groups / inner
-    for place in (folder, *folder.parents):
-        if place.is_relative_to(groups):
-            found.append(_of_files(place, "cpu.max"))
-    return min(found)
+    for parent in (folder, *folder.parents):
+        if parent.is_relative_to(groups):
+            limits.append(_read_limit(parent, "cpu.max"))
+    return min(limits)
 
 
-def _of_files(folder: Path, *names: str) -> int:
+def _read_limit(folder: Path, *names: str) -> int:
     try:
         share, period = " ".join((folder / name).read_text() for name in names).split()
         cores = math.ceil(int(share) / int(period))

@@ -1,4 +1,4 @@
-"""The value of a context variable for a block."""
+"""Set a context variable for a block."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import Any
 
 @contextmanager
 def during(variable: ContextVar[Any], value: Any) -> Iterator[None]:
-    """Gives the variable this value for the block, in the thread that runs it."""
+    """Set the variable to this value for the block, in the thread that runs it."""
     token = variable.set(value)
     try:
         yield

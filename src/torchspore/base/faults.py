@@ -1,4 +1,4 @@
-"""Who wants to know that the program ends by an error: told once, before the traceback is printed."""
+"""Listeners for an error that ends the program: each is called once, before the traceback is printed."""
 from __future__ import annotations
 
 import sys
@@ -9,47 +9,47 @@ from typing import Any
 
 handlers: list[Callable[[BaseException], None]] = []
 has_runner = False
-"""Whether `torchspore run` runs the program, which tells of errors itself."""
+"""True if `torchspore run` runs the program; it reports errors itself."""
 _is_hooked = False
 
 
-def tell(error: BaseException) -> None:
-    """Tells everybody; nothing that goes wrong there takes the place of the error."""
+def notify(error: BaseException) -> None:
+    """Call every handler with the error; an exception in a handler does not replace the error."""
     for handler in handlers:
         try:
             handler(error)
-        except Exception as own:
-            print(f"torchspore: {type(own).__name__} while the error was recorded: {own}", file=sys.stderr)
+        except Exception as handler_error:
+            print(f"torchspore: {type(handler_error).__name__} while the error was recorded: {handler_error}", file=sys.stderr)
 
 
-def left(end: SystemExit) -> None:
-    """Tells of the error that a program caught before it ended itself by `sys.exit` with a code that is not 0."""
+def notify_of_exit(end: SystemExit) -> None:
+    """Notify the handlers of an error that a program caught before it called `sys.exit` with a code other than 0."""
     inner = end.__cause__ or end.__context__
     if inner is not None and end.code not in (None, 0):
-        tell(inner)
+        notify(inner)
 
 
 def hook() -> None:
-    """Has Python itself tell of errors that nobody catches, in all threads; calling it again does nothing."""
+    """Install hooks for errors that nobody catches, in all threads; further calls do nothing."""
     global _is_hooked
     if _is_hooked:
         return
     _is_hooked = True
-    before_thread = threading.excepthook
+    previous_thread_hook = threading.excepthook
 
-    def of_thread(given: Any) -> None:
-        if given.exc_value is not None and not isinstance(given.exc_value, SystemExit):
-            tell(given.exc_value)
-        before_thread(given)
+    def of_thread(arguments: Any) -> None:
+        if arguments.exc_value is not None and not isinstance(arguments.exc_value, SystemExit):
+            notify(arguments.exc_value)
+        previous_thread_hook(arguments)
 
     threading.excepthook = of_thread
     if has_runner:
         return
-    before = sys.excepthook
+    previous_hook = sys.excepthook
 
     def uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if not isinstance(error, KeyboardInterrupt):
-            tell(error)
-        before(kind, error, trace)
+            notify(error)
+        previous_hook(kind, error, trace)
 
     sys.excepthook = uncaught

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that are written completely or not at all."""
 from __future__ import annotations
 
 import contextlib
@@ -23,18 +23,18 @@ _MOST_NAMES = 10_000
 
 
 @contextlib.contextmanager
-def whole_file(path: Path, mode: int | None = None, durable: bool = False, sweeps: bool = True) -> Iterator[BinaryIO]:
-    """A file to write that takes the place of `path` when the block has ended; an error or Ctrl-C leaves what was there before.
+def atomic_file(path: Path, mode: int | None = None, durable: bool = False, sweeps: bool = True) -> Iterator[BinaryIO]:
+    """Open a file that replaces `path` when the block ends; after an error or Ctrl-C the previous file remains.
 
-    The temporary name beside it is nobody else's and no link is followed. `mode` are the permissions (0600 where none are given).
-    With `durable` it is on the disk before it takes its place. If it `sweeps`, it removes the temporary files that killed processes left in
-    the folder, whatever file they were for: a program that is killed while it saves step 5 saves step 6 next. Raises OSError.
+    The temporary file next to it has a unique name, and links are not followed. `mode` sets the permissions (0600 by default).
+    With `durable` the contents are on disk before the file is replaced. With `sweeps` it also removes temporary files that killed processes
+    left in the folder, for any target: a program that is killed while it saves step 5 saves step 6 next. Raise OSError.
     """
     if sweeps:
         sweep(path.parent, "")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{_end_of(path.name)}.{_machine()}-{os.getpid()}.", suffix=".tmp")
     try:
-        with open(temporary, "wb", opener=lambda *_: handle) as file:     # a file that knows its name, for libraries that want one
+        with open(temporary, "wb", opener=lambda *_: handle) as file:     # some libraries need a file object with a name
             yield file
             file.flush()
             if durable:
@@ -48,20 +48,20 @@ def whole_file(path: Path, mode: int | None = None, durable: bool = False, sweep
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)             # a full disk says nothing of what it could not take
+            error.filename = str(path)             # the error of a full disk does not name the file
         raise
 
 
-def write_whole(path: Path, contents: bytes | str, mode: int | None = None) -> None:
-    """Writes a file, whole or not at all. Raises OSError."""
-    with whole_file(path, mode) as file:
+def write_atomically(path: Path, contents: bytes | str, mode: int | None = None) -> None:
+    """Write a file completely or not at all. Raise OSError."""
+    with atomic_file(path, mode) as file:
         file.write(contents.encode() if isinstance(contents, str) else contents)
 
 
-def own_names(wanted: Path) -> Iterator[Path]:
-    """Names to try, one after the other, for what shall replace nothing: with the seconds since 1970, the process, and a number behind."""
-    yield wanted
-    stamped = f"{wanted}.{int(time.time())}"
+def unused_names(path: Path) -> Iterator[Path]:
+    """Yield names to try in order for a file that must not replace another: with the seconds since 1970, the process id and a number."""
+    yield path
+    stamped = f"{path}.{int(time.time())}"
     yield Path(stamped)
     yield Path(f"{stamped}.{os.getpid()}")
     for number in range(1, _MOST_NAMES):
@@ -69,7 +69,7 @@ def own_names(wanted: Path) -> Iterator[Path]:
 
 
 def read_plain(path: Path) -> bytes:
-    """The contents of a plain file. Raises OSError, also for a FIFO or a device, which would be waited for or have no end."""
+    """Return the contents of a regular file. Raise OSError, also for a FIFO or a device, which could block or never end."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -78,24 +78,24 @@ def read_plain(path: Path) -> bytes:
 
 
 def sweep(folder: Path, suffix: str) -> None:
-    """Removes what killed processes of this machine left in the folder of files whose names end with `suffix`."""
+    """Remove temporary files that killed processes of this machine left in the folder for files whose names end with `suffix`."""
     pattern = re.compile(rf"\..*{re.escape(_end_of(suffix))}\.{_machine()}-(\d+)\.\w{{8}}\.tmp", re.DOTALL)
     with contextlib.suppress(OSError), os.scandir(folder) as names:
         for name in names:
-            found = pattern.fullmatch(name.name)
-            if found is not None and not _is_alive(int(found.group(1))):
+            match = pattern.fullmatch(name.name)
+            if match is not None and not _is_alive(int(match.group(1))):
                 with contextlib.suppress(OSError):
                     os.unlink(name.path)
 
 
 def _end_of(name: str) -> str:
-    """As much of a file name as leaves room for what is added to it."""
+    """Return the end of a file name that is short enough for the added prefix and suffix."""
     return name if len(os.fsencode(name)) <= _LONGEST else name[-_LONGEST // 4 :]
 
 
 @functools.cache
 def _machine() -> str:
-    """Return a short name for this machine and its space of process numbers: in a shared folder, another one's processes can't be seen."""
+    """Return a short name of this machine and its process namespace: in a shared folder, processes of other machines are not visible."""
     try:
         processes = os.stat("/proc/self/ns/pid").st_ino
     except OSError:
@@ -104,7 +104,7 @@ def _machine() -> str:
 
 
 def _is_alive(process: int) -> bool:
-    """Return whether a process runs. One that has ended and that its parent has not asked about yet (a zombie) does not."""
+    """Return whether a process runs. A zombie, which has ended but whose parent has not yet waited for it, does not."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -119,7 +119,7 @@ def _is_alive(process: int) -> bool:
 
 
 def _sync_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # not every system lets a folder be opened
+    with contextlib.suppress(OSError):  # some systems do not allow a folder to be opened
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)

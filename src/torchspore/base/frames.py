@@ -1,4 +1,4 @@
-"""Where in the user's program something happened."""
+"""The position in the user's program where something happened."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _verdicts: dict[str, bool] = {}
 
 
 def is_users(filename: str) -> bool:
-    """Says whether a code object's file is the user's: not ours, not torch's, not the standard library's.
+    """Return whether a code object's file is the user's: it belongs neither to torchspore nor to torch nor to the standard library.
 
-    Other people's packages in site-packages count as the user's; text typed at a prompt or given by `-c` does too.
+    Other packages in site-packages count as the user's, and so does text that is typed at a prompt or passed to `-c`.
     """
     verdict = _verdicts.get(filename)
     if verdict is None:
@@ -30,7 +30,7 @@ def is_users(filename: str) -> bool:
 
 
 def is_ours(filename: str) -> bool:
-    """Says whether a code object's file is torchspore's own."""
+    """Return whether a code object's file belongs to torchspore."""
     return filename.startswith(_PACKAGE)
 
 
@@ -43,7 +43,7 @@ def _judge(filename: str) -> bool:
 
 
 def user_frame(skip: int = 1) -> tuple[str, int, str] | None:
-    """Gives (filename, line, function) of the innermost frame of the user's, or None where there is none."""
+    """Return (filename, line, function) of the innermost user frame, or None if there is none."""
     frame = sys._getframe(skip)
     verdicts = _verdicts
     while frame is not None:
@@ -60,12 +60,12 @@ def user_frame(skip: int = 1) -> tuple[str, int, str] | None:
 
 
 def user_frame_object(skip: int = 1) -> FrameType | None:
-    """Gives the innermost frame of the user's, or None where there is none."""
+    """Return the innermost user frame, or None if there is none."""
     return next(user_frames(skip + 1), None)
 
 
 def user_frames(skip: int = 1) -> Iterator[FrameType]:
-    """Gives the frames of the user's, innermost first."""
+    """Yield the user frames, innermost first."""
     frame: FrameType | None = sys._getframe(skip)
     while frame is not None:
         if is_users(frame.f_code.co_filename):
@@ -74,13 +74,13 @@ def user_frames(skip: int = 1) -> Iterator[FrameType]:
 
 
 def user_line(skip: int = 1) -> str | None:
-    """Gives `file:line` of the innermost frame of the user's, as tools make it clickable."""
-    found = user_frame(skip + 1)
-    return None if found is None else f"{found[0]}:{found[1]}"
+    """Return `file:line` of the innermost user frame, in the form that tools make clickable."""
+    position = user_frame(skip + 1)
+    return None if position is None else f"{position[0]}:{position[1]}"
 
 
 def near(where: str) -> str:
-    """`file:line` with the path from the working folder, where the file lies in it."""
+    """Return `file:line` with a path relative to the working folder if the file is inside it."""
     path, _, line = where.rpartition(":")
     if not path:
         return where
@@ -89,6 +89,6 @@ def near(where: str) -> str:
 
 
 def warn(text: str, otherwise: str = "<unknown>") -> None:
-    """Warns at the user's line, or at a file that is called `otherwise` where no user's function runs."""
+    """Warn at the user's line, or at a file called `otherwise` if no user function runs."""
     file, line, _ = user_frame() or (otherwise, 1, "")
     warnings.warn_explicit(text, UserWarning, file, line)

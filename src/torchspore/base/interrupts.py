@@ -1,4 +1,4 @@
-"""Ctrl-C at a moment where it would leave something torn."""
+"""Protection of a block of code against Ctrl-C."""
 from __future__ import annotations
 
 import signal
@@ -9,23 +9,23 @@ from types import FrameType
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
-    """Holds the first Ctrl-C back until the block has ended; the second one comes through. Other threads than the main one get none."""
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
+def postponed() -> Iterator[None]:
+    """Postpone the first Ctrl-C until the block has ended; the second one interrupts it. Only the main thread receives Ctrl-C."""
+    previous_handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(previous_handler):
         yield
         return
     waiting: list[tuple[int, FrameType | None]] = []
 
-    def hold(number: int, frame: FrameType | None) -> None:
+    def postpone(number: int, frame: FrameType | None) -> None:
         waiting.append((number, frame))
         if len(waiting) > 1:
-            before(number, frame)
+            previous_handler(number, frame)
 
-    signal.signal(signal.SIGINT, hold)
+    signal.signal(signal.SIGINT, postpone)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous_handler)
         if len(waiting) == 1:
-            before(*waiting[0])
+            previous_handler(*waiting[0])

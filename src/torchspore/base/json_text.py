@@ -1,4 +1,4 @@
-"""The one reader of JSON that people or other programs write: what a text says twice, or can't mean, is named and never guessed at."""
+"""The only reader of JSON from people or other programs: duplicate or impossible members are reported, never guessed."""
 from __future__ import annotations
 
 import json
@@ -8,7 +8,7 @@ from torchspore.base.text import short
 
 
 def parse(text: str | bytes) -> Any:
-    """What a JSON text holds. Raises ValueError, which names a member that stands twice in one object, for all that is no JSON."""
+    """Return the value of a JSON text. Raise ValueError if it is not JSON or if an object has a duplicate member, which the text names."""
     try:
         return json.loads(text, object_pairs_hook=_object)
     except RecursionError:
@@ -16,9 +16,9 @@ def parse(text: str | bytes) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"the member {next(short(name) for name in names if names.count(name) > 1)} stands twice in one object")
-    return found
+        raise ValueError(f"the member {next(short(name) for name in names if names.count(name) > 1)} appears twice in one object")
+    return members
 

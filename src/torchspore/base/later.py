@@ -1,4 +1,4 @@
-"""Modules that are imported when they are first used."""
+"""Modules that are imported on first use."""
 from __future__ import annotations
 
 import importlib
@@ -6,8 +6,8 @@ from types import ModuleType
 from typing import Any
 
 
-class Later:
-    """Stands for a module, which is imported when something of it is first asked for."""
+class LazyModule:
+    """A proxy for a module, which is imported when one of its attributes is first read."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,33 +1,33 @@
-"""Protobuf messages from a table of their fields, so that no generated code is needed."""
+"""Protobuf messages that are built from a table of their fields, without generated code."""
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
 _KINDS = {"float": 2, "double": 1, "int64": 3, "int32": 5, "bool": 8, "string": 9, "bytes": 12}
-_OF_NUMBERS = ("float", "double", "int64", "int32", "bool")
+_NUMERIC_KINDS = ("float", "double", "int64", "int32", "bool")
 
 
 def messages(name: str, table: Mapping[str, str], *, packed: bool = False) -> dict[str, Any]:
-    """The classes of the messages in `table`: for each 'NUMBER FIELD TYPE, ...', where TYPE* may come several times, `map` is of strings.
+    """Return the message classes for `table`: names and 'NUMBER FIELD TYPE, ...'. TYPE* is a repeated field, `map` maps strings to strings.
 
-    With `packed`, numbers that come several times are written behind each other without their field's number; both forms are read.
+    With `packed`, repeated numbers are written without a field number for each; both forms can be read.
     """
     from google.protobuf import descriptor_pb2
 
     file = descriptor_pb2.FileDescriptorProto(name=f"torchspore/{name}.proto", package=f"torchspore.{name}", syntax="proto2")
     for title, fields in table.items():
-        made = file.message_type.add(name=title)
+        descriptor = file.message_type.add(name=title)
         for field in fields.split(","):
             number, label, kind = field.split()
             if kind == "map":
-                _add_map(made, label, int(number), f".torchspore.{name}.{title}")
+                _add_map(descriptor, label, int(number), f".torchspore.{name}.{title}")
                 continue
             repeated, kind = kind.endswith("*"), kind.rstrip("*")
-            added = made.field.add(name=label, number=int(number), label=3 if repeated else 1, type=_KINDS.get(kind, 11))
+            added = descriptor.field.add(name=label, number=int(number), label=3 if repeated else 1, type=_KINDS.get(kind, 11))
             if kind not in _KINDS:
                 added.type_name = f".torchspore.{name}.{kind}"
-            elif packed and repeated and kind in _OF_NUMBERS:
+            elif packed and repeated and kind in _NUMERIC_KINDS:
                 added.options.packed = True
     return _compiled_classes(file) or _default_classes(file)
 
@@ -58,7 +58,7 @@ def _compiled_classes(file: Any) -> dict[str, Any]:
             for path in (message.name, *(f"{message.name}.{nested.name}" for nested in message.nested_type)):
                 descriptor = pool.FindMessageTypeByName(f"{file.package}.{path}")
                 classes[path] = upb.MessageMeta(path.rpartition(".")[2], (Message,), {"DESCRIPTOR": descriptor, "__module__": None})
-        for message in file.message_type:                # a class that protobuf cannot complete shows itself here, and not in a reader
+        for message in file.message_type:                # an incomplete class fails here instead of in a reader
             classes[message.name].FromString(b"").SerializeToString()
     except (ImportError, AttributeError, TypeError, SystemError):
         return {}
@@ -66,7 +66,7 @@ def _compiled_classes(file: Any) -> dict[str, Any]:
 
 
 def has_unknown_fields(message: Any) -> bool:
-    """Return whether a message holds fields that its table does not list."""
+    """Return whether a message contains fields that its table does not list."""
     from google.protobuf import unknown_fields
 
     fields: Any = unknown_fields.UnknownFieldSet
@@ -85,14 +85,14 @@ def with_size(content: bytes) -> bytes:
 
 
 SIZE_FIELD = 15
-"""The number of the field that says how long the rest of a file is. A protobuf file that is cut between two fields is valid otherwise."""
+"""The number of the field that stores the remaining length of a file. Without it, a protobuf file cut between two fields would be valid."""
 
 
-def _add_map(made: Any, label: str, number: int, owner: str) -> None:
-    """Adds a field that maps strings to strings: protobuf keeps it as a message of its own for each pair."""
+def _add_map(descriptor: Any, label: str, number: int, owner: str) -> None:
+    """Add a field that maps strings to strings; protobuf represents each pair as a nested message."""
     title = "".join(word.title() for word in label.split("_")) + "Entry"
-    entry = made.nested_type.add(name=title)
+    entry = descriptor.nested_type.add(name=title)
     entry.options.map_entry = True
-    for place, part in enumerate(("key", "value"), 1):
-        entry.field.add(name=part, number=place, label=1, type=_KINDS["string"])
-    made.field.add(name=label, number=number, label=3, type=11, type_name=f"{owner}.{title}")
+    for field_number, part in enumerate(("key", "value"), 1):
+        entry.field.add(name=part, number=field_number, label=1, type=_KINDS["string"])
+    descriptor.field.add(name=label, number=number, label=3, type=11, type_name=f"{owner}.{title}")

@@ -1,26 +1,26 @@
-"""What is said only once in a process."""
+"""Messages that are reported only once in a process."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
-_told: set[Hashable] = set()
+_reported: set[Hashable] = set()
 
 
 def first_time(key: Hashable) -> bool:
-    """Whether this is the first call with `key`."""
-    if key in _told:
+    """Return whether this is the first call with `key`."""
+    if key in _reported:
         return False
-    _told.add(key)
+    _reported.add(key)
     return True
 
 
 @contextmanager
 def anew() -> Iterator[None]:
-    """Lets the block say all of it again; what it says does not count afterwards."""
-    global _told
-    before, _told = _told, set()
+    """Report all messages again inside the block, without an effect on later reports."""
+    global _reported
+    previous, _reported = _reported, set()
     try:
         yield
     finally:
-        _told = before
+        _reported = previous

@@ -1,6 +1,6 @@
 """Names of operators in graphs of MindSpore and in torchspore: which of them compute the same.
 
-Source: dumps and graphs of MindSpore 2.10 beside those of torchspore for the same programs. All names are in small letters.
+Source: dumps and graphs of MindSpore 2.10 compared with those of torchspore for the same programs. All names are in lower case.
 """
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 
 _REDUCTIONS = ("mean", "sum", "max", "min", "prod", "all", "any")
 OTHER_NAMES = {"div": "realdiv", "concat": "cat"} | {name: f"reduce{name}" for name in _REDUCTIONS}
-"""Operators of torchspore that graphs of MindSpore have one other name for."""
+"""Operators of torchspore for which MindSpore's graphs have exactly one other name."""
 _HERE = {
     "matmul": ("dense",), "biasadd": ("dense", "conv2d", "conv3d", "conv2dtranspose"), "batchmatmul": ("matmul", "bmm"),
     "conv2dbackpropinput": ("conv2dgrad", "conv2dtranspose"), "conv2dbackpropfilter": ("conv2dgrad",),
@@ -26,20 +26,20 @@ _AUXILIARY = frozenset({
 
 
 def plain(kind: str) -> str:
-    """The kind in small letters, without the suffixes of variants: `BatchNormExt` and `BatchNormV3` are `batchnorm`."""
+    """Return the kind in lower case, without the suffixes of variants: `BatchNormExt` and `BatchNormV3` become `batchnorm`."""
     return re.sub(r"(ext|v\d)$", "", kind.lower())
 
 
 def names_here(kind: str) -> tuple[str, ...]:
-    """The kinds of torchspore that compute what MindSpore's operator of this kind computes, in small letters."""
+    """Return the kinds in torchspore, in lower case, that compute the same as MindSpore's operator of this kind."""
     return _HERE.get(kind.lower(), ()) + _HERE.get(plain(kind), ())
 
 
 def includes_bias(kind: str) -> bool:
-    """Return whether an operator of this kind may add a bias itself, which MindSpore's graphs do by a BiasAdd."""
+    """Return whether an operator of this kind may add a bias itself; MindSpore's graphs use a BiasAdd."""
     return plain(kind) in _WITH_BIAS
 
 
 def has_auxiliary_outputs(kind: str) -> bool:
-    """Return whether the outputs after the first one are values of the kernel for its own backward pass, not results."""
+    """Return whether the outputs after the first are values that the kernel saves for its backward pass, not results."""
     return plain(kind) in _AUXILIARY

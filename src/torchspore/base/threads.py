@@ -7,9 +7,9 @@ _SERVICE = ("torchspore", "torch", "tqdm", "execnet", "xdist", "IPython", "ipyke
 
 
 def other_threads() -> list[str]:
-    """The names of the program's threads that run beside this one; those that serve a library (its writers, its progress bars) left out.
+    """Return the names of the program's other threads, without those that serve a library (its writers, its progress bars).
 
-    The main thread counts where another one asks.
+    The main thread is included if another thread calls this function.
     """
     return [
         thread.name for thread in threading.enumerate()
@@ -18,7 +18,7 @@ def other_threads() -> list[str]:
 
 
 def _serves(thread: threading.Thread) -> bool:
-    if thread.name.startswith("torchspore-"):          # those of a pool have the home of Python's library
+    if thread.name.startswith("torchspore-"):          # the target of a pool's threads is defined in Python's library
         return True
     target = getattr(thread, "_target", None)
     home = getattr(target, "__module__", None) or type(thread).__module__

@@ -1,7 +1,7 @@
-"""Whose files are run: compiled kernels and libraries are code, so they come only from folders and files that are this user's alone.
+"""Trust in stored code: compiled kernels and libraries are loaded only from folders and files that only this user can write.
 
-Each entry carries a digest (HMAC) with a key that lies in this user's own folder, `$XDG_CACHE_HOME/torchspore/key` or
-`~/.cache/torchspore/key`: who can write to the cache's folder, but can't read the key, can't make an entry that is used.
+Each entry carries a digest (HMAC) with a key that is stored in this user's folder, `$XDG_CACHE_HOME/torchspore/key` or
+`~/.cache/torchspore/key`: someone who can write to the cache's folder, but can't read the key, can't create an accepted entry.
 """
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import secrets
 import stat
 from pathlib import Path
 
-from torchspore.base.files import write_whole
+from torchspore.base.files import write_atomically
 
 _KEY_BYTES = 32
 _BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 class Untrusted(OSError):
-    """Others could have put code here; the text says how."""
+    """Others could have put code here; the text explains how."""
 
     def __init__(self, text: str, hint: str) -> None:
         super().__init__(text)
         self.strerror, self.hint = text, hint
 
 
-def make(folder: Path) -> None:
-    """Makes a folder that only this user may enter, 0700, and what leads to it. Raises OSError."""
+def make_folder(folder: Path) -> None:
+    """Create a folder that only this user may enter (0700), and its parents. Raise OSError."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         folder.mkdir(mode=0o700)
@@ -36,22 +36,22 @@ def make(folder: Path) -> None:
         pass
 
 
-def check(folder: Path) -> None:
-    """Raises Untrusted where the folder is not this user's own, is a link, or can be written by others."""
-    if os.name != "posix":                         # Windows keeps rights elsewhere, and a user's files are the user's
+def check_folder(folder: Path) -> None:
+    """Raise Untrusted if the folder does not belong to this user, is a link, or can be written by others."""
+    if os.name != "posix":                         # Windows stores permissions elsewhere, and a user's files are private by default
         return
     status = folder.lstat()
-    own = "set compile_cache_path to a folder of your own"
+    hint = "set compile_cache_path to a folder of your own"
     if stat.S_ISLNK(status.st_mode):
-        raise Untrusted(f"{folder} is a link, and compiled code is not taken through links", own)
+        raise Untrusted(f"{folder} is a link, and compiled code is not taken through links", hint)
     if status.st_uid != os.geteuid():
-        raise Untrusted(f"{folder} belongs to another user, whose code is not run", own)
+        raise Untrusted(f"{folder} belongs to another user, whose code is not run", hint)
     if status.st_mode & _BY_OTHERS:
-        raise Untrusted(f"{folder} can be written by other users, whose code is not run", f"remove it, or {own}")
+        raise Untrusted(f"{folder} can be written by other users, whose code is not run", f"remove it, or {hint}")
 
 
-def check_way(folder: Path) -> None:
-    """Raises Untrusted where everybody could put another folder in the place of this one."""
+def check_parents(folder: Path) -> None:
+    """Raise Untrusted if everybody could replace this folder by another one."""
     if os.name != "posix":
         return
     for parent in folder.resolve().parents:
@@ -61,20 +61,20 @@ def check_way(folder: Path) -> None:
 
 
 def digest(name: str, contents: bytes) -> bytes:
-    """What stands before the contents of an entry: only who has this user's key can make it. Raises OSError where no key can be kept."""
+    """Return the digest at the start of an entry; only the owner of the key can create it. Raise OSError if no key can be stored."""
     return hmac.new(key(), name.encode() + b"\n" + contents, hashlib.sha256).hexdigest().encode()
 
 
 @functools.cache
 def key() -> bytes:
-    """This user's key, made where there is none. Raises OSError where it can't be kept, or others could have read or written it."""
+    """Return this user's key, and create it if there is none. Raise OSError if it can't be stored, or others could read or write it."""
     root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     if not os.path.isabs(root):
         raise Untrusted("there is no home folder to keep the cache's key in", "set XDG_CACHE_HOME to a folder of your own")
     path = Path(root, "torchspore", "key")
-    make(path.parent)
-    check(path.parent)
-    for _ in range(2):                             # another process may make it at the same time; the first one wins
+    make_folder(path.parent)
+    check_folder(path.parent)
+    for _ in range(2):                             # another process may create the key at the same time; the first one wins
         try:
             return _read(path)
         except FileNotFoundError:
@@ -83,14 +83,14 @@ def key() -> bytes:
 
 
 def _make_key(path: Path) -> None:
-    aside = path.with_name(f"key.{secrets.token_hex(8)}")
+    temporary = path.with_name(f"key.{secrets.token_hex(8)}")
     try:
-        write_whole(aside, secrets.token_bytes(_KEY_BYTES), 0o600)
-        os.link(aside, path)
+        write_atomically(temporary, secrets.token_bytes(_KEY_BYTES), 0o600)
+        os.link(temporary, path)
     except FileExistsError:
         pass
     finally:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> bytes:
@@ -100,7 +100,7 @@ def _read(path: Path) -> bytes:
         hint = f"remove {path}: a new one is made, and the cache is filled again"
         if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & 0o077 or not stat.S_ISREG(status.st_mode)):
             raise Untrusted(f"the key {path} is not this user's alone (0600)", hint)
-        found = file.read(_KEY_BYTES + 1)
-    if len(found) != _KEY_BYTES:
+        key_bytes = file.read(_KEY_BYTES + 1)
+    if len(key_bytes) != _KEY_BYTES:
         raise Untrusted(f"the key {path} is damaged", hint)
-    return found
+    return key_bytes

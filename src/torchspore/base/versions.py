@@ -1,4 +1,4 @@
-"""The versions that torchspore speaks for and stands on."""
+"""The MindSpore version that torchspore implements, and the versions of installed packages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MINDSPORE = "2.10.0"
 
 
 def key(text: str) -> tuple[int, ...]:
-    """Turns '2.10.0rc1' into (2, 10, 0), so that versions compare as numbers."""
+    """Convert '2.10.0rc1' to (2, 10, 0), so that versions compare as numbers."""
     numbers: list[int] = []
     for part in text.split("+")[0].split("."):
         digits = ""
@@ -23,7 +23,7 @@ def key(text: str) -> tuple[int, ...]:
 
 
 def installed(distribution: str) -> str | None:
-    """Gives the version of an installed distribution without importing it, or None."""
+    """Return the version of an installed distribution without importing it, or None."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""What outlives the program: memory in which it notes what it does, a process that watches it, and the files of a record.
+"""The black box: memory in which a program notes its actions, a process that watches the program, and the files of a record.
 
-Nothing here needs more than Python's standard library: the watching process starts in milliseconds, and a record is read anywhere.
+Only Python's standard library is needed here: the watcher starts in milliseconds, and a record can be read anywhere.
 """

@@ -1,6 +1,6 @@
 """The memory that the program and its watcher share: what each thread runs now, and a ring of the last operators.
 
-observe/debug/watch.cpp writes the slots and the ring with this layout; without it, Python's marks (`Mark`) are all there is.
+observe/debug/watch.cpp writes the slots and the ring with this layout; without it, Python's marks (`Mark`) are the only source.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARKS = HEADER + SLOTS * SLOT
 _RING = _MARKS + SLOTS * MARK
 
 RUNNING, ENDED, RECORDED = 0, 1, 2
-"""The program runs; has ended by itself; has written its record itself."""
+"""The program runs; ended normally; wrote its record itself."""
 
 _DTYPES = dict(enumerate(
     "UInt8 Int8 Int16 Int32 Int64 Float16 Float32 Float64 Complex32 Complex64 Complex128 Bool QInt8 QUInt8 QInt32 BFloat16".split()
@@ -35,10 +35,10 @@ _DEVICES = {0: "CPU", 1: "GPU", 14: "Meta", 20: "Ascend"}
 
 @dataclass(frozen=True)
 class Running:
-    """What one thread is in the middle of: an operator of torch's, or a stretch that Python marked."""
+    """The current activity of a thread: a torch operator, or a section that Python marked."""
 
     thread: int
-    """As pthread_self and faulthandler count."""
+    """The thread id of pthread_self and faulthandler."""
     start: int
     """In nanoseconds of the monotonic clock."""
     name: str
@@ -47,7 +47,7 @@ class Running:
 
 @dataclass(frozen=True)
 class Value:
-    """A Tensor that an operator took."""
+    """A Tensor that is an input of an operator."""
 
     dtype: str
     device: str
@@ -56,7 +56,7 @@ class Value:
 
     @property
     def bytes(self) -> int:
-        """The memory that its elements take; 0 where that is not known."""
+        """The size of its elements in bytes; 0 if unknown."""
         size = _BYTES.get(self.dtype, 0) if self.shape is not None else 0
         for length in self.shape or ():
             size *= length
@@ -68,8 +68,8 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Ran:
-    """One operator of the ring; `duration` is 0 where it had not ended."""
+class OperatorRun:
+    """One operator of the ring; `duration` is 0 if it had not ended."""
 
     number: int
     start: int
@@ -81,10 +81,10 @@ class Ran:
 
 
 class Board:
-    """The shared memory, seen by either side."""
+    """The shared memory, used by both sides."""
 
     name_bytes = MARK - 17
-    """As long may the kind and name of a mark be: two numbers stand before it, a zero behind it."""
+    """Maximum length of a mark's kind and name: two numbers precede it, a zero follows it."""
 
     def __init__(self, handle: int) -> None:
         if os.fstat(handle).st_size < SIZE:
@@ -94,8 +94,8 @@ class Board:
         self._numbers = itertools.count(1)
 
     @classmethod
-    def made(cls) -> Board:
-        """A new one, which only this process and its watcher can see."""
+    def create(cls) -> Board:
+        """Create a board that only this process and its watcher can access."""
         handle = shared_file("board")
         os.ftruncate(handle, SIZE)
         board = cls(handle)
@@ -103,7 +103,7 @@ class Board:
         return board
 
     def begin(self) -> None:
-        """Begins anew for this process. Threads keep their places: they may be in the middle of an operator."""
+        """Reset the board for this process. Threads keep their slots: they may be in the middle of an operator."""
         struct.pack_into("<8sQQQBB", self.memory, 0, MAGIC, os.getpid(), time.monotonic_ns(), 0, RUNNING, 0)
         self.memory[_RING:SIZE] = bytes(SIZE - _RING)
 
@@ -116,12 +116,12 @@ class Board:
 
     @property
     def started(self) -> int:
-        """When the board was made, in nanoseconds of the monotonic clock."""
+        """The time of the board's creation, in nanoseconds of the monotonic clock."""
         return struct.unpack_from("<Q", self.memory, 16)[0]
 
     @property
     def limit(self) -> int:
-        """The longest that an operator may run, in nanoseconds; 0 for no limit."""
+        """The longest time that an operator may run, in nanoseconds; 0 for no limit."""
         return struct.unpack_from("<Q", self.memory, 24)[0]
 
     @limit.setter
@@ -148,13 +148,13 @@ class Board:
 
     @property
     def count(self) -> int:
-        """How many operators were written into the ring, ever."""
+        """The total number of operators written to the ring."""
         return struct.unpack_from("<Q", self.memory, 64)[0]
 
-    # ---- what runs
+    # ---- current activity
 
     def running(self) -> Iterator[Running]:
-        """What every thread is in the middle of."""
+        """Yield the current activity of every thread."""
         for at in range(HEADER, _MARKS, SLOT):
             thread, start = struct.unpack_from("<QQ", self.memory, at)
             if thread and start:
@@ -166,7 +166,7 @@ class Board:
                 yield Running(thread, start, name, kind)
 
     def mark_slot(self, thread: int) -> int:
-        """Where this thread's marks go, 0 where there is no room; who asks holds a lock."""
+        """Return the offset of this thread's marks, or 0 if no slot is free; the caller holds a lock."""
         for at in range(_MARKS, _RING, MARK):
             if not struct.unpack_from("<Q", self.memory, at)[0]:
                 struct.pack_into("<QQ", self.memory, at, thread, 0)
@@ -174,46 +174,46 @@ class Board:
         return 0
 
     def free_marks(self, alive: set[int]) -> None:
-        """Gives back the places of threads that have ended."""
+        """Free the slots of threads that have ended."""
         for at in range(_MARKS, _RING, MARK):
             if struct.unpack_from("<Q", self.memory, at)[0] not in alive:
                 struct.pack_into("<QQ", self.memory, at, 0, 0)
 
     def write(self, name: str, start: int, end: int, thread: int, values: list[tuple[str, tuple[int, ...]]], left_out: int) -> None:
-        """Writes an operator into the ring from Python: its times, the dtype and shape of what it took."""
+        """Write an operator to the ring from Python: its times, and the dtype and shape of its inputs."""
         number = next(self._numbers)
         at = _RING + (number - 1) % RING * ENTRY
         entry = bytearray(ENTRY)
         struct.pack_into("<QQQIBB", entry, 0, number, start, max(1, end - start), thread & 0xFFFFFFFF, len(values), min(left_out, 255))
         entry[32:79] = name.encode()[:47].ljust(47, b"\0")
-        for place, (dtype, shape) in enumerate(values):
+        for index, (dtype, shape) in enumerate(values):
             lengths = [min(length, 0xFFFFFFFF) for length in (*shape, *[0] * 6)[:6]]
-            struct.pack_into("<BBBB6I", entry, 80 + 40 * place, _CODES.get(dtype, 255), 0, len(shape), 255, *lengths)
+            struct.pack_into("<BBBB6I", entry, 80 + 40 * index, _CODES.get(dtype, 255), 0, len(shape), 255, *lengths)
         self.memory[at : at + ENTRY] = bytes(entry)
         struct.pack_into("<Q", self.memory, 64, number)
 
-    def ring(self) -> list[Ran]:
-        """The last operators, in their order."""
-        found = []
+    def ring(self) -> list[OperatorRun]:
+        """Return the last operators in their order."""
+        runs = []
         for at in range(_RING, SIZE, ENTRY):
             entry = _entry(self.memory[at : at + ENTRY])
             if entry is not None:
-                found.append(entry)
-        return sorted(found, key=lambda entry: entry.number)
+                runs.append(entry)
+        return sorted(runs, key=lambda entry: entry.number)
 
 
 def shared_file(name: str) -> int:
-    """The handle of a file without a name, which is gone with the last process that has it open."""
+    """Return the handle of an unlinked file, which disappears with the last process that has it open."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create(f"torchspore_{name}")
-    import tempfile  # only where the system has no files without a name
+    import tempfile  # only if the system has no anonymous files
 
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
 
 
 def contents(handle: int, most: int = 1 << 26) -> bytes:
-    """What is in such a file, at most so many bytes of it."""
+    """Return the contents of such a file, at most `most` bytes."""
     return os.pread(handle, min(most, os.fstat(handle).st_size), 0)
 
 
@@ -221,7 +221,7 @@ def _text(raw: bytes) -> str:
     return raw.split(b"\0", 1)[0].decode("utf-8", "replace")
 
 
-def _entry(raw: bytes) -> Ran | None:
+def _entry(raw: bytes) -> OperatorRun | None:
     number, start, duration, thread, count, left_out = struct.unpack_from("<QQQIBB", raw)
     if not number:
         return None
@@ -231,4 +231,4 @@ def _entry(raw: bytes) -> Ran | None:
         shape = None if axes == 255 else tuple(lengths[:axes])
         where = _DEVICES.get(device, f"device{device}") + (f":{index}" if device not in (0, 14) and index != 255 else "")
         values.append(Value(_DTYPES.get(dtype, f"dtype{dtype}"), where, shape, struct.unpack_from("<Q", raw, at + 32)[0]))
-    return Ran(number, start, duration, thread, _text(raw[32:80]), tuple(values), left_out)
+    return OperatorRun(number, start, duration, thread, _text(raw[32:80]), tuple(values), left_out)

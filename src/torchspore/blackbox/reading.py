@@ -1,4 +1,4 @@
-"""Reads records back: what is damaged is named, what is whole is read; nothing in a file is run, and no file is read beyond a bound."""
+"""Read records: damaged files are reported, intact ones are read. Nothing in a file is executed, and reading is bounded."""
 from __future__ import annotations
 
 import os
@@ -14,23 +14,23 @@ from torchspore.base import json_text
 from torchspore.blackbox import stacks, writing
 
 _MOST = 1 << 23
-"""Bytes that are read of one file."""
+"""Maximum number of bytes read from a file."""
 _NAMES, _WIDEST = 20000, 2000
 _NAME = re.compile(r"([A-Z_]{1,40}\.[\w.-]{1,80}?)\.(\d{14})(?:_\d{1,6})?\.(ir|txt|json|safetensors)")
-_STEERING = {
+_ESCAPES = {
     number: chr(number).encode("unicode_escape").decode()
     for number in (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A)) if chr(number) not in "\t\n"
 }
-"""Characters that steer a terminal, or turn the direction of the text."""
+"""Characters that control a terminal, or change the direction of text."""
 
 
 class NoRecord(Exception):
-    """There is no record where one was looked for; the text is for the user."""
+    """No record exists at the path; the text is for the user."""
 
 
 @dataclass
 class Record:
-    """One record: its files by the first two parts of their names."""
+    """One record: its files by the first two components of their names."""
 
     folder: Path
     stamp: str
@@ -38,24 +38,24 @@ class Record:
     damaged: list[str] = field(default_factory=list)
 
     def text(self, name: str) -> str:
-        """The text of a file, with characters that steer a terminal made visible; empty where it is not there."""
+        """Return the text of a file with control characters escaped; "" if it does not exist."""
         paths = self.files.get(name, [])
         return self._read(paths[0]) if paths else ""
 
     def json(self, name: str) -> dict[str, Any]:
-        """The JSON object in a file; empty where it is not there or damaged, which is noted."""
+        """Return the JSON object in a file; {} if it does not exist, or if it is damaged, which is noted."""
         paths = [path for path in self.files.get(name, []) if path.suffix == ".json"]
         if not paths:
             return {}
         try:
-            found = json_text.parse(self._read(paths[0]))
+            value = json_text.parse(self._read(paths[0]))
         except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
-            self.damaged.append(f"{paths[0].name} is no JSON object" if paths[0].stat().st_size else f"{paths[0].name} is empty: the "
+            value = None
+        if not isinstance(value, dict):
+            self.damaged.append(f"{paths[0].name} is not a JSON object" if paths[0].stat().st_size else f"{paths[0].name} is empty: the "
                                 "record was being written when its writer ended")
             return {}
-        return found
+        return value
 
     def _read(self, path: Path) -> str:
         try:
@@ -70,35 +70,35 @@ class Record:
 
 
 def visible(text: str) -> str:
-    """The text with control characters written out."""
-    return text.translate(_STEERING)
+    """Return the text with control characters escaped."""
+    return text.translate(_ESCAPES)
 
 
 def bounded(path: Path, most: int = _MOST) -> bytes:
-    """At most `most` bytes of a plain file, and one more. Raises OSError, also for a link, a FIFO or a device."""
+    """Return at most `most` bytes of a regular file, and one more. Raise OSError, also for a link, a FIFO or a device."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(22, "no plain file")
+            raise OSError(22, "not a regular file")
         return file.read(most + 1)
 
 
-def records(place: str) -> list[Record]:
-    """The records at a path, which may be `rdr.path`, a `rank_N` or the `rdr` in it, the newest last. Raises NoRecord."""
-    root = Path(place)
-    if not os.path.isdir(place):
-        raise NoRecord(f"{place}: expected a directory with records")
-    found: dict[tuple[str, str], Record] = {}
+def records(location: str) -> list[Record]:
+    """Return the records at a path (`rdr.path`, a `rank_N` or the `rdr` in it), the newest last. Raise NoRecord."""
+    root = Path(location)
+    if not os.path.isdir(location):
+        raise NoRecord(f"{location}: expected a directory with records")
+    records_by_stamp: dict[tuple[str, str], Record] = {}
     for folder in _folders(root):
         for path in _names(folder):
             name = _NAME.fullmatch(path.name)
             if name is not None:
-                record = found.setdefault((str(folder), name.group(2)), Record(folder, name.group(2)))
+                record = records_by_stamp.setdefault((str(folder), name.group(2)), Record(folder, name.group(2)))
                 record.files.setdefault(name.group(1), []).append(path)
-    whole = [record for record in found.values() if writing.CAUSE in record.files]
-    if not whole:
-        raise NoRecord(f"{place}: expected records of the recorder (files {writing.CAUSE}.<time>.json in <path>/rank_N/rdr), found none")
-    return sorted(whole, key=lambda record: (record.stamp, str(record.folder)))
+    complete = [record for record in records_by_stamp.values() if writing.CAUSE in record.files]
+    if not complete:
+        raise NoRecord(f"{location}: expected records of the recorder (files {writing.CAUSE}.<time>.json in <path>/rank_N/rdr), found none")
+    return sorted(complete, key=lambda record: (record.stamp, str(record.folder)))
 
 
 def _folders(root: Path) -> Iterator[Path]:
@@ -117,8 +117,8 @@ def _names(folder: Path) -> list[Path]:
         return []
 
 
-def shown(record: Record, operators: int = 12, with_stacks: bool = False) -> str:
-    """What happened, the likely cause first."""
+def describe(record: Record, operators: int = 12, with_stacks: bool = False) -> str:
+    """Describe what happened, the likely cause first."""
     cause, about = record.json(writing.CAUSE), record.json(writing.VERSIONS)
     lines = [_headline(cause), ""]
     count = sum(map(len, record.files.values()))
@@ -130,7 +130,7 @@ def shown(record: Record, operators: int = 12, with_stacks: bool = False) -> str
     if isinstance(versions, dict):
         lines.append("versions  " + ", ".join(f"{_word(key)} {_word(value)}" for key, value in list(versions.items())[:12]))
     if cause.get("incomplete"):
-        record.damaged.append("the record is not whole: its writer was ended, or the disk was full")
+        record.damaged.append("the record is incomplete: its writer was ended, or the disk was full")
     lines += _memory(record)
     lines += _operators(record, operators)
     lines += _graphs(record)
@@ -151,33 +151,33 @@ def shown(record: Record, operators: int = 12, with_stacks: bool = False) -> str
 
 def _headline(cause: dict[str, Any]) -> str:
     if not cause:
-        return "likely cause: not known; the file that says it is damaged"
+        return "likely cause: unknown; the file with the cause is damaged"
     operator = _word(cause.get("operator"))
     line = _word(cause.get("line"))
-    told = _word(cause.get("text"), 400)
-    if line and line not in told:
-        told += f" at {line}"
-    shown = f" [operator {operator}]" if operator and operator not in told else ""
-    return f"likely cause: {_word(cause.get('kind')) or 'unknown'}: {told}{shown}"
+    description = _word(cause.get("text"), 400)
+    if line and line not in description:
+        description += f" at {line}"
+    operator_text = f" [operator {operator}]" if operator and operator not in description else ""
+    return f"likely cause: {_word(cause.get('kind')) or 'unknown'}: {description}{operator_text}"
 
 
 def _word(value: object, most: int = 200) -> str:
-    """A text or number out of a file, in one line; empty for anything else."""
+    """Return a text or number from a file in one line; "" for anything else."""
     return visible(str(value)[:most]).replace("\n", " ") if isinstance(value, (str, int, float)) and value else ""
 
 
 def _memory(record: Record) -> list[str]:
     peak = re.search(r"^# peak (\d{1,19})$", record.text(writing.ALLOCATIONS), re.MULTILINE)
-    held = re.match(r"# (\d{1,19}) Tensors of the program hold (\d{1,19}) bytes", record.text(writing.TENSORS))
+    tensors = re.match(r"# (\d{1,19}) Tensors of the program hold (\d{1,19}) bytes", record.text(writing.TENSORS))
     parts = [f"{int(peak.group(1)) / 2**20:.0f} MB of the process at its peak"] if peak else []
-    parts += [f"{held.group(1)} Tensors hold {int(held.group(2)) / 2**20:.2f} MB"] if held else []
+    parts += [f"{tensors.group(1)} Tensors hold {int(tensors.group(2)) / 2**20:.2f} MB"] if tensors else []
     return ["memory    " + ", ".join(parts)] if parts else []
 
 
 def _operators(record: Record, count: int) -> list[str]:
     rows = [line for line in record.text(writing.OPERATORS).splitlines() if not line.startswith("#")]
     if not rows:
-        return ["", "operators none was seen"]
+        return ["", "operators none was recorded"]
     return ["", f"operators (the last {min(count, len(rows))} of {len(rows)}: number, seconds, microseconds, thread, name, inputs)",
             *[f"  {row[:300]}" for row in rows[-count:]]]
 
@@ -195,11 +195,11 @@ def _graphs(record: Record) -> list[str]:
 
 
 def _steps(record: Record) -> list[str]:
-    kept = sorted(name for name in record.files if name.startswith("REPLAY."))
-    if not kept:
+    step_names = sorted(name for name in record.files if name.startswith("REPLAY."))
+    if not step_names:
         return []
     lines = ["", "steps"]
-    for name in kept:
+    for name in step_names:
         about = record.json(name)
         lines.append(f"  {name.removeprefix('REPLAY.')}: {_word(about.get('label'))}, call {_word(about.get('number'))}")
     return [*lines, f"  torchspore replay {record.folder} PROGRAM runs one again"]

@@ -1,7 +1,7 @@
-"""The process that watches a program from outside: it ends one whose operator hangs, and writes the record of one that is gone.
+"""The process that watches a program from outside: it ends a program with a hanging operator, and writes the record of a dead one.
 
-It needs neither Python's lock nor a live thread of the program: it reads the shared memory, has the program's threads written down by a
-signal that faulthandler answers in C, and ends the program and its children by SIGKILL where they don't end otherwise.
+It needs neither Python's lock nor a running thread of the program: it reads the shared memory, requests the stacks by a signal that
+faulthandler answers in C, and ends the program and its children by SIGKILL if they don't end otherwise.
 """
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from torchspore.blackbox import stacks, writing
 from torchspore.blackbox.board import ENDED, RECORDED, Board, Running, contents, shared_file
 
 _TICK, _IDLE = 0.1, 0.5
-"""Seconds between two looks, and while nothing is asked for."""
-_WRITTEN, _EXPORTED = 0.5, 0.8
-"""How long stacks, and the program's own part of the record, are waited for, in seconds."""
+"""Seconds between two checks, and while nothing is requested."""
+_STACKS_WAIT, _RECORD_WAIT = 0.5, 0.8
+"""Maximum time to wait for stacks, and for the record that the program writes itself, in seconds."""
 _SAMPLES = 4096
 _WORKERS = 4
-"""So many children are asked where they stand; they end in any case."""
+"""The maximum number of children whose stacks are requested; all children are ended."""
 
 
 @dataclass(frozen=True)
 class Handles:
-    """What the program hands over, as numbers of open files."""
+    """File descriptors that the program passes to the watcher."""
 
     board: int
     stacks: int
-    """Where faulthandler writes all threads when it is asked."""
+    """Where faulthandler writes all threads on request."""
     deaths: int
-    """Where faulthandler writes them on a fault of memory."""
+    """Where faulthandler writes them after a memory fault."""
     terminated: int
     """The same for SIGTERM."""
     facts: int
@@ -43,7 +43,7 @@ class Handles:
     graphs: int
     """The last graphs, a line of JSON each."""
     calls: int
-    """A pipe on which the program's own thread waits."""
+    """A pipe that the program's listener thread reads."""
 
 
 class Watcher:
@@ -59,7 +59,7 @@ class Watcher:
         self._pauses: deque[tuple[int, int]] = deque(maxlen=16)
 
     def run(self) -> None:
-        """Returns when the program has ended, for whatever reason."""
+        """Return when the program has ended, for whatever reason."""
         poll = None
         if hasattr(os, "pidfd_open"):
             try:
@@ -85,7 +85,7 @@ class Watcher:
     # ---- an operator that runs too long
 
     def _late(self) -> Running | None:
-        """What has run longer than the limit; time during which the program was stopped (Ctrl-Z, a debugger) does not count."""
+        """Return the activity that exceeds the limit; time while the program was stopped (Ctrl-Z, a debugger) does not count."""
         limit = self.board.limit
         if not limit or self.board.state != 0:
             return None
@@ -104,21 +104,21 @@ class Watcher:
         return min(over, key=lambda running: (running.kind == "operator", running.start), default=None)
 
     def _end(self, late: Running) -> None:
-        """Says what hangs and where, has the program write its part of the record, and ends it and all its children."""
+        """Report what hangs and where, let the program write its record, and end it and all its children."""
         seconds = (time.monotonic_ns() - late.start) / 1e9
-        dump = self._stacks_by_listener() or self._stacks(self.process)
-        workers = {child: self._stacks(child, 0.1) for child in children(self.process)[:_WORKERS]} if late.kind == "data" else {}
-        line = stacks.user_line(stacks.of_thread(dump, late.thread))
+        dump = self._dump_by_listener() or self._dump_by_signal(self.process)
+        workers = {child: self._dump_by_signal(child, 0.1) for child in children(self.process)[:_WORKERS]} if late.kind == "data" else {}
+        line = stacks.user_line(stacks.frames_of_thread(dump, late.thread))
         inner = stacks.others(dump, late.thread) if late.kind == "data" else []
         inner += [at for at in (stacks.user_line(stacks.current(text)) for text in workers.values()) if at and at != line]
         dump += "".join(f"\nProcess {child}:\n{text}" for child, text in workers.items() if text.strip())
         limit = self.board.limit / 1e9
-        name = self._shown(late)
+        name = self._describe_operator(late)
         cause = {"kind": "time-out", "operator": name, "line": line, "seconds": round(seconds, 3), "limit": limit, "text": (
             f"op_timeout={limit:g}: {name} has run for {seconds:.1f} s" + (f" at {line}" if line else "")
-            + (f"; the pipeline stands at {inner[0]}" if inner else ""))}
-        own = self._own_part(cause) if self.board.mode else False
-        if self.board.mode and not own:
+            + (f"; the pipeline is at {inner[0]}" if inner else ""))}
+        has_recorded = self._record_in_program(cause) if self.board.mode else False
+        if self.board.mode and not has_recorded:
             self._record(cause, dump)
         text = (f"\ntorchspore: {cause['text']}; the program is ended.\n\nAll threads:\n{dump or '(they could not be written)'}\n\n"
                 f"hint: {_hint(late)}\n")
@@ -143,21 +143,21 @@ class Watcher:
             time.sleep(0.01)
         return False
 
-    def _shown(self, late: Running) -> str:
-        """The operator by MindSpore's name, where a mark tells it, and by torch's."""
-        of_thread = [running for running in self.board.running() if running.thread == late.thread]
-        marked = next((running.name for running in of_thread if running.kind != "operator" or "::" not in running.name), "")
-        kernel = next((running.name for running in of_thread if "::" in running.name), "")
+    def _describe_operator(self, late: Running) -> str:
+        """Return the operator by MindSpore's name, if a mark contains it, and by torch's."""
+        runs_of_thread = [running for running in self.board.running() if running.thread == late.thread]
+        marked = next((running.name for running in runs_of_thread if running.kind != "operator" or "::" not in running.name), "")
+        kernel = next((running.name for running in runs_of_thread if "::" in running.name), "")
         return f"{marked} ({kernel})" if marked and kernel else marked or kernel or late.name
 
-    def _stacks_by_listener(self) -> str:
+    def _dump_by_listener(self) -> str:
         """Return the stacks of all threads as the program's own thread writes them; empty if Python cannot run there."""
         before = os.fstat(self.handles.stacks).st_size
         self._call("stacks")
-        return self._read_stacks(before, _WRITTEN)
+        return self._read_stacks(before, _STACKS_WAIT)
 
-    def _stacks(self, process: int, seconds: float = _WRITTEN) -> str:
-        """All threads of the program, or of a child that was forked from it, as faulthandler writes them."""
+    def _dump_by_signal(self, process: int, seconds: float = _STACKS_WAIT) -> str:
+        """Return all threads of the program, or of a child forked from it, as faulthandler writes them."""
         before = os.fstat(self.handles.stacks).st_size
         try:
             os.kill(process, stacks.SIGNAL)
@@ -176,12 +176,12 @@ class Watcher:
             size = now
         if size == before:
             return ""
-        return stacks.without_ours(contents(self.handles.stacks)[before:].decode("utf-8", "replace"))
+        return stacks.remove_listener(contents(self.handles.stacks)[before:].decode("utf-8", "replace"))
 
-    def _own_part(self, cause: dict[str, Any]) -> bool:
-        """Lets the program's own thread write the whole record, if it can still run; says whether it did."""
+    def _record_in_program(self, cause: dict[str, Any]) -> bool:
+        """Let the program's own thread write the record, if it can still run; return whether it did."""
         self._call("record " + json.dumps(cause))
-        end = time.monotonic() + _EXPORTED
+        end = time.monotonic() + _RECORD_WAIT
         while time.monotonic() < end:
             if self.board.state == RECORDED:
                 return True
@@ -194,10 +194,10 @@ class Watcher:
         except OSError:
             pass
 
-    # ---- a program that is gone
+    # ---- a program that has ended
 
     def _death(self) -> dict[str, Any]:
-        """What there is to say about how it ended."""
+        """Describe how the program ended."""
         fatal = contents(self.handles.deaths).decode("utf-8", "replace")
         if fatal.strip():
             line = stacks.user_line(stacks.current(fatal))
@@ -213,15 +213,15 @@ class Watcher:
         if _kills_for_memory() > self._killed:
             text, kind = "the kernel killed the program because memory ran out", "out of memory"
         else:
-            text, kind = "the program ended without a word: SIGKILL (kill -9), another signal that nobody caught, or os._exit", "killed"
+            text, kind = "the program ended without a message: SIGKILL (kill -9), another signal that nobody caught, or os._exit", "killed"
         return {"kind": kind, "text": text + (f"; {running} ran" if running else ""), "line": "", "operator": running}
 
     def _last(self) -> str:
-        """The operator that ran at the end, by its name."""
+        """Return the name of the operator that ran at the end."""
         return next((running.name for running in self.board.running()), "")
 
     def _record(self, cause: dict[str, Any], dump: str = "") -> None:
-        """Writes the record from outside."""
+        """Write the record from outside the program."""
         try:
             facts = json.loads(contents(self.handles.facts) or b"{}")
         except ValueError:
@@ -236,15 +236,15 @@ class Watcher:
                 continue
         parts = writing.Parts(
             cause=cause, facts=facts, ring=self.board.ring(), started=self.board.started, count=self.board.count, stacks=dump,
-            memory=list(self._memory), graphs=graphs, own=False,
+            memory=list(self._memory), graphs=graphs, by_program=False,
         )
         error = writing.write(parts)
-        told = error or f"{cause['text']}; what is known is recorded: torchspore rdr show {facts.get('folder', '')}"
+        report = error or f"{cause['text']}; what is known is recorded: torchspore rdr show {facts.get('folder', '')}"
         if error or cause["kind"] != "time-out":
-            os.write(2, f"torchspore: {told}\n".encode())
+            os.write(2, f"torchspore: {report}\n".encode())
 
     def _sample(self) -> None:
-        """Notes how much memory the program takes now."""
+        """Record the current memory of the program."""
         try:
             with open(f"/proc/{self.process}/statm", "rb") as file:
                 pages = int(file.read().split()[1])
@@ -256,7 +256,7 @@ class Watcher:
 
 
 def _kills_for_memory() -> int:
-    """How many processes of this container the kernel has killed so far because memory ran out."""
+    """Return the number of processes of this container that the kernel has killed because memory ran out."""
     try:
         with open("/sys/fs/cgroup/memory.events", encoding="ascii") as file:
             return sum(int(line.split()[1]) for line in file if line.startswith("oom_kill "))
@@ -265,8 +265,8 @@ def _kills_for_memory() -> int:
 
 
 def _hint(late: Running) -> str:
-    what = {"data": "step of the data pipeline", "operator": "operator"}.get(late.kind, late.kind)
-    return f"set_context(op_timeout=...) says how many seconds one {what} may take; 0 leaves it to the device."
+    unit = {"data": "step of the data pipeline", "operator": "operator"}.get(late.kind, late.kind)
+    return f"set_context(op_timeout=...) limits the seconds that one {unit} may take; 0 leaves it to the device."
 
 
 def _state(process: int) -> str:
@@ -296,7 +296,7 @@ def _is_zombie(process: int) -> bool:
 
 
 def children(process: int) -> list[int]:
-    """All processes under this one, this watcher left out."""
+    """Return all descendants of a process except this watcher."""
     parents: dict[int, list[int]] = {}
     for name in os.listdir("/proc") if os.path.isdir("/proc") else []:
         if name.isdigit():
@@ -305,17 +305,17 @@ def children(process: int) -> list[int]:
                     parents.setdefault(int(file.read().rpartition(b")")[2].split()[1]), []).append(int(name))
             except (OSError, IndexError, ValueError):
                 continue
-    found, todo = [], [process]
-    while todo:
-        for child in parents.get(todo.pop(), []):
+    descendants, pending = [], [process]
+    while pending:
+        for child in parents.get(pending.pop(), []):
             if child != os.getpid():
-                found.append(child)
-                todo.append(child)
-    return found
+                descendants.append(child)
+                pending.append(child)
+    return descendants
 
 
 def kill_children(process: int, number: int) -> None:
-    """Sends a signal to all processes under this one."""
+    """Send a signal to all descendants of a process."""
     for child in children(process):
         try:
             os.kill(child, number)
@@ -324,7 +324,7 @@ def kill_children(process: int, number: int) -> None:
 
 
 def main(words: list[str]) -> None:
-    """The process's entry; `words` are the numbers of the handles."""
+    """Run the watcher; `words` are the numbers of the handles."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     Watcher(Handles(*map(int, words))).run()

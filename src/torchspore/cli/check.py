@@ -1,4 +1,4 @@
-"""`torchspore check PATH…`: lists what programs and notebooks use and torchspore lacks. Parses them, runs nothing, needs no torch."""
+"""`torchspore check PATH...`: list the names that programs and notebooks use and torchspore lacks. Parses only; needs no torch."""
 from __future__ import annotations
 
 import ast
@@ -18,8 +18,8 @@ from torchspore.cli.uses import GETTERS, SETTERS, Use, uses
 USAGE = """usage: torchspore check [--json] PATH …
 
 Lists the MindSpore names and context options that Python files and notebooks use and that torchspore lacks.
-A folder stands for every .py and .ipynb file below it. What is missing is ranked at the end by how many files use it.
-The exit code is 1 where something is missing, else 0.
+A folder means every .py and .ipynb file below it. At the end, missing names are ranked by the number of files that use them.
+The exit code is 1 if something is missing, otherwise 0.
 
   --json          prints {"files", "missing": [{"file", "cell", "line", "name", "text"}], "ranked": [{"name", "files"}]}
 """
@@ -31,7 +31,7 @@ _UNREADABLE = (SyntaxError, ValueError, OSError, RecursionError, MemoryError)
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a file uses and torchspore lacks; `cell` is the number of a notebook's cell."""
+    """A name that a file uses and torchspore lacks; `cell` is the number of a notebook's cell."""
 
     file: str
     cell: int | None
@@ -40,12 +40,12 @@ class Finding:
     text: str
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.cell is None else f"{self.file}, cell {self.cell}, line {self.line}"
-        return f"{place}: {self.text}"
+        location = f"{self.file}:{self.line}" if self.cell is None else f"{self.file}, cell {self.cell}, line {self.line}"
+        return f"{location}: {self.text}"
 
 
 def run(words: Sequence[str]) -> int:
-    """The command: checks the paths in `words`, prints what is missing, and gives the exit code."""
+    """Run the command: check the paths in `words`, print what is missing, and return the exit code."""
     if words and words[0] in ("-h", "--help"):
         print(USAGE, end="")
         return 0
@@ -61,42 +61,43 @@ def run(words: Sequence[str]) -> int:
         return USAGE_ERROR
     odd = [word for word in words if not os.path.isfile(word) and not os.path.isdir(word)]
     if odd:
-        print(with_hint(f"torchspore check {odd[0]}: no plain file.", "write the path of a Python file or of a folder"), file=sys.stderr)
+        text = f"torchspore check {odd[0]}: not a regular file."
+        print(with_hint(text, "write the path of a Python file or of a folder"), file=sys.stderr)
         return USAGE_ERROR
     files = [file for word in words for file in program_files(Path(word))]
-    found = [finding for file in files for finding in report(file)]
+    findings = [finding for file in files for finding in report(file)]
     if as_json:
-        _print_json(found, len(files))
+        _print_json(findings, len(files))
     else:
-        _print(found, len(files))
-    return MISSING if found else 0
+        _print(findings, len(files))
+    return MISSING if findings else 0
 
 
-def ranked(found: Sequence[Finding]) -> list[tuple[str, int]]:
-    """What is missing, that of the most files first."""
+def rank_names(findings: Sequence[Finding]) -> list[tuple[str, int]]:
+    """Return the missing names with the number of files that use them, the most used first."""
     users: dict[str, set[str]] = {}
-    for finding in found:
+    for finding in findings:
         users.setdefault(finding.name, set()).add(finding.file)
     return sorted(((name, len(files)) for name, files in users.items()), key=lambda item: (-item[1], item[0]))
 
 
-def _print(found: Sequence[Finding], files: int) -> None:
-    for finding in found:
+def _print(findings: Sequence[Finding], files: int) -> None:
+    for finding in findings:
         print(finding)
-    if not found:
+    if not findings:
         print(f"nothing is missing in {files} {_files(files)}")
         return
-    touched = len({finding.file for finding in found})
+    touched = len({finding.file for finding in findings})
     if touched > 1:
         print("\nmissing, by the number of files that use it")
-        for name, count in ranked(found):
+        for name, count in rank_names(findings):
             print(f"  {count:4} {name}")
-    print(f"\n{len(found)} missing in {touched} of {files} {_files(files)}")
+    print(f"\n{len(findings)} missing in {touched} of {files} {_files(files)}")
 
 
-def _print_json(found: Sequence[Finding], files: int) -> None:
-    order = [{"name": name, "files": count} for name, count in ranked(found)]
-    print(json.dumps({"files": files, "missing": [asdict(finding) for finding in found], "ranked": order}, indent=2))
+def _print_json(findings: Sequence[Finding], files: int) -> None:
+    order = [{"name": name, "files": count} for name, count in rank_names(findings)]
+    print(json.dumps({"files": files, "missing": [asdict(finding) for finding in findings], "ranked": order}, indent=2))
 
 
 def _files(count: int) -> str:
@@ -104,36 +105,36 @@ def _files(count: int) -> str:
 
 
 def program_files(path: Path) -> list[Path]:
-    """The file itself, or every Python file and notebook below the folder that is no hidden one, sorted."""
+    """Return the file itself, or every Python file and notebook below the folder that is not hidden, sorted."""
     if path.is_file():
         return [path]
-    found = (file for suffix in SUFFIXES for file in path.rglob(f"*{suffix}") if file.is_file())
-    return sorted(file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts))
+    candidates = (file for suffix in SUFFIXES for file in path.rglob(f"*{suffix}") if file.is_file())
+    return sorted(file for file in candidates if not any(part.startswith(".") for part in file.relative_to(path).parts))
 
 
 def report(file: Path) -> Iterator[Finding]:
-    """What `file` uses and torchspore lacks."""
+    """Yield the names and options that `file` uses and torchspore lacks."""
     if file.suffix == notebooks.SUFFIX:
         yield from _notebook(file)
         return
     try:
         with tokenize.open(file) as stream:
-            found = list(problems(ast.parse(stream.read(), str(file))))
+            results = list(problems(ast.parse(stream.read(), str(file))))
     except _UNREADABLE as error:
         yield _unread(file, None, error)
         return
-    for use, text in found:
+    for use, text in results:
         yield Finding(str(file), None, use.line, use.name, text)
 
 
 def _notebook(file: Path) -> Iterator[Finding]:
-    """The cells are read as one program, so that a name that one imports is known in those below it."""
+    """Check the cells as one program, so that a name imported in one cell is known in the cells below."""
     try:
         cells = notebooks.cells(file)
     except notebooks.NotANotebook as error:
         yield Finding(str(file), None, 1, "not a notebook", str(error))
         return
-    whole, starts = ast.Module([], []), [0]
+    joined, starts = ast.Module([], []), [0]
     for cell in cells:
         tree = ast.Module([], [])
         try:
@@ -144,25 +145,25 @@ def _notebook(file: Path) -> Iterator[Finding]:
             yield _unread(file, cell.number, error)
         for magic in cell.refused:
             if not magic.name.startswith("!pip"):
-                text = f"{magic.name} is the notebook's own; torchspore runs Python alone."
+                text = f"{magic.name} belongs to the notebook; torchspore runs only Python."
                 yield Finding(str(file), cell.number, magic.line, magic.name, text)
-        whole.body += [ast.increment_lineno(statement, starts[-1]) for statement in tree.body]
+        joined.body += [ast.increment_lineno(statement, starts[-1]) for statement in tree.body]
         starts.append(starts[-1] + cell.source.count("\n") + 1)
-    for use, text in problems(whole):
-        place = bisect.bisect_left(starts, use.line) - 1
-        yield Finding(str(file), cells[place].number, use.line - starts[place], use.name, text)
+    for use, text in problems(joined):
+        index = bisect.bisect_left(starts, use.line) - 1
+        yield Finding(str(file), cells[index].number, use.line - starts[index], use.name, text)
 
 
 def _unread(file: Path, cell: int | None, error: Exception) -> Finding:
     if isinstance(error, (OSError, RecursionError, MemoryError)):
-        why = error.strerror if isinstance(error, OSError) else "it nests too deep"
+        why = error.strerror if isinstance(error, OSError) else "it is nested too deeply"
         return Finding(str(file), cell, 1, "not read", f"can't be read: {why}")
     text = f"not Python 3: {getattr(error, 'msg', None) or error}"
     return Finding(str(file), cell, getattr(error, "lineno", None) or 1, "not Python 3", text)
 
 
 def problems(tree: ast.Module) -> Iterator[tuple[Use, str]]:
-    """What a parsed program uses that is missing here, and what is said of it."""
+    """Yield the names and options of a parsed program that are missing here, each with a message."""
     for use in uses(tree):
         problem = option_problem(use) if use.function else name_problem(use)
         if problem:
@@ -170,20 +171,20 @@ def problems(tree: ast.Module) -> Iterator[tuple[Use, str]]:
 
 
 def name_problem(use: Use) -> str | None:
-    """What is said of a name that is missing here, on one line; None where it is offered."""
+    """Return the one-line message for a name that is missing here; None if it is offered."""
     from torchspore.names.lookup import is_offered, text_for
 
     return None if is_offered(use.name) else text_for(use.name).replace("\n\nhint: the", " The")
 
 
 def option_problem(use: Use) -> str | None:
-    """What is said of a context option that does not exist, on one line; None where it does."""
+    """Return the one-line message for a context option that does not exist; None if it does."""
     from torchspore.base.suggest import closest
     from torchspore.context.options import names_of
 
-    known = names_of({**SETTERS, **GETTERS}[use.function or ""])
-    if use.name in known:
+    names = names_of({**SETTERS, **GETTERS}[use.function or ""])
+    if use.name in names:
         return None
-    near = closest(use.name, known)
-    written = f"{use.function}({use.name}=…)" if use.function in SETTERS else f"{use.function}({use.name!r})"
-    return f"{written}: no such option." + (f" The nearest is {near}." if near else "")
+    near = closest(use.name, names)
+    call = f"{use.function}({use.name}=…)" if use.function in SETTERS else f"{use.function}({use.name!r})"
+    return f"{call}: no such option." + (f" The nearest is {near}." if near else "")

@@ -1,4 +1,4 @@
-"""`torchspore ckpt`: shows checkpoints, compares two of them, and carries them to torch and back."""
+"""`torchspore ckpt`: show, compare and convert checkpoints, to torch and back."""
 from __future__ import annotations
 
 import argparse
@@ -17,7 +17,7 @@ _ACTIONS = ("show", "diff", "to-torch", "from-torch")
 
 
 def run(words: Sequence[str]) -> int:
-    """The command; gives 1 where `diff` finds a difference, 2 where a file can't be read or the line is wrong."""
+    """Run the command; return 1 if `diff` finds a difference, 2 if a file can't be read or the command line is wrong."""
     if words and not words[0].startswith("-") and words[0] not in _ACTIONS:
         near = closest(words[0], _ACTIONS)
         print(with_hint(f"torchspore ckpt {words[0]}: expected {', '.join(_ACTIONS)}.", f"write `torchspore ckpt {near or 'show FILE'}`"),
@@ -29,7 +29,7 @@ def run(words: Sequence[str]) -> int:
     try:
         return int(options.action(options))
     except BrokenPipeError:
-        raise                                    # `| head` has seen enough: no error of a file
+        raise                                    # `| head` has ended: this is not an error of a file
     except (FileFormatError, ValueError, TypeError, OSError) as error:
         print(f"torchspore ckpt: {error}", file=sys.stderr)
         return USAGE_ERROR
@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("file")
     show.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     show.set_defaults(action=_show)
-    diff = actions.add_parser("diff", help="says where two files differ; the exit code is 1 then")
+    diff = actions.add_parser("diff", help="reports where two files differ; the exit code is then 1")
     diff.add_argument("first")
     diff.add_argument("second")
     diff.add_argument("--rtol", type=float, default=0.0, help="relative difference that counts as none (default: 0)")
@@ -77,19 +77,20 @@ def _show(options: argparse.Namespace) -> int:
 
     entries, checksum = checkpoint_tools.read(options.file)
     described = [checkpoint_tools.describe(entry) for entry in entries]
-    size = sum(one["bytes"] for one in described)
+    size = sum(row["bytes"] for row in described)
     if options.json:
         print(json.dumps({"file": options.file, "checksum": checksum, "bytes": size, "parameters": described}))
         return 0
     _print_table(["name", "type", "shape", "bytes", "mean", "smallest", "largest"], [
-        [one["name"], one["type"], str(one["shape"]), f"{one['bytes']:,}", *(_figure(one[key]) for key in ("mean", "smallest", "largest"))]
-        for one in described
+        [row["name"], row["type"], str(row["shape"]), f"{row['bytes']:,}",
+         *(_format_figure(row[key]) for key in ("mean", "smallest", "largest"))]
+        for row in described
     ])
-    values = sum(one["values"] for one in described)
+    values = sum(row["values"] for row in described)
     print(f"\n{len(described)} parameters, {values:,} values, {size:,} bytes; checksum: {checksum}")
-    bad = [one["name"] for one in described if not one["finite"]]
+    bad = [row["name"] for row in described if not row["finite"]]
     if bad:
-        print(f"not all finite: {', '.join(map(_printed, bad[:5]))}{' ..' if len(bad) > 5 else ''}")
+        print(f"not all finite: {', '.join(map(_printable, bad[:5]))}{' ..' if len(bad) > 5 else ''}")
     return 0
 
 
@@ -97,7 +98,8 @@ def _diff(options: argparse.Namespace) -> int:
     from torchspore.mindspore.train import checkpoint_tools
 
     differences, alike = checkpoint_tools.differences(options.first, options.second, options.rtol, options.atol)
-    _print_table(["name", "what", options.first, options.second], [[one.name, one.what, one.first, one.second] for one in differences])
+    rows = [[difference.name, difference.what, difference.first, difference.second] for difference in differences]
+    _print_table(["name", "what", options.first, options.second], rows)
     print(f"{alike} equal, {len(differences)} different")
     return DIFFERENT if differences else 0
 
@@ -118,7 +120,7 @@ def _from_torch(options: argparse.Namespace) -> int:
 
 
 def _cell(options: argparse.Namespace) -> str | None:
-    """The text of `--cell`, once `import mindspore` answers and modules of the current folder can be imported."""
+    """Return the text of `--cell`, after installing torchspore and making modules of the current folder importable."""
     text: str | None = options.cell
     if text is not None:
         import torchspore
@@ -131,26 +133,26 @@ def _cell(options: argparse.Namespace) -> str | None:
 def _report(output: str, omitted: list[str], notes: list[str]) -> int:
     print(f"written: {Path(output)}")
     if omitted:
-        names = ", ".join(map(_printed, omitted[:5]))
-        print(f"left out, for the other side has no such thing: {names}{' ..' if len(omitted) > 5 else ''}")
+        names = ", ".join(map(_printable, omitted[:5]))
+        print(f"left out, because the other side has no counterpart: {names}{' ..' if len(omitted) > 5 else ''}")
     for note in notes:
-        print(f"note: {_printed(note)}.")
+        print(f"note: {_printable(note)}.")
     return 0
 
 
-def _figure(value: Any) -> str:
+def _format_figure(value: Any) -> str:
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _printed(text: str) -> str:
-    """Text of a file as one may send it to a terminal: a name with a line's end or a command to the terminal in it is shown, not obeyed."""
+def _printable(text: str) -> str:
+    """Return text from a file in a form that is safe for a terminal: control characters are shown, not executed."""
     return text if text.isprintable() else repr(text)
 
 
 def _print_table(heads: list[str], rows: list[list[str]]) -> None:
     if not rows:
         return
-    rows = [[_printed(cell) for cell in row] for row in rows]
+    rows = [[_printable(cell) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in [heads, *rows]) for column in range(len(heads))]
     for row in [heads, *rows]:
         print("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths)).rstrip())

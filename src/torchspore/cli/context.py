@@ -1,4 +1,4 @@
-"""`torchspore context`: lists every option, or shows the page of one."""
+"""`torchspore context`: list every option, or show the page of one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from torchspore.context.options import ALIASES, OPTIONS
 
 USAGE = """usage: torchspore context [NAME]
 
-Lists the options of the context and says which of them act, or shows the page of one.
+Lists the options of the context and whether they act, or shows the page of one.
 """
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The command; gives 2 where there is no option of that name."""
+    """Run the command; return 2 if the option does not exist."""
     if list(arguments) in (["-h"], ["--help"]):
         print(USAGE, end="")
         return 0
@@ -37,7 +37,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def listing() -> Iterator[str]:
-    """Gives the lines of the list: one for each option and alias, by setter; members stand under their dictionary."""
+    """Yield the lines of the list: one for each option and alias, by setter; members follow their dictionary."""
     for api, setter in SETTERS.items():
         yield f"{setter}:"
         declared: list[Option | Alias] = [option for option in OPTIONS.values() if option.api == api and option.parent not in OPTIONS]
@@ -47,7 +47,7 @@ def listing() -> Iterator[str]:
             members = item.members.values() if isinstance(item, Option) else ()
             yield from (_line(member, "    > ") for member in members)
         yield ""
-    yield f"{page.summary()} `torchspore explain` says what came of each."
+    yield f"{page.summary()} `torchspore explain` prints the outcome of each."
 
 
 def _line(item: Option | Alias, indent: str) -> str:
@@ -55,7 +55,7 @@ def _line(item: Option | Alias, indent: str) -> str:
 
 
 def _pages(name: str) -> Iterator[str]:
-    """Gives the page of every option with this name or key."""
+    """Yield the page of every option with this name or key."""
     for table in (OPTIONS, ALIASES):
         for key, item in table.items():
             if name in (key, item.name):

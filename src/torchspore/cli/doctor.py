@@ -1,4 +1,4 @@
-"""`torchspore doctor`: computes something small on each device, and looks at what programs may need beside it."""
+"""`torchspore doctor`: run small computations on each device, and check what else programs may need."""
 from __future__ import annotations
 
 import argparse
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-RIGHT, WRONG, LEFT_OUT = "✓", "✗", "-"
+RIGHT, WRONG, ABSENT = "✓", "✗", "-"
 EXTRAS = {
     "tensorboardX": ("TensorBoard's files of SummaryRecord (curves.html needs nothing)", "pip install 'torchspore[summary]'"),
     "onnx": ("mindspore.export to ONNX", "pip install 'torchspore[export]'"),
@@ -19,50 +19,50 @@ EXTRAS = {
     "sentencepiece": ("SentencePieceTokenizer", "pip install 'torchspore[text]'"),
     "av": ("videos", "pip install 'torchspore[video]'"),
 }
-"""What the package of each optional extra is for, and how to install the extra."""
+"""The use of each optional extra's package, and the command that installs it."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: whether it is right, wrong or merely absent, what was looked at, what was found, and the command that mends it."""
+    """One line of the report: its mark, what was checked, the result, and a command that repairs it."""
 
     mark: str
-    what: str
-    found: str = ""
-    mend: str = ""
+    description: str
+    result: str = ""
+    repair: str = ""
 
 
 def run(words: Sequence[str]) -> int:
-    """The command; gives 1 where something is wrong."""
+    """Run the command; return 1 if something is wrong."""
     parser = argparse.ArgumentParser(
         prog="torchspore doctor",
-        description="Computes small jobs on each device and compares what they give with NumPy's results; looks at what programs may need.",
+        description="Runs small computations on each device and compares the results with NumPy's; checks what else programs may need.",
     )
     parser.parse_args(list(words))
     wrong = 0
     for finding in findings():
         wrong += finding.mark == WRONG
-        print(f"{_mark(finding.mark)} {finding.what}" + (f": {finding.found}" if finding.found else ""), flush=True)
-        if finding.mend:
-            print(f"    {'mend it' if finding.mark == WRONG else 'to have it'}: {finding.mend}", flush=True)
+        print(f"{_mark(finding.mark)} {finding.description}" + (f": {finding.result}" if finding.result else ""), flush=True)
+        if finding.repair:
+            print(f"    {'mend it' if finding.mark == WRONG else 'to have it'}: {finding.repair}", flush=True)
     print(f"\n{wrong} things are wrong." if wrong > 1 else "\n1 thing is wrong." if wrong else "\nAll is well.")
     return 1 if wrong else 0
 
 
 def _mark(mark: str) -> str:
-    """The mark as this terminal can write it, in colour where it may."""
+    """Return the mark in a form that this terminal can print, in colour if possible."""
     try:
         mark.encode(sys.stdout.encoding or "ascii")
-        shown = mark
+        symbol = mark
     except (UnicodeEncodeError, LookupError):
-        shown = {RIGHT: "ok", WRONG: "X"}.get(mark, mark)
+        symbol = {RIGHT: "ok", WRONG: "X"}.get(mark, mark)
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
-        return shown
-    return {RIGHT: "\x1b[32m", WRONG: "\x1b[31m"}.get(mark, "") + shown + "\x1b[0m"
+        return symbol
+    return {RIGHT: "\x1b[32m", WRONG: "\x1b[31m"}.get(mark, "") + symbol + "\x1b[0m"
 
 
 def findings() -> Iterator[Finding]:
-    """All that is looked at, one after the other."""
+    """Yield all checks in order."""
     yield from _torch()
     for target in ("CPU", "GPU", "Ascend"):
         yield from _device(target)
@@ -70,7 +70,7 @@ def findings() -> Iterator[Finding]:
     yield from _folders()
     yield _workers()
     for name, (use, command) in EXTRAS.items():
-        yield Finding(RIGHT, name) if find_spec(name) is not None else Finding(LEFT_OUT, name, f"not installed; {use}", command)
+        yield Finding(RIGHT, name) if find_spec(name) is not None else Finding(ABSENT, name, f"not installed; {use}", command)
 
 
 def _torch() -> Iterator[Finding]:
@@ -111,22 +111,22 @@ def _device(target: str) -> Iterator[Finding]:
                 warnings.simplefilter("ignore")
                 compute()
         except Exception as error:
-            yield Finding(WRONG, f"{name}: {job}", _short(error), _mend(target, error))
+            yield Finding(WRONG, f"{name}: {job}", _short(error), _repair_command(target, error))
         else:
             yield Finding(RIGHT, f"{name}: {job}", "the result is right")
 
 
 def _absent(target: str) -> Finding:
-    """A device that is not there; one whose driver is there and that torch can't use is wrong."""
+    """Report a missing device; a device with a driver that torch can't use is wrong."""
     from torchspore.engine.core import device_diagnosis
 
     wrong = device_diagnosis.broken(target)
     if wrong is not None:
         return Finding(WRONG, target, wrong.why, wrong.command)
-    return Finding(LEFT_OUT, target, "this machine has none")
+    return Finding(ABSENT, target, "this machine has none")
 
 
-def _mend(target: str, error: Exception) -> str:
+def _repair_command(target: str, error: Exception) -> str:
     from torchspore.mindspore.installation import WrongResult
 
     if isinstance(error, WrongResult):
@@ -135,30 +135,31 @@ def _mend(target: str, error: Exception) -> str:
 
 
 def _compiler() -> Finding:
-    """Graph levels O1 and O2, and graph kernels, compile C++."""
+    """Check for a C++ compiler, which graph levels O1 and O2 and graph kernels need."""
     named = os.environ.get("CXX")
-    found = shutil.which(named) if named else next((path for name in ("g++", "clang++", "c++") if (path := shutil.which(name))), None)
-    if found:
-        return Finding(RIGHT, "C++ compiler", found)
-    why = f"CXX={named} is not there" if named else "none; jit_level O1 and O2 run as O0"
-    return Finding(WRONG if named else LEFT_OUT, "C++ compiler", why, "unset CXX" if named else "apt-get install g++")
+    names = (named,) if named else ("g++", "clang++", "c++")
+    path = next((path for name in names if (path := shutil.which(name))), None)
+    if path:
+        return Finding(RIGHT, "C++ compiler", path)
+    why = f"CXX={named} does not exist" if named else "none; jit_level O1 and O2 run as O0"
+    return Finding(WRONG if named else ABSENT, "C++ compiler", why, "unset CXX" if named else "apt-get install g++")
 
 
 def _folders() -> Iterator[Finding]:
-    for what, folder, command in (
+    for description, folder, command in (
         ("folder for temporary files", tempfile.gettempdir(), "export TMPDIR=$HOME/tmp"), ("this folder", os.getcwd(), "cd ~"),
     ):
         try:
             with tempfile.TemporaryFile(dir=folder) as file:
                 file.write(b"0" * 4096)
         except OSError as error:
-            yield Finding(WRONG, what, f"{folder} can't be written ({error.strerror})", command)
+            yield Finding(WRONG, description, f"{folder} can't be written ({error.strerror})", command)
         else:
-            yield Finding(RIGHT, what, f"{folder} can be written")
+            yield Finding(RIGHT, description, f"{folder} can be written")
 
 
 def _workers() -> Finding:
-    """Worker processes of data pipelines hand rows over by shared memory."""
+    """Check shared memory, by which worker processes of data pipelines return rows."""
     from multiprocessing import shared_memory
 
     try:
@@ -177,7 +178,7 @@ def _workers() -> Finding:
 def _or_none(function: Callable[[], int]) -> int:
     try:
         return function()
-    except Exception:                 # a broken driver raises whatever it likes; its device is told as absent
+    except Exception:                 # a broken driver may raise anything; its device is reported as absent
         return 0
 
 

@@ -1,4 +1,4 @@
-"""`torchspore env`: what is installed and where it runs, to be pasted into a report of a fault."""
+"""`torchspore env`: print what is installed and where it runs, for a bug report."""
 from __future__ import annotations
 
 import argparse
@@ -8,20 +8,20 @@ from typing import Any
 
 
 def run(words: Sequence[str]) -> int:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(
-        prog="torchspore env", description="Tells of this machine and what is installed on it. No user's name and no secret is among it."
+        prog="torchspore env", description="Describes this machine and its installed packages, without user names and secrets."
     )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     options = parser.parse_args(list(words))
-    import torchspore.engine  # noqa: F401  (the options that environment variables set act before they are told)
+    import torchspore.engine  # noqa: F401  (applies the options that environment variables set)
     from torchspore.engine.core import machine
 
-    found: dict[str, dict[str, Any]] = machine.facts()
+    sections: dict[str, dict[str, Any]] = machine.facts()
     if options.json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(sections, indent=2))
         return 0
-    for section, facts in found.items():
+    for section, facts in sections.items():
         print(section)
         width = max((len(name) for name in facts), default=0)
         for name, value in facts.items():

@@ -1,4 +1,4 @@
-"""What `torchspore explain` prints: of each option what its value was, where it came from, and what it did."""
+"""The output of `torchspore explain`: the value, the source and the outcome of each option."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ __all__ = ["rows", "show", "table"]
 
 
 def show() -> None:
-    """Prints the table to the program's standard output."""
+    """Print the table to the program's standard output."""
     table(sys.stdout)
 
 
 def table(stream: TextIO) -> None:
-    """Prints the options, then the sections that other layers noted; with rich on a terminal, as plain columns elsewhere.
+    """Print the options, then the sections that other layers noted; with rich on a terminal, otherwise as plain columns.
 
-    Where several processes ran the program, rank 0 marks what is otherwise in the others.
+    If several processes ran the program, rank 0 marks differences in the others.
     """
-    mine = ranks.own()
-    theirs = ranks.others(mine)
-    found, notes = ranks.compared(mine.rows, theirs), ranks.notes(mine.notes, theirs)
+    local = ranks.local_report()
+    theirs = ranks.others(local)
+    table_rows, notes = ranks.compare_rows(local.rows, theirs), ranks.notes(local.notes, theirs)
     if theirs:
         print(ranks.summary(theirs), file=stream)
-    if not found:
+    if not table_rows:
         print("No option of the context was set; all are at their defaults.", file=stream)
     if stream.isatty():
-        _rich(found, notes, stream)
+        _rich(table_rows, notes, stream)
     else:
-        plain(found, stream, notes)
+        plain(table_rows, stream, notes)
 
 
-def _rich(found: list[Row], notes: dict[str, list[str]], stream: TextIO) -> None:
+def _rich(table_rows: list[Row], notes: dict[str, list[str]], stream: TextIO) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console(file=stream)
-    shown = Table(*HEADS)
-    for row in found:
-        shown.add_row(*(Text(cell) for cell in row))
-    if found:
-        console.print(shown)
+    rich_table = Table(*HEADS)
+    for row in table_rows:
+        rich_table.add_row(*(Text(cell) for cell in row))
+    if table_rows:
+        console.print(rich_table)
     for section, lines in notes.items():
         console.print(Text(f"\n{section}", style="bold"))
         for note in lines:

@@ -1,4 +1,4 @@
-"""`torchspore COMMAND …`: finds the command and hands it the rest of the line."""
+"""`torchspore COMMAND ...`: find the command and pass it the rest of the line."""
 from __future__ import annotations
 
 import importlib
@@ -12,19 +12,19 @@ from torchspore.base.text import with_hint
 
 COMMANDS = {
     "run": "runs a MindSpore program on PyTorch",
-    "explain": "runs a program, then says what each context option did",
+    "explain": "runs a program, then prints what each context option did",
     "context": "lists the context options, or describes one",
-    "workers": "runs a program by several processes of this machine",
-    "msrun": "the same with the arguments of MindSpore's msrun, on several machines too",
-    "plan": "shows how a program would be split over N devices, and what that would cost",
-    "tune": "searches for faster forms of the graphs that a program has kept",
+    "workers": "runs a program with several processes on this machine",
+    "msrun": "the same with the arguments of MindSpore's msrun, also on several machines",
+    "plan": "shows how a program would be split over N devices, and the cost",
+    "tune": "searches for faster forms of the graphs that a program has saved",
     "ckpt": "shows, compares and converts checkpoints, also to torch and back",
-    "diff": "compares two dumps of operators and names the first one that departs",
-    "rdr": "says what happened to a program, from what the recorder left",
+    "diff": "compares two dumps of operators and names the first one that differs",
+    "rdr": "describes what happened to a program, from the recorder's files",
     "replay": "runs a recorded step of a program again, and compares the bits",
-    "trace": "shows what a profiler wrote, as one page",
-    "env": "tells of this machine and what is installed, to be pasted into a report",
-    "doctor": "computes something small on each device and looks whether it is right",
+    "trace": "shows a profiler's trace as one page",
+    "env": "describes this machine and its installed packages, for a bug report",
+    "doctor": "runs small computations on each device and checks the results",
     "check": "lists the names and options that programs use and that are missing here",
 }
 USAGE_ERROR = 2
@@ -42,13 +42,13 @@ def usage() -> str:
             "",
             *lines,
             "",
-            "`torchspore COMMAND --help` says more.",
+            "`torchspore COMMAND --help` describes its options.",
         ]
     )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command in `arguments` (the process's own by default) and gives the exit code."""
+    """Run the command in `arguments` (the process's by default) and return the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or words[0] in ("-h", "--help", "help"):
         print(usage())
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if words[0] in COMMANDS:
         command, words = words[0], words[1:]
-    elif looks_like_a_program(words[0]):
+    elif looks_like_program(words[0]):
         command = "run"
     else:
         near = closest(words[0], COMMANDS)
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(with_hint(f"torchspore {words[0]}: expected a command ({', '.join(COMMANDS)}) or a Python file.", hint), file=sys.stderr)
         return USAGE_ERROR
     if command == "explain":
-        # Not a module of its own: the store reads the environment when it is imported, after --device has written into that.
+        # Not a module of its own: the store reads the environment when it is imported, which must be after --device has set it.
         command, words = "run", ["--explain", *words]
     try:
         result: int | None = importlib.import_module(f"torchspore.cli.{command}").run(words)
@@ -81,6 +81,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return result or 0
 
 
-def looks_like_a_program(word: str) -> bool:
-    """Whether the first word is a script, or an option of `run`, and not a mistyped command."""
+def looks_like_program(word: str) -> bool:
+    """Return whether the first word is a script, or an option of `run`, and not a mistyped command."""
     return word.startswith("-") or "." in word or "/" in word or os.path.exists(word)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from torchspore.cli.run import UsageError
-from torchspore.cli.workers import USAGE_ERROR, check_program, launched, ranks_of, split
+from torchspore.cli.workers import USAGE_ERROR, check_program, launch_job, ranks_of, split
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -20,9 +20,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--worker_num", type=int, default=8, help="how many processes on all machines (8)")
     parser.add_argument("--local_worker_num", type=int, default=8, help="how many of them here (8)")
-    parser.add_argument("--master_addr", default="127.0.0.1", help="the machine where all meet (127.0.0.1)")
+    parser.add_argument("--master_addr", default="127.0.0.1", help="the machine where all processes connect (127.0.0.1)")
     parser.add_argument("--master_port", type=int, default=8118, help="the port there (8118)")
-    parser.add_argument("--node_rank", type=int, default=-1, help="which of the machines this is; -1 lets them number themselves")
+    parser.add_argument("--node_rank", type=int, default=-1, help="which of the machines this is; -1 numbers them automatically")
     parser.add_argument("--log_dir", default="", help="the folder of worker_N.log (the current one)")
     parser.add_argument("--join", choices=("True", "False"), default="False", help="whether to wait for the processes (False)")
     parser.add_argument("--cluster_time_out", type=int, default=600, help="seconds that the processes wait for each other (600)")
@@ -30,46 +30,47 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rank_table_file", default="", help="a table of ranks, which HCCL reads")
     parser.add_argument("--worker_log_name", default="", help="the beginning of the logs' names; {ip} and {hostname} are filled in")
     parser.add_argument("--tail_worker_log", default="-1", help="whose output is shown with --join=True: ranks such as 0,2; -1 is all")
-    parser.add_argument("--max_restarts", type=int, default=0, help="torchspore's own: how often all are started again when one fails (0)")
+    parser.add_argument("--max_restarts", type=int, default=0, help="only in torchspore: how often all are restarted if one fails (0)")
     return parser
 
 
 def run(words: Sequence[str]) -> int:
-    """The command: starts the processes; with --join=True it waits and gives the exit code of the one that failed first."""
-    asked, program = split(_parser(), words)
+    """Run the command: start the processes; with --join=True wait and return the exit code of the first that failed."""
+    options, program = split(_parser(), words)
     try:
         check_program(program)
-        _check_counts(asked)
-        cores = _cores(asked.bind_core, asked.local_worker_num)
-        shown = ranks_of(asked.tail_worker_log, asked.worker_num)
+        _check_counts(options)
+        cores = _cores(options.bind_core, options.local_worker_num)
+        shown_ranks = ranks_of(options.tail_worker_log, options.worker_num)
     except UsageError as error:
         print(error, file=sys.stderr)
         return USAGE_ERROR
-    folder = Path(asked.log_dir or ".").resolve()
-    if asked.join == "False":
+    folder = Path(options.log_dir or ".").resolve()
+    if options.join == "False":
         return _detached(words, folder)
-    variables = {"MS_TOPO_TIMEOUT": str(asked.cluster_time_out)}
-    if asked.rank_table_file:
-        variables["RANK_TABLE_FILE"] = asked.rank_table_file
-    return launched(lambda launch: launch.Job(
-        program, asked.local_worker_num, asked.worker_num // asked.local_worker_num, asked.node_rank, asked.master_addr, asked.master_port,
-        folder, _log_name(asked.worker_log_name), shown, asked.max_restarts, float(asked.cluster_time_out), cores, variables,
+    variables = {"MS_TOPO_TIMEOUT": str(options.cluster_time_out)}
+    if options.rank_table_file:
+        variables["RANK_TABLE_FILE"] = options.rank_table_file
+    return launch_job(lambda launch: launch.Job(
+        program, options.local_worker_num, options.worker_num // options.local_worker_num, options.node_rank, options.master_addr,
+        options.master_port, folder, _log_name(options.worker_log_name), shown_ranks, options.max_restarts,
+        float(options.cluster_time_out), cores, variables,
     ))
 
 
-def _check_counts(asked: argparse.Namespace) -> None:
-    total, here = asked.worker_num, asked.local_worker_num
-    if here < 1 or total < here or total % here:
+def _check_counts(options: argparse.Namespace) -> None:
+    total, local = options.worker_num, options.local_worker_num
+    if local < 1 or total < local or total % local:
         raise UsageError(
-            f"torchspore msrun --worker_num {total} --local_worker_num {here}: expected machines with as many processes each.\n\n"
+            f"torchspore msrun --worker_num {total} --local_worker_num {local}: expected the same number of processes on each machine.\n\n"
             f"hint: write --local_worker_num {total} for one machine."
         )
-    if asked.node_rank >= total // here:
-        raise UsageError(f"torchspore msrun --node_rank {asked.node_rank}: expected -1 to {total // here - 1}.")
+    if options.node_rank >= total // local:
+        raise UsageError(f"torchspore msrun --node_rank {options.node_rank}: expected -1 to {total // local - 1}.")
 
 
 def _cores(text: str, count: int) -> tuple[str, ...]:
-    """For each process the cores that it runs on; nothing where all run on all. Raises UsageError."""
+    """Return the cores of each process; empty if all run on all cores. Raise UsageError."""
     if text == "False":
         return ()
     if text == "True":
@@ -87,24 +88,24 @@ def _cores(text: str, count: int) -> tuple[str, ...]:
     raise UsageError(f"torchspore msrun --bind_core {text}: expected True, False or cores of this machine such as 0-3;4-7.")
 
 
-def _log_name(wanted: str) -> str:
-    if not wanted:
+def _log_name(template: str) -> str:
+    if not template:
         return "worker"
     name = socket.gethostname()
-    return wanted.replace("{hostname}", name).replace("{ip}", socket.gethostbyname(name) if "{ip}" in wanted else "")
+    return template.replace("{hostname}", name).replace("{ip}", socket.gethostbyname(name) if "{ip}" in template else "")
 
 
 def _detached(words: Sequence[str], folder: Path) -> int:
-    """Starts a launcher that goes on by itself, as MindSpore's msrun does unless it is told to --join."""
+    """Start a launcher that continues on its own, as MindSpore's msrun does without --join."""
     folder.mkdir(parents=True, exist_ok=True)
-    at = next((place for place, word in enumerate(words) if word.partition("=")[0] == "--join"), None)
-    rest = list(words)
+    at = next((index for index, word in enumerate(words) if word.partition("=")[0] == "--join"), None)
+    remaining = list(words)
     if at is not None:
-        del rest[at:at + (1 if "=" in words[at] else 2)]
+        del remaining[at:at + (1 if "=" in words[at] else 2)]
     with open(folder / "launcher.log", "wb") as log:
-        started = subprocess.Popen(
-            [sys.executable, "-m", "torchspore", "msrun", "--join", "True", *rest], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+        launcher = subprocess.Popen(
+            [sys.executable, "-m", "torchspore", "msrun", "--join", "True", *remaining], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             start_new_session=True,
         )
-    print(f"started; process {started.pid} watches it, {folder / 'launcher.log'} says how it goes (--join=True waits here)")
+    print(f"started; process {launcher.pid} watches it, {folder / 'launcher.log'} reports the progress (--join=True waits here)")
     return 0

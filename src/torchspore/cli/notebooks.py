@@ -1,4 +1,4 @@
-"""Notebooks as files: their cells, and what of IPython's own spellings stands in them. Nothing is run here."""
+"""Notebooks as files: their cells, and IPython's syntax in them. Nothing is run here."""
 from __future__ import annotations
 
 import ast
@@ -11,19 +11,19 @@ from typing import Any
 
 SUFFIX = ".ipynb"
 SKIPPED = frozenset({"matplotlib", "load_ext", "reload_ext", "unload_ext", "autoreload", "config", "pylab", "precision", "colors", "xmode"})
-"""Magics that set up the notebook itself: without one there is nothing to set up."""
+"""Magics that set up the notebook itself: outside a notebook they have no effect."""
 TRANSPARENT = frozenset({"time", "timeit", "capture", "prun", "explain"})
-"""Magics that run the Python behind them."""
+"""Magics that run the Python code after them."""
 _MAGIC = re.compile(r"^(?P<margin>\s*)(?P<target>[\w., ]+=\s*)?(?P<kind>%%|%|!!?)\s*(?P<name>[\w.]*)(?P<rest>.*)$", re.S)
 
 
 class NotANotebook(ValueError):
-    """The file is no notebook; the text says why."""
+    """The file is not a notebook; the text gives the reason."""
 
 
 @dataclass(frozen=True)
 class Magic:
-    """A line that is IPython's and not Python's: its line in the cell and its name, `%%bash` or `!pip`."""
+    """A line of IPython's syntax: its line in the cell and its name, `%%bash` or `!pip`."""
 
     line: int
     name: str
@@ -31,7 +31,7 @@ class Magic:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of code: its number as `In [n]` shows it after all were run, the text as Python, and what had to be left out of it."""
+    """A code cell: its number as in `In [n]` after running all, its text as Python, and the magics that were removed."""
 
     number: int
     source: str
@@ -39,7 +39,7 @@ class Cell:
 
 
 def cells(path: Path) -> list[Cell]:
-    """The cells of code, empty ones left out. Raises NotANotebook."""
+    """Return the code cells that are not empty. Raise NotANotebook."""
     try:
         sheet = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -49,20 +49,20 @@ def cells(path: Path) -> list[Cell]:
 
 
 def _texts(sheet: Any) -> Iterator[str]:
-    """The text of each cell of code; until 2015 cells stood in worksheets and called their text `input`."""
-    found = sheet.get("cells") if isinstance(sheet, dict) else None
-    if found is None and isinstance(sheet, dict) and isinstance(sheet.get("worksheets"), list):
-        found = [cell for page in sheet["worksheets"] if isinstance(page, dict) for cell in page.get("cells", ())]
-    if not isinstance(found, list):
+    """Yield the text of each code cell; until 2015 cells were in worksheets and called their text `input`."""
+    cell_list = sheet.get("cells") if isinstance(sheet, dict) else None
+    if cell_list is None and isinstance(sheet, dict) and isinstance(sheet.get("worksheets"), list):
+        cell_list = [cell for page in sheet["worksheets"] if isinstance(page, dict) for cell in page.get("cells", ())]
+    if not isinstance(cell_list, list):
         raise NotANotebook("not a notebook: it has no cells")
-    for cell in found:
+    for cell in cell_list:
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             text = cell.get("source", cell.get("input", ""))
             yield "".join(map(str, text)) if isinstance(text, list) else str(text)
 
 
 def _as_python(text: str) -> tuple[str, tuple[Magic, ...]]:
-    """The cell as Python with as many lines: a magic becomes what it runs, or `pass`."""
+    """Return the cell as Python with the same number of lines: a magic becomes the code that it runs, or `pass`."""
     lines = text.split("\n")
     refused: list[Magic] = []
     first = next((number for number, line in enumerate(lines) if line.strip()), 0)
@@ -78,13 +78,13 @@ def _as_python(text: str) -> tuple[str, tuple[Magic, ...]]:
             lines[wrong] = ""                      # `Tensor?` shows help
             continue
         if wrong is None or match is None:
-            break                                  # what is wrong else, Python says when the cell is compiled
+            break                                  # Python reports other errors when the cell is compiled
         lines[wrong] = _line(match, wrong + 1, refused)
     return "\n".join(lines), tuple(refused)
 
 
 def _line(match: re.Match[str], number: int, refused: list[Magic]) -> str:
-    """What stands in the place of a magic."""
+    """Return the replacement of a magic."""
     margin, kind, name = match["margin"], match["kind"], match["name"]
     if kind == "%" and name in TRANSPARENT and name != "explain":
         statement = re.sub(r"^(\s*-\w+(\s+\d+)?)+\s+", "", match["rest"]).strip()
@@ -95,7 +95,7 @@ def _line(match: re.Match[str], number: int, refused: list[Magic]) -> str:
 
 
 def _wrong_line(text: str) -> int | None:
-    """The line, from 0, at which Python can't read on; None where it can."""
+    """Return the line, counted from 0, at which Python's parser fails; None if it does not."""
     try:
         ast.parse(text)
     except SyntaxError as error:

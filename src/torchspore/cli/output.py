@@ -1,4 +1,4 @@
-"""Standard output whose reader has gone, as in `torchspore context | head -1`: the command ends without a message."""
+"""Standard output whose reader has closed it, as in `torchspore context | head -1`: the command ends without a message."""
 from __future__ import annotations
 
 import os
@@ -6,11 +6,11 @@ import select
 import sys
 
 BROKEN_PIPE = 141
-"""The exit code of a program that SIGPIPE ends, as shells report it."""
+"""The exit code that shells report for a program ended by SIGPIPE."""
 
 
 def has_lost_reader() -> bool:
-    """Return whether standard output is a pipe that nobody reads any more."""
+    """Return whether standard output is a pipe without a reader."""
     try:
         poll = select.poll()
         poll.register(sys.stdout.fileno(), select.POLLOUT)
@@ -20,7 +20,7 @@ def has_lost_reader() -> bool:
 
 
 def discard() -> int:
-    """Send what is still printed to nowhere, so that Python's end adds no message. Return the exit code."""
+    """Discard the remaining output, so that Python's exit adds no message. Return the exit code."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

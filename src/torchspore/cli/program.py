@@ -1,4 +1,4 @@
-"""Runs a user's program in this process as `python` would: as `__main__`, with its own sys.argv and sys.path[0]."""
+"""Run a user's program in this process as `python` would: as `__main__`, with its own sys.argv and sys.path[0]."""
 from __future__ import annotations
 
 import ast
@@ -23,44 +23,44 @@ from torchspore.cli import notebooks, output
 REFUSED = 2
 INTERRUPTED = 128 + signal.SIGINT
 last_error: BaseException | None = None
-"""What ended the program that ran last; None where it ended well or by sys.exit."""
-_HINT = "this may be a fault of torchspore's: `torchspore env` prints what a report of it needs"
+"""The exception that ended the last program; None after a normal end or sys.exit."""
+_HINT = "this may be a bug in torchspore: `torchspore env` prints what a report needs"
 _RUNNER = (str(Path(__file__).resolve()), "<frozen ", runpy.__file__)
 
 
 def execute(script: str, arguments: Sequence[str] = ()) -> int:
-    """Runs the file `script` (or a folder or zip file with `__main__.py`) and gives the exit code."""
+    """Run the file `script` (or a folder or zip file with `__main__.py`) and return the exit code."""
     path = Path(script)
     if path.is_dir() or path.suffix in (".zip", ".pyz"):
-        return _guarded(lambda: runpy.run_path(script, run_name="__main__"), [script, *arguments], str(path))
+        return _run_guarded(lambda: runpy.run_path(script, run_name="__main__"), [script, *arguments], str(path))
 
     def body() -> None:
         with io.open_code(str(path)) as file:
             source = file.read()
         _as_main(compile(source, script, "exec", dont_inherit=True), script)
 
-    return _guarded(body, [script, *arguments], str(path.resolve().parent))
+    return _run_guarded(body, [script, *arguments], str(path.resolve().parent))
 
 
 def execute_module(module: str, arguments: Sequence[str] = ()) -> int:
-    """Runs the module as `python -m module` would and gives the exit code."""
-    return _guarded(lambda: runpy.run_module(module, run_name="__main__", alter_sys=True), [module, *arguments], os.getcwd())
+    """Run the module as `python -m module` would and return the exit code."""
+    return _run_guarded(lambda: runpy.run_module(module, run_name="__main__", alter_sys=True), [module, *arguments], os.getcwd())
 
 
 def execute_code(code: str, arguments: Sequence[str] = ()) -> int:
-    """Runs the text `code` as `python -c code` would and gives the exit code."""
-    return _guarded(lambda: _as_main(compile(code, "<string>", "exec", dont_inherit=True), None), ["-c", *arguments], "")
+    """Run the text `code` as `python -c code` would and return the exit code."""
+    return _run_guarded(lambda: _as_main(compile(code, "<string>", "exec", dont_inherit=True), None), ["-c", *arguments], "")
 
 
 def execute_notebook(script: str, arguments: Sequence[str] = ()) -> int:
-    """Runs the cells of a notebook in their order, in its folder as Jupyter does, and gives the exit code."""
+    """Run the cells of a notebook in order, in its folder as Jupyter does, and return the exit code."""
     cells = notebooks.cells(Path(script))
     refused = [(cell, magic) for cell in cells for magic in cell.refused]
     if refused:
         cell, magic = refused[0]
-        more = f" ({len(refused) - 1} more stand below it)" if len(refused) > 1 else ""
-        text = f"{script}, cell {cell.number}, line {magic.line}: {magic.name} is the notebook's own; torchspore runs Python alone{more}."
-        print(with_hint(text, "take that line out, and do what it does before the run"), file=sys.stderr)
+        more = f" ({len(refused) - 1} more below it)" if len(refused) > 1 else ""
+        text = f"{script}, cell {cell.number}, line {magic.line}: {magic.name} belongs to the notebook; torchspore runs only Python{more}."
+        print(with_hint(text, "remove that line, and do its work before the run"), file=sys.stderr)
         return REFUSED
     folder = str(Path(script).resolve().parent)
 
@@ -71,21 +71,21 @@ def execute_notebook(script: str, arguments: Sequence[str] = ()) -> int:
         for cell in cells:
             _run_cell(cell.source, f"{script}, cell {cell.number}", vars(main))
 
-    return _guarded(body, [script, *arguments], folder)
+    return _run_guarded(body, [script, *arguments], folder)
 
 
 def _run_cell(source: str, name: str, scope: dict[str, object]) -> None:
-    """Runs one cell; shows the value of an expression at its end, as a notebook does."""
+    """Run one cell; print the value of an expression at its end, as a notebook does."""
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     tree = ast.parse(source, name)
-    shown = [tree.body.pop()] if tree.body and isinstance(tree.body[-1], ast.Expr) and not source.rstrip().endswith(";") else []
+    last_expression = [tree.body.pop()] if tree.body and isinstance(tree.body[-1], ast.Expr) and not source.rstrip().endswith(";") else []
     exec(compile(tree, name, "exec", dont_inherit=True), scope)
-    if shown:
-        exec(compile(ast.Interactive(shown), name, "single", dont_inherit=True), scope)
+    if last_expression:
+        exec(compile(ast.Interactive(last_expression), name, "single", dont_inherit=True), scope)
 
 
 def _new_main(path: str | None) -> ModuleType:
-    """A module `__main__`, which stays after the program's end: what it pickles or hands to atexit finds it."""
+    """Create a module `__main__`, which remains after the program's end: pickles and atexit functions need it."""
     main = ModuleType("__main__")
     vars(main)["__builtins__"] = builtins
     if path is not None:
@@ -95,12 +95,12 @@ def _new_main(path: str | None) -> ModuleType:
 
 
 def _as_main(code: CodeType, path: str | None) -> None:
-    """Runs `code` as the module `__main__`."""
+    """Run `code` as the module `__main__`."""
     exec(code, vars(_new_main(path)))
 
 
-def _guarded(body: Callable[[], object], argv: list[str], first_path: str) -> int:
-    """Runs `body` with the program's sys.argv and sys.path[0], and turns how it ends into an exit code."""
+def _run_guarded(body: Callable[[], object], argv: list[str], first_path: str) -> int:
+    """Run `body` with the program's sys.argv and sys.path[0], and convert its outcome to an exit code."""
     torchspore.install()
     faults.has_runner = True
     sys.argv = argv
@@ -108,7 +108,7 @@ def _guarded(body: Callable[[], object], argv: list[str], first_path: str) -> in
     try:
         body()
     except SystemExit as error:
-        faults.left(error)
+        faults.notify_of_exit(error)
         return _exit_code(error)
     except KeyboardInterrupt as error:
         _flush()
@@ -129,20 +129,20 @@ def _report(error: BaseException) -> int:
     global last_error
     last_error = error
     _flush()
-    faults.tell(error)
+    faults.notify(error)
     _show(error)
     return 1
 
 
 def _flush() -> None:
-    """Writes out what the program printed, so that it stands before our own text."""
+    """Flush the program's output, so that it precedes our own text."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
 
 
 def _exit_code(error: SystemExit) -> int:
-    """The exit code of sys.exit(…), as Python understands it: a text is printed and means 1."""
+    """Return the exit code of sys.exit(...) as Python interprets it: a text is printed and means 1."""
     if error.code is None or isinstance(error.code, int):
         return error.code or 0
     print(error.code, file=sys.stderr)
@@ -150,27 +150,27 @@ def _exit_code(error: SystemExit) -> int:
 
 
 def _show(error: BaseException) -> None:
-    """Prints the error's traceback without this runner's frames before the user's first line.
+    """Print the error's traceback without this runner's frames before the user's first line.
 
-    Where torchspore itself refuses something, it holds the user's lines alone: the way to the refusal explains nothing.
+    If torchspore raised the error deliberately, only the user's lines are shown: the frames inside torchspore explain nothing.
     """
-    refused = tracebacks.is_refusal(error)
+    is_refusal = tracebacks.is_refusal(error)
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_RUNNER):
         trace = trace.tb_next
     error.__traceback__ = trace
     tracebacks.shorten(error)
-    ours = sys.excepthook is sys.__excepthook__ and not tracebacks.are_whole()
-    if refused and ours:
+    is_default_hook = sys.excepthook is sys.__excepthook__ and not tracebacks.shows_all_frames()
+    if is_refusal and is_default_hook:
         print(tracebacks.brief(error), end="", file=sys.stderr)
-    elif ours and (text := tracebacks.folded(error)) is not None:
+    elif is_default_hook and (text := tracebacks.fold(error)) is not None:
         print(with_hint(text.rstrip("\n"), _HINT) if tracebacks.is_a_fault(error) else text.rstrip("\n"), file=sys.stderr)
     else:
         sys.excepthook(type(error), error, error.__traceback__)
 
 
 def _last_line(trace: TracebackType | None) -> str:
-    """`file:line` of the innermost line of the user's program that the interrupt met."""
+    """Return `file:line` of the innermost user line at the interrupt."""
     from torchspore.base.frames import is_users
 
     lines = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(trace) if is_users(frame.filename)]

@@ -1,4 +1,4 @@
-"""What `explain` prints where several processes ran the program: rank 0's table, and under it what is otherwise in the others."""
+"""The table of `explain` for several processes: rank 0's rows, each followed by differing rows of the other ranks."""
 from __future__ import annotations
 
 import json
@@ -13,26 +13,26 @@ from torchspore.context import effects
 from torchspore.context.table import Row, rows
 
 _SECONDS = 5.0
-"""How long rank 0 waits for what the others have to say; one that has failed says nothing."""
+"""How long rank 0 waits for the others; a rank that has failed does not report."""
 _NUMBER = re.compile(r"\d[\d.,]*")
 
 
 @dataclass
-class Said:
-    """What one rank has to say: its rows, and the lines of each section."""
+class RankReport:
+    """The report of one rank: its rows, and the lines of each section."""
 
     rows: list[Row]
     notes: dict[str, list[str]] = field(default_factory=dict)
 
 
-def own() -> Said:
-    """That of this process."""
-    return Said(rows(), effects.notes())
+def local_report() -> RankReport:
+    """Return the report of this process."""
+    return RankReport(rows(), effects.notes())
 
 
-def others(mine: Said) -> dict[int, Said | None]:
-    """What the other ranks say, to rank 0; the others tell it and get nothing. None stands for one that has not told."""
-    groups: Any = sys.modules.get("torchspore.distributed.comm.groups")        # a program in one process may never have loaded it
+def others(mine: RankReport) -> dict[int, RankReport | None]:
+    """Return the reports of the other ranks on rank 0; the others send theirs and get {}. None means no report arrived."""
+    groups: Any = sys.modules.get("torchspore.distributed.comm.groups")        # a single-process program may not have loaded it
     if groups is None or not groups.is_distributed():
         return {}
     store = groups.store()
@@ -40,60 +40,60 @@ def others(mine: Said) -> dict[int, Said | None]:
         store.set(f"explain/{groups.rank()}", json.dumps(asdict(mine)))
     except (RuntimeError, OSError):
         return {}
-    return {rank: _told(store, rank) for rank in range(1, groups.size())} if groups.rank() == 0 else {}
+    return {rank: _read_report(store, rank) for rank in range(1, groups.size())} if groups.rank() == 0 else {}
 
 
-def _told(store: Any, rank: int) -> Said | None:
+def _read_report(store: Any, rank: int) -> RankReport | None:
     try:
         store.wait([f"explain/{rank}"], timedelta(seconds=_SECONDS))
-        found = json.loads(store.get(f"explain/{rank}"))
+        data = json.loads(store.get(f"explain/{rank}"))
     except (RuntimeError, OSError):
         return None
-    return Said([(str(a), str(b), str(c), str(d)) for a, b, c, d in found["rows"]], found["notes"])
+    return RankReport([(str(a), str(b), str(c), str(d)) for a, b, c, d in data["rows"]], data["notes"])
 
 
-def compared(mine: Sequence[Row], theirs: dict[int, Said | None]) -> list[Row]:
-    """The rows of rank 0; after each those that other ranks have otherwise, with their ranks in the place of the option."""
-    tables = {rank: {row[0]: row[1:] for row in said.rows} for rank, said in theirs.items() if said is not None}
-    known = [row[0] for row in mine]
-    more = [name for table in tables.values() for name in table if name not in known]
-    found: list[Row] = []
-    for name in dict.fromkeys([*known, *more]):
+def compare_rows(mine: Sequence[Row], theirs: dict[int, RankReport | None]) -> list[Row]:
+    """Return the rows of rank 0, each followed by differing rows of other ranks with the ranks in place of the option."""
+    tables = {rank: {row[0]: row[1:] for row in report.rows} for rank, report in theirs.items() if report is not None}
+    names = [row[0] for row in mine]
+    more = [name for table in tables.values() for name in table if name not in names]
+    result: list[Row] = []
+    for name in dict.fromkeys([*names, *more]):
         first = next((row[1:] for row in mine if row[0] == name), ("its default", "", ""))
-        found.append((name, *first))
+        result.append((name, *first))
         differing: dict[tuple[str, str, str], list[int]] = {}
         for rank, table in tables.items():
             cells = table.get(name, ("its default", "", ""))
             if cells != first:
                 differing.setdefault(cells, []).append(rank)
-        found += [(f"  ! {_named(ranks)}", *cells) for cells, ranks in differing.items()]
-    return found
+        result += [(f"  ! {_format_ranks(ranks)}", *cells) for cells, ranks in differing.items()]
+    return result
 
 
-def notes(mine: dict[str, list[str]], theirs: dict[int, Said | None]) -> dict[str, list[str]]:
-    """The sections of rank 0, with the lines that others have and it has not; lines that differ in numbers alone count as one."""
-    found = {section: list(lines) for section, lines in mine.items()}
-    for section in dict.fromkeys(name for said in theirs.values() if said is not None for name in said.notes):
+def notes(mine: dict[str, list[str]], theirs: dict[int, RankReport | None]) -> dict[str, list[str]]:
+    """Return the sections of rank 0, with additional lines of other ranks; lines that differ only in numbers count as equal."""
+    sections = {section: list(lines) for section, lines in mine.items()}
+    for section in dict.fromkeys(name for report in theirs.values() if report is not None for name in report.notes):
         have = {_NUMBER.sub("#", line) for line in mine.get(section, [])}
         differing: dict[str, list[int]] = {}
-        for rank, said in theirs.items():
-            for line in said.notes.get(section, []) if said is not None else []:
+        for rank, report in theirs.items():
+            for line in report.notes.get(section, []) if report is not None else []:
                 if _NUMBER.sub("#", line) not in have:
                     differing.setdefault(line, []).append(rank)
         if differing:
-            found.setdefault(section, []).extend(f"! {_named(ranks)}: {line}" for line, ranks in differing.items())
-    return found
+            sections.setdefault(section, []).extend(f"! {_format_ranks(ranks)}: {line}" for line, ranks in differing.items())
+    return sections
 
 
-def summary(theirs: dict[int, Said | None]) -> str:
-    """One line about the ranks; empty where there is one."""
+def summary(theirs: dict[int, RankReport | None]) -> str:
+    """Return one line about the ranks; "" for a single process."""
     if not theirs:
         return ""
-    silent = [rank for rank, said in theirs.items() if said is None]
-    return f"This is rank 0 of {len(theirs) + 1}; what others have otherwise is marked by !" + (
-        f"; {_named(silent)} told nothing within {_SECONDS:g} s" if silent else "")
+    silent = [rank for rank, report in theirs.items() if report is None]
+    return f"This is rank 0 of {len(theirs) + 1}; differences in others are marked by !" + (
+        f"; {_format_ranks(silent)} did not report within {_SECONDS:g} s" if silent else "")
 
 
-def _named(ranks: Sequence[int]) -> str:
+def _format_ranks(ranks: Sequence[int]) -> str:
     shown = ", ".join(map(str, ranks[:4])) + (f" and {len(ranks) - 4} more" if len(ranks) > 4 else "")
     return f"rank {shown}"

@@ -1,4 +1,4 @@
-"""`torchspore run --report DIR`: one page that tells of a run: what ran, on what, what each option did, the loss, time and memory."""
+"""`torchspore run --report DIR`: a page about a run: program, device, the outcome of each option, the loss, time and memory."""
 from __future__ import annotations
 
 import datetime
@@ -9,7 +9,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from torchspore.base.files import write_whole
+from torchspore.base.files import write_atomically
 from torchspore.base.text import with_hint
 from torchspore.view import html
 
@@ -18,7 +18,7 @@ _MOST_POINTS, _MOST_NOTES = 2_000, 300
 
 
 class Report:
-    """What is gathered while a program runs, and the page of it."""
+    """Collects data while a program runs, and writes their page."""
 
     def __init__(self, folder: str, words: list[str]) -> None:
         self._folder, self._words = Path(folder).expanduser(), words
@@ -26,7 +26,7 @@ class Report:
         self._losses: Any = None
 
     def begin(self) -> None:
-        """Makes the folder, and follows the losses from now on. Raises OSError where it can't be made."""
+        """Create the folder, and record the losses from now on. Raise OSError if the folder can't be created."""
         self._folder.mkdir(parents=True, exist_ok=True)
         import torchspore
 
@@ -38,12 +38,12 @@ class Report:
         self._losses.begin()
 
     def end(self, code: int, error: BaseException | None) -> None:
-        """Writes the page, and says so on stderr."""
+        """Write the page, and report its path on stderr."""
         took = time.time() - self._started
         losses = self._losses.end()
         page = self._folder / PAGE
         try:
-            write_whole(page, html("Run", self._data(code, error, took, losses), "charts", "report"))
+            write_atomically(page, html("Run", self._data(code, error, took, losses), "charts", "report"))
         except OSError as problem:
             text = f"torchspore run --report: {page} can't be written ({problem.strerror or type(problem).__name__})."
             print(with_hint(text, "name another folder"), file=sys.stderr)
@@ -58,7 +58,7 @@ class Report:
         points = [(step, value) for step, value in enumerate(losses, 1) if (step - 1) % every == 0 or step == len(losses)]
         try:
             name = device.name()
-        except Exception as problem:       # a device that was asked for and is not there
+        except Exception as problem:       # the requested device does not exist
             name = str(problem).partition("\n")[0]
         return {
             "about": shlex.join(["torchspore", "run", *self._words]), "code": code, "seconds": took, "device": name,
@@ -67,6 +67,6 @@ class Report:
             "options": [dict(zip(("option", "value", "source", "outcome"), row)) for row in table.rows()],
             "sections": [{"name": section, "lines": lines[:_MOST_NOTES]} for section, lines in effects.notes().items()],
             "error": "".join(traceback.format_exception(error))[-20_000:] if error is not None else "",
-            "facts": [{"section": section, "name": key, "value": str(value)} for section, own in machine.facts().items()
-                      for key, value in own.items()],
+            "facts": [{"section": section, "name": key, "value": str(value)} for section, facts in machine.facts().items()
+                      for key, value in facts.items()],
         }

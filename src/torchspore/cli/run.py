@@ -1,4 +1,4 @@
-"""`torchspore run`: runs a program as Python would, with `import mindspore` answered by torchspore."""
+"""`torchspore run`: run a program as Python would, with `import mindspore` answered by torchspore."""
 from __future__ import annotations
 
 import os
@@ -16,20 +16,20 @@ USAGE = """usage: torchspore run [--device CPU|GPU|Ascend] [--explain] [--lenien
 
 Runs a MindSpore program on PyTorch, unchanged.
 
-  --device NAME   the device of the whole program, whatever it asks for itself (the same as TORCHSPORE_DEVICE=NAME)
-  --explain       prints at the end what each context option did
-  --report DIR    writes DIR/report.html: what each option did, the loss of each step, time, memory, versions
-  --simulate N    this process stands for N devices: what is split over them runs here, with the numbers of each (TORCHSPORE_SIMULATE=N)
+  --device NAME   the device of the whole program, overriding its own choice (the same as TORCHSPORE_DEVICE=NAME)
+    --explain       prints at the end what each context option did
+    --report DIR    writes DIR/report.html: what each option did, the loss of each step, time, memory, versions
+    --simulate N    this process simulates N devices: split work runs here, with the numbers of each device (TORCHSPORE_SIMULATE=N)
   --lenient       imports of missing MindSpore names always succeed, and the first use raises; without this option an import
                   inside a `try` that catches ImportError raises
   --strict-imports  imports of missing MindSpore names always raise
 
-A notebook's cells run in their order, in its folder; an error names the cell and its line. What it hands to a shell is refused.
+A notebook's cells run in order, in its folder; an error names the cell and its line. Shell commands in it are refused.
 """
 EXPLAIN = """usage: torchspore explain [--device CPU|GPU|Ascend] (script.py | notebook.ipynb | -m module | -c code) [arguments …]
 
 Runs the program as `torchspore run` does, then prints each option that was set or that acted: its value, where the value came from,
-and what came of it here; and of each data pipeline who waited for whom.
+and its outcome; and for each data pipeline which side waited.
 """
 OPTIONS = ("--device", "--explain", "--lenient", "--report", "--simulate", "--strict-imports")
 DEVICES = ("CPU", "GPU", "Ascend")
@@ -37,12 +37,12 @@ USAGE_ERROR = 2
 
 
 class UsageError(Exception):
-    """What was written on the command line and can't be run; its text is the whole message."""
+    """A command line that can't be run; its text is the complete message."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A parsed command line. Exactly one of `script`, `module` and `code` is set; `arguments` are the program's own."""
+    """A parsed command line. Exactly one of `script`, `module` and `code` is set; `arguments` are passed to the program."""
 
     script: str | None = None
     module: str | None = None
@@ -57,29 +57,30 @@ class Request:
 
 
 def parse(words: Sequence[str]) -> Request:
-    """Reads `torchspore run`'s words up to the program; what follows is the program's own, as with `python`."""
-    asked, rest = Request(), list(words)
-    while rest:
-        word = rest.pop(0)
+    """Parse the words of `torchspore run` up to the program; the words after it belong to the program, as with `python`."""
+    request, remaining = Request(), list(words)
+    while remaining:
+        word = remaining.pop(0)
         if word in ("--explain", "--lenient", "--strict-imports"):
-            asked = replace(asked, **{word[2:].replace("-", "_"): True})
+            request = replace(request, **{word[2:].replace("-", "_"): True})
         elif word == "--device" or word.startswith("--device="):
-            name = word.partition("=")[2] if "=" in word else _next(rest, "--device", "a device: CPU, GPU or Ascend")
-            asked = replace(asked, device=_device(name))
+            name = word.partition("=")[2] if "=" in word else _next(remaining, "--device", "a device: CPU, GPU or Ascend")
+            request = replace(request, device=_device(name))
         elif word == "--report" or word.startswith("--report="):
-            asked = replace(asked, report=word.partition("=")[2] if "=" in word else _next(rest, "--report", "a folder"))
+            request = replace(request, report=word.partition("=")[2] if "=" in word else _next(remaining, "--report", "a folder"))
         elif word == "--simulate" or word.startswith("--simulate="):
-            asked = replace(asked, simulate=_count(word.partition("=")[2] if "=" in word else _next(rest, "--simulate", "a number")))
+            count = word.partition("=")[2] if "=" in word else _next(remaining, "--simulate", "a number")
+            request = replace(request, simulate=_count(count))
         elif word == "-m":
-            return replace(asked, module=_next(rest, "-m", "the name of a module"), arguments=tuple(rest))
+            return replace(request, module=_next(remaining, "-m", "the name of a module"), arguments=tuple(remaining))
         elif word == "-c":
-            return replace(asked, code=_next(rest, "-c", "a program"), arguments=tuple(rest))
+            return replace(request, code=_next(remaining, "-c", "a program"), arguments=tuple(remaining))
         elif word.startswith("-") and word != "-":
             near = closest(word, OPTIONS, VERY_NEAR)
             hint = f"write {near}" if near else "write the program's own options after its name"
             raise UsageError(with_hint(f"torchspore run {word}: no such option.", hint))
         else:
-            return replace(asked, script=word, arguments=tuple(rest))
+            return replace(request, script=word, arguments=tuple(remaining))
     raise UsageError(with_hint("torchspore run: expected a program.", "write `torchspore run train.py`"))
 
 
@@ -89,10 +90,10 @@ def _count(text: str) -> str:
     return text
 
 
-def _next(rest: list[str], option: str, expected: str) -> str:
-    if not rest:
+def _next(remaining: list[str], option: str, expected: str) -> str:
+    if not remaining:
         raise UsageError(f"torchspore run {option}: expected {expected} after it.")
-    return rest.pop(0)
+    return remaining.pop(0)
 
 
 def _device(word: str) -> str:
@@ -103,7 +104,7 @@ def _device(word: str) -> str:
 
 
 def run(words: Sequence[str]) -> int:
-    """The command: runs the program that `words` name and gives its exit code."""
+    """Run the program that `words` name and return its exit code."""
     if words and words[0] in ("-h", "--help"):
         print(USAGE, end="")
         return 0
@@ -132,7 +133,7 @@ def run(words: Sequence[str]) -> int:
     from torchspore.cli import program
 
     if request.report is None:
-        code = _executed(request)
+        code = _execute(request)
     else:
         from torchspore.cli.report import Report
 
@@ -140,10 +141,10 @@ def run(words: Sequence[str]) -> int:
         try:
             report.begin()
         except OSError as error:
-            text = f"torchspore run --report {request.report}: the folder can't be made ({error.strerror})."
+            text = f"torchspore run --report {request.report}: the folder can't be created ({error.strerror})."
             print(with_hint(text, "name another folder"), file=sys.stderr)
             return USAGE_ERROR
-        code = _executed(request)
+        code = _execute(request)
         report.end(code, program.last_error)
     if request.explain:
         from torchspore.cli import explain
@@ -154,8 +155,8 @@ def run(words: Sequence[str]) -> int:
     return code
 
 
-def _executed(request: Request) -> int:
-    """Runs what was asked for; gives its exit code."""
+def _execute(request: Request) -> int:
+    """Run the requested program; return its exit code."""
     from torchspore.cli import program
 
     if request.script is not None and request.script.endswith(notebooks.SUFFIX):
@@ -168,9 +169,9 @@ def _executed(request: Request) -> int:
 
 
 def _check_exists(script: str) -> None:
-    """Refuses a script that is not there, before anything is imported."""
+    """Refuse a script that does not exist, before anything is imported."""
     path = Path(script)
-    if os.path.isdir(script):        # unlike Path.is_dir, False for a name that no file can have
+    if os.path.isdir(script):        # unlike Path.is_dir, False for an impossible file name
         if (path / "__main__.py").exists():
             return
         raise UsageError(with_hint(f"torchspore run {script}: a folder without __main__.py.", "name the program's file"))
@@ -184,9 +185,9 @@ def _check_exists(script: str) -> None:
 
 
 def _nearby(path: Path) -> str:
-    """A hint for a script that does not exist: a similar file beside it, or the command for a module."""
-    beside = [found.name for found in path.parent.glob("*.py")] if path.parent.is_dir() else []
-    near = closest(path.name, beside)
+    """Return a hint for a script that does not exist: a similar file in the folder, or the command for a module."""
+    siblings = [file.name for file in path.parent.glob("*.py")] if path.parent.is_dir() else []
+    near = closest(path.name, siblings)
     if near:
         return f"write `torchspore run {path.parent / near}`"
     return "write the path of a Python file, or `-m` before the name of a module"

@@ -1,4 +1,4 @@
-"""`torchspore tune PATH`: works off the graphs that `aoe_tune_mode='offline'` has kept."""
+"""`torchspore tune PATH`: tune the graphs that `aoe_tune_mode='offline'` has saved."""
 from __future__ import annotations
 
 import os
@@ -10,16 +10,16 @@ from torchspore.base.text import with_hint
 
 USAGE = """usage: torchspore tune PATH
 
-PATH is a tuning file, or the folder of one, that a program with set_context(aoe_tune_mode='offline') has written (rank_0/tuning). Searches
-for the fastest form of each graph in it and writes what was found into the file; later runs of the program use that.
-TORCHSPORE_TUNE_SECONDS says how long one graph may take (60). The exit code is 1 where the file can't be used.
+PATH is a tuning file, or its folder, from a program with set_context(aoe_tune_mode='offline') (rank_0/tuning). The command searches
+for the fastest form of each graph in it and writes the result into the file; later runs of the program use it.
+TORCHSPORE_TUNE_SECONDS limits the time for one graph (60). The exit code is 1 if the file can't be used.
 """
 UNUSABLE = 1
 USAGE_ERROR = 2
 
 
 def run(words: Sequence[str]) -> int:
-    """The command: tunes what waits in the file, prints a line for each graph, and gives the exit code."""
+    """Run the command: tune the graphs in the file, print a line for each, and return the exit code."""
     if words and words[0] in ("-h", "--help"):
         print(USAGE, end="")
         return 0
@@ -30,13 +30,13 @@ def run(words: Sequence[str]) -> int:
     path = Path(words[0])
     path = path / "tuning.json" if os.path.isdir(path) else path
     if not os.path.exists(path):
-        print(with_hint(f"torchspore tune {words[0]}: there is no tuning file here (looked for {path.absolute()}).",
+        print(with_hint(f"torchspore tune {words[0]}: no tuning file exists here (looked for {path.absolute()}).",
                         "run the program with set_context(aoe_tune_mode='offline') first"), file=sys.stderr)
         return USAGE_ERROR
-    return _work_off(path)
+    return _tune_file(path)
 
 
-def _work_off(path: Path) -> int:
+def _tune_file(path: Path) -> int:
     import torch
 
     from torchspore.graph import pipeline
@@ -51,5 +51,5 @@ def _work_off(path: Path) -> int:
     except tuning_file.Unusable as reason:
         print(f"torchspore tune: {path} {reason}.", file=sys.stderr)
         return UNUSABLE
-    print(f"kept in {path}")
+    print(f"saved in {path}")
     return 0

@@ -1,4 +1,4 @@
-"""Which names and context options of MindSpore's a program uses, found by parsing it: nothing of it is run."""
+"""Collect the names and context options of MindSpore that a program uses by parsing it, without running it."""
 from __future__ import annotations
 
 import ast
@@ -21,7 +21,7 @@ _CAUGHT = ("ImportError", "ModuleNotFoundError", "AttributeError", "Exception", 
 
 @dataclass(frozen=True)
 class Use:
-    """One use: the dotted name or the option's key, the line, and (for an option) the function it was given to."""
+    """One use: the dotted name or the option's key, the line, and (for an option) the function that it was passed to."""
 
     name: str
     line: int
@@ -29,40 +29,41 @@ class Use:
 
 
 def uses(tree: ast.Module) -> list[Use]:
-    """The MindSpore names and options that a parsed program uses, each at its first line, in the order of the lines.
+    """Return the MindSpore names and options that a parsed program uses, each at its first line, ordered by line.
 
-    Names that the program is ready to miss (imported inside a `try` that catches it) are left out. A name that comes by
-    `from … import *` is one that the program binds nowhere and that MindSpore has there; an attribute of `self` counts as used of
-    the MindSpore class from which the program's class is derived where the program's classes do not give it themselves.
+    Names imported inside a `try` that handles a missing name are left out. A name comes from `from ... import *` if the program binds it
+    nowhere and MindSpore's module has it. An attribute of `self` counts as used from the MindSpore base class if the program's
+    classes do not define it.
     """
-    finder = _Finder(tree)
+    finder = _UseCollector(tree)
     finder.visit(tree)
     first: dict[tuple[str | None, str], Use] = {}
-    for use in sorted(finder.found, key=lambda use: use.line):
+    for use in sorted(finder.uses, key=lambda use: use.line):
         first.setdefault((use.function, use.name), use)
     return list(first.values())
 
 
-class _Finder(ast.NodeVisitor):
-    """Collects the uses; knows what each imported name stands for."""
+class _UseCollector(ast.NodeVisitor):
+    """Collects the uses; knows the meaning of each imported name."""
 
     def __init__(self, tree: ast.Module) -> None:
-        self.found: list[Use] = []
+        self.uses: list[Use] = []
         self.bound: dict[str, str] = {}
         self.guarded = False
         self.stars: list[str] = []
         self.classes: dict[str, tuple[str | None, frozenset[str]]] = {}
-        self.own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-        self.own |= {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
-        self.own |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-        self.own |= {
+        self.bound_names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+        definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        self.bound_names |= {node.name for node in ast.walk(tree) if isinstance(node, definitions)}
+        self.bound_names |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+        self.bound_names |= {
             name.asname or name.name.partition(".")[0]
             for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom)) for name in node.names
         }
 
     def add(self, path: str, line: int) -> None:
         if not self.guarded and not path.rpartition(".")[2].startswith("__"):
-            self.found.append(Use(path, line))
+            self.uses.append(Use(path, line))
 
     def visit_Import(self, node: ast.Import) -> None:
         for name in node.names:
@@ -82,10 +83,10 @@ class _Finder(ast.NodeVisitor):
                 self.bound[name.asname or name.name] = path
 
     def visit_Try(self, node: ast.Try) -> None:
-        before, self.guarded = self.guarded, self.guarded or any(_catches_import(handler) for handler in node.handlers)
+        outer, self.guarded = self.guarded, self.guarded or any(_catches_import(handler) for handler in node.handlers)
         for statement in node.body:
             self.visit(statement)
-        self.guarded = before
+        self.guarded = outer
         for part in (*node.handlers, *node.orelse, *node.finalbody):
             self.visit(part)
 
@@ -101,8 +102,8 @@ class _Finder(ast.NodeVisitor):
             self.add(path, node.lineno)
 
     def by_star(self, name: str) -> str | None:
-        """Where a name that is bound nowhere in the file comes from, by a star import."""
-        if name in self.own or name in vars(builtins) or name.startswith("_"):
+        """Return the path of a name that the file does not bind and a star import provides."""
+        if name in self.bound_names or name in vars(builtins) or name.startswith("_"):
             return None
         for module in self.stars:
             if any(name in names.get(home, ()) for names in (listing.mindspore(), listing.offered())
@@ -112,18 +113,18 @@ class _Finder(ast.NodeVisitor):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self.generic_visit(node)
-        base, given = None, frozenset(_given(node))
+        base, defined = None, frozenset(_defined_attributes(node))
         for parent in node.bases:
             if isinstance(parent, ast.Name) and parent.id in self.classes:
                 above, more = self.classes[parent.id]
-                base, given = base or above, given | more
+                base, defined = base or above, defined | more
             else:
                 base = base or self.path_of(parent)
-        self.classes[node.name] = (base, given)
+        self.classes[node.name] = (base, defined)
         if base is None:
             return
         for part in ast.walk(node):
-            if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load) and part.attr not in given and _is_self(part.value):
+            if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load) and part.attr not in defined and _is_self(part.value):
                 path = f"{base}.{part.attr}"
                 if lookup.lacks_attribute(path):
                     self.add(path, part.lineno)
@@ -133,10 +134,10 @@ class _Finder(ast.NodeVisitor):
         path = self.path_of(node.func) or ""
         module, _, function = path.rpartition(".")
         if module in HOMES:
-            self.found += [Use(key, line, function) for key, line in _keys(node, function)]
+            self.uses += [Use(key, line, function) for key, line in _keys(node, function)]
 
     def path_of(self, node: ast.expr) -> str | None:
-        """The dotted path that an expression such as `nn.Conv2d` stands for, where it begins with an imported name."""
+        """Return the dotted path of an expression such as `nn.Conv2d` that begins with an imported name."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -148,8 +149,8 @@ class _Finder(ast.NodeVisitor):
         return None
 
 
-def _given(node: ast.ClassDef) -> Iterator[str]:
-    """The attributes that a class gives itself: its methods and names, and what its methods write to `self`."""
+def _defined_attributes(node: ast.ClassDef) -> Iterator[str]:
+    """Yield the attributes that a class defines: its methods and names, and assignments to `self` in its methods."""
     for part in node.body:
         if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield part.name
@@ -161,19 +162,19 @@ def _given(node: ast.ClassDef) -> Iterator[str]:
 
 
 def _is_self(node: ast.expr) -> bool:
-    """Whether an expression is `self` or `super()`."""
+    """Return whether an expression is `self` or `super()`."""
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and node.func.id == "super"
     return isinstance(node, ast.Name) and node.id == "self"
 
 
 def is_mindspore(module: str) -> bool:
-    """Whether the dotted `module` is mindspore or below it."""
+    """Return whether the dotted `module` is mindspore or below it."""
     return module.split(".")[0] == "mindspore"
 
 
 def _keys(node: ast.Call, function: str) -> Iterator[tuple[str, int]]:
-    """The option keys that a call of a setter or getter of the context names."""
+    """Yield the option keys that a call of a setter or getter of the context names."""
     if function in SETTERS:
         for keyword in node.keywords:
             if keyword.arg:
@@ -183,8 +184,8 @@ def _keys(node: ast.Call, function: str) -> Iterator[tuple[str, int]]:
 
 
 def _catches_import(handler: ast.ExceptHandler) -> bool:
-    """Whether the handler catches what a missing name raises."""
+    """Return whether the handler catches the error of a missing name."""
     if handler.type is None:
         return True
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(isinstance(one, ast.Name) and one.id in _CAUGHT for one in caught)
+    return any(isinstance(node, ast.Name) and node.id in _CAUGHT for node in caught)

@@ -1,4 +1,4 @@
-"""One process of `torchspore workers` or `torchspore msrun`: not a command, it runs a program as `torchspore run` does."""
+"""One process of `torchspore workers` or `torchspore msrun`: not a command; it runs a program as `torchspore run` does."""
 from __future__ import annotations
 
 import atexit
@@ -15,8 +15,8 @@ _DIES_WITH_PARENT = 1
 
 
 def main(words: list[str]) -> int:
-    """Sets this process up as the launcher wants it and runs the program; gives the exit code."""
-    _stay_below(int(os.environ.get("TORCHSPORE_LAUNCHER", "0")))
+    """Set this process up as the launcher requires and run the program; return the exit code."""
+    _end_with_launcher(int(os.environ.get("TORCHSPORE_LAUNCHER", "0")))
     with open(os.environ["TORCHSPORE_WORKER_PIDS"], "a") as file:
         file.write(f"{os.getpid()}\n")
     log = os.open(os.environ["TORCHSPORE_WORKER_LOG"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -25,21 +25,21 @@ def main(words: list[str]) -> int:
     cores = os.environ.get("TORCHSPORE_WORKER_CORES")
     if cores:
         os.sched_setaffinity(0, cores_of(cores))
-    _also_as_mindspore()
+    _set_mindspore_variables()
     try:
         from torchspore.cli import run
 
         code = run.run(words)
-    except KeyboardInterrupt:                               # before the program began: the launcher says that it ended
+    except KeyboardInterrupt:                               # before the program began: the launcher reports the end
         return 128 + signal.SIGINT
     if code:
-        _keep_error()
+        _save_error()
         _leave(code)
     return code
 
 
 def _leave(code: int) -> None:
-    """Ends this process as Python does, but for taking all modules down, which takes seconds that the others and a restart wait for."""
+    """End this process as Python does, except for the teardown of modules, which takes seconds that others and a restart wait for."""
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join()
@@ -50,25 +50,25 @@ def _leave(code: int) -> None:
     os._exit(code)
 
 
-def _stay_below(launcher: int) -> None:
-    """Ends this process with the launcher, also where that is killed."""
+def _end_with_launcher(launcher: int) -> None:
+    """End this process with the launcher, even if that is killed."""
     if launcher and sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DIES_WITH_PARENT, signal.SIGKILL)
-        if os.getppid() != launcher:                        # it was gone before
+        if os.getppid() != launcher:                        # the launcher had already ended
             os._exit(1)
 
 
 def cores_of(text: str) -> set[int]:
-    """The cores that '0-3,8' names. Raises ValueError."""
-    found: set[int] = set()
+    """Parse the cores in '0-3,8'. Raise ValueError."""
+    cores: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")
-        found.update(range(int(first), int(last if dash else first) + 1))
-    return found
+        cores.update(range(int(first), int(last if dash else first) + 1))
+    return cores
 
 
-def _also_as_mindspore() -> None:
-    """The variables that programs read under MindSpore's msrun, and a share of the cores where nothing else is said."""
+def _set_mindspore_variables() -> None:
+    """Set the variables that programs read under MindSpore's msrun, and a share of the cores unless it is set already."""
     environment = os.environ
     for ours, theirs in (
         ("RANK_ID", "RANK"), ("MS_NODE_ID", "RANK"), ("RANK_SIZE", "WORLD_SIZE"), ("MS_WORKER_NUM", "WORLD_SIZE"),
@@ -82,8 +82,8 @@ def _also_as_mindspore() -> None:
             len(os.sched_getaffinity(0)))
 
 
-def _keep_error() -> None:
-    """Leaves what ended the program where the launcher looks for it: the last line of the error, and when it was."""
+def _save_error() -> None:
+    """Save the last line and the time of the error that ended the program, in the file that the launcher reads."""
     from torchspore.cli import program
 
     error = program.last_error
@@ -92,8 +92,8 @@ def _keep_error() -> None:
         return
     where = program._last_line(error.__traceback__)
     text = str(error)
-    said = text if where is None or text.startswith(str(where).rsplit(":", 1)[0]) else f"{where}: {text}"
-    message = {"message": f"{type(error).__name__}: {said}", "extraInfo": {"timestamp": str(int(time.time()))}}
+    description = text if where is None or text.startswith(str(where).rsplit(":", 1)[0]) else f"{where}: {text}"
+    message = {"message": f"{type(error).__name__}: {description}", "extraInfo": {"timestamp": str(int(time.time()))}}
     with open(path, "w") as file:
         json.dump({"message": message}, file)
 

@@ -1,1 +1,1 @@
-"""The control plane: every switch of MindSpore's context, declared once, kept in one store; no torch."""
+"""The control plane: every switch of MindSpore's context is declared once and stored in one store. No torch."""

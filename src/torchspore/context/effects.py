@@ -1,7 +1,7 @@
-"""Makes options act, and keeps what came of each.
+"""Apply the effects of options, and record the outcome of each.
 
-The layers above hand in functions by name only (`effect="engine.core.device:select"` in a declaration), so that the context needs no torch;
-this is the one file that resolves such names.
+Declarations name the functions of the layers above (`effect="engine.core.device:select"`), so that the context needs no torch;
+only this file resolves such names.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ APPLIED, NO_EFFECT, REFUSED, NOT_BUILT, IDLE = "applied", "no effect here", "ref
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an option: applied, no effect here (because ...), refused, not built yet, or accepted and meaning nothing here."""
+    """The outcome of an option: applied, no effect here (because ...), refused, not built yet, or accepted without a meaning here."""
 
     state: str
     text: str = ""
 
     @classmethod
     def applied(cls, text: str = "") -> Outcome:
-        """The option acts; `text` says how, in a few words."""
+        """The option acts; `text` says how in a few words."""
         return cls(APPLIED, text)
 
     @classmethod
     def no_effect(cls, text: str) -> Outcome:
-        """The option changes nothing here; `text` says why. An error under TORCHSPORE_STRICT=1."""
+        """The option changes nothing here; `text` gives the reason. An error with TORCHSPORE_STRICT=1."""
         return cls(NO_EFFECT, text)
 
     @classmethod
     def refused(cls, text: str) -> Outcome:
-        """The option cannot be made to act; the call that set it fails and changes nothing."""
+        """The option cannot be applied; the call that set it fails and changes nothing."""
         return cls(REFUSED, text)
 
     @classmethod
     def idle(cls, text: str) -> Outcome:
-        """The option is accepted because MindSpore has it, and there is nothing here that it could steer; `text` says why."""
+        """The option is accepted because MindSpore has it, but there is nothing for it to control; `text` gives the reason."""
         return cls(IDLE, text)
 
     @classmethod
     def not_built(cls) -> Outcome:
-        """The option is stored, and torchspore has no effect for it yet."""
+        """The option is stored, but torchspore does not implement its effect yet."""
         return cls(NOT_BUILT)
 
     def __str__(self) -> str:
@@ -60,29 +60,29 @@ class Outcome:
 
 NO_GRAPH = Outcome.no_effect("PYNATIVE_MODE compiles no graph")
 Effect = Callable[[Any], Outcome | None]
-"""Makes a value act; None leaves it to a reader to say what came of it."""
+"""Applies a value; returns None if a reader will report the outcome."""
 Note = str | Callable[[], str]
 
 _explaining = False
 expect_graph: Callable[[str], None] | None = None
-"""The engine's function that watches for operators outside of graphs."""
+"""The engine's function that watches for operators outside graphs."""
 
 
 def is_strict() -> bool:
-    """Says whether TORCHSPORE_STRICT=1 turns "no effect here" into an error."""
+    """Return whether TORCHSPORE_STRICT=1 turns "no effect here" into an error."""
     return os.environ.get("TORCHSPORE_STRICT", "") not in ("", "0")
 
 
 def resolve(effect: str) -> Effect:
-    """Finds the function that a declaration names, as in "engine.core.device:select"."""
+    """Import the function that a declaration names, as in "engine.core.device:select"."""
     module, _, function = effect.partition(":")
-    found: Effect = getattr(importlib.import_module("torchspore." + module), function)
-    return found
+    function_object: Effect = getattr(importlib.import_module("torchspore." + module), function)
+    return function_object
 
 
 @dataclass
 class _Program:
-    """What is known of a program: what came of its options, what it first used, and who finds the functions that declarations name."""
+    """The state of a program: the outcomes of its options, its first operators, and the function that resolves names in declarations."""
 
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     notes: dict[str, list[Note]] = field(default_factory=dict)
@@ -97,32 +97,32 @@ _program = _Program()
 
 @contextmanager
 def fresh(is_loaded: bool | None = None, find: Callable[[str], Effect] = resolve) -> Iterator[None]:
-    """Lets the block begin like a program: nothing has come of any option, nothing is noted, nothing has run.
-
+    """Run the block with the state of a new program: no outcomes, no notes, no operators.
+`is_loaded` decides whether effects run in the block; None keeps the current behaviour. `find` resolves the name in a declaration.
     `is_loaded` says whether effects run in it, None as they do now; `find` gives the function that a declaration names.
     """
     global _program
-    before = _program
-    _program = _Program(is_loaded=before.is_loaded if is_loaded is None else is_loaded, find=find)
+    previous = _program
+    _program = _Program(is_loaded=previous.is_loaded if is_loaded is None else is_loaded, find=find)
     try:
         yield
     finally:
-        _program = before
+        _program = previous
 
 
 def report(option_name: str, outcome: Outcome) -> None:
-    """Keeps the outcome of an option that is read when something runs; readers call it. Strict mode raises on "no effect"."""
+    """Record the outcome of an option that is read while something runs; readers call it. In strict mode raise on "no effect"."""
     _program.outcomes[option_name] = outcome
     if outcome.state in (NO_EFFECT, NOT_BUILT, IDLE) and is_strict():
         raise refusal(option_name, outcome)
 
 
 def outcome_of(option: Option, value: Any) -> Outcome | None:
-    """Gives the last outcome of an option that has this value; None where its effect or its reader has not run since it was set."""
+    """Return the last outcome of an option with this value; None if its effect or reader has not run since it was set."""
     if not option.acts:
         return inert(option)
     if option.effect is None and option.read_by is None:
-        return _of_members(option, value)
+        return _member_outcomes(option, value)
     if option.key not in _program.outcomes and option.read_by is not None and isinstance(value, Hashable) and value in option.unread:
         return Outcome.applied(option.unread[value])
     if option.key not in _program.outcomes and option.graph_only and not _store().graph_mode:
@@ -131,30 +131,32 @@ def outcome_of(option: Option, value: Any) -> Outcome | None:
 
 
 def inert(option: Option) -> Outcome:
-    """What there is to say of an option that does not act."""
+    """Return the outcome of an option that does not act."""
     return Outcome.idle(option.idle) if option.idle else Outcome.not_built()
 
 
-def _of_members(option: Option, value: Any) -> Outcome | None:
-    """What came of the members that a dictionary holds: one state where all have it, else each with its own."""
-    written = value if isinstance(value, dict) else {}
-    given = [(name, member) for name, member in option.members.items() if name in written or _store().source(member.key)[0] != "default"]
-    found = [(name, outcome_of(member, _store().get(member.key))) for name, member in given]
-    known = [(name, outcome) for name, outcome in found if outcome is not None]
-    states = {outcome.state for _, outcome in known}
+def _member_outcomes(option: Option, value: Any) -> Outcome | None:
+    """Combine the outcomes of the members of a dictionary: one state if all share it, otherwise each with its own."""
+    members = value if isinstance(value, dict) else {}
+    set_members = [
+        (name, member) for name, member in option.members.items() if name in members or _store().source(member.key)[0] != "default"
+    ]
+    outcomes = [(name, outcome_of(member, _store().get(member.key))) for name, member in set_members]
+    reported = [(name, outcome) for name, outcome in outcomes if outcome is not None]
+    states = {outcome.state for _, outcome in reported}
     if len(states) > 1:
-        return Outcome(APPLIED if APPLIED in states else NO_EFFECT, "; ".join(f"{name} {outcome}" for name, outcome in known))
-    return Outcome(states.pop(), "; ".join(f"{name}: {outcome.text}" for name, outcome in known)) if states else None
+        return Outcome(APPLIED if APPLIED in states else NO_EFFECT, "; ".join(f"{name} {outcome}" for name, outcome in reported))
+    return Outcome(states.pop(), "; ".join(f"{name}: {outcome.text}" for name, outcome in reported)) if states else None
 
 
 def forget(option: Option) -> None:
-    """Drops what a reader reported about an earlier value."""
+    """Remove the outcome that a reader reported for an earlier value."""
     if option.read_by is not None and option.effect is None:
         _program.outcomes.pop(option.key, None)
 
 
 def has_outcome(key: str) -> bool:
-    """Says whether an option has been made to act, or has been read by what runs."""
+    """Return whether an option's effect has run, or a reader has read it."""
     return key in _program.outcomes
 
 
@@ -174,61 +176,61 @@ def complete_outcomes() -> None:
 
 
 def expect_explain() -> None:
-    """Tells that `torchspore explain` is going to print, so that what costs a little time is measured."""
+    """Announce that `torchspore explain` will print, so that expensive facts are measured."""
     global _explaining
     _explaining = True
 
 
 def is_explaining() -> bool:
-    """Says whether what only `torchspore explain` prints should be measured."""
+    """Return whether facts that only `torchspore explain` prints should be measured."""
     return _explaining
 
 
 def note(section: str, line: Note) -> None:
-    """Adds a line to a section of `torchspore explain`, once; a function gives the line when it is printed, empty for none."""
+    """Add a line to a section of `torchspore explain`, once; a function returns the line at printing time, or "" for none."""
     lines = _program.notes.setdefault(section, [])
     if line not in lines:
         lines.append(line)
 
 
 def notes() -> dict[str, list[str]]:
-    """Gives the sections of `torchspore explain` and their lines, in order of arrival."""
-    found = {section: [line if isinstance(line, str) else line() for line in lines] for section, lines in _program.notes.items()}
-    return {section: [line for line in lines if line] for section, lines in found.items() if any(lines)}
+    """Return the sections of `torchspore explain` and their lines, in order of arrival."""
+    sections = {section: [line if isinstance(line, str) else line() for line in lines] for section, lines in _program.notes.items()}
+    return {section: [line for line in lines if line] for section, lines in sections.items() if any(lines)}
 
 
 def device_used(line: str) -> None:
-    """Marks the first operator on an accelerator; `line` is the user's file:line. Later calls change nothing."""
+    """Record the first operator on an accelerator; `line` is the user's file:line. Later calls change nothing."""
     if _program.first_use is None:
         _program.first_use = line
 
 
 def first_use() -> str | None:
-    """Gives the user's line of the first operator on an accelerator, or None."""
+    """Return the user's line of the first operator on an accelerator, or None."""
     return _program.first_use
 
 
 def operator_ran(line: str) -> None:
-    """Marks the first operator on any device; `line` is the user's file:line. Later calls change nothing."""
+    """Record the first operator on any device; `line` is the user's file:line. Later calls change nothing."""
     if _program.first_operator is None:
         _program.first_operator = line
 
 
 def first_operator() -> str | None:
-    """Gives the user's line of the first operator, or None."""
+    """Return the user's line of the first operator, or None."""
     return _program.first_operator
 
 
 def refusal(name: str, outcome: Outcome) -> StrictRefusal:
-    """Builds the error of strict mode."""
+    """Build the error of strict mode."""
     return StrictRefusal(f"{name}: {outcome}, and TORCHSPORE_STRICT=1 makes that an error.\n\n"
                          f"hint: leave {name} at its default here, or unset TORCHSPORE_STRICT.")
 
 
 def run(option: Option, value: Any) -> Outcome | None:
-    """Makes one value act; gives what came of it, None where a reader will say it.
+    """Apply one value; return its outcome, or None if a reader will report it.
 
-    Raises EffectRefused or what the effect raises; strict mode raises on "no effect".
+    Raise EffectRefused or the error of the effect; strict mode raises on "no effect".
     """
     assert option.effect is not None
     outcome = _program.find(option.effect)(value)
@@ -244,9 +246,9 @@ def run(option: Option, value: Any) -> Outcome | None:
 
 
 def push(changes: list[tuple[Option, Any, Any]]) -> None:
-    """Runs the effects of (option, new value, old value) in order; when one fails, those before it are undone and it raises.
+    """Run the effects of (option, new value, old value) in order; if one fails, undo the previous ones and raise.
 
-    Before the engine is loaded nothing runs: `engine_loaded` reads the values that act by then.
+    Nothing runs before the engine is loaded: `engine_loaded` reads the values at that time.
     """
     if not _program.is_loaded:
         return
@@ -255,14 +257,14 @@ def push(changes: list[tuple[Option, Any, Any]]) -> None:
         for option, new, old in changes:
             _expect_graph(option, new)
             if option.effect is not None:
-                before = _program.outcomes.get(option.key)
+                previous = _program.outcomes.get(option.key)
                 done.append((option, old))
                 try:
                     run(option, new)
                 except BaseException:
                     done.pop()
-                    if before is not None:
-                        _program.outcomes[option.key] = before
+                    if previous is not None:
+                        _program.outcomes[option.key] = previous
                     raise
     except BaseException:
         for option, old in reversed(done):
@@ -279,7 +281,7 @@ def _call(function: str) -> None:
 
 
 def engine_loaded() -> None:
-    """Runs the effects of all options that were set before the engine was there; `torchspore.engine` calls it once."""
+    """Run the effects of all options that were set before the engine was loaded; `torchspore.engine` calls it once."""
     if _program.is_loaded:
         return
     _program.is_loaded = True
@@ -296,17 +298,17 @@ def engine_loaded() -> None:
 
 
 def _store() -> Store:
-    from torchspore.context.store import STORE  # the store needs this module first
+    from torchspore.context.store import STORE  # the store imports this module
 
     return STORE
 
 
 def _expect_graph(option: Option, value: Any) -> None:
-    """Has strict mode look, at the first operator that runs outside of a graph, whether an option for graphs is set."""
+    """In strict mode, arrange a check at the first operator outside a graph that fails if an option for graphs is set."""
     if option.graph_only and value != option.default and is_strict() and expect_graph is not None:
         expect_graph(option.key)
 
 
 def is_engine_loaded() -> bool:
-    """Says whether effects run at once."""
+    """Return whether effects run immediately."""
     return _program.is_loaded

@@ -1,4 +1,4 @@
-"""What an option is: one declaration that everything else is derived from."""
+"""The declaration of an option, from which everything else is derived."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torchspore.errors import TorchsporeError
 
 
 class On(enum.Flag):
-    """The devices on which an option means something."""
+    """The devices on which an option has a meaning."""
 
     CPU = enum.auto()
     GPU = enum.auto()
@@ -23,12 +23,12 @@ class On(enum.Flag):
     ALL = CPU | GPU | ASCEND
 
     def names(self) -> list[str]:
-        """Gives the names as `device_target` spells them."""
+        """Return the names as `device_target` spells them."""
         return [name for flag, name in ((On.CPU, "CPU"), (On.GPU, "GPU"), (On.ASCEND, "Ascend")) if flag in self]
 
 
 class When(enum.Enum):
-    """Until when an option may change."""
+    """The time until which an option may change."""
 
     ANY_TIME = "at any time"
     BEFORE_DEVICE_USE = "before an operator has run on an accelerator"
@@ -39,12 +39,12 @@ class When(enum.Enum):
 class Option:
     """One switch of the context.
 
-    `effect` names the function that makes the value act ("engine.core.device:select"); `read_by` names the module that looks the value
-    up when it works. `idle` says why the option is accepted and means nothing here. With none of the three, the option is stored and its
-    effect is not built yet, and everything that lists it says so.
-    `unread` says for some values what they come to without any reader; `graph_only` that only a graph's capture reads the option, so
-    that it comes to nothing in PYNATIVE_MODE; `process_wide` that the effect is one for all threads.
-    `as_json` says that a member is written as JSON, in a file or a text. `default` is a value, or a function of the device target.
+    `effect` names the function that applies the value ("engine.core.device:select"); `read_by` names the module that reads the value
+    when it needs it. `idle` gives the reason why the option is accepted but has no meaning here. With none of the three, the option is stored
+    and its effect is not built yet, and every listing says so.
+    `unread` gives the outcome of some values without any reader; `graph_only` means that only the capture of a graph reads the option, so
+    that it has no effect in PYNATIVE_MODE; `process_wide` that the effect applies to all threads.
+    `as_json` means that a member is written as JSON, in a file or a text. `default` is a value, or a function of the device target.
     """
 
     kind: Kind
@@ -65,7 +65,7 @@ class Option:
     in_graph_key: bool = False
     graph_only: bool = False
     process_wide: bool = False
-    within: str | None = None
+    member_of: str | None = None
     top_level: bool = True
     settable: bool = True
     readable: bool = True
@@ -82,60 +82,61 @@ class Option:
     @property
     def key(self) -> str:
         """The name in the store: plain for `set_context`, `auto_parallel.x`, `ps.x` and `offload.x` for the others."""
-        inner = self.name if self.within is None or self.top_level else f"{self.within}.{self.name}"
+        inner = self.name if self.member_of is None or self.top_level else f"{self.member_of}.{self.name}"
         return inner if self.api == "context" else f"{self.api}.{inner}"
 
     @property
     def parent(self) -> str | None:
-        """The key of the dictionary option that this one is a member of."""
-        if self.within is None:
+        """The key of the dictionary option that contains this member, or None."""
+        if self.member_of is None:
             return None
-        return self.within if self.api == "context" else f"{self.api}.{self.within}"
+        return self.member_of if self.api == "context" else f"{self.api}.{self.member_of}"
 
     @property
     def acts(self) -> bool:
-        """Whether the option has an effect in this version of torchspore."""
+        """True if the option has an effect in this version of torchspore."""
         return self.effect is not None or self.read_by is not None or any(member.acts for member in self.members.values())
 
     @property
     def setter(self) -> str:
-        """The function that sets it."""
+        """The name of the function that sets the option."""
         return SETTERS[self.api]
 
     def parse(self, value: object, call: str | None = None, name: str | None = None) -> Any:
-        """Gives the normalised value; raises the error that the user sees, for the `call` and `name` that the user wrote."""
+        """Return the normalised value; raise the user's error, for the `call` and `name` that the user wrote."""
         try:
             return self.kind.parse(value)
         except Wrong as wrong:
             raise self.error(wrong, value, call, name) from None
 
-    def parse_text(self, written: str, variable: str) -> Any:
-        """Gives the normalised value of an environment variable; the error names the variable."""
+    def parse_text(self, raw: str, variable: str) -> Any:
+        """Return the normalised value of an environment variable; the error names the variable."""
         try:
-            return self.kind.parse_text(written)
+            return self.kind.parse_text(raw)
         except Wrong as wrong:
-            raise wrong.error(text.message(f"{variable}={written}", wrong.expected, hint=f"it sets {self.name}")) from None
+            raise wrong.error(text.message(f"{variable}={raw}", wrong.expected, hint=f"it sets {self.name}")) from None
 
     def error(self, wrong: Wrong, value: object, call: str | None = None, name: str | None = None) -> TorchsporeError:
-        """Turns a refusal into the house error."""
+        """Convert a refusal to the error that the user sees."""
         hint = wrong.hint
         if hint is None and wrong.right is not None:
-            hint = f"write {self._written(wrong.right, name)}"
+            hint = f"write {self._format_setting(wrong.right, name)}"
         if hint is None and self.example is not None:
             hint = f"for example {self.example}"
-        return wrong.error(text.message(text.called(call or self.setter, self._written(value, name)), wrong.expected, hint=hint))
+        subject = text.format_call(call or self.setter, self._format_setting(value, name))
+        return wrong.error(text.message(subject, wrong.expected, hint=hint))
 
-    def _written(self, value: object, name: str | None) -> str:
-        if self.within is None or name is not None:
+    def _format_setting(self, value: object, name: str | None) -> str:
+        if self.member_of is None or name is not None:
             return f"{name or self.name}={text.short(value)}"
         if not self.as_json:
-            return f"{self.within}={{{self.name!r}: {text.short(value)}}}"
+            return f"{self.member_of}={{{self.name!r}: {text.short(value)}}}"
         section, _, member = self.name.rpartition(".")
-        written = json.dumps({section: {member: value}} if section else {member: value})
-        return written if section else f"{self.within}={text.short(written)}"
+        setting = json.dumps({section: {member: value}} if section else {member: value})
+        return setting if section else f"{self.member_of}={text.short(setting)}"
 
     def default_on(self, device: str) -> Any:
-        """Gives the default for a device target."""
+        """Return the default for a device target."""
         if callable(self.default):
             return self.default(device)
         return copy.deepcopy(self.default)

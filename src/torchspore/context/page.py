@@ -1,4 +1,4 @@
-"""What the documentation says about an option, out of its declaration."""
+"""The documentation of an option, derived from its declaration."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ ACTS, IDLE, NOT_YET = "acts", "idle", ""
 
 
 def state(item: Option | Alias) -> str:
-    """Says whether an option, or the one behind an alias, acts in this version, is accepted and means nothing here, or is not built yet."""
+    """Return whether an option, or the target of an alias, acts, is accepted without a meaning here, or is not built yet."""
     option = OPTIONS[item.of] if isinstance(item, Alias) else item
     return ACTS if option.acts else IDLE if option.idle else NOT_YET
 
 
 def summary() -> str:
-    """Says how many options there are of each state; members and aliases count."""
+    """Return a sentence with the number of options in each state; members and aliases are counted."""
     everything: list[Option | Alias] = [*OPTIONS.values(), *ALIASES.values()]
-    acting, idle, not_yet = (sum(state(item) == wanted for item in everything) for wanted in (ACTS, IDLE, NOT_YET))
+    acting, idle, not_yet = (sum(state(item) == requested for item in everything) for requested in (ACTS, IDLE, NOT_YET))
     return (
         f"{acting} of {len(everything)} options act. {idle} are accepted and mean nothing here, each with its reason. The effect of the "
         f"other {not_yet} is not built yet: their values are checked and kept."
@@ -28,7 +28,7 @@ def summary() -> str:
 
 
 def facts(item: Option | Alias) -> Iterator[tuple[str, str]]:
-    """Gives (heading, text) of everything that is known about an option."""
+    """Yield (heading, text) for every fact about an option."""
     if isinstance(item, Alias):
         yield "the same as", OPTIONS[item.of].name
         yield "MindSpore", _versions(item)
@@ -47,8 +47,8 @@ def facts(item: Option | Alias) -> Iterator[tuple[str, str]]:
     if item.environment:
         verb = "wins over the code" if item.wins else "counts where the code sets nothing"
         yield "environment", f"{', '.join(item.environment)} ({verb})"
-    if item.within is not None:
-        yield "member of", item.within + ("; its own name works too" if item.top_level and item.settable else "")
+    if item.member_of is not None:
+        yield "member of", item.member_of + ("; its own name works too" if item.top_level and item.settable else "")
     if item.group is not None:
         yield "also in", f"the JSON file that ascend_config's {item.group}_path names"
     if _versions(item):
@@ -60,7 +60,7 @@ def facts(item: Option | Alias) -> Iterator[tuple[str, str]]:
 
 
 def plain(item: Option | Alias) -> Iterator[str]:
-    """Gives the lines of an option's page for a terminal."""
+    """Yield the lines of an option's page for a terminal."""
     yield f"{item.name}  ({SETTERS[item.api]})"
     yield ""
     yield item.doc

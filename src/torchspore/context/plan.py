@@ -1,4 +1,4 @@
-"""Turns what a call wrote into settings: names resolved, values parsed, members folded into their dictionary."""
+"""Convert the arguments of a call to settings: resolve names, parse values, and merge members into their dictionary."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from torchspore.base import once
 from torchspore.base.frames import warn
 from torchspore.base.suggest import closest
-from torchspore.base.text import called, with_hint
+from torchspore.base.text import format_call, with_hint
 from torchspore.context.kinds import JsonFile, Members, Wrong
 from torchspore.context.option import SETTERS, Option
 from torchspore.context.options import ALIASES, OPTIONS, names_of
@@ -18,28 +18,28 @@ from torchspore.errors import OptionValueError, TorchsporeError, UnknownOption
 
 @dataclass(frozen=True)
 class Setting:
-    """One value of one option: as written, as it is answered, where it came from, and its members by key."""
+    """One value of one option: as written, normalised, with its source, and its members by key."""
 
-    written: Any
+    raw: Any
     value: Any
     where: str | None
     members: Mapping[str, Any] = field(default_factory=dict)
 
 
 def find(api: str, name: str, call: str) -> Option:
-    """Gives the option of a name or alias; raises UnknownOption with the closest name."""
+    """Return the option of a name or alias; raise UnknownOption with the closest name."""
     key = name if api == "context" else f"{api}.{name}"
     alias = ALIASES.get(key)
     if alias is not None:
         return OPTIONS[alias.of]
     option = OPTIONS.get(key)
-    if option is None or option.api != api or (option.within is not None and not option.top_level):
+    if option is None or option.api != api or (option.member_of is not None and not option.top_level):
         raise unknown(api, name, call)
     return option
 
 
 def unknown(api: str, name: str, call: str) -> UnknownOption:
-    """Builds the error for a name that is no option: another setter's, a near one, or none at all."""
+    """Build the error for an unknown name: it belongs to another setter, resembles a name, or neither."""
     for other, setter in SETTERS.items():
         if other != api and name in names_of(other):
             right = setter if call.startswith("set") else setter.replace("set_", "get_", 1)
@@ -49,17 +49,17 @@ def unknown(api: str, name: str, call: str) -> UnknownOption:
         near = closest(name, names_of(api))
         hint = f"did you mean {near}?" if near else "`torchspore context` lists every option"
     shown = repr(name) if call.startswith("get") else f"{name}=..."
-    return UnknownOption(with_hint(f"{called(call, shown)}: there is no such option.", hint))
+    return UnknownOption(with_hint(f"{format_call(call, shown)}: there is no such option.", hint))
 
 
 def plan(
-    api: str, written: Mapping[str, object], call: str, where: str | None, get: Callable[[str], Any], is_set: Callable[[str], bool]
+    api: str, values: Mapping[str, object], call: str, where: str | None, get: Callable[[str], Any], is_set: Callable[[str], bool]
 ) -> dict[str, Setting]:
-    """Gives the settings that a call asks for, by key, device_target first; raises the first refusal and changes nothing."""
+    """Return the settings that a call requests, by key, device_target first; raise the first refusal and change nothing."""
     planner = _Planner(call, where, get, is_set)
-    found = [(name, find(api, name, call), value) for name, value in written.items()]
-    found.sort(key=lambda item: item[1].key != "device_target")
-    for name, option, value in found:
+    requests = [(name, find(api, name, call), value) for name, value in values.items()]
+    requests.sort(key=lambda item: item[1].key != "device_target")
+    for name, option, value in requests:
         if not option.settable:
             raise _not_settable(option, call)
         if option.parent in OPTIONS:
@@ -77,13 +77,13 @@ class _Planner:
         self.settings: dict[str, Setting] = {}
 
     def add_member(self, option: Option, value: object, name: str) -> None:
-        """Makes `jit_level='O1'` mean `jit_config={**now, 'jit_level': 'O1'}`."""
+        """Treat `jit_level='O1'` as `jit_config={**current, 'jit_level': 'O1'}`."""
         option.parse(value, self.call, name)
         parent = OPTIONS[str(option.parent)]
         self.add(parent, {**self._now(parent), option.name: value}, parent.name)
 
     def add(self, option: Option, value: object, name: str) -> None:
-        """Parses one value and what it implies for other options."""
+        """Parse one value and the settings that it implies for other options."""
         parsed = option.parse(value, self.call, name)
         members: dict[str, Any] = {}
         if option.members:
@@ -107,14 +107,14 @@ class _Planner:
         for name, item in split.items():
             member = option.members.get(name)
             if member is not None and isinstance(kind, JsonFile):
-                self._add_of_file(member, item, str(parsed), members)
+                self._add_file_member(member, item, str(parsed), members)
             elif member is not None:
                 members[member.key] = member.parse(item, self.call)
-            elif isinstance(kind, JsonFile) and any(known.startswith(f"{name}.") for known in option.members):
-                _tell(f"{parsed}: {name}: expected an object, got a {type(item).__name__}; it is passed over.")
+            elif isinstance(kind, JsonFile) and any(member_name.startswith(f"{name}.") for member_name in option.members):
+                _warn_once(f"{parsed}: {name}: expected an object, got a {type(item).__name__}; it is ignored.")
             elif isinstance(kind, JsonFile):
                 near = closest(name, option.members)
-                _tell(f"{parsed}: there is no member {name}; it is passed over." + (f"\n\nhint: did you mean {near}?" if near else ""))
+                _warn_once(f"{parsed}: there is no member {name}; it is ignored." + (f"\n\nhint: did you mean {near}?" if near else ""))
             elif isinstance(kind, Members):
                 raise _unknown_member(option, name, self.call)
         if isinstance(kind, Members):
@@ -127,12 +127,12 @@ class _Planner:
                 self._imply(member, members[member.key])
         return parsed, members
 
-    def _add_of_file(self, member: Option, item: Any, path: str, members: dict[str, Any]) -> None:
-        """Parses a member that a file holds; a wrong one is told, and the member keeps its default."""
+    def _add_file_member(self, member: Option, item: Any, path: str, members: dict[str, Any]) -> None:
+        """Parse a member from a file; an invalid one is reported, and the member keeps its default."""
         try:
             members[member.key] = member.parse(item, path)
         except TorchsporeError as error:
-            _tell(f"{error}\n{member.name} stays at {member.default!r}.")
+            _warn_once(f"{error}\n{member.name} stays at {member.default!r}.")
 
     def _imply(self, option: Option, parsed: Any) -> None:
         if option.implies is None:
@@ -148,14 +148,14 @@ class _Planner:
 
 
 def _not_settable(option: Option, call: str) -> OptionValueError:
-    if option.within is None:
+    if option.member_of is None:
         return OptionValueError(f"{call}({option.name}=...): {option.name} can only be read.")
-    return OptionValueError(f"{call}({option.name}=...): {option.name} is set as a member of {option.within}.\n\n"
+    return OptionValueError(f"{call}({option.name}=...): {option.name} is set as a member of {option.member_of}.\n\n"
                             f"hint: for example {option.example}.")
 
 
-def _tell(text: str) -> None:
-    """Warns at the user's line, once."""
+def _warn_once(text: str) -> None:
+    """Warn at the user's line, once."""
     if once.first_time(("member of a file", text)):
         warn(text)
 

@@ -1,4 +1,4 @@
-"""Directories that options name are made when the option is set, so that what cannot be made is refused there and then."""
+"""Create the directories that options name when the option is set, so that an impossible path is refused immediately."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _KINDS: dict[type[OSError], type[OptionPathError]] = {
 }
 
 
-def directory(path: str, what: str) -> Callable[[], None]:
-    """Makes a directory (mode 0700); gives the function that takes it back.
+def directory(path: str, call: str) -> Callable[[], None]:
+    """Create a directory (mode 0700); return the function that removes it again.
 
-    Raises OptionPathError about `what`, the call as the user wrote it.
+    Raise OptionPathError about `call`, as the user wrote it.
     """
     try:
-        made = make_directory(path)
+        created = make_directory(path)
     except OSError as error:
         kind = next((ours for theirs, ours in _KINDS.items() if isinstance(error, theirs)), OptionPathError)
-        reason = f"{what}: {path} cannot be made or written ({error.strerror or type(error).__name__})."
+        reason = f"{call}: {path} cannot be made or written ({error.strerror or type(error).__name__})."
         raise kind(with_hint(reason, "name a directory that you may write to")) from None
-    return lambda: remove_directories(made)
+    return lambda: remove_directories(created)
 
 
-def parent(path: str, what: str) -> Callable[[], None]:
-    """Makes the directory that a file is to stand in."""
-    return directory(os.path.dirname(os.path.abspath(path)) if path else os.getcwd(), what)
+def parent(path: str, call: str) -> Callable[[], None]:
+    """Create the directory of a file."""
+    return directory(os.path.dirname(os.path.abspath(path)) if path else os.getcwd(), call)

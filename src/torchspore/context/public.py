@@ -1,4 +1,4 @@
-"""The functions of `mindspore.context`, all over one store."""
+"""The functions of `mindspore.context`, all on one store."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ParallelMode:
 
 
 def _read(api: str, attr_key: object, call: str) -> Any:
-    """Gives the value of an option by the name that a getter was given; dictionaries and lists are copies."""
+    """Return the value of an option by the name passed to a getter; dictionaries and lists are copies."""
     if not isinstance(attr_key, str):
         raise OptionTypeError(f"{call}({short(attr_key)}): expected the name of an option.\n\nhint: for example {call}('{_EXAMPLE[api]}').")
     option = _plan.find(api, attr_key, call)
@@ -49,18 +49,18 @@ def _read(api: str, attr_key: object, call: str) -> Any:
 _EXAMPLE = {"context": "mode", "auto_parallel": "parallel_mode", "ps": "enable_ps", "offload": "offload_path"}
 _PLAIN = {
     key for key, option in OPTIONS.items()
-    if option.api == "context" and (option.within is None or option.top_level) and not isinstance(option.default, (dict, list))
+    if option.api == "context" and (option.member_of is None or option.top_level) and not isinstance(option.default, (dict, list))
     and not option.members and option.readable and option.shown_if is None
 }
 
 
 def set_context(**kwargs: Any) -> None:
-    """Sets options of the context; all are checked before the first is applied."""
+    """Set options of the context; all are checked before the first is applied."""
     STORE.change("context", kwargs, "set_context")
 
 
 def get_context(attr_key: str) -> Any:
-    """Gives the value of an option as it acts for this thread, in MindSpore's normalised form."""
+    """Return the value of an option that is active in this thread, in MindSpore's normalised form."""
     if attr_key.__class__ is str and attr_key in _PLAIN:
         return STORE.get(attr_key)
     if attr_key.__class__ is str and attr_key in _FACTS:
@@ -69,55 +69,55 @@ def get_context(attr_key: str) -> Any:
 
 
 _FACTS = {"enable_ge": False, "enable_debug_runtime": False}
-"""What programs ask for that is no option: whether CANN's graph engine runs the graphs, and whether MindSpore's runtime checks itself."""
+"""Facts that programs query like options: whether CANN's graph engine runs the graphs, and whether MindSpore's runtime checks itself."""
 
 
 def set_auto_parallel_context(**kwargs: Any) -> None:
-    """Sets options of parallel execution; all are checked before the first is applied."""
+    """Set options of parallel execution; all are checked before the first is applied."""
     STORE.change("auto_parallel", kwargs, "set_auto_parallel_context")
 
 
 def get_auto_parallel_context(attr_key: str) -> Any:
-    """Gives the value of an option of parallel execution."""
+    """Return the value of an option of parallel execution."""
     return _read("auto_parallel", attr_key, "get_auto_parallel_context")
 
 
 def reset_auto_parallel_context() -> None:
-    """Puts every option of parallel execution back to its default."""
+    """Reset every option of parallel execution to its default."""
     STORE.reset("auto_parallel")
 
 
 def set_ps_context(**kwargs: Any) -> None:
-    """Sets options of the parameter server; all are checked before the first is applied."""
+    """Set options of the parameter server; all are checked before the first is applied."""
     STORE.change("ps", kwargs, "set_ps_context")
 
 
 def get_ps_context(attr_key: str) -> Any:
-    """Gives the value of an option of the parameter server."""
+    """Return the value of an option of the parameter server."""
     return _read("ps", attr_key, "get_ps_context")
 
 
 def reset_ps_context() -> None:
-    """Puts every option of the parameter server back to its default."""
+    """Reset every option of the parameter server to its default."""
     STORE.reset("ps")
 
 
 def set_offload_context(offload_config: dict[str, Any]) -> None:
-    """Says where data goes that does not fit on the device."""
+    """Set where data is moved that does not fit on the device."""
     STORE.change("offload", {"offload_config": offload_config}, "set_offload_context")
 
 
 def get_offload_context() -> dict[str, Any]:
-    """Gives what `set_offload_context` was given."""
+    """Return the dictionary last passed to `set_offload_context`."""
     return copy.deepcopy(dict(STORE.get("offload.offload_config")))
 
 
 def set_device(device_target: str, device_id: int | None = None) -> None:
-    """Sets the options `device_target` and, where given, `device_id`."""
-    written: dict[str, object] = {"device_target": device_target}
+    """Set the option `device_target` and, if it is not None, `device_id`."""
+    values: dict[str, object] = {"device_target": device_target}
     if device_id is not None:
-        written["device_id"] = device_id
-    STORE.change("context", written, "set_device")
+        values["device_id"] = device_id
+    STORE.change("context", values, "set_device")
 
 
 class _DeviceInfo(NamedTuple):
@@ -127,33 +127,33 @@ class _DeviceInfo(NamedTuple):
     device_id: int
 
 
-_DeviceInfo.__name__ = "DeviceInfo"       # as its text says; mindspore.device_manager alone has the name
+_DeviceInfo.__name__ = "DeviceInfo"       # the name in its repr; only mindspore.device_manager exports it
 
 
 def get_current_device() -> _DeviceInfo:
-    """Gives (`device_target`, `device_id`) as they act for this thread."""
+    """Return (`device_target`, `device_id`) that are active in this thread."""
     return _DeviceInfo(STORE.get("device_target"), STORE.get("device_id"))
 
 
 def set_deterministic(deterministic: bool) -> None:
-    """Sets the option `deterministic` to 'ON' or 'OFF'; it may be called again."""
+    """Set the option `deterministic` to 'ON' or 'OFF'; it may be called again."""
     if not isinstance(deterministic, bool):
         raise OptionTypeError(message(f"set_deterministic({short(deterministic)})", "True or False"))
     STORE.change("context", {"deterministic": "ON" if deterministic else "OFF"}, "set_deterministic")
 
 
 def set_recursion_limit(recursion_limit: int = 1000) -> None:
-    """Sets the option `max_call_depth`."""
+    """Set the option `max_call_depth`."""
     STORE.change("context", {"max_call_depth": recursion_limit}, "set_recursion_limit")
 
 
 @contextmanager
 def scope(**kwargs: Any) -> Iterator[None]:
-    """Sets options for the block and this thread or task only; what it found acts again at the end, also on an error.
+    """Set options for the block and this thread or task only; at the end, also after an error, the previous values are active again.
 
-    `set_context` inside the block writes into the block. A thread started inside sees the values of the process. Options that act on
+    `set_context` inside the block changes the block's values. A thread started inside sees the values of the process. Options that act on
     the whole process (`deterministic`, `runtime_num_threads`; their pages say so) act in all threads until the block ends, and every
-    thread's getter says so; while other threads of the program run, and in a thread that is not the main one, they raise ScopeRefused.
+    thread's getter returns them; they raise ScopeRefused outside the main thread, or while other threads of the program run.
     """
     token = STORE.open_scope()
     try:
@@ -170,6 +170,6 @@ def _unwrapped(api: str, call: str) -> Callable[..., None]:
     return setter
 
 
-# Upstream tests call `set_context.__wrapped__(...)` to get past MindSpore's decorator; here it does the same as the function.
+# Upstream tests call `set_context.__wrapped__(...)` to bypass MindSpore's decorator; here it does the same as the function.
 for _setter, _api in ((set_context, "context"), (set_auto_parallel_context, "auto_parallel"), (set_ps_context, "ps")):
     _setter.__wrapped__ = _unwrapped(_api, _setter.__name__)  # type: ignore[attr-defined]

@@ -28,30 +28,30 @@ Settings = dict[str, Setting]
 
 
 def read() -> tuple[Settings, Settings, Settings]:
-    """Gives the settings of the forced environment, the environment and the file, by key."""
+    """Return the settings of the forced environment, the environment and the file, by key."""
     environ = os.environ
     forced = _forced(environ)
     plain: Settings = {}
     for option in OPTIONS.values():
         for variable in option.environment:
-            written = environ.get(variable, "")
-            if written:
-                _add(forced if option.wins else plain, option, written, variable)
+            text = environ.get(variable, "")
+            if text:
+                _add(forced if option.wins else plain, option, text, variable)
     return forced, plain, _file(environ.get(FILE, ""))
 
 
 WHILE_RUNNING = ("precompile_only",)
-"""Options whose environment variable also counts when the program sets it later: graphs that are made from then on look at it."""
+"""Options whose environment variable also counts if the program sets it later: graphs that are created afterwards read it."""
 
 
-def written() -> tuple[str, ...]:
-    """What the environment says of these options now."""
+def environment_texts() -> tuple[str, ...]:
+    """Return the current texts of these options in the environment."""
     return tuple(os.environ.get(OPTIONS[key].environment[0], "") for key in WHILE_RUNNING)
 
 
-def read_again(forced: Settings, plain: Settings, said: tuple[str, ...]) -> None:
-    """Takes over what the environment says of these options."""
-    for key, text in zip(WHILE_RUNNING, said):
+def apply_environment_texts(forced: Settings, plain: Settings, texts: tuple[str, ...]) -> None:
+    """Apply the texts of these options from the environment."""
+    for key, text in zip(WHILE_RUNNING, texts):
         option = OPTIONS[key]
         layer = forced if option.wins else plain
         layer.pop(key, None)
@@ -64,14 +64,14 @@ def _forced(environ: Mapping[str, str]) -> Settings:
     by_variable = {option.key.upper().replace(".", "_"): option for option in OPTIONS.values()}
     for key, alias in ALIASES.items():
         by_variable.setdefault(key.upper().replace(".", "_"), OPTIONS[alias.of])
-    for variable, written in environ.items():
+    for variable, text in environ.items():
         if variable.startswith(FORCE):
             option = by_variable.get(variable.removeprefix(FORCE))
             if option is None:
                 near = closest(variable.removeprefix(FORCE), by_variable)
-                raise UnknownOption(f"{variable}={written}: there is no such option.\n\n"
+                raise UnknownOption(f"{variable}={text}: there is no such option.\n\n"
                                     + (f"hint: did you mean {FORCE}{near}?" if near else "hint: `torchspore context` lists every option."))
-            _add(settings, option, written, variable)
+            _add(settings, option, text, variable)
     if environ.get(DEVICE):
         word = environ[DEVICE]
         near = closest(word, ("CPU", "GPU", "Ascend"))
@@ -79,25 +79,25 @@ def _forced(environ: Mapping[str, str]) -> Settings:
     return settings
 
 
-def _add(settings: Settings, option: Option, written: str, variable: str) -> None:
-    """Parses one variable; a member of a dictionary option joins the other members."""
-    value = option.parse_text(written, variable)
+def _add(settings: Settings, option: Option, text: str, variable: str) -> None:
+    """Parse one variable; a member of a dictionary option is merged with the other members."""
+    value = option.parse_text(text, variable)
     parent = OPTIONS.get(option.parent or "")
     if parent is None:
         members: dict[str, Any] = {}
         if option.members:
-            members = dict(plan(option.api, {option.name: value}, variable, variable, _nothing, _never)[option.key].members)
-        settings[option.key] = Setting(written, value, variable, members)
+            members = dict(plan(option.api, {option.name: value}, variable, variable, _default_value, _never)[option.key].members)
+        settings[option.key] = Setting(text, value, variable, members)
         return
-    before = settings.get(parent.key)
-    held = before.value if before is not None else parent.default_on("CPU")
+    previous = settings.get(parent.key)
+    value_of_parent = previous.value if previous is not None else parent.default_on("CPU")
     if isinstance(parent.kind, Members):
-        held = {**held, option.name: value}
-    joined = dict(before.members) if before is not None else {}
-    settings[parent.key] = Setting(written, held, variable, {**joined, option.key: value})
+        value_of_parent = {**value_of_parent, option.name: value}
+    members_so_far = dict(previous.members) if previous is not None else {}
+    settings[parent.key] = Setting(text, value_of_parent, variable, {**members_so_far, option.key: value})
 
 
-def _nothing(key: str) -> Any:
+def _default_value(key: str) -> Any:
     return OPTIONS[key].default_on("CPU")
 
 
@@ -108,7 +108,7 @@ def _never(key: str) -> bool:
 def _file(path: str) -> Settings:
     if not path:
         return {}
-    # The file is rare, so its reader is imported only here; Python 3.10 has it as a package.
+    # The file is rare, so its reader is imported only here; Python 3.10 uses a package for it.
     tomllib = importlib.import_module("tomllib" if find_spec("tomllib") else "tomli")
     try:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
@@ -119,14 +119,14 @@ def _file(path: str) -> Settings:
     settings: Settings = {}
     for api, name in {"context": None, **_TABLES}.items():
         table = {key: value for key, value in content.items() if key not in _TABLES} if name is None else content.get(name, {})
-        settings.update(plan(api, table, path, path, _nothing, _never))
+        settings.update(plan(api, table, path, path, _default_value, _never))
     return settings
 
 
-def tell_once(option: Option, asked: Setting, forced: Setting) -> None:
-    """Says once on stderr that a forced device took the place of the one that the program names."""
-    if option.key == "device_target" and asked.value != forced.value and once.first_time(("forced", option.key)):
-        at = f" ({asked.where})" if asked.where else ""
-        text = f"the program asks for {asked.value}{at}; {forced.where}={forced.value} runs it on {forced.value}"
+def report_forced_device(option: Option, requested: Setting, forced: Setting) -> None:
+    """Report once on stderr that a forced device replaced the one that the program names."""
+    if option.key == "device_target" and requested.value != forced.value and once.first_time(("forced", option.key)):
+        source = f" ({requested.where})" if requested.where else ""
+        text = f"the program asks for {requested.value}{source}; {forced.where}={forced.value} runs it on {forced.value}"
         effects.note("devices", text)
         print(f"torchspore: {text}.", file=sys.stderr)

@@ -1,6 +1,6 @@
-"""Where the values are: one store for the process, scopes for a thread or task.
+"""The values of all options: one store for the process, and scopes for a thread or task.
 
-For each option the first of these wins: forced environment, code (a scope before the process's base), environment, file, default.
+For each option the first source with a value wins: forced environment, code (a scope before the process), environment, file, default.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEFAULT = "default"
 
 @dataclass(frozen=True)
 class _Scope:
-    """What a `context.scope` wrote: never changed, only replaced, so that a task that inherits it cannot write into it."""
+    """The settings of a `context.scope`. It is replaced, never changed, so that a task that inherits it cannot modify it."""
 
     code: Mapping[str, Setting] = field(default_factory=dict)
     acting: Mapping[str, Any] = field(default_factory=dict)
@@ -42,7 +42,7 @@ _SCOPE_SHIFT = 2**32
 class Store:
     """The values of all options.
 
-    Reading costs a dictionary look-up and one context variable; all work is done when something changes.
+    Reading costs a dictionary look-up and one context variable; all work is done when an option changes.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Store:
         self._defaults: dict[str, Any] = {}
         self._snapshots: dict[int, tuple[tuple[str, Any], ...]] = {}
         self._forced, self._environment, self._file = sources.read()
-        self._said = sources.written()
+        self._environment_texts = sources.environment_texts()
         self._acting: dict[str, Any] = {}
         self._base_graph_mode = False
         self._base_version = 0
@@ -61,7 +61,7 @@ class Store:
     # -- reading -------------------------------------------------------------------------------------------------------
 
     def get(self, name: str) -> Any:
-        """Gives the normalised value that acts for this thread; `name` is an option's key. Dictionaries are not copied."""
+        """Return the normalised value that is active in this thread; `name` is an option's key. Dictionaries are not copied."""
         scope = _scope.get()
         if scope is not None and name in scope.acting:
             return scope.acting[name]
@@ -69,7 +69,7 @@ class Store:
 
     @property
     def graph_mode(self) -> bool:
-        """Whether this thread runs in GRAPH_MODE."""
+        """True if this thread runs in GRAPH_MODE."""
         scope = _scope.get()
         if scope is None or scope.graph_mode is None:
             return self._base_graph_mode
@@ -77,23 +77,23 @@ class Store:
 
     @property
     def version(self) -> int:
-        """A number that is another one whenever the values that act for this thread may be others."""
+        """A number that changes whenever the values that are active in this thread may have changed."""
         scope = _scope.get()
         return self._base_version if scope is None else self._base_version + _SCOPE_SHIFT * scope.version
 
     def snapshot(self) -> tuple[tuple[str, Any], ...]:
-        """Gives (name, value) of every option that belongs in the key of a captured graph, frozen and hashable."""
+        """Return (name, value) of every option that belongs in the key of a captured graph, frozen and hashable."""
         version = self.version
-        found = self._snapshots.get(version)
-        if found is None:
-            found = tuple((key, _frozen(self.get(key))) for key in _IN_GRAPH_KEY)
+        snapshot = self._snapshots.get(version)
+        if snapshot is None:
+            snapshot = tuple((key, _frozen(self.get(key))) for key in _IN_GRAPH_KEY)
             if len(self._snapshots) > 64:
                 self._snapshots.clear()
-            self._snapshots[version] = found
-        return found
+            self._snapshots[version] = snapshot
+        return snapshot
 
     def source(self, key: str) -> tuple[str, Setting | None]:
-        """Gives which source won ("forced environment", "code", "environment", "file", "default") and its setting."""
+        """Return which source won ("forced environment", "code", "environment", "file", "default") and its setting."""
         scope = _scope.get()
         option = OPTIONS[key]
         owner = option.parent if option.parent in OPTIONS else key
@@ -109,54 +109,54 @@ class Store:
                 return name, setting
         return DEFAULT, None
 
-    def asked(self, key: str) -> Setting | None:
-        """Gives what the code asked for, also where a forced environment variable won."""
+    def code_setting(self, key: str) -> Setting | None:
+        """Return the setting of the code, also if a forced environment variable won, or None."""
         scope = _scope.get()
         return (scope.code.get(key) if scope is not None else None) or self._code.get(key)
 
     def set_options(self) -> Iterator[tuple[Option, Any]]:
-        """Gives every option that is not at its default, with the value that acts; the device first."""
+        """Yield every option that is not at its default, with its active value; the device first."""
         for key, option in OPTIONS.items():
             if self.source(key)[0] != DEFAULT:
                 yield option, self.get(key)
 
-    def look_again(self) -> None:
-        """Takes over what the program has written into `os.environ` since, of the options that graphs look at when they are made."""
-        said = sources.written()
-        if said != self._said:
+    def refresh_environment(self) -> None:
+        """Apply changes that the program has since made in `os.environ`, for the options that new graphs read."""
+        texts = sources.environment_texts()
+        if texts != self._environment_texts:
             with self._lock:
-                sources.read_again(self._forced, self._environment, said)
-                self._said = said
+                sources.apply_environment_texts(self._forced, self._environment, texts)
+                self._environment_texts = texts
                 self._fill(OPTIONS)
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
-    def change(self, api: str, written: Mapping[str, object], call: str) -> None:
-        """Validates every value, then applies all of them; on any error nothing has changed."""
-        if not written:
+    def change(self, api: str, values: Mapping[str, object], call: str) -> None:
+        """Validate every value, then apply all of them; after an error nothing has changed."""
+        if not values:
             return
         with self._lock:
-            named = plan(api, written, call, user_line(2), self.get, self._is_set)
-            settings = {key: self._with_earlier(key, setting) for key, setting in named.items()}
+            named = plan(api, values, call, user_line(2), self.get, self._is_set)
+            settings = {key: self._merge_earlier_members(key, setting) for key, setting in named.items()}
             for key, setting in settings.items():
                 self._check(OPTIONS[key], setting, call)
             undo: list[Callable[[], None]] = []
             scope = _scope.get()
             if scope is not None:
-                _check_alone(settings, call)
-            before = (dict(self._code), dict(self._acting))
+                _refuse_other_threads(settings, call)
+            previous = (dict(self._code), dict(self._acting))
             try:
                 for key, setting in settings.items():
                     undo += _prepare(OPTIONS[key], setting, call)
-                old = {key: self.get(key) for key in _with_members(settings)}
+                old = {key: self.get(key) for key in _add_members(settings)}
                 self._write(settings)
-                anew = {*named, *(key for setting in named.values() for key in setting.members)}
+                changed_keys = {*named, *(key for setting in named.values() for key in setting.members)}
                 effects.push([(OPTIONS[key], self.get(key), old[key]) for key in old
-                              if key not in self._forced and (key in anew or self.get(key) != old[key])])
+                              if key not in self._forced and (key in changed_keys or self.get(key) != old[key])])
                 if "device_target" in settings and self.get("device_target") != old["device_target"]:
-                    self._push_again(settings)
+                    self._rerun_effects(settings)
             except BaseException:
-                self._code, self._acting = before
+                self._code, self._acting = previous
                 self._touch()
                 _scope.set(scope)
                 for step in reversed(undo):
@@ -166,53 +166,55 @@ class Store:
                 if self.get(key) != old[key]:
                     effects.forget(OPTIONS[key])
                 if key in self._forced:
-                    sources.tell_once(OPTIONS[key], settings[key], self._forced[key])
+                    sources.report_forced_device(OPTIONS[key], settings[key], self._forced[key])
 
     def reset(self, api: str) -> None:
-        """Takes back what the code set through one setter, in this scope or the base."""
+        """Remove the settings that the code made through one setter, in this scope or the process."""
         with self._lock:
             scope = _scope.get()
-            held = self._code if scope is None else scope.code
-            kept = {key: setting for key, setting in held.items() if OPTIONS[key].api != api}
-            gone = [key for key in held if key not in kept]
-            wide = {key: self.get(key) for key in _with_members(gone) if key not in gone or OPTIONS[key].process_wide}
+            code = self._code if scope is None else scope.code
+            remaining = {key: setting for key, setting in code.items() if OPTIONS[key].api != api}
+            removed = [key for key in code if key not in remaining]
+            process_wide = {key: self.get(key) for key in _add_members(removed) if key not in removed or OPTIONS[key].process_wide}
             if scope is None:
-                self._code = kept
+                self._code = remaining
                 self._fill(OPTIONS)
             else:
-                self._enter(kept)
-            effects.push([(OPTIONS[key], self.get(key), old) for key, old in wide.items() if key in gone or self.get(key) != old])
+                self._enter(remaining)
+            effects.push([
+                (OPTIONS[key], self.get(key), old) for key, old in process_wide.items() if key in removed or self.get(key) != old
+            ])
 
     def learn_default(self, key: str, value: Any) -> None:
-        """Replaces a default by one that only the engine can know, such as the device that is there."""
+        """Replace a default by one that only the engine can determine, such as the available device."""
         with self._lock:
             self._defaults[key] = value
             self._fill(OPTIONS)
 
     def open_scope(self) -> contextvars.Token[_Scope | None]:
-        """Starts a scope that holds what the outer one holds."""
+        """Start a scope with the settings of the outer one."""
         outer = _scope.get()
         token = _scope.set(outer)
         self._enter(dict(outer.code) if outer is not None else {})
         return token
 
     def close_scope(self, token: contextvars.Token[_Scope | None]) -> None:
-        """Ends a scope and makes the values that it found act again."""
+        """End a scope and make the previous values active again."""
         inner = _scope.get()
-        keys = _with_members(inner.code) if inner is not None else []
+        keys = _add_members(inner.code) if inner is not None else []
         old = {key: self.get(key) for key in keys}
         _scope.reset(token)
-        self._tell_all(keys, _scope.get())
+        self._publish_process_wide(keys, _scope.get())
         effects.push([(OPTIONS[key], self.get(key), old[key]) for key in keys if self.get(key) != old[key]])
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _check(self, option: Option, setting: Setting, call: str) -> None:
-        what = f"{call}({option.name}={short(setting.written)})"
+        call_text = f"{call}({option.name}={short(setting.raw)})"
         used = effects.first_use() or (effects.first_operator() if option.when is When.BEFORE_OPERATORS else None)
         if used is not None and option.when is not When.ANY_TIME and setting.value != self.get(option.key):
             raise (option.late or LateChange)(
-                f"{what}: too late, the device was first used at {used}.\n\nhint: move this call above that line."
+                f"{call_text}: too late, the device was first used at {used}.\n\nhint: move this call above that line."
             )
         if not option.acts and setting.value != self._default(option.key) and effects.is_strict():
             raise effects.refusal(option.name, effects.inert(option))
@@ -221,20 +223,20 @@ class Store:
         scope = _scope.get()
         if scope is not None:
             self._enter({**scope.code, **settings})
-            self._tell_all(settings, _scope.get())
+            self._publish_process_wide(settings, _scope.get())
             return
         self._code.update(settings)
         self._fill(OPTIONS if "device_target" in settings else settings)
 
-    def _tell_all(self, keys: Iterable[str], scope: _Scope | None) -> None:
-        """Lets every thread read what acts of the options that act on the whole process: the scope's value, else the base's."""
-        wide = {key: None for key in keys if OPTIONS[key].process_wide}
-        if wide:
-            self._fill(wide)
-            self._acting.update({key: scope.acting[key] for key in wide if scope is not None and key in scope.acting})
+    def _publish_process_wide(self, keys: Iterable[str], scope: _Scope | None) -> None:
+        """Publish the values of process-wide options to every thread: the scope's value, otherwise the process's."""
+        process_wide = {key: None for key in keys if OPTIONS[key].process_wide}
+        if process_wide:
+            self._fill(process_wide)
+            self._acting.update({key: scope.acting[key] for key in process_wide if scope is not None and key in scope.acting})
 
     def _enter(self, code: Mapping[str, Setting]) -> None:
-        """Replaces this thread's scope by one with these settings."""
+        """Replace this thread's scope by one with these settings."""
         acting: dict[str, Any] = {}
         device = self._acting["device_target"]
         if "device_target" in code and "device_target" not in self._forced:
@@ -251,20 +253,20 @@ class Store:
         mode = acting.get("mode")
         _scope.set(_Scope(dict(code), acting, next(self._numbers), None if mode is None else mode == 0))
 
-    def _push_again(self, settings: Mapping[str, Setting]) -> None:
-        """Runs the effects of what was set earlier: on another device they may come to something else."""
+    def _rerun_effects(self, settings: Mapping[str, Setting]) -> None:
+        """Run the effects of earlier settings again: on another device they may have another outcome."""
         effects.push([(option, value, value) for option, value in self.set_options() if option.key not in settings])
 
-    def _with_earlier(self, key: str, setting: Setting) -> Setting:
-        """A setting of a dictionary whose members stay as an earlier call set them, where this one does not name them."""
-        earlier = self.asked(key)
+    def _merge_earlier_members(self, key: str, setting: Setting) -> Setting:
+        """Return a setting of a dictionary that keeps the members of an earlier call which this one does not name."""
+        earlier = self.code_setting(key)
         kind = OPTIONS[key].kind
         if earlier is None or not isinstance(kind, Members) or not kind.adds:
             return setting
         return replace(setting, members={**earlier.members, **setting.members})
 
     def _is_set(self, key: str) -> bool:
-        return self.asked(key) is not None
+        return self.code_setting(key) is not None
 
     def _default(self, key: str) -> Any:
         if key in self._defaults:
@@ -273,7 +275,7 @@ class Store:
         return OPTIONS[key].default_on(device)
 
     def _fill(self, keys: Mapping[str, Any]) -> None:
-        """Works out the base values that act, for these keys and their members."""
+        """Compute the active values of the process, for these keys and their members."""
         device = str(self._base("device_target"))
         self._acting["device_target"] = device
         for key in keys:
@@ -291,24 +293,24 @@ class Store:
         self._base_version = next(self._numbers)
 
     def _setting(self, key: str) -> Setting | None:
-        found = [layer[key] for layer in (self._forced, self._code, self._environment, self._file) if key in layer]
-        if len(found) > 1 and key in self._forced and isinstance(found[0].value, dict):
-            # A forced member joins the members that the code sets.
-            first, second = found[:2]
+        settings = [layer[key] for layer in (self._forced, self._code, self._environment, self._file) if key in layer]
+        if len(settings) > 1 and key in self._forced and isinstance(settings[0].value, dict):
+            # A forced member is merged with the members that the code sets.
+            first, second = settings[:2]
             return replace(first, value={**second.value, **first.value}, members={**second.members, **first.members})
-        return found[0] if found else None
+        return settings[0] if settings else None
 
     def _base(self, key: str) -> Any:
         setting = self._setting(key)
         return self._default(key) if setting is None else setting.value
 
 
-def _with_members(keys: Iterable[str]) -> list[str]:
-    """These options, and after a dictionary those of its members that have an effect of their own."""
-    found: list[str] = []
+def _add_members(keys: Iterable[str]) -> list[str]:
+    """Return these keys, each dictionary followed by those of its members that have their own effect."""
+    all_keys: list[str] = []
     for key in keys:
-        found += [key, *(member.key for member in OPTIONS[key].members.values() if member.effect is not None)]
-    return list(dict.fromkeys(found))
+        all_keys += [key, *(member.key for member in OPTIONS[key].members.values() if member.effect is not None)]
+    return list(dict.fromkeys(all_keys))
 
 
 def _member_value(setting: Setting | None, member: Option, device: str) -> Any:
@@ -317,24 +319,25 @@ def _member_value(setting: Setting | None, member: Option, device: str) -> Any:
     return member.default_on(device)
 
 
-def _check_alone(settings: Mapping[str, Setting], call: str) -> None:
-    """Refuses, in a scope, options that act on the whole process while there are other threads of the program's that they would change."""
-    wide = next((OPTIONS[key] for key in settings if OPTIONS[key].process_wide), None)
-    others = other_threads() if wide is not None else []
-    if wide is None or (not others and threading.current_thread() is threading.main_thread()):
+def _refuse_other_threads(settings: Mapping[str, Setting], call: str) -> None:
+    """Refuse process-wide options in a scope while other threads of the program run, which they would change."""
+    process_wide = next((OPTIONS[key] for key in settings if OPTIONS[key].process_wide), None)
+    others = other_threads() if process_wide is not None else []
+    if process_wide is None or (not others and threading.current_thread() is threading.main_thread()):
         return
-    here = f"while other threads run ({', '.join(others[:3])})" if others else f"in the thread {threading.current_thread().name}"
+    situation = f"while other threads run ({', '.join(others[:3])})" if others else f"in the thread {threading.current_thread().name}"
+    name, value = process_wide.name, short(settings[process_wide.key].raw)
     raise ScopeRefused(
-        f"{call}({wide.name}={short(settings[wide.key].written)}): {wide.name} acts on the whole process, and a scope would change it "
-        f"{here}.\n\nhint: write set_context({wide.name}={short(settings[wide.key].written)}) outside of scopes, before the threads start."
+        f"{call}({name}={value}): {name} acts on the whole process, and a scope would change it {situation}.\n\n"
+        f"hint: write set_context({name}={value}) outside of scopes, before the threads start."
     )
 
 
 def _prepare(option: Option, setting: Setting, call: str) -> list[Callable[[], None]]:
-    """Makes the directories that a setting names; gives the functions that take them back."""
-    what = f"{call}({option.name}={short(setting.written)})"
-    undo = [] if option.prepare is None else [option.prepare(setting.value, what)]
-    return undo + [member.prepare(setting.members[member.key], what) for member in option.members.values()
+    """Create the directories that a setting names; return the functions that remove them."""
+    call_text = f"{call}({option.name}={short(setting.raw)})"
+    undo = [] if option.prepare is None else [option.prepare(setting.value, call_text)]
+    return undo + [member.prepare(setting.members[member.key], call_text) for member in option.members.values()
                    if member.prepare is not None and setting.members.get(member.key)]
 
 
@@ -345,7 +348,7 @@ def _frozen(value: Any) -> Any:
 
 
 _IN_GRAPH_KEY = [key for key, option in OPTIONS.items() if option.in_graph_key or option.api == "auto_parallel"]
-"""All that is said of several devices says how a graph is split, or its gradients summed."""
+"""Every option of parallel execution changes how a graph is split, or how its gradients are summed."""
 _BY_DEVICE = [key for key, option in OPTIONS.items() if callable(option.default)]
 
 STORE = Store()

@@ -1,4 +1,4 @@
-"""The context as a table: of each option what its value was, where it came from, and what it did."""
+"""The context as a table: the value, the source and the outcome of each option."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ HEADS = ("option", "value", "from", "outcome")
 
 
 def rows() -> list[Row]:
-    """Gives (option, value, source, outcome) of each option that was set, or that has acted."""
-    found = []
+    """Return (option, value, source, outcome) of each option that was set, or that has acted."""
+    table = []
     for key, option in OPTIONS.items():
         if option.parent in OPTIONS:
             continue
         if STORE.source(key)[0] != "default" or effects.has_outcome(key):
-            found.append((key, short(STORE.get(key)), _source(option), _outcome(option)))
-    return found
+            table.append((key, short(STORE.get(key)), _source(option), _outcome(option)))
+    return table
 
 
 def _source(option: Option) -> str:
     source, setting = STORE.source(option.key)
     where = near(setting.where) if setting is not None and setting.where else ""
     if source == "forced environment":
-        asked = STORE.asked(option.key)
-        told = f"; the program asks for {short(asked.written)}" if asked is not None and setting and asked.value != setting.value else ""
-        return f"{where}, forced{told}"
+        requested = STORE.code_setting(option.key)
+        is_other = requested is not None and setting is not None and requested.value != setting.value
+        request_text = f"; the program asks for {short(requested.raw)}" if requested is not None and is_other else ""
+        return f"{where}, forced{request_text}"
     return where or source
 
 
@@ -42,21 +43,21 @@ def _outcome(option: Option) -> str:
     return str(outcome) if outcome is not None else "kept; nothing that looks at it has run"
 
 
-def plain(found: list[Row], stream: TextIO, notes: dict[str, list[str]] | None = None) -> None:
-    """Prints rows as plain columns, then the sections that other layers noted, or those of `notes`."""
-    lines = [HEADS, *found] if found else []
+def plain(table: list[Row], stream: TextIO, notes: dict[str, list[str]] | None = None) -> None:
+    """Print rows as plain columns, then the sections that other layers noted, or those of `notes`."""
+    lines = [HEADS, *table] if table else []
     widths = [max((len(line[column]) for line in lines), default=0) for column in range(3)]
     for line in lines:
         cells = [cell.ljust(width) for cell, width in zip(line[:3], widths, strict=True)]
         print("  ".join([*cells, line[3]]).rstrip(), file=stream)
-    for section, told in (effects.notes() if notes is None else notes).items():
+    for section, section_lines in (effects.notes() if notes is None else notes).items():
         print(f"\n{section}", file=stream)
-        for note in told:
+        for note in section_lines:
             print(f"  {note}", file=stream)
 
 
 def text() -> str:
-    """The whole table as plain text."""
-    written = io.StringIO()
-    plain(rows(), written)
-    return written.getvalue()
+    """Return the full table as plain text."""
+    buffer = io.StringIO()
+    plain(rows(), buffer)
+    return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""Inner names of MindSpore's context that upstream programs and tests reach for, over the same store."""
+"""Private names of MindSpore's context that upstream programs and tests use, on the same store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torchspore.context.options import names_of
 from torchspore.context.store import STORE
 from torchspore.errors import NotOffered
 
-# What the objects call other than the option: their method's ending -> the option's name.
+# Names that differ from the option: the method's suffix -> the option's name.
 _OTHER_NAMES = {
     "strategy_search_mode": "search_mode",
     "all_reduce_fusion_split_indices": "all_reduce_fusion_config",
@@ -30,22 +30,22 @@ class Context:
     _set: Callable[..., None] = staticmethod(public.set_context)
 
     def get_param(self, param: str) -> Any:
-        """Gives an option's value."""
+        """Return an option's value."""
         return self._get(param)
 
     def set_param(self, param: str, value: object) -> None:
-        """Sets an option."""
+        """Set an option."""
         self._set(**{param: value})
 
     def get_jit_config(self) -> dict[str, Any]:
-        """Gives `jit_config` as it was set."""
+        """Return `jit_config` as it was set."""
         config: dict[str, Any] = public.get_context("jit_config")
         return config
 
     def __getattr__(self, name: str) -> Any:
-        """Finds `get_<option>`, `set_<option>`, `get_<option>_is_set` and plain `<option>`."""
-        verb, _, rest = name.partition("_")
-        option = _OTHER_NAMES.get(rest, rest)
+        """Resolve `get_<option>`, `set_<option>`, `get_<option>_is_set` and plain `<option>`."""
+        verb, _, suffix = name.partition("_")
+        option = _OTHER_NAMES.get(suffix, suffix)
         names = names_of(self._api)
         if verb == "set" and option in names:
             return partial(self.set_param, option)
@@ -59,7 +59,7 @@ class Context:
 
     def _is_set(self, name: str) -> bool:
         key = name if self._api == "context" else f"{self._api}.{name}"
-        return STORE.asked(key) is not None
+        return STORE.code_setting(key) is not None
 
 
 class AutoParallelContext(Context):
@@ -70,7 +70,7 @@ class AutoParallelContext(Context):
     _set = staticmethod(public.set_auto_parallel_context)
 
     def reset(self) -> None:
-        """Puts every option of parallel execution back to its default."""
+        """Reset every option of parallel execution to its default."""
         public.reset_auto_parallel_context()
 
 
@@ -79,15 +79,15 @@ _AUTO_PARALLEL = AutoParallelContext()
 
 
 def _context() -> Context:
-    """Gives the one context object."""
+    """Return the context object."""
     return K_CONTEXT
 
 
 def auto_parallel_context() -> AutoParallelContext:
-    """Gives the one object of parallel execution."""
+    """Return the object of parallel execution."""
     return _AUTO_PARALLEL
 
 
 def get_jit_config() -> dict[str, Any]:
-    """Gives `jit_config` as it was set."""
+    """Return `jit_config` as it was set."""
     return K_CONTEXT.get_jit_config()

@@ -34,7 +34,7 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         return function(*args, **kwargs)
     table = table_of(owner)
     if not table:
-        STORE.look_again()
+        STORE.refresh_environment()
     if STORE.get("precompile_only"):
         effects.report("precompile_only", _COMPILED)
         return compile(owner, function, args, kwargs)

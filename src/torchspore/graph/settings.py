@@ -132,7 +132,7 @@ def _searches(value: str) -> tuple[str, ...]:
     if value == "NO_TUNE":
         return "RL", "GA"
     _, setting = STORE.source("auto_tune_mode")
-    value_written = setting.written if setting is not None else value
+    value_written = setting.raw if setting is not None else value
     return tuple(str(value_written).split(","))
 
 

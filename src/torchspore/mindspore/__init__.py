@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 import torchspore.engine
-from torchspore.base.later import Later
+from torchspore.base.later import LazyModule
 from torchspore.engine.core.front_end import FRONT
 from torchspore.graph import splitter
 from torchspore.mindspore import common, context, gate, nn, ops
@@ -65,7 +65,7 @@ _MODULES = (
     "parallel", "profiler", "rewrite", "runtime", "scipy", "train", "utils", "version",
 )
 _missing = missing(__name__)
-splitter.REGISTRY.splitter = Later("torchspore.distributed.graph_splitter")
+splitter.REGISTRY.splitter = LazyModule("torchspore.distributed.graph_splitter")
 FRONT.batches = lambda: importlib.import_module(f"{__name__}.dataset.engine.iterators").Iterator
 
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.mindspore.common.dtype import dtype_to_nptype
 from torchspore.names import missing
 
@@ -261,7 +261,7 @@ def check_type_name(arg_name: str, arg_type: Any, valid_types: Any, prim_name: s
     """A dtype that is among `valid_types`."""
     kinds = valid_types if isinstance(valid_types, Iterable) else (valid_types,)
     if arg_type not in kinds:
-        raise TypeError(message(_wrote(arg_name, arg_type, prim_name), one_of(sorted(map(str, kinds)))))
+        raise TypeError(message(_wrote(arg_name, arg_type, prim_name), list_choices(sorted(map(str, kinds)))))
     return arg_type
 
 
@@ -300,7 +300,7 @@ def check_string(arg_value: Any, valid_values: Any, arg_name: str | None = None,
     if isinstance(valid_values, str) and isinstance(arg_name, (list, tuple, set)):
         arg_value, valid_values, arg_name = valid_values, arg_name, arg_value
     if not isinstance(arg_value, str) or arg_value not in valid_values:
-        raise ValueError(message(_wrote(arg_name, arg_value, prim_name), one_of(list(valid_values))))
+        raise ValueError(message(_wrote(arg_name, arg_value, prim_name), list_choices(list(valid_values))))
     return arg_value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common import jit_class
@@ -192,7 +192,7 @@ def _check(call: str, network: Any, dtype: Any, is_function: bool = False) -> No
     if not isinstance(network, Cell) and not is_function:
         raise TypeError(message(f"{call}({short(network)})", f"a Cell, got {type(network).__name__}"))
     if dtype not in (mstype.float16, mstype.bfloat16):
-        raise ValueError(message(f"{call}(dtype={short(dtype)})", one_of(("mindspore.float16", "mindspore.bfloat16"))))
+        raise ValueError(message(f"{call}(dtype={short(dtype)})", list_choices(("mindspore.float16", "mindspore.bfloat16"))))
 
 
 __getattr__ = missing(__name__)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.base.files import READ_ONLY, write_whole
+from torchspore.base.files import READ_ONLY, write_atomically
 from torchspore.base.text import message, short
 from torchspore.mindspore.train.export import inference_model, tensors_of, whole_path
 
@@ -39,4 +39,4 @@ def export(
     from torchspore.export import onnx
 
     form = onnx.Form(tuple(input_names or ()), tuple(output_names or ()), export_params, keep_initializers_as_inputs or not export_params)
-    write_whole(path, onnx.of_inputs(model, given, "onnx.export", form), READ_ONLY)
+    write_atomically(path, onnx.of_inputs(model, given, "onnx.export", form), READ_ONLY)

@@ -1,6 +1,6 @@
-"""Names: where MindSpore's own, old and moved names live here, and what is said about one that is missing. No torch.
+"""Names: where MindSpore's current, old and moved names are defined here, and the messages for missing ones. No torch.
 
-The front end's modules end with `__getattr__ = missing(__name__)`.
+Every module of the front end ends with `__getattr__ = missing(__name__)`.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The distribution `mindspore` that `importlib.metadata` finds while torchspore answers `import mindspore`."""
+"""The distribution `mindspore` that `importlib.metadata` returns while torchspore answers `import mindspore`."""
 from __future__ import annotations
 
 import importlib.metadata
@@ -11,7 +11,7 @@ from torchspore.names.version import mindspore_version
 
 
 class MindSporeDistribution(importlib.metadata.Distribution):
-    """Metadata of the MindSpore release that torchspore behaves like. It lists no files: torchspore's own distribution does."""
+    """Metadata of the MindSpore release that torchspore implements. It lists no files: torchspore's own distribution does."""
 
     def read_text(self, filename: str) -> str | None:
         """Return the text of a metadata file, or None if there is no such file."""
@@ -21,12 +21,12 @@ class MindSporeDistribution(importlib.metadata.Distribution):
         return "mindspore\n" if filename == "top_level.txt" else None
 
     def locate_file(self, path: str | os.PathLike[str]) -> Path:
-        """Return where a file of the distribution is: below the folder that holds the front end."""
+        """Return the path of a file of the distribution: below the folder of the front end."""
         return Path(__file__).resolve().parents[1] / path
 
 
 def distributions(name: str | None) -> Iterable[MindSporeDistribution]:
-    """Return the distribution if `name` is None or a spelling of mindspore, else nothing."""
+    """Return the distribution if `name` is None or a spelling of mindspore, otherwise nothing."""
     if name is None or re.sub(r"[-_.]+", "-", name).lower() == "mindspore":
         return [MindSporeDistribution()]
     return []

@@ -1,6 +1,6 @@
-"""The one table of names: where a name or module of MindSpore's 1.x and 2.x lives here. Old path -> home.
+"""The table of moved names: where a name or module of MindSpore 1.x and 2.x is defined here. Old path -> home.
 
-Only what is *not* found under its own path belongs here. A home that has no such name yet makes the old path missing too.
+Only names that are *not* defined under their own path belong here. If a home lacks the name, the old path is missing too.
 """
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.train.serialization": ("mindspore", "mindspore.train"),
     "mindspore.train.summary": _TRAIN,
 }
-"""A module that has no file here answers with its homes' names, and so does every module below it."""
+"""A module without a file here provides the names of its homes, and so does every module below it."""
 
 _METRICS = (
     "Accuracy", "BleuScore", "ConfusionMatrix", "ConfusionMatrixMetric", "CosineSimilarity", "Dice", "F1", "Fbeta",
@@ -164,7 +164,7 @@ _EXCHANGES = (
     "new_group", "recv", "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_tensor_uneven",
     "scatter_object_list", "scatter_tensor", "send", "send_object_list", "set_comm_ops_inplace",
 )
-"""Of mindspore.ops.communication what mindspore.ops has under the same name: all but `gather` and `scatter`, which are operators there."""
+"""Names of mindspore.ops.communication that mindspore.ops also has: all but `gather` and `scatter`, which are operators there."""
 
 NAMES: dict[str, str] = {
     "mindspore.ops.operations._inner_ops.SiLU": "mindspore.ops.auto_generate.SiLU",
@@ -174,7 +174,7 @@ NAMES: dict[str, str] = {
     "mindspore.mint.nn.mse_loss_ext": "mindspore.ops.auto_generate.mse_loss_ext",
     "mindspore.ops.mse_loss_ext": "mindspore.ops.auto_generate.mse_loss_ext",
     "mindspore.ops.relu_": "mindspore.mint.nn.functional.relu_",
-    # Metrics stood in nn until 1.8; 2.10 answers there still.
+    # Metrics were in nn until 1.8; 2.10 still provides them there.
     **{f"mindspore.nn.{name}": f"mindspore.train.{name}" for name in _METRICS},
     # Operators renamed between 1.0 and 1.2.
     "mindspore.ops.BatchMatmul": "mindspore.ops.BatchMatMul",
@@ -208,7 +208,7 @@ NAMES: dict[str, str] = {
     **{f"mindspore.nn.layer.rnn_cells.{name}": f"mindspore.nn.layer.rnns.{name}" for name in (
         "RNNCellBase", "_gru_cell", "_lstm_cell", "_rnn_relu_cell", "_rnn_tanh_cell",
     )},
-    # Inner functions that packages import.
+    # Private functions that packages import.
     "mindspore._no_grad": "mindspore.common._no_grad",
     "mindspore.ops._primitive_cache._get_cache_prim": "mindspore.ops.primitive._get_cache_prim",
     "mindspore.ops._get_cache_prim": "mindspore.ops.primitive._get_cache_prim",
@@ -231,7 +231,7 @@ NAMES: dict[str, str] = {
     **{f"mindspore.train.serialization.{name}": f"mindspore.train._checkpoint_types.{name}" for name in (
         "tensor_to_ms_type", "tensor_to_np_type",
     )},
-    # What programs import from where MindSpore itself imports it.
+    # Names that programs import from modules that only import them in MindSpore.
     "mindspore.common.parameter.auto_parallel_context": "mindspore.parallel._auto_parallel_context.auto_parallel_context",
     # Training.
     "mindspore.ParallelMode": "mindspore.context.ParallelMode",
@@ -304,11 +304,11 @@ NAMES: dict[str, str] = {
     "mindspore.dataset.transforms.ComposeOp": "mindspore.dataset.transforms.Compose",
     "mindspore.dataset.vision.ComposeOp": "mindspore.dataset.transforms.Compose",
 }
-"""A single name that changed its spelling or its home. Looked at before the homes of its module."""
+"""A single name that changed its spelling or its home. It is searched before the homes of its module."""
 
 
 def homes_of_module(module: str) -> tuple[str, ...]:
-    """The homes of a module that moved: its own row, or that of the nearest module above it. Empty where none moved."""
+    """Return the homes of a moved module: from its own row, or from the nearest parent's row. Empty if none moved."""
     while module:
         if module in MODULES:
             return MODULES[module]
@@ -336,4 +336,4 @@ EXPORTED: dict[str, str] = {
         "LPPool1d LPPool2d MaxUnpool1d MaxUnpool2d MaxUnpool3d"
     ),
 }
-"""What `from module import *` takes beside what the module says itself: names of MindSpore's that live elsewhere here."""
+"""Names of `from module import *` in addition to the module's own list: MindSpore's names that are defined elsewhere here."""

@@ -1,4 +1,4 @@
-"""Whether the program handles an ImportError of the import that runs now. Decided from the source of the frames on the stack."""
+"""Detect whether the program handles an ImportError of the current import, from the source of the frames on the stack."""
 from __future__ import annotations
 
 import ast
@@ -20,7 +20,7 @@ _handled_blocks: dict[str, list[tuple[int, int, bool]]] = {}
 
 
 def is_guarded() -> bool:
-    """Return whether a frame of the program would catch an ImportError raised now and go on without the import.
+    """Return whether a frame of the program would catch an ImportError raised now and continue without the import.
 
     The frame of the import statement counts with any handler that catches ImportError. Frames around it, which import the program's
     modules or call its functions, count only if the handler names ImportError: `except Exception` there is a report of any failure.
@@ -59,7 +59,7 @@ def _handles(frame: FrameType, is_innermost: bool) -> bool:
 
 
 def _is_in_any_try(code: CodeType, offset: int) -> bool:
-    """Return whether an instruction of code without source lies in a block with a handler, of whatever kind. Unknown before Python 3.11."""
+    """Return whether an instruction of code without source is in a block with a handler of any kind. Unknown before Python 3.11."""
     import dis
 
     parse = getattr(dis, "_parse_exception_table", None)
@@ -82,7 +82,7 @@ def _find_handled_blocks(tree: ast.AST) -> Iterator[tuple[int, int, bool]]:
 
 
 def _named_groups(tree: ast.AST) -> dict[str, frozenset[str]]:
-    """Return the classes that assignments such as `MISSING = (ImportError, AttributeError)` give a name."""
+    """Return the exception classes of assignments such as `MISSING = (ImportError, AttributeError)`, by name."""
     return {
         target.id: _caught_names(node.value)
         for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Name, ast.Attribute, ast.Tuple))

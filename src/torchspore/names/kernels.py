@@ -1,4 +1,4 @@
-"""What the flags of graph kernels may name: MindSpore's operators with ATen's for each, passes, and rules of arithmetic. No torch."""
+"""Names in the flags of graph kernels: MindSpore's operators with their ATen operators, passes, and arithmetic rules. No torch."""
 from __future__ import annotations
 
 OPERATORS: dict[str, tuple[str, ...]] = {
@@ -27,18 +27,18 @@ OPERATORS: dict[str, tuple[str, ...]] = {
     "Tanh": ("tanh",), "TanhGrad": ("tanh_backward",), "Transpose": ("permute", "transpose", "t"), "Trunc": ("trunc",),
     "ZerosLike": ("zeros_like", "zeros"),
 }
-"""MindSpore's names of the operators that a generated kernel can compute, and what they are called in a captured graph."""
+"""MindSpore's names of the operators that a generated kernel can compute, and their names in a captured graph."""
 
 PASSES = {
     "arithmetic_simplify": "rules such as x * 1 = x",
     "graph_kernel_cse": "equal values are computed once",
     "graph_kernel_cluster": "neighbouring operators become one kernel",
-    "graph_kernel_recompute": "cheap values are computed again where they are read",
-    "parallel_fusion": "independent small kernels of one shape become one",
+    "graph_kernel_recompute": "cheap values are recomputed where they are read",
+    "parallel_fusion": "independent small kernels of the same shape become one",
     "horizontal_fusion": "independent kernels that read the same value become one",
-    "stitch_fusion": "a reduction and what reads it become one kernel",
+    "stitch_fusion": "a reduction and its consumers become one kernel",
 }
-"""The passes that `enable_pass` and `disable_pass` know, in words."""
+"""The passes that `enable_pass` and `disable_pass` accept, with descriptions."""
 
 EXPRESSIONS = {
     "add_zero": "x + 0 and x - 0 are x (a zero may lose its sign)",
@@ -53,15 +53,15 @@ EXPRESSIONS = {
     "relu_relu": "relu(relu(x)) is relu(x)",
     "abs_abs": "abs(abs(x)) and abs(-x) are abs(x)",
     "where_same": "where(c, x, x) is x",
-    "cast_same": "a cast to the dtype that is there is nothing",
-    "view_same": "a view or broadcast to the shape that is there is nothing",
-    "view_view": "of two reshapes in a row the last one is enough",
+    "cast_same": "a cast to the current dtype is removed",
+    "view_same": "a view or broadcast to the current shape is removed",
+    "view_view": "of two successive reshapes the last one is sufficient",
 }
-"""The rules that `enable_simplify_exprs_only` and `disable_simplify_exprs` know, in words."""
+"""The rules that `enable_simplify_exprs_only` and `disable_simplify_exprs` accept, with descriptions."""
 
 
 def operator_name(opname: str) -> str:
-    """MindSpore's name of an ATen operator; where it has none the operator's own, with a capital."""
+    """Return MindSpore's name of an ATen operator, or the ATen name capitalised if there is none."""
     return _NAMES.get(opname) or "".join(word.capitalize() for word in opname.strip("_").split("_"))
 
 

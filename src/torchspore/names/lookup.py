@@ -1,4 +1,4 @@
-"""Finds what a path of MindSpore's means here, and says what is known about one that means nothing."""
+"""Resolve MindSpore paths that moved, and build the messages for missing ones."""
 from __future__ import annotations
 
 import importlib
@@ -20,35 +20,35 @@ _FROM = "IMPORT_FROM"
 
 
 def public_path(module: str) -> str:
-    """The name that a program writes for one of our modules: `torchspore.mindspore.nn` is `mindspore.nn`."""
+    """Return the public name of one of our modules: `torchspore.mindspore.nn` becomes `mindspore.nn`."""
     return ROOT + module[len(FRONT_END) :] if module.startswith(FRONT_END) else module
 
 
 def front_end_path(path: str) -> str:
-    """The other way round: `mindspore.nn` is `torchspore.mindspore.nn`."""
+    """Return the inverse of `public_path`: `mindspore.nn` becomes `torchspore.mindspore.nn`."""
     return FRONT_END + path[len(ROOT) :]
 
 
 def has_file(path: str) -> bool:
-    """Whether the public module `path` has a file in the front end. An error while its parents are imported is passed on."""
-    own = front_end_path(path)
+    """Return whether the public module `path` has a file in the front end. Errors while its parents are imported propagate."""
+    module_path = front_end_path(path)
     try:
-        return importlib.util.find_spec(own) is not None
+        return importlib.util.find_spec(module_path) is not None
     except ModuleNotFoundError as error:
-        if error.name is None or not own.startswith(error.name):
+        if error.name is None or not module_path.startswith(error.name):
             raise
         return False
 
 
 def is_moved_module(path: str) -> bool:
-    """Whether `path` is a module that moved: a row of the table, or a module of MindSpore's below such a row."""
+    """Return whether `path` is a moved module: a row of the table, or a MindSpore module below such a row."""
     if path in homes.MODULES:
         return True
     return bool(homes.homes_of_module(path)) and path in listing.mindspore()
 
 
-def is_name_of_more(path: str) -> bool:
-    """Whether the module `path` has the name of a function or class beside it, which MindSpore's package shows under that name."""
+def is_shadowed_by_attribute(path: str) -> bool:
+    """Return whether the parent of module `path` has a function or class of the same name, which MindSpore shows under that name."""
     parent, _, child = path.rpartition(".")
     attribute = vars(sys.modules[parent]).get(child)
     if attribute is None:
@@ -60,7 +60,7 @@ def is_name_of_more(path: str) -> bool:
 
 
 def resolve(path: str) -> Any:
-    """What the moved name `path` means here. Raises AttributeError where the table or the home has nothing for it."""
+    """Return the object of the moved name `path`. Raise AttributeError if neither the table nor the home has it."""
     module, _, name = path.rpartition(".")
     targets = [homes.NAMES[path]] if path in homes.NAMES else []
     targets += [f"{home}.{name}" for home in homes.homes_of_module(module)]
@@ -69,20 +69,20 @@ def resolve(path: str) -> Any:
         if target == path:
             continue
         try:
-            return vars_or_moved(home, attribute)
+            return find_attribute(home, attribute)
         except (ImportError, AttributeError):
             continue
     raise AttributeError(path)
 
 
-def _meant(path: str) -> Any:
-    """A public function or class of the front end's, or a method of one."""
+def _resolve_offered(path: str) -> Any:
+    """Return a public function or class of the front end, or a method of one."""
     home, _, attribute = path.rpartition(".")
-    return vars_or_moved(home, attribute) if has_file(home) else getattr(_meant(home), attribute)
+    return find_attribute(home, attribute) if has_file(home) else getattr(_resolve_offered(home), attribute)
 
 
-def vars_or_moved(home: str, attribute: str) -> Any:
-    """The attribute of the public module `home`: what stands in it, or a single name that moved once more."""
+def find_attribute(home: str, attribute: str) -> Any:
+    """Return an attribute of the public module `home`: one of its variables, or a single name that moved again."""
     if has_file(home):
         module = _home(home)
         if attribute in vars(module):
@@ -93,10 +93,10 @@ def vars_or_moved(home: str, attribute: str) -> Any:
 
 
 def _home(path: str) -> ModuleType:
-    """The front end's own module for the public `path`; one that is loaded here first gets the gate of errors, as all others have."""
-    own = front_end_path(path)
-    is_new = own not in sys.modules
-    module = importlib.import_module(own)
+    """Import the front-end module for the public `path`; a newly loaded one gets the error gate, as all others have."""
+    module_path = front_end_path(path)
+    is_new = module_path not in sys.modules
+    module = importlib.import_module(module_path)
     root, gate = sys.modules.get(FRONT_END), sys.modules.get(f"{FRONT_END}.gate")
     if is_new and gate is not None and not getattr(getattr(root, "__spec__", None), "_initializing", False):
         gate.close()
@@ -104,10 +104,10 @@ def _home(path: str) -> ModuleType:
 
 
 class MovedModule(ModuleType):
-    """A module that has no file here: it answers with the names of its homes."""
+    """A module without a file here: it provides the names of its homes."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(front_end_path(path), f"The names of {path}, which live in {', '.join(homes.homes_of_module(path))}.")
+        super().__init__(front_end_path(path), f"The names of {path}, which are defined in {', '.join(homes.homes_of_module(path))}.")
         self.__path__: list[str] = []
 
     def __dir__(self) -> list[str]:
@@ -115,33 +115,34 @@ class MovedModule(ModuleType):
 
     @property
     def __all__(self) -> list[str]:
-        found: set[str] = set()
+        public_names: set[str] = set()
         for home in homes.homes_of_module(public_path(self.__name__)):
             if has_file(home):
                 module = _home(home)
-                found.update(name for name, value in vars(module).items() if not name.startswith("_") and not isinstance(value, ModuleType))
-        return sorted(found | _listed(public_path(self.__name__)))
+                members = vars(module).items()
+                public_names.update(name for name, value in members if not name.startswith("_") and not isinstance(value, ModuleType))
+        return sorted(public_names | _listed(public_path(self.__name__)))
 
     def __getattr__(self, name: str) -> Any:
-        return _answer(public_path(self.__name__), name)
+        return _find_missing(public_path(self.__name__), name)
 
 
 def missing(module_name: str) -> Callable[[str], Any]:
-    """Makes the `__getattr__` of a front-end module: it finds moved names and submodules, and else says what is missing."""
+    """Create the `__getattr__` of a front-end module: it resolves moved names and submodules, otherwise reports the missing name."""
     module = public_path(module_name)
 
     def __getattr__(name: str) -> Any:
-        return _answer(module, name)
+        return _find_missing(module, name)
 
     return __getattr__
 
 
-def _answer(module: str, name: str) -> Any:
-    """What `module.name` is where the module itself has no such attribute; raises where nothing is known."""
+def _find_missing(module: str, name: str) -> Any:
+    """Return `module.name` if the module itself has no such attribute; raise if nothing is known about it."""
     path = f"{module}.{name}"
     if name == "__all__" and module in listing.mindspore():
         return _exported(module)
-    if name.startswith("__"):  # asked for by Python itself, and often
+    if name.startswith("__"):  # Python itself looks these up, and often
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     try:
         return resolve(path)
@@ -150,11 +151,11 @@ def _answer(module: str, name: str) -> Any:
     if has_file(path) or is_moved_module(path):
         return importlib.import_module(_importable(path))
     if path in slips.SLIPS:
-        slips.tell(path)
-        return _meant(slips.SLIPS[path])
-    if (found := _imported(path)) is not None:
-        return found
-    if is_asked_by_from():
+        slips.warn_about(path)
+        return _resolve_offered(slips.SLIPS[path])
+    if (imported := _imported(path)) is not None:
+        return imported
+    if is_from_import():
         if placeholders.may_stand_in():
             placeholders.warn_of(path, text_for(path))
             return placeholders.MissingName(path, text_for(path))
@@ -163,7 +164,7 @@ def _answer(module: str, name: str) -> Any:
 
 
 def _imported(path: str) -> ModuleType | None:
-    """The module that MindSpore's module has imported under this name, as `np` or `nn`; None where it has not, or that one is missing."""
+    """Return the module that MindSpore's module imports under this name, as `np` or `nn`; None if there is none, or it is missing."""
     target = listing.imports().get(path, "")
     if not target or not _is_module(path.rpartition(".")[0]) or (_is_ours(target) and not has_file(target) and not is_moved_module(target)):
         return None
@@ -171,19 +172,19 @@ def _imported(path: str) -> ModuleType | None:
 
 
 def _is_imported(path: str) -> bool:
-    """Whether `path` is a module that another one has imported, or something in one of Python's and NumPy's."""
-    module, rest = path, ""
+    """Return whether `path` is a module that another one imports, or something in such a module of Python or NumPy."""
+    module, suffix = path, ""
     while module:
         target = listing.imports().get(module)
-        if target and _is_module(module.rpartition(".")[0]) and not (rest and (_is_ours(target) or module in listing.mindspore())):
+        if target and _is_module(module.rpartition(".")[0]) and not (suffix and (_is_ours(target) or module in listing.mindspore())):
             return not _is_ours(target) or is_offered(target)
         module, _, name = module.rpartition(".")
-        rest = f".{name}{rest}"
+        suffix = f".{name}{suffix}"
     return False
 
 
 def _is_module(path: str) -> bool:
-    """Whether a module of this path can be imported here, by the lists."""
+    """Return whether a module of this path can be imported here, by the lists."""
     return path in listing.offered() or path in listing.offered_private() or is_moved_module(path)
 
 
@@ -192,30 +193,30 @@ def _is_ours(path: str) -> bool:
 
 
 def _exported(module: str) -> list[str]:
-    """What `from module import *` takes of a module that does not say it itself: what MindSpore's has, and what is defined here."""
-    here = front_end_path(module)
-    defined = {name for name, value in vars(sys.modules[here]).items() if getattr(value, "__module__", None) == here}
+    """Return the names of `from module import *` for a module without `__all__`: MindSpore's names, and names defined here."""
+    module_path = front_end_path(module)
+    defined = {name for name, value in vars(sys.modules[module_path]).items() if getattr(value, "__module__", None) == module_path}
     late = homes.EXPORTED.get(module, "").split()
     return sorted({*_listed(module), *late, *(name for name in defined if not name.startswith("_"))})
 
 
 def _listed(module: str) -> set[str]:
-    """What MindSpore's module of this name has and can be imported here, less the modules below it."""
-    known = listing.mindspore()
-    names = [name for name in known.get(module, ()) if not name.startswith("_") and f"{module}.{name}" not in known]
+    """Return the names of MindSpore's module that can be imported here, without the modules below it."""
+    mindspore_names = listing.mindspore()
+    names = [name for name in mindspore_names.get(module, ()) if not name.startswith("_") and f"{module}.{name}" not in mindspore_names]
     return {name for name in names if is_offered(f"{module}.{name}") and not is_moved_module(f"{module}.{name}")}
 
 
 def _importable(path: str) -> str:
-    """The name under which `path` is imported: MindSpore's where the alias is installed, so that both names are one module."""
+    """Return the name under which `path` is imported: MindSpore's if the alias is installed, so that both names are one module."""
     root = sys.modules.get(ROOT)
     return path if root is not None and root is sys.modules.get(FRONT_END) else front_end_path(path)
 
 
-def is_asked_by_from() -> bool:
-    """Whether the module is being asked by `from module import name`.
+def is_from_import() -> bool:
+    """Return whether the attribute lookup comes from `from module import name`.
 
-    Python replaces an AttributeError there by a text of its own, so that ours would be lost: it needs an ImportError.
+    Python replaces the text of an AttributeError there, so that our text would be lost: it needs an ImportError.
     """
     frame = sys._getframe(2)
     while frame.f_code.co_name == "__getattr__" and frame.f_back is not None:
@@ -228,27 +229,27 @@ def is_asked_by_from() -> bool:
 
 
 def is_offered(path: str) -> bool:
-    """Whether the generated list says that `path` can be imported here, under its own or an old name. Imports nothing."""
+    """Return whether, by the generated list, `path` can be imported here, under its own or an old name. Import nothing."""
     return _is_offered(path, path.rpartition(".")[0] in listing.mindspore(), set()) or _is_imported(path)
 
 
 def _is_offered(path: str, in_module: bool, seen: set[str]) -> bool:
-    """The same of a path that none of the homes `seen` so far has led to: two homes may name each other.
+    """Return the same for a path that none of the homes in `seen` has led to: two homes may refer to each other.
 
-    What stands in a module of MindSpore's (`in_module`) is no attribute of a function or class that has the name of that module.
+    A name in a module of MindSpore (`in_module`) is not an attribute of a function or class with the name of that module.
     """
     if path in seen or path in slips.SLIPS or lacks_attribute(path):
         return False
     seen.add(path)
     if path in homes.MODULES or any(_is_listed(names, path, in_module) for names in (listing.offered(), listing.offered_private())):
         return True
-    module, rest = path, ""
+    module, suffix = path, ""
     while module:
         if module in homes.NAMES:
-            return _is_offered(homes.NAMES[module] + rest, in_module, seen)
+            return _is_offered(homes.NAMES[module] + suffix, in_module, seen)
         module, _, name = module.rpartition(".")
-        rest = f".{name}{rest}"
-        if any(home + rest != path and _is_offered(home + rest, in_module, seen) for home in homes.homes_of_module(module)):
+        suffix = f".{name}{suffix}"
+        if any(home + suffix != path and _is_offered(home + suffix, in_module, seen) for home in homes.homes_of_module(module)):
             return True
     return is_moved_module(path)
 
@@ -259,7 +260,7 @@ def _is_listed(names: listing.Listing, path: str, in_module: bool) -> bool:
 
 
 def text_for(path: str) -> str:
-    """What is said about a `path` that is missing here: whether MindSpore has it, and the nearest name that exists."""
+    """Return the message for a missing `path`: whether MindSpore has it, and the nearest existing name."""
     if path in slips.SLIPS:
         return slips.text_for(path)
     near = nearest(path)
@@ -268,14 +269,14 @@ def text_for(path: str) -> str:
 
 
 def import_text(path: str) -> str:
-    """Return what the ImportError for a missing `path` says: `text_for`, and the option that defers the error to the first use."""
+    """Return the text of the ImportError for a missing `path`: `text_for`, and the option that defers the error to the first use."""
     text, _, hint = text_for(path).partition("\n\nhint: ")
     later = "`torchspore run --lenient` raises this error only where the name is first used"
     return with_hint(text, f"{hint.removesuffix('.')}; {later}" if hint else later)
 
 
 def _standing(path: str) -> str:
-    """Whether MindSpore 2.10 has `path`. Of private names not all are recorded."""
+    """Describe whether MindSpore 2.10 has `path`. Not all private names are recorded."""
     if listing.has(listing.mindspore(), path) or listing.has(listing.private(), path):
         return " yet; MindSpore 2.10 has it."
     if any(part.startswith("_") for part in path.split(".")):
@@ -284,19 +285,19 @@ def _standing(path: str) -> str:
 
 
 def lacks_attribute(path: str) -> bool:
-    """Whether `path` is an attribute that a class of MindSpore 2.10's has and the class here has not."""
+    """Return whether `path` is an attribute of a class in MindSpore 2.10 that the class here lacks."""
     owner, _, name = path.rpartition(".")
     cls = owner.rpartition(".")[2]
-    here = listing.offered_classes().get(cls)
-    return here is not None and name not in here and name in listing.mindspore_classes().get(cls, ())
+    offered_attributes = listing.offered_classes().get(cls)
+    return offered_attributes is not None and name not in offered_attributes and name in listing.mindspore_classes().get(cls, ())
 
 
 def attribute_text(classes: Sequence[type], name: str) -> str | None:
-    """What is said where an object of a class with these bases has no attribute `name`; None where MindSpore's has none either."""
+    """Return the message for a missing attribute `name` of an object with these classes; None if MindSpore's classes lack it too."""
     for cls in classes:
         if cls.__module__.startswith(FRONT_END) and name in listing.mindspore_classes().get(cls.__name__, ()):
             offered = listing.offered_classes().get(cls.__name__, ())
-            if name in offered:                    # of another class of this name: mindspore.nn.SGD beside that of experimental.optim
+            if name in offered:                    # of another class with this name: mindspore.nn.SGD and that of experimental.optim
                 continue
             text = f"{cls.__name__}.{name} is not in torchspore yet; MindSpore 2.10 has it."
             near = closest(name, [other for other in offered if other[0] != "_"], VERY_NEAR)
@@ -305,9 +306,9 @@ def attribute_text(classes: Sequence[type], name: str) -> str | None:
 
 
 def nearest(path: str) -> str | None:
-    """The path offered here that is most like `path`: the same name elsewhere, else a similar one in the same module."""
+    """Return the offered path most similar to `path`: the same name elsewhere, otherwise a similar one in the same module."""
     module, _, name = path.rpartition(".")
-    elsewhere = [found for found in listing.homes_of(listing.offered(), name) if found != path]
+    elsewhere = [candidate for candidate in listing.homes_of(listing.offered(), name) if candidate != path]
     if elsewhere:
         return elsewhere[0]
     for home in (module, *homes.homes_of_module(module)):

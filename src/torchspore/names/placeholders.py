@@ -15,7 +15,7 @@ LENIENT = "TORCHSPORE_LENIENT"
 STRICT_IMPORTS = "TORCHSPORE_STRICT_IMPORTS"
 """Set to 1 by `torchspore run --strict-imports`: imports of missing names raise."""
 
-_warned: set[str] = set()
+_warned_paths: set[str] = set()
 
 
 def may_stand_in() -> bool:
@@ -27,13 +27,13 @@ def may_stand_in() -> bool:
 
 def warn_of(path: str, text: str) -> None:
     """Warn once for each `path`, at the line of the import, that the name is missing."""
-    if path not in _warned:
-        _warned.add(path)
+    if path not in _warned_paths:
+        _warned_paths.add(path)
         frames.warn(f"{text.partition(chr(10))[0]} The import succeeds, and the first use of the name raises an error.", path)
 
 
 class MissingName:
-    """Stands for a missing function or class. Every use but passing it on raises NotOffered."""
+    """A placeholder for a missing function or class. Every use except passing it on raises NotOffered."""
 
     def __init__(self, path: str, text: str) -> None:
         module, _, name = path.rpartition(".")
@@ -51,7 +51,7 @@ class MissingName:
     __contains__ = __setitem__ = __delitem__ = __delattr__ = _raise
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):          # Python itself asks for these, in isinstance, pickle and inspect
+        if name.startswith("__"):          # Python itself looks these up, in isinstance, pickle and inspect
             raise AttributeError(name)
         self._raise()
 
@@ -65,7 +65,7 @@ class MissingName:
 
 
 class MissingModule(ModuleType):
-    """Stands for a missing module. Names imported from it are placeholders; every other use raises NotOffered."""
+    """A placeholder for a missing module. Names imported from it are placeholders; every other use raises NotOffered."""
 
     def __init__(self, path: str, text: str) -> None:
         super().__init__(path, text)
@@ -75,10 +75,10 @@ class MissingModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        from torchspore.names.lookup import is_asked_by_from, text_for
+        from torchspore.names.lookup import is_from_import, text_for
 
         path = f"{self.__name__}.{name}"
-        if is_asked_by_from():
+        if is_from_import():
             return MissingName(path, text_for(path))
         raise NotOffered(self._text, name=path)
 

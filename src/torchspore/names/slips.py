@@ -1,7 +1,7 @@
-"""Names that public programs write and that no release of MindSpore has, though what they mean is beyond doubt: slips of the pen.
+"""Misspelled names in public programs that no MindSpore release has, though their meaning is clear.
 
-The line fails on MindSpore. Here it runs, and is told once. Only names that mean one thing alone stand here: what other frameworks define
-otherwise (`nn.ConvTranspose2d`, `nn.init.kaiming_normal_`) would give other numbers than its reader expects.
+The line fails on MindSpore. Here it runs with one warning. Only unambiguous names are listed: names that other frameworks define
+differently (`nn.ConvTranspose2d`, `nn.init.kaiming_normal_`) would give other numbers than the author expects.
 """
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ SLIPS: dict[str, str] = {
     "mindspore.ops.Sum": "mindspore.ops.ReduceSum",
     **{f"mindspore.{name}": f"mindspore.ops.{name}" for name in ("bmm", "cat", "ones", "squeeze", "zeros")},
 }
-"""What is written -> what is meant; made from the names that public programs use and no release has (docs/reference/coverage.md)."""
+"""Written name -> intended name; from the names in public programs that no release has (docs/reference/coverage.md)."""
 
 
 def text_for(path: str) -> str:
-    """What is said of a slip."""
+    """Return the warning for a misspelled name."""
     return f"{path}: no release of MindSpore has it; torchspore takes {SLIPS[path]} for it, on MindSpore this line fails."
 
 
-def tell(path: str) -> None:
-    """Warns of a slip at the user's line, the first time."""
+def warn_about(path: str) -> None:
+    """Warn about a misspelled name at the user's line, once."""
     if first_time(("slip", path)):
         warn(f"{text_for(path)}\n\nhint: write {SLIPS[path]}.")

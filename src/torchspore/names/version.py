@@ -1,4 +1,4 @@
-"""Which MindSpore this is taken for."""
+"""The MindSpore version that torchspore reports."""
 from __future__ import annotations
 
 import os
@@ -7,5 +7,5 @@ from torchspore.base.versions import MINDSPORE
 
 
 def mindspore_version() -> str:
-    """What `mindspore.__version__` says: 2.10.0, or TORCHSPORE_VERSION for scripts that branch on an older one."""
+    """Return `mindspore.__version__`: 2.10.0, or TORCHSPORE_VERSION for scripts that branch on an older one."""
     return os.environ.get("TORCHSPORE_VERSION") or MINDSPORE

@@ -1,4 +1,4 @@
-"""Self-contained HTML pages: one file, no network, and nothing that stands in the data ever runs."""
+"""Self-contained HTML pages: one file, no network, and nothing in the data is ever executed."""
 from torchspore.view.page import html
 
 __all__ = ["html"]

@@ -1,4 +1,4 @@
-"""`curves.html`: what a training recorded, step by step, as one page; also where no TensorBoard is installed."""
+"""`curves.html`: the recorded values of a training, step by step, as one page; works without TensorBoard."""
 from __future__ import annotations
 
 import base64
@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.files import write_whole
+from torchspore.base.files import write_atomically
 from torchspore.view.page import html
 
 MOST_POINTS, MOST_TAGS, MOST_HISTOGRAMS, MOST_IMAGES, BINS, LARGEST_IMAGE, MOST_TEXT = 2_000, 200, 40, 4, 30, 128, 20_000
 
 
 class Curves:
-    """Keeps what was recorded, in bounded memory, and writes the page of it.
+    """Stores recorded values in bounded memory, and writes their page.
 
-    Of a curve with more points than the page draws every second one is left out, then every second one of these, and so on; of
-    histograms and images the last ones are kept.
+    If a curve has more points than the page draws, every second one is dropped, then every second one of the rest, and so on; of
+    histograms and images only the last ones are stored.
     """
 
     def __init__(self, title: str = "Curves", about: str = "") -> None:
@@ -34,12 +34,12 @@ class Curves:
         self._left_out: set[str] = set()
 
     def scalar(self, name: str, step: int, value: float) -> None:
-        """A number at a step."""
+        """Add a number at a step."""
         if self._has_room(self._scalars, name):
             self._scalars.setdefault(name, _Curve()).add(step, value)
 
     def histogram(self, name: str, step: int, values: np.ndarray) -> None:
-        """How values are spread at a step, in columns between the smallest and the largest one."""
+        """Add the distribution of values at a step, in columns between the smallest and the largest value."""
         if not self._has_room(self._histograms, name):
             return
         finite = values[np.isfinite(values)].astype(np.float64) if values.dtype.kind in "fc" else values.astype(np.float64).reshape(-1)
@@ -51,24 +51,24 @@ class Curves:
         del self._histograms[name][:-MOST_HISTOGRAMS]
 
     def image(self, name: str, step: int, image: np.ndarray) -> None:
-        """An image (C, H, W) of one or three channels with values from 0 to 1; a large one is shown in every n-th pixel."""
+        """Add an image (C, H, W) of one or three channels with values from 0 to 1; a large one is shown with every n-th pixel."""
         if self._has_room(self._images, name):
             stride = -(-max(image.shape[1:]) // LARGEST_IMAGE)
             self._images.setdefault(name, []).append({"step": step, "png": _png(image[:, ::stride, ::stride])})
             del self._images[name][:-MOST_IMAGES]
 
     def text(self, name: str, text: str) -> None:
-        """A text, such as what a training was made of."""
+        """Add a text, such as the configuration of a training."""
         if self._has_room(self._texts, name):
             self._texts[name] = text[:MOST_TEXT]
 
     def graph(self, nodes: Sequence[tuple[str, str, Sequence[str], str]], about: str) -> None:
-        """The network: (name, type, names that it reads, shape) of its nodes."""
+        """Add the network: (name, type, names of inputs, shape) of its nodes."""
         self._graph = [{"name": name, "kind": kind, "reads": list(reads)[:8], "about": text} for name, kind, reads, text in nodes]
         self._graph_about = about
 
     def data(self) -> dict[str, Any]:
-        """What the page shows."""
+        """Return the data of the page."""
         notes = [f"{len(self._left_out)} names beyond the first {MOST_TAGS} are left out."] if self._left_out else []
         return {
             "about": self._about, "notes": notes, "scalars": {name: curve.points() for name, curve in self._scalars.items()},
@@ -77,11 +77,11 @@ class Curves:
         }
 
     def write(self, path: Path) -> None:
-        """Writes the page, whole or not at all. Raises OSError."""
-        write_whole(path, html(self._title, self.data(), "charts", "curves"))
+        """Write the page, completely or not at all. Raise OSError."""
+        write_atomically(path, html(self._title, self.data(), "charts", "curves"))
 
-    def _has_room(self, kept: dict[str, Any], name: str) -> bool:
-        if name in kept or len(kept) < MOST_TAGS:
+    def _has_room(self, collection: dict[str, Any], name: str) -> bool:
+        if name in collection or len(collection) < MOST_TAGS:
             return True
         if len(self._left_out) < 100_000:
             self._left_out.add(name)
@@ -89,7 +89,7 @@ class Curves:
 
 
 class _Curve:
-    """The points of one curve, thinned as they come."""
+    """The points of one curve, thinned as they arrive."""
 
     def __init__(self) -> None:
         self._points: list[tuple[int, float]] = []
@@ -112,13 +112,13 @@ class _Curve:
 
 
 def _png(image: np.ndarray) -> str:
-    """The image as the address of a PNG (RFC 2083): a page of one file holds its pictures in itself."""
+    """Return the image as a PNG data URL (RFC 2083): a page in one file embeds its images."""
     pixels = (np.clip(np.nan_to_num(image), 0, 1) * 255).astype(np.uint8).transpose(1, 2, 0)
     height, width, channels = pixels.shape
     rows = b"".join(b"\0" + pixels[row].tobytes() for row in range(height))
     header = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 0, 0, 0, 0)
     chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
-    made = b"\x89PNG\r\n\x1a\n" + b"".join(
+    png = b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body)) for kind, body in chunks
     )
-    return "data:image/png;base64," + base64.b64encode(made).decode()
+    return "data:image/png;base64," + base64.b64encode(png).decode()

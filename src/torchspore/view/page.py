@@ -1,7 +1,7 @@
 """A page: its text, style and scripts, and the data that the scripts show.
 
-The data are JSON in an element that browsers do not run, and the page's content security policy names the only scripts that may: a text
-out of a trace or a log can't become code, whatever it holds. The scripts put texts into the page as text alone.
+The data are JSON in an element that browsers do not execute, and the page's content security policy allows only its own scripts: text
+from a trace or a log can't become code. The scripts insert texts only as text.
 """
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _FRAME = """<!DOCTYPE html>
 
 
 def html(title: str, data: Any, *scripts: str) -> str:
-    """The page of these scripts (names of files beside this one, after `common.js`) with the data that they show."""
-    return framed(title, data, [_text(f"{name}.js") for name in scripts])
+    """Return the page with these scripts (file names without `.js` in this folder, after `common.js`) and the data that they show."""
+    return render_page(title, data, [_text(f"{name}.js") for name in scripts])
 
 
-def framed(title: str, data: Any, scripts: Sequence[str], styles: Sequence[str] = ()) -> str:
-    """The page of these texts of scripts, after `common.js`, and of styles, after `page.css`."""
+def render_page(title: str, data: Any, scripts: Sequence[str], styles: Sequence[str] = ()) -> str:
+    """Return the page with these texts of scripts, after `common.js`, and of styles, after `page.css`."""
     script = "\n".join((_text("common.js"), *scripts))
     style = "\n".join(("", _text("page.css"), *styles))
     return _FRAME.format(
@@ -50,7 +50,7 @@ def framed(title: str, data: Any, scripts: Sequence[str], styles: Sequence[str] 
 
 
 def _json(data: Any) -> str:
-    """JSON in which nothing ends the element around it; numbers that JSON has not (nan, inf) are null."""
+    """Return JSON that cannot end the element around it; numbers that JSON lacks (nan, inf) become null."""
     return json.dumps(_finite(data), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c").replace(">", "\\u003e")
 
 

@@ -1,4 +1,4 @@
-"""The page of a trace: a timeline, the operators, where a step's time goes, and memory."""
+"""The page of a trace: a timeline, the operators, the parts of a step's time, and memory."""
 from __future__ import annotations
 
 import statistics
@@ -11,9 +11,9 @@ from torchspore.view.page import html
 from torchspore.view.trace_file import NotATrace, Reader, number
 
 MOST_EVENTS, MOST_NAMES, MOST_POINTS, MOST_STEPS, LONGEST_NAME = 120_000, 8_000, 2_000, 2_000, 300
-"""So many events the timeline draws, so many operators the table has; totals count all that the file holds."""
+"""Limits of the timeline's events and the table's operators; totals count everything in the file."""
 _ROUNDED = 1e-3
-"""Microseconds by which the end of one event may lie behind the beginning of the next."""
+"""Microseconds by which the end of one event may be after the start of the next."""
 PHASES = ("forward", "backward", "data", "sync", "update", "other", "")
 TRACE = "trace_view.json"
 _NO_OPERATORS = ("step", "phase", "Trace", "python_function")
@@ -29,13 +29,13 @@ class Operator:
     phase: str = ""
     count: int = 0
     total: float = 0.0
-    own: float = 0.0
+    self_time: float = 0.0
     flops: float = 0.0
 
 
 @dataclass
 class Event:
-    """One stretch of the timeline; times in microseconds."""
+    """One interval of the timeline; times in microseconds."""
 
     thread: int
     name: int
@@ -49,7 +49,7 @@ class Event:
 
 @dataclass
 class Trace:
-    """What a file holds; of its events the first `most_events`."""
+    """The contents of a file; of its events the first `most_events`."""
 
     most_events: int = MOST_EVENTS
     names: dict[str, int] = field(default_factory=dict)
@@ -62,48 +62,48 @@ class Trace:
     facts: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     chosen: list[tuple[float, float]] = field(default_factory=list)
-    """Where the steps lie; they stand before all else in a trace of torchspore's."""
+    """The intervals of the steps; a trace of torchspore lists them first."""
     total: int = 0
     first: float = float("inf")
     last: float = float("-inf")
 
 
 def find(path: Path) -> Path:
-    """The trace that `path` is, or the newest one in the folder. Raises NotATrace, OSError."""
+    """Return `path`, or the newest trace in the folder. Raise NotATrace or OSError."""
     if not path.exists():
         raise NotATrace("there is no such file or folder")
     if path.is_file():
         return path
     patterns = (TRACE, "timeline_display_*.json", "*.pt.trace.json*", "trace*.json*")
-    found = next((names for pattern in patterns if (names := list(path.rglob(pattern)))), [])
-    if not found:
-        raise NotATrace(f"the folder holds no trace (looked for {TRACE})")
-    return max(found, key=lambda name: name.stat().st_mtime_ns)
+    candidates = next((names for pattern in patterns if (names := list(path.rglob(pattern)))), [])
+    if not candidates:
+        raise NotATrace(f"the folder contains no trace (looked for {TRACE})")
+    return max(candidates, key=lambda name: name.stat().st_mtime_ns)
 
 
 def read(path: Path, steps: frozenset[int] = frozenset(), most_events: int = MOST_EVENTS) -> Trace:
-    """The trace in a file; with `steps` what lies in the steps of these numbers. Raises NotATrace where it holds none, OSError."""
+    """Read the trace in a file; with `steps` only the events of these steps. Raise NotATrace if there is none, or OSError."""
     trace, reader = Trace(most_events=most_events), Reader(path)
     for event in reader.events():
-        _take(trace, event, steps)
+        _read_event(trace, event, steps)
     if reader.damage:
-        trace.notes.append(f"The file is damaged: {reader.damage}. What stands before that place is shown.")
+        trace.notes.append(f"The file is damaged: {reader.damage}. The events before that position are shown.")
     if not trace.total:
-        raise NotATrace("it holds no event that lasts" + (f"; {reader.damage}" if reader.damage else ""))
+        raise NotATrace("it contains no event with a duration" + (f"; {reader.damage}" if reader.damage else ""))
     if trace.total > len(trace.events):
-        trace.notes.append(f"The timeline holds the first {len(trace.events):,} of {trace.total:,} events; the table counts them all, and "
-                           "takes the later ones for events that hold no others.")
+        trace.notes.append(f"The timeline contains the first {len(trace.events):,} of {trace.total:,} events; the table counts them all, "
+                           "and assumes that the later ones contain no others.")
     _nest(trace)
     return trace
 
 
 def page(trace: Trace, path: Path) -> str:
-    """The page of a trace."""
+    """Return the page of a trace."""
     return html("Trace", data(trace, path), "charts", "timeline", "trace")
 
 
 def data(trace: Trace, path: Path) -> dict[str, Any]:
-    """What the page shows, as plain data."""
+    """Return the data of the page."""
     events = trace.events
     depths = [0] * len(trace.threads)
     for event in events:
@@ -114,7 +114,7 @@ def data(trace: Trace, path: Path) -> dict[str, Any]:
         "about": str(path), "notes": trace.notes, "total": trace.total, "start": trace.first, "end": trace.last, "peak": peak,
         "flops": flops, "rate": flops / (sum(row.total for row in counted) / 1e6) if counted else None,
         "facts": [str(fact)[:2000] for fact in trace.facts.get("facts", ()) if isinstance(fact, str)][:20],
-        "threads": [{"name": _title(trace, key), "depth": depths[place]} for key, place in trace.threads.items()],
+        "threads": [{"name": _title(trace, key), "depth": depths[index]} for key, index in trace.threads.items()],
         "names": list(trace.names), "phases": PHASES,
         "events": {
             "thread": [event.thread for event in events], "name": [event.name for event in events],
@@ -122,49 +122,50 @@ def data(trace: Trace, path: Path) -> dict[str, Any]:
             "depth": [event.depth for event in events], "phase": [event.phase for event in events],
         },
         "operators": sorted((_row(row, peak) for row in trace.operators.values()), key=lambda row: -row["self"]),
-        "steps": trace.steps, "memory": _thinned(trace.memory), "memoryMeaning": str(trace.facts.get("memory", _MEMORY))[:500],
+        "steps": trace.steps, "memory": _thin(trace.memory), "memoryMeaning": str(trace.facts.get("memory", _MEMORY))[:500],
     }
 
 
-def _take(trace: Trace, event: dict[str, Any], steps: frozenset[int]) -> None:
+def _read_event(trace: Trace, event: dict[str, Any], steps: frozenset[int]) -> None:
     kind, name = event.get("ph"), str(event.get("name", ""))[:LONGEST_NAME]
-    given = event.get("args")
-    args: dict[str, Any] = given if isinstance(given, dict) else {}
+    arguments = event.get("args")
+    args: dict[str, Any] = arguments if isinstance(arguments, dict) else {}
     thread = (str(event.get("pid", ""))[:60], str(event.get("tid", ""))[:60])
     start, span = number(event.get("ts")), number(event.get("dur"))
     if kind == "M":
-        _learn(trace, name, thread, args)
+        _read_metadata(trace, name, thread, args)
     elif kind == "C" and start is not None and "emory" in name:
         value = number(next(iter(args.values()), None))
         if value is not None:
             trace.memory.append((start, value))
             if len(trace.memory) >= 4 * MOST_POINTS:
-                trace.memory = _thinned(trace.memory)
+                trace.memory = _thin(trace.memory)
     elif kind == "X" and start is not None and span is not None and span >= 0:
         if event.get("cat") == "step" and (not steps or args.get("step") in steps):
-            _step(trace, args, span)
+            _add_step(trace, args, span)
             trace.chosen.append((start, start + span))
         if steps and not any(low <= start < high for low, high in trace.chosen):
             return
-        _lasting(trace, event, name, thread, start, span, args)
+        _add_event(trace, event, name, thread, start, span, args)
 
 
-def _learn(trace: Trace, name: str, thread: tuple[str, str], args: dict[str, Any]) -> None:
+def _read_metadata(trace: Trace, name: str, thread: tuple[str, str], args: dict[str, Any]) -> None:
     if name in ("process_name", "thread_name") and len(trace.titles) < 2000:
-        place = thread if name == "thread_name" else (thread[0], "")
-        trace.titles[place] = str(args.get("name", ""))[:LONGEST_NAME]
+        title_key = thread if name == "thread_name" else (thread[0], "")
+        trace.titles[title_key] = str(args.get("name", ""))[:LONGEST_NAME]
     elif name == "torchspore":
         trace.facts = args
 
 
-def _step(trace: Trace, args: dict[str, Any], span: float) -> None:
+def _add_step(trace: Trace, args: dict[str, Any], span: float) -> None:
     if len(trace.steps) < MOST_STEPS:
-        own = {phase: max(0.0, number(args.get(f"{phase}_us")) or 0.0) for phase in ("data", "forward", "backward", "sync", "update")}
-        known = sum(own.values())
-        trace.steps.append({"number": number(args.get("step")) or 0, "total": max(span, known), **own, "other": max(0.0, span - known)})
+        durations = {phase: max(0.0, number(args.get(f"{phase}_us")) or 0.0) for phase in ("data", "forward", "backward", "sync", "update")}
+        phase_total = sum(durations.values())
+        other = max(0.0, span - phase_total)
+        trace.steps.append({"number": number(args.get("step")) or 0, "total": max(span, phase_total), **durations, "other": other})
 
 
-def _lasting(
+def _add_event(
     trace: Trace, event: dict[str, Any], name: str, thread: tuple[str, str], start: float, span: float, args: dict[str, Any],
 ) -> None:
     phase = args.get("phase")
@@ -185,20 +186,20 @@ def _lasting(
         row.total += span
         row.flops += max(0.0, number(args.get("flops")) or 0.0)
     if len(trace.events) < trace.most_events and (thread in trace.threads or len(trace.threads) < 200):
-        place = trace.threads.setdefault(thread, len(trace.threads))
-        known = trace.names.setdefault(name, len(trace.names))
-        trace.events.append(Event(place, known, start, span, PHASES.index(phase), operator=row))
+        thread_index = trace.threads.setdefault(thread, len(trace.threads))
+        name_index = trace.names.setdefault(name, len(trace.names))
+        trace.events.append(Event(thread_index, name_index, start, span, PHASES.index(phase), operator=row))
     elif row is not None:
-        row.own += span
+        row.self_time += span
 
 
 def _nest(trace: Trace) -> None:
-    """Finds how deep each event lies inside others of its thread, and the time of each that is none of those inside it."""
+    """Compute each event's nesting depth in its thread, and its time outside nested events."""
     ordered = sorted(trace.threads, key=lambda thread: tuple((not name.isdigit(), name.zfill(20)) for name in thread))
-    places = {trace.threads[thread]: place for place, thread in enumerate(ordered)}
-    trace.threads = {thread: place for place, thread in enumerate(ordered)}
+    indices = {trace.threads[thread]: index for index, thread in enumerate(ordered)}
+    trace.threads = {thread: index for index, thread in enumerate(ordered)}
     for event in trace.events:
-        event.thread = places[event.thread]
+        event.thread = indices[event.thread]
     trace.events.sort(key=lambda event: (event.thread, event.start, -event.span))
     open_events: list[Event] = []
     for event in trace.events:
@@ -211,47 +212,51 @@ def _nest(trace: Trace) -> None:
         open_events.append(event)
     for event in trace.events:
         if event.operator is not None:
-            event.operator.own += max(0.0, event.span - event.inner)
+            event.operator.self_time += max(0.0, event.span - event.inner)
 
 
 def _row(row: Operator, peak: float | None) -> dict[str, Any]:
     rate = row.flops / (row.total / 1e6) if row.flops and row.total else None
     return {
-        "name": row.name, "kind": row.kind, "phase": row.phase, "count": row.count, "total": round(row.total, 3), "self": round(row.own, 3),
+        "name": row.name, "kind": row.kind, "phase": row.phase, "count": row.count, "total": round(row.total, 3),
+        "self": round(row.self_time, 3),
         "flops": row.flops or None, "rate": rate, "ofPeak": rate / peak if rate and peak else None,
     }
 
 
 def _title(trace: Trace, thread: tuple[str, str]) -> str:
-    process, own = trace.titles.get((thread[0], ""), ""), trace.titles.get(thread, f"thread {thread[1]}")
-    return f"{process} · {own}" if process else own
+    process, thread_title = trace.titles.get((thread[0], ""), ""), trace.titles.get(thread, f"thread {thread[1]}")
+    return f"{process} · {thread_title}" if process else thread_title
 
 
-def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """At most MOST_POINTS of the points, by time; of neighbours the largest."""
+def _thin(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return at most MOST_POINTS of the points, by time; of neighbours the largest."""
     points = sorted(points)
     size = -(-len(points) // MOST_POINTS)
     return points if size <= 1 else [max(points[at : at + size], key=lambda point: point[1]) for at in range(0, len(points), size)]
 
 
 def lines(trace: Trace) -> list[str]:
-    """The trace in a few lines of text, for a terminal."""
-    rows = sorted(trace.operators.values(), key=lambda row: -row.own)
-    own = sum(row.own for row in rows) or 1.0
-    told = [f"{trace.total:,} events in {(trace.last - trace.first) / 1e3:,.3f} ms, {len(rows):,} operators"]
+    """Return the trace as a few lines of text for a terminal."""
+    rows = sorted(trace.operators.values(), key=lambda row: -row.self_time)
+    self_total = sum(row.self_time for row in rows) or 1.0
+    report_lines = [f"{trace.total:,} events in {(trace.last - trace.first) / 1e3:,.3f} ms, {len(rows):,} operators"]
     if trace.steps:
         middle = statistics.median(step["total"] for step in trace.steps)
         shares: Counter[str] = Counter()
         for step in trace.steps:
             shares.update({phase: step[phase] for phase in ("data", "forward", "backward", "sync", "update", "other")})
-        whole = shares.total() or 1.0
-        told.append(f"{len(trace.steps)} steps, {middle / 1e3:.3f} ms each (median): "
-                    + ", ".join(f"{phase} {part / whole:.0%}" for phase, part in shares.items()))
-    width = max((len(_printed(row.name)) for row in rows[:10]), default=0)
+        total = shares.total() or 1.0
+        report_lines.append(f"{len(trace.steps)} steps, {middle / 1e3:.3f} ms each (median): "
+                    + ", ".join(f"{phase} {part / total:.0%}" for phase, part in shares.items()))
+    width = max((len(_printable(row.name)) for row in rows[:10]), default=0)
     width = min(width, 80)
-    told += [f"  {_printed(row.name):{width}} {row.count:>8,} {row.own / 1e3:>12,.3f} ms {row.own / own:>6.1%}" for row in rows[:10]]
-    return [*told, *trace.notes]
+    report_lines += [
+        f"  {_printable(row.name):{width}} {row.count:>8,} {row.self_time / 1e3:>12,.3f} ms {row.self_time / self_total:>6.1%}"
+        for row in rows[:10]
+    ]
+    return [*report_lines, *trace.notes]
 
 
-def _printed(text: str) -> str:
+def _printable(text: str) -> str:
     return text if text.isprintable() else repr(text)

@@ -1,7 +1,7 @@
-"""Reads trace files in Chrome's form, event by event, in bounded memory: torchspore's, MindSpore's and torch's own.
+"""Read trace files in Chrome's format, event by event, in bounded memory: torchspore's, MindSpore's and torch's.
 
-A file is JSON: a list of events, or an object whose member `traceEvents` is one. It is read in pieces; what follows a damaged place is
-given up and told, what stands before it is kept.
+A file is JSON: a list of events, or an object whose member `traceEvents` is one. It is read in pieces; the part after a damaged
+position is dropped and reported, the part before it is used.
 """
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from typing import Any, BinaryIO
 
 PIECE = 1 << 20
 LONGEST_EVENT = 1 << 20
-"""Characters that one event may take; a longer one is damage."""
+"""Maximum number of characters of an event; a longer one counts as damage."""
 MOST_TEXT = 4 << 30
-"""Characters that are read of a file, unpacked: a small archive may unpack to any length."""
+"""Maximum number of unpacked characters read from a file: a small archive may unpack to any length."""
 _BLANK = " \t\r\n,"
 _LIST = '"traceEvents"'
 
 
 class NotATrace(Exception):
-    """Why a file holds no trace; its text is one sentence without the file's name."""
+    """The reason why a file contains no trace; its text is one sentence without the file's name."""
 
 
 class Reader:
-    """Gives the events of a file; afterwards `damage` says what was found wrong, '' where nothing was."""
+    """Yields the events of a file; afterwards `damage` describes what was wrong, '' for nothing."""
 
     def __init__(self, path: Path, piece: int = PIECE) -> None:
         self._piece = piece
         self.path, self.damage, self._text, self._at, self._read = path, "", "", 0, 0
-        self._letters = codecs.getincrementaldecoder("utf-8")(errors="replace")    # a letter may lie across the border of two pieces
+        self._letters = codecs.getincrementaldecoder("utf-8")(errors="replace")    # a character may span two pieces
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """The events in the order of the file. Raises NotATrace where there is none at all, OSError."""
+        """Yield the events in the order of the file. Raise NotATrace if the list is missing, or OSError."""
         decoder = json.JSONDecoder()
-        with _opened(self.path) as self._file:
+        with _open(self.path) as self._file:
             if not self._find_list():
-                raise NotATrace("it holds no list of trace events")
+                raise NotATrace("it contains no list of trace events")
             while True:
                 self._skip_blanks()
                 if self._peek() in ("]", ""):
                     if not self._peek():
-                        self._damaged("it ends in the middle")
+                        self._note_damage("it ends in the middle")
                     return
                 event = self._event(decoder)
                 if event is None:
@@ -61,11 +61,11 @@ class Reader:
                 is_cut = isinstance(error, json.JSONDecodeError) and (
                     error.pos > len(self._text) - 12 or error.msg.startswith("Unterminated"))
                 if is_cut and len(self._text) - self._at > LONGEST_EVENT:
-                    self._damaged(f"an event is longer than {LONGEST_EVENT:,} characters")
+                    self._note_damage(f"an event is longer than {LONGEST_EVENT:,} characters")
                 elif is_cut and self._more():
                     continue
                 else:
-                    self._damaged("it ends in the middle of an event" if is_cut else "an event is no JSON that can be read")
+                    self._note_damage("it ends in the middle of an event" if is_cut else "an event is not readable JSON")
                 return None
             self._at = end
             return event
@@ -103,38 +103,38 @@ class Reader:
         return self._text[self._at : self._at + 1]
 
     def _more(self) -> bool:
-        """Reads on; what lies behind is dropped."""
+        """Read the next piece, and drop the text before the current position."""
         try:
             piece = self._file.read(self._piece)
         except (OSError, EOFError, zlib.error) as error:
-            self._damaged(f"its compressed part is damaged ({type(error).__name__})")
+            self._note_damage(f"its compressed part is damaged ({type(error).__name__})")
             return False
         self._read += len(piece)
         if self._read > MOST_TEXT:
-            self._damaged(f"only its first {MOST_TEXT >> 30} GiB are read")
+            self._note_damage(f"only its first {MOST_TEXT >> 30} GiB are read")
             return False
         self._text = self._text[self._at :] + self._letters.decode(piece, final=not piece)
         self._at = 0
         return bool(piece)
 
-    def _damaged(self, what: str) -> None:
+    def _note_damage(self, what: str) -> None:
         self.damage = self.damage or what
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open(path: Path) -> BinaryIO:
     if not stat.S_ISREG(path.stat().st_mode):
-        raise NotATrace("it is no plain file")
+        raise NotATrace("it is not a regular file")
     with path.open("rb") as file:
         is_packed = file.read(2) == b"\x1f\x8b"
     return gzip.open(path, "rb") if is_packed else path.open("rb")  # type: ignore[return-value]
 
 
 def number(value: Any) -> float | None:
-    """A time or a count of an event, which MindSpore writes as text; None where it is none."""
+    """Return a time or a count of an event, which MindSpore writes as text; None if it is not a number."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
-        found = float(value) if len(str(value)) < 64 else None
+        parsed = float(value) if len(str(value)) < 64 else None
     except (ValueError, OverflowError):
         return None
-    return found if found is not None and found - found == 0 and abs(found) < 1e18 else None
+    return parsed if parsed is not None and parsed - parsed == 0 and abs(parsed) < 1e18 else None

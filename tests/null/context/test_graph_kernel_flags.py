@@ -35,20 +35,20 @@ def as_before() -> Any:
 
 
 @pytest.mark.parametrize(("flags", "text"), [
-    ("--bogus", "there is no flag --bogus; it is passed over."),
-    ("--opt_levl=2", "there is no flag --opt_levl; it is passed over.\n\nhint: did you mean --opt_level?"),
+    ("--bogus", "there is no flag --bogus; it is ignored."),
+    ("--opt_levl=2", "there is no flag --opt_levl; it is ignored.\n\nhint: did you mean --opt_level?"),
     ("--opt_level=9", "--opt_level=9 counts as 3, which is the highest.\n\nhint: write --opt_level=0, 1, 2 or 3."),
-    ("--opt_level=x", "--opt_level=x: expected an int from 0 to 3; the flag is passed over."),
-    ("--dump_as_text=maybe", "--dump_as_text=maybe: expected True or False; the flag is passed over."),
-    ("garbage", "'garbage' is no flag; it is passed over.\n\nhint: a flag looks like --opt_level=2 or --dump_as_text."),
-    ("--opt_level=1 --opt_level=2", "the flag --opt_level is given twice; the first one counts.\n\nhint: write --opt_level once."),
-    ("--disable_cluster_ops=Relu", "'Relu' is not among the operators that graph kernels know; it is passed over.\n\n"
+    ("--opt_level=x", "--opt_level=x: expected an int from 0 to 3; the flag is ignored."),
+    ("--dump_as_text=maybe", "--dump_as_text=maybe: expected True or False; the flag is ignored."),
+    ("garbage", "'garbage' is not a flag; it is ignored.\n\nhint: a flag looks like --opt_level=2 or --dump_as_text."),
+    ("--opt_level=1 --opt_level=2", "the flag --opt_level appears twice; the first one counts.\n\nhint: write --opt_level once."),
+    ("--disable_cluster_ops=Relu", "'Relu' is not among the operators that graph kernels know; it is ignored.\n\n"
      "hint: did you mean ReLU?"),
-    ("--disable_pass=stitch", "'stitch' is not among the passes that graph kernels know; it is passed over.\n\n"
+    ("--disable_pass=stitch", "'stitch' is not among the passes that graph kernels know; it is ignored.\n\n"
      "hint: did you mean stitch_fusion?"),
-    ("--disable_simplify_exprs=mul_on", "'mul_on' is not among the rules that graph kernels know; it is passed over.\n\n"
+    ("--disable_simplify_exprs=mul_on", "'mul_on' is not among the rules that graph kernels know; it is ignored.\n\n"
      "hint: did you mean mul_one?"),
-    ("--path=/nowhere.json", "--path=/nowhere.json: the file cannot be read (No such file or directory); it is passed over."),
+    ("--path=/nowhere.json", "--path=/nowhere.json: the file cannot be read (No such file or directory); it is ignored."),
 ])  # fmt: skip
 def test_what_is_no_flag_is_named_and_passed_over(flags: str, text: str) -> None:
     assert told(flags) == [text]
@@ -67,9 +67,9 @@ def test_every_flag_of_the_table_is_known_and_takes_its_own_example() -> None:
 
 
 @pytest.mark.parametrize(("content", "text"), [
-    ("{", "expected a file of JSON, Expecting property name enclosed in double quotes: line 1 column 2 (char 1); it is passed over."),
-    ("[1]", "expected one JSON object; it is passed over.\n\nhint: for example {\"opt_level\": \"2\"}."),
-    ('{"opt_level": [2]}', "'opt_level' is no text; it is passed over.\n\nhint: for example {\"opt_level\": \"2\"}."),
+    ("{", "expected a file of JSON, Expecting property name enclosed in double quotes: line 1 column 2 (char 1); it is ignored."),
+    ("[1]", "expected one JSON object; it is ignored.\n\nhint: for example {\"opt_level\": \"2\"}."),
+    ('{"opt_level": [2]}', "'opt_level' is not a text; it is ignored.\n\nhint: for example {\"opt_level\": \"2\"}."),
 ])
 def test_a_file_that_holds_no_flags(tmp_path: Path, content: str, text: str) -> None:
     path = tmp_path / "flags.json"
@@ -80,7 +80,7 @@ def test_a_file_that_holds_no_flags(tmp_path: Path, content: str, text: str) -> 
 def test_a_file_of_flags_and_the_text_over_it(tmp_path: Path) -> None:
     path = tmp_path / "flags.json"
     path.write_text(json.dumps({"opt_level": "3", "dump_as_text": "true", "composite_op_limit_size": "7", "bogus": "1"}))
-    assert told(f"--opt_level=1 --path={path}") == ["there is no flag --bogus; it is passed over."]
+    assert told(f"--opt_level=1 --path={path}") == ["there is no flag --bogus; it is ignored."]
     assert (value("opt_level"), value("dump_as_text"), value("composite_op_limit_size")) == (1, True, 7)
 
 

@@ -8,7 +8,7 @@ from torchspore.cli import plan
 
 @pytest.mark.parametrize("words, expected", [
     ("--devices 5000", "a number from 1 to 4096"),
-    ("--html none/plan.html", "a file in a folder that is there"),
+    ("--html none/plan.html", "a file in an existing folder"),
     ("--latency fast", "a number above 0"),
     ("--wide 3", "--devices, --bandwidth, --latency, --tflops, --memory with a number, or --html FILE"),
 ])

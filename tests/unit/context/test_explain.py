@@ -85,7 +85,7 @@ def test_the_listing_has_every_option_and_counts_those_that_act(capsys: pytest.C
     assert (marks.count("acts"), marks.count("idle"), marks.count("")) == (184, 31, 12)
     assert out.endswith(
         "184 of 227 options act. 31 are accepted and mean nothing here, each with its reason. The effect of the other 12 is not built yet: "
-        "their values are checked and kept. `torchspore explain` says what came of each.\n"
+        "their values are checked and kept. `torchspore explain` prints the outcome of each.\n"
     )
 
 
@@ -93,7 +93,7 @@ def test_the_page_of_an_option(capsys: pytest.CaptureFixture[str]) -> None:
     assert listing.run(["pynative_synchronize"]) == 0
     assert capsys.readouterr().out == (
         "pynative_synchronize  (set_context)\n\n"
-        "Waits for each operator, so that an error appears at the line that caused it. On the CPU that is always so.\n\n"
+        "Waits for each operator, so that an error appears at the line that caused it. The CPU always does.\n\n"
         "  values       True or False\n"
         "  default      False\n"
         "  devices      GPU, Ascend\n"
@@ -118,4 +118,4 @@ def test_every_declaration_is_complete() -> None:
         default = option.default_on("CPU")
         assert default is None or option.kind.expected, option.key
         if option.example is not None and option.settable and option.example.startswith("set_context("):
-            assert option.name in option.example or (option.within or "") in option.example, option.key
+            assert option.name in option.example or (option.member_of or "") in option.example, option.key

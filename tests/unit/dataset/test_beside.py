@@ -72,7 +72,7 @@ def test_a_capture_takes_no_draws_away(made: Any) -> None:
 def test_who_waits_for_the_pipeline_lets_it_go_on() -> None:
     rows = by_index().create_tuple_iterator(num_epochs=1)
     next(rows)
-    with beside.alone():
+    with beside.exclusive():
         start = time.monotonic()
         assert len(list(rows)) == COUNT - 1 and time.monotonic() - start < 5
 
@@ -91,7 +91,7 @@ def test_a_function_that_waits_is_waited_for_once_and_not_long() -> None:
     assert began.wait(20)
     start = time.monotonic()
     for _ in range(5):
-        with beside.alone():
+        with beside.exclusive():
             pass
     took = time.monotonic() - start
     go.set()

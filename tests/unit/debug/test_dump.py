@@ -183,7 +183,7 @@ def test_wrong_members_are_named(given: dict[str, Any], text: str, tmp_path: Pat
 
 @pytest.mark.parametrize("text, message", [
     ("{", "expected JSON"), ("[]", "expected one JSON object, got a list"), ("{}", "expected a section common_dump_settings"),
-    ("[" * 100000, "expected JSON"), ('{"a": {"b": 1, "b": 2}}', "expected JSON (the member 'b' stands twice in one object)"),
+    ("[" * 100000, "expected JSON"), ('{"a": {"b": 1, "b": 2}}', "expected JSON (the member 'b' appears twice in one object)"),
     ('{"common_dump_settings": 3}', "common_dump_settings: expected an object, got a int"),
 ])
 def test_files_that_are_no_settings_are_refused(text: str, message: str, tmp_path: Path) -> None:

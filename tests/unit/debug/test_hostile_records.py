@@ -53,7 +53,7 @@ def test_what_is_damaged_is_named_and_the_rest_is_read(folder: Path, capsys: pyt
     text = shown(folder.parent.parent, capsys)
     assert text.startswith("likely cause: exception: boom at a.py:3 [operator Log]\n")
     assert "aten::log \\x1b[2J\ufffd" in text and "\x1b" not in text
-    for part in ("versions.20260101000000.json is no JSON object", "tensors.20260101000000.txt can't be read (no plain file)",
+    for part in ("versions.20260101000000.json is not a JSON object", "tensors.20260101000000.txt can't be read (not a regular file)",
                  "context.20260101000000.txt can't be read", "allocations.20260101000000.txt has more than 8 MB"):
         assert part in text, text
     assert "root:" not in text and not os.path.exists("/tmp/torchspore_was_here")
@@ -74,7 +74,7 @@ def test_odd_values_are_shown_or_left_out(told: object, folder: Path, capsys: py
 def test_a_record_that_was_being_written_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put(folder, "TORCHSPORE.cause", "json", "")
     text = shown(folder, capsys)
-    assert text.startswith("likely cause: not known")
+    assert text.startswith("likely cause: unknown")
     assert "is empty: the record was being written when its writer ended" in text
 
 

@@ -47,7 +47,7 @@ ERRORS = {
                   "and Int32. [operator MatMul]"),
     "memory": (1, "out of memory: torchspore.errors.OutOfMemory: train.py:23: ones("),
     "term": (-15, "SIGTERM: SIGTERM ended the program at train.py:24"),
-    "kill": (-9, "killed: the program ended without a word: SIGKILL (kill -9), another signal that nobody caught, or os._exit"),
+    "kill": (-9, "killed: the program ended without a message: SIGKILL (kill -9), another signal that nobody caught, or os._exit"),
     "crash": (-11, "crash: Segmentation fault at train.py:26"),
 }
 GRAPH = {"crash", "error", "kill"}
@@ -143,8 +143,8 @@ def test_wrong_members_are_named_and_left_at_their_defaults(tmp_path: Path) -> N
         texts = "\n".join(str(warning.message) for warning in told)
         for part in ("{\"rdr\": {\"enable\": \"yes\"}}: expected True or False",
                      "rdr.enable stays at False.", "rdr.mode stays at 1.", "rdr.path stays at './'.",
-                     'hint: write {"rdr": {"mode": 2}}.', "sys: expected an object, got a list; it is passed over.",
-                     "there is no member rdr.modus; it is passed over.\n\nhint: did you mean rdr.mode?"):
+                     'hint: write {"rdr": {"mode": 2}}.', "sys: expected an object, got a list; it is ignored.",
+                     "there is no member rdr.modus; it is ignored.\n\nhint: did you mean rdr.mode?"):
             assert part in texts, texts
         assert [STORE.get(f"env_config_path.{key}") for key in ("rdr.enable", "rdr.mode", "rdr.path", "sys.mem_reuse")] == [
             False, 1, "./", False]

@@ -96,7 +96,7 @@ def test_an_operator_of_torch_is_stopped_and_named(run: Callable[..., Run], tmp_
     ran, _ = ended(run, tmp_path, SVD)
     assert says_it_ran("op_timeout=1: svd (aten::linalg_svd)", ran)
     assert "at hang.py:6; the program is ended." in ran.err
-    assert "hint: set_context(op_timeout=...) says how many seconds one operator may take" in ran.err
+    assert "hint: set_context(op_timeout=...) limits the seconds that one operator may take" in ran.err
     assert ran.code == 124
 
 
@@ -118,7 +118,7 @@ def test_a_call_that_sleeps_in_c_is_stopped_before_the_code_after_it_runs(run: C
 def test_a_step_of_the_data_pipeline_is_stopped(run: Callable[..., Run], tmp_path: Path) -> None:
     ran, _ = ended(run, tmp_path, PIPELINE, WITHOUT_NATIVE)
     assert says_it_ran("the data pipeline of GeneratorDataset", ran)
-    assert "at hang.py:8; the pipeline stands at hang.py:7; the program is ended." in ran.err
+    assert "at hang.py:8; the pipeline is at hang.py:7; the program is ended." in ran.err
     assert ran.code == 124
 
 
@@ -169,7 +169,7 @@ def test_nothing_watches_where_nobody_asked() -> None:
     from torchspore.mindspore.nn import Cell
     from torchspore.observe.debug import black_box, recorded_steps
 
-    assert (black_box.box, marks.wanted, recorded_steps.runner, session.keeper) == (None, False, None, None)
+    assert (black_box.box, marks.is_enabled, recorded_steps.runner, session.keeper) == (None, False, None, None)
     assert not hasattr(Cell.__call__, "plain")
 
 

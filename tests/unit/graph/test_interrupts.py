@@ -79,9 +79,9 @@ def test_it_arrives_and_leaves_nothing_torn() -> None:
 
 
 def test_the_second_one_is_not_held_back() -> None:
-    from torchspore.base.interrupts import held_back
+    from torchspore.base.interrupts import postponed
 
-    with pytest.raises(KeyboardInterrupt), held_back():
+    with pytest.raises(KeyboardInterrupt), postponed():
         signal.raise_signal(signal.SIGINT)
         reached = True
         signal.raise_signal(signal.SIGINT)

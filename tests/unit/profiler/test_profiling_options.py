@@ -111,7 +111,7 @@ def test_a_variable_asks_for_a_profile(run: Callable[..., Run], tmp_path: Path) 
 @pytest.mark.parametrize(("written", "hint"), [
     ('{"training_trce": "on"}', "there is no 'training_trce' in it; did you mean 'training_trace'"),
     ("traning_trace", "write profiling_options='training_trace'"),
-    ('{"output": ', "the text is no JSON"),
+    ('{"output": ', "the text is not JSON"),
     ('{"aicpu": "on", "aicpu_trace": "off"}', "aicpu and aicpu_trace are two names of one member; write it once"),
     ('{"ai_core_metrics": "Memry"}', """hint: write profiling_options='{"ai_core_metrics": "Memory"}'."""),
 ])

@@ -36,10 +36,10 @@ def test_a_letter_across_the_border_of_two_pieces(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("content", "kept", "told"), [
     (json.dumps([EVENT, EVENT])[:-30], 1, "it ends in the middle of an event"),
-    (json.dumps([EVENT])[:-1] + ', {"a": tru}]' + " " * 20, 1, "an event is no JSON that can be read"),
-    (json.dumps([EVENT])[:-1] + "," + "[" * 200_000, 1, "an event is no JSON that can be read"),
+    (json.dumps([EVENT])[:-1] + ', {"a": tru}]' + " " * 20, 1, "an event is not readable JSON"),
+    (json.dumps([EVENT])[:-1] + "," + "[" * 200_000, 1, "an event is not readable JSON"),
     (json.dumps([EVENT])[:-1] + ', {"name": "' + "x" * (3 << 20) + '"}]', 1, "an event is longer than 1,048,576 characters"),
-    (json.dumps([EVENT])[:-1] + ', {"ts": ' + "9" * 6000 + "}]", 1, "an event is no JSON that can be read"),
+    (json.dumps([EVENT])[:-1] + ', {"ts": ' + "9" * 6000 + "}]", 1, "an event is not readable JSON"),
 ])
 def test_what_stands_before_the_damage_is_kept(tmp_path: Path, content: str, kept: int, told: str) -> None:
     reader = Reader(written(tmp_path / "t.json", content))

@@ -195,7 +195,7 @@ def test_values_of_the_optimizer_are_left_out(capsys: pytest.CaptureFixture[str]
     ms.save_checkpoint(step, "net.ckpt", append_dict={"epoch_num": 3})
     assert ckpt.run(["to-torch", "net.ckpt", "net.pt"]) == 0
     assert set(torch.load("net.pt")) == {"0.weight", "0.bias"}
-    assert "left out, for the other side has no such thing: " in capsys.readouterr().out
+    assert "left out, because the other side has no counterpart: " in capsys.readouterr().out
 
 
 def test_names_of_the_program_stay() -> None:

@@ -17,8 +17,8 @@ from torchspore.base import files
 @pytest.mark.parametrize("waits", [True, False], ids=["reaped", "zombie"])
 def test_the_next_save_removes_what_a_killed_process_left(tmp_path: Path, waits: bool) -> None:
     program = (
-        "import sys, time\nfrom pathlib import Path\nfrom torchspore.base.files import whole_file\n"
-        f"with whole_file(Path({str(tmp_path)!r}, 'step_5.safetensors')) as file:\n"
+        "import sys, time\nfrom pathlib import Path\nfrom torchspore.base.files import atomic_file\n"
+        f"with atomic_file(Path({str(tmp_path)!r}, 'step_5.safetensors')) as file:\n"
         "    file.write(b'x')\n    file.flush()\n    print('half', flush=True)\n    time.sleep(60)\n"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
@@ -39,5 +39,5 @@ def test_files_of_another_machine_and_of_others_stay(tmp_path: Path) -> None:
     names = (".net.ckpt.0badcafe-1.abcdefgh.tmp", f".net.{files._machine()}-1.tmp", "net.tmp", ".hidden.tmp")
     for name in names:
         (tmp_path / name).write_bytes(b"x")
-    files.write_whole(tmp_path / "file", b"x")
+    files.write_atomically(tmp_path / "file", b"x")
     assert {path.name for path in tmp_path.iterdir()} == {*names, "file"}

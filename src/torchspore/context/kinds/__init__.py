@@ -1,4 +1,4 @@
-"""What the values of options are: one class for each kind of value."""
+"""Kinds of option values: one class for each kind."""
 
 from torchspore.context.kinds.config import Members
 from torchspore.context.kinds.files import Absolute, Directory, ExistingFile, JsonFile, Path, PrintPath, SpeedUpFile

@@ -1,4 +1,4 @@
-"""Dictionary options, whose members are options of their own."""
+"""Dictionary options, whose members are options themselves."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from torchspore.errors import OptionKeyError, OptionValueError, TorchsporeError
 class Members(Kind):
     """A dictionary whose members are options.
 
-    `needs` names the members that must be there, `merges` says that a new dictionary adds to the old one, `adds` the same where the
-    getter answers what was written last (in MindSpore each member is set by itself), `whole` looks at the members together and raises
-    Wrong, `unknown` is the error class for a member that there is not.
+    `needs` names the required members. With `merges` a new dictionary is merged into the old one; with `adds` also, but the getter returns
+    the dictionary that was written last (MindSpore sets each member separately). `validate` checks the members together and raises
+    Wrong. `unknown` is the error class for an unknown member.
     """
 
     stub = "dict[str, Any]"
 
-    def __init__(self, *needs: str, merges: bool = False, adds: bool = False, whole: Callable[[dict[str, Any]], None] | None = None,
+    def __init__(self, *needs: str, merges: bool = False, adds: bool = False, validate: Callable[[dict[str, Any]], None] | None = None,
                  unknown: type[TorchsporeError] = OptionValueError) -> None:
-        self.needs, self.merges, self.adds, self.whole, self.unknown = needs, merges, adds, whole, unknown
+        self.needs, self.merges, self.adds, self.validate, self.unknown = needs, merges, adds, validate, unknown
 
     @property
     def expected(self) -> str:
@@ -33,13 +33,13 @@ class Members(Kind):
         return dict(value)
 
     def members(self, value: Any) -> dict[str, Any]:
-        """Gives the members as written, by name."""
+        """Return the members as written, by name."""
         return dict(value)
 
     def check(self, value: dict[str, Any]) -> None:
-        """Looks at the members together, once each is known to be right."""
+        """Check the members together, after each was checked separately."""
         for name in self.needs:
             if name not in value:
                 raise Wrong(OptionKeyError, f"a dict with the members {' and '.join(self.needs)}", hint=f"add {name!r}")
-        if self.whole is not None:
-            self.whole(value)
+        if self.validate is not None:
+            self.validate(value)

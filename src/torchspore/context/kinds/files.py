@@ -15,11 +15,11 @@ from torchspore.context.kinds.plain import Kind, Wrong
 from torchspore.errors import OptionPathError, OptionTypeError, OptionValueError, TorchsporeError
 
 _MOST_JSON = 16 << 20
-"""Bytes of the largest file of options that is read."""
+"""Largest size in bytes of a file of options."""
 
 
-def _is_a_name(value: str) -> bool:
-    """Whether the system can have a file of this name; half of a surrogate pair can't be written."""
+def _is_valid_path(value: str) -> bool:
+    """Return whether a file can have this name; an unpaired surrogate can't be encoded."""
     try:
         return b"\0" not in os.fsencode(value)
     except UnicodeEncodeError:
@@ -27,7 +27,7 @@ def _is_a_name(value: str) -> bool:
 
 
 class Path(Kind):
-    """The path of a file that need not exist; kept as written unless `resolve`."""
+    """The path of a file that need not exist; stored as written unless `resolve`."""
 
     stub = "str"
 
@@ -41,7 +41,7 @@ class Path(Kind):
     def parse(self, value: object) -> str:
         if not isinstance(value, str):
             raise self.wrong_type()
-        if not _is_a_name(value):
+        if not _is_valid_path(value):
             raise self.wrong_value(value.encode(errors="ignore").decode().replace("\0", ""))
         if self.not_directory and (not value or os.path.isdir(value)):
             raise Wrong(OptionPathError, "the path of a file, not of a directory")
@@ -57,7 +57,7 @@ class Folder(Path):
 
 
 class PrintPath(Path):
-    """The path of a file to be made: `.` and the seconds since 1970 are added where it exists."""
+    """The path of a file to be created: `.` and the seconds since 1970 are appended if it exists."""
 
     def parse(self, value: object) -> str:
         path = super().parse(value)
@@ -65,32 +65,32 @@ class PrintPath(Path):
             return path
         stamped = f"{path}.{int(time.time())}"
         if os.path.exists(stamped):
-            raise Wrong(OptionValueError, f"the path of a file that is not there, as {stamped} is too", hint="wait for a second")
+            raise Wrong(OptionValueError, f"the path of a file that does not exist; {stamped} exists too", hint="wait for a second")
         return stamped
 
 
 class Absolute(Kind):
-    """The path of a directory, from the root on."""
+    """The absolute path of a directory."""
 
     stub = "str"
 
     @property
     def expected(self) -> str:
-        return "the path of a directory from the root on, such as '/tmp/records'"
+        return "the absolute path of a directory, such as '/tmp/records'"
 
     def parse(self, value: object) -> str:
         if not isinstance(value, str):
             raise self.wrong_type()
-        if not os.path.isabs(value) or not _is_a_name(value):
-            raise self.wrong_value(absolute(value) if _is_a_name(value) and value else None)
+        if not os.path.isabs(value) or not _is_valid_path(value):
+            raise self.wrong_value(absolute(value) if _is_valid_path(value) and value else None)
         return value
 
-    def parse_text(self, written: str) -> str:
-        return self.parse(absolute(written) if _is_a_name(written) else written)     # from the folder of whoever wrote it
+    def parse_text(self, raw: str) -> str:
+        return self.parse(absolute(raw) if _is_valid_path(raw) else raw)     # relative to the current folder
 
 
 class Directory(Kind):
-    """The path of a directory, answered in full; whoever sets it has it made."""
+    """The path of a directory, returned as an absolute path; setting the option creates the directory."""
 
     stub = "str"
     none: type[TorchsporeError] = OptionValueError
@@ -105,16 +105,16 @@ class Directory(Kind):
             raise self.wrong_type()
         if not value.strip():
             raise self.wrong_value(".")
-        if not _is_a_name(value):
+        if not _is_valid_path(value):
             raise self.wrong_value(value.encode(errors="ignore").decode().replace("\0", ""))
         return absolute(value)
 
 
 class ExistingFile(Kind):
-    """The path of a file that is there, kept as written; `empty` lets '' and None stand for no file."""
+    """The path of an existing file, stored as written; with `empty`, '' and None mean no file."""
 
     def __init__(self, what: str = "a file", empty: bool = False, resolve: bool = False) -> None:
-        self.what, self.empty, self.resolve = what, empty, resolve
+        self.description, self.empty, self.resolve = what, empty, resolve
 
     @property
     def stub(self) -> str:  # type: ignore[override]
@@ -122,14 +122,14 @@ class ExistingFile(Kind):
 
     @property
     def expected(self) -> str:
-        return f"the path of {self.what} that exists"
+        return f"the path of {self.description} that exists"
 
     def parse(self, value: object) -> Any:
         if self.empty and value in ("", None):
             return value
         if not isinstance(value, str):
             raise Wrong(OptionTypeError, self.expected)
-        if not value or not _is_a_name(value) or not os.path.exists(value):
+        if not value or not _is_valid_path(value) or not os.path.exists(value):
             raise self.wrong_value()
         if os.path.isdir(value):
             raise self.wrong_value(hint=f"{value} is a directory")
@@ -137,7 +137,7 @@ class ExistingFile(Kind):
 
 
 class JsonFile(ExistingFile):
-    """The path of a JSON file with one object of sections; its members are named `section.member`."""
+    """The path of a JSON file with an object of sections; its members are named `section.member`."""
 
     def __init__(self, other_names: dict[str, str]) -> None:
         super().__init__("a JSON file", resolve=True)
@@ -149,18 +149,18 @@ class JsonFile(ExistingFile):
         return path
 
     def members(self, path: str) -> dict[str, Any]:
-        """Gives the members that torchspore knows about, by name."""
-        found: list[tuple[str, Any]] = []
+        """Return the members that torchspore knows, by name."""
+        members: list[tuple[str, Any]] = []
         for section, content in read_object(path, self.expected).items():
             if isinstance(content, dict):
-                found += [(f"{section}.{name}", item) for name, item in content.items()]
+                members += [(f"{section}.{name}", item) for name, item in content.items()]
             if not isinstance(content, dict) or section in self.other_names:
-                found.append((section, content))
-        return by_own_names(found, self.other_names, self.expected)
+                members.append((section, content))
+        return canonical_members(members, self.other_names, self.expected)
 
 
 class SpeedUpFile(ExistingFile):
-    """The path of a JSON file whose members are options of their own, set when the path is; '' and None mean no file."""
+    """The path of a JSON file whose members are separate options, which are set with the path; '' and None mean no file."""
 
     def __init__(self) -> None:
         super().__init__("a JSON file", empty=True)
@@ -172,27 +172,28 @@ class SpeedUpFile(ExistingFile):
         return path
 
 
-def by_own_names(members: Iterable[tuple[str, Any]], other_names: Mapping[str, str], expected: str) -> dict[str, Any]:
-    """The members by their own names; raises Wrong where two names of one member say different things."""
-    found: dict[str, Any] = {}
-    written: dict[str, str] = {}
+def canonical_members(members: Iterable[tuple[str, Any]], other_names: Mapping[str, str], expected: str) -> dict[str, Any]:
+    """Return the members by canonical name; raise Wrong if two names of one member have different values."""
+    values: dict[str, Any] = {}
+    spellings: dict[str, str] = {}
     for name, item in members:
-        own = other_names.get(name, name)
-        if own in found and found[own] != item:
-            raise Wrong(OptionValueError, expected, hint=f"{written[own]} and {name} are two names of one member; write it once")
-        found[own], written[own] = item, name
-    return found
+        canonical_name = other_names.get(name, name)
+        if canonical_name in values and values[canonical_name] != item:
+            hint = f"{spellings[canonical_name]} and {name} are two names of one member; write it once"
+            raise Wrong(OptionValueError, expected, hint=hint)
+        values[canonical_name], spellings[canonical_name] = item, name
+    return values
 
 
 def read_json(path: str) -> Any:
-    """What a JSON file holds. Raises OSError, also for what is no plain file, and ValueError for what is no JSON or absurdly large."""
+    """Return the content of a JSON file. Raise OSError, also for a special file, and ValueError for invalid JSON or an absurd size."""
     if os.stat(path).st_size > _MOST_JSON:
         raise ValueError(f"more than {_MOST_JSON >> 20} MiB")
     return json_text.parse(read_plain(pathlib.Path(path)).decode())
 
 
 def read_object(path: str, expected: str) -> dict[str, Any]:
-    """Reads a JSON file that holds one object; raises Wrong that says what is the matter."""
+    """Read a JSON file with one object; raise Wrong with the problem."""
     try:
         content = read_json(path)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A text of flags: what stands in it, and a warning for each flag that means nothing. No text of flags is an error."""
+"""A text of flags: parses it, and warns about each meaningless flag. No text of flags is an error."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -11,44 +11,44 @@ from torchspore.context.kinds.plain import Kind, Wrong
 
 
 class Words(Kind):
-    """Names with commas between, such as 'Add,ReLU'; those that are not known are named in a warning and passed over."""
+    """Comma-separated names, such as 'Add,ReLU'; unknown ones are ignored with a warning."""
 
     stub = "str"
 
-    def __init__(self, what: str, known: Collection[str]) -> None:
-        self.what, self.known = what, known
+    def __init__(self, what: str, names: Collection[str]) -> None:
+        self.description, self.names = what, names
 
     @property
     def expected(self) -> str:
-        return f"names of {self.what} with commas between"
+        return f"comma-separated names of {self.description}"
 
     def parse(self, value: object) -> Any:
         if not isinstance(value, (str, tuple)):
             raise self.wrong_type()
         return value if isinstance(value, tuple) else self.parse_text(value)
 
-    def parse_text(self, written: str) -> tuple[str, ...]:
-        found = []
-        for word in (part.strip() for part in written.split(",")):
-            if word in self.known:
-                found.append(word)
+    def parse_text(self, raw: str) -> tuple[str, ...]:
+        accepted = []
+        for word in (part.strip() for part in raw.split(",")):
+            if word in self.names:
+                accepted.append(word)
             elif word:
-                near = closest(word, self.known)
-                warn(f"{word!r} is not among the {self.what} that graph kernels know; it is passed over.",
+                near = closest(word, self.names)
+                warn(f"{word!r} is not among the {self.description} that graph kernels know; it is ignored.",
                      f"did you mean {near}?" if near else None)
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(accepted))
 
 
 class GraphKernelFlags(Kind):
     """A text of flags such as '--opt_level=2 --dump_as_text'; a flag without a value means true.
 
-    `known` gives the kinds of the flags by name. `--path=FILE` names a JSON file with more flags; those in the text win over it.
+    `names` returns the kinds of the flags by name. `--path=FILE` names a JSON file with more flags; flags in the text override it.
     """
 
     stub = "str"
 
-    def __init__(self, known: Callable[[], Mapping[str, Kind]]) -> None:
-        self.known = known
+    def __init__(self, kinds: Callable[[], Mapping[str, Kind]]) -> None:
+        self.names = kinds
 
     @property
     def expected(self) -> str:
@@ -60,65 +60,65 @@ class GraphKernelFlags(Kind):
         return value
 
     def members(self, value: str) -> dict[str, Any]:
-        """Gives the values of the flags by name; warns for each part of the text that means nothing."""
-        found: dict[str, Any] = {}
-        for name, written in _flags(value):
-            if name in found:
-                warn(f"the flag --{name} is given twice; the first one counts.", f"write --{name} once")
+        """Return the values of the flags by name; warn about each meaningless part of the text."""
+        flags: dict[str, Any] = {}
+        for name, flag_value in _flags(value):
+            if name in flags:
+                warn(f"the flag --{name} appears twice; the first one counts.", f"write --{name} once")
             else:
-                self._put(found, name, written)
-        if "path" in found:
-            inside: dict[str, Any] = {}
-            for name, written in _of_file(found["path"]):
-                self._put(inside, name, written)
-            found = {**inside, **found}
-        return found
+                self._add_flag(flags, name, flag_value)
+        if "path" in flags:
+            file_flags: dict[str, Any] = {}
+            for name, flag_value in _read_flags(flags["path"]):
+                self._add_flag(file_flags, name, flag_value)
+            flags = {**file_flags, **flags}
+        return flags
 
-    def _put(self, found: dict[str, Any], name: str, written: str) -> None:
-        known = self.known()
-        kind = known.get(name)
+    def _add_flag(self, flags: dict[str, Any], name: str, text: str) -> None:
+        kinds = self.names()
+        kind = kinds.get(name)
         if kind is None:
-            near = closest(name, known)
-            warn(f"there is no flag --{name}; it is passed over.", f"did you mean --{near}?" if near else None)
+            near = closest(name, kinds)
+            warn(f"there is no flag --{name}; it is ignored.", f"did you mean --{near}?" if near else None)
             return
-        if name == "opt_level" and written.isdigit() and int(written) > 3:
-            warn(f"--opt_level={written} counts as 3, which is the highest.", "write --opt_level=0, 1, 2 or 3")
-            written = "3"
+        if name == "opt_level" and text.isdigit() and int(text) > 3:
+            warn(f"--opt_level={text} counts as 3, which is the highest.", "write --opt_level=0, 1, 2 or 3")
+            text = "3"
         try:
-            found[name] = kind.parse_text(written)
+            flags[name] = kind.parse_text(text)
         except Wrong as wrong:
-            warn(f"--{name}={written}: expected {wrong.expected}; the flag is passed over.", None)
+            warn(f"--{name}={text}: expected {wrong.expected}; the flag is ignored.", None)
 
 
 def _flags(value: str) -> Iterator[tuple[str, str]]:
     for part in value.split():
-        name, sign, written = part[2:].partition("=")
+        name, sign, flag_value = part[2:].partition("=")
         if not part.startswith("--") or not name:
-            warn(f"{text.short(part)} is no flag; it is passed over.", "a flag looks like --opt_level=2 or --dump_as_text")
+            warn(f"{text.short(part)} is not a flag; it is ignored.", "a flag looks like --opt_level=2 or --dump_as_text")
         else:
-            yield name, written if sign else "true"
+            yield name, flag_value if sign else "true"
 
 
-def _of_file(path: str) -> Iterator[tuple[str, str]]:
+def _read_flags(path: str) -> Iterator[tuple[str, str]]:
     try:
         content = read_json(path)
     except OSError as error:
-        warn(f"--path={path}: the file cannot be read ({error.strerror}); it is passed over.", None)
+        warn(f"--path={path}: the file cannot be read ({error.strerror}); it is ignored.", None)
         return
     except ValueError as error:
-        warn(f"--path={path}: expected a file of JSON, {error}; it is passed over.", None)
+        warn(f"--path={path}: expected a file of JSON, {error}; it is ignored.", None)
         return
     if not isinstance(content, dict):
-        warn(f"--path={path}: expected one JSON object; it is passed over.", 'for example {"opt_level": "2"}')
+        warn(f"--path={path}: expected one JSON object; it is ignored.", 'for example {"opt_level": "2"}')
         return
     for name, item in content.items():
         if isinstance(item, (str, int)):
             yield name.removeprefix("--"), str(item)
         else:
-            warn(f"--path={path}: {name!r} is no text; it is passed over.", f'for example {{"{name}": "2"}}')
+            warn(f"--path={path}: {name!r} is not a text; it is ignored.", f'for example {{"{name}": "2"}}')
 
 
-def warn(what: str, hint: str | None) -> None:
-    """Warns at the user's line."""
-    told = f"graph_kernel_flags: {what}"
-    frames.warn(told if hint is None else text.with_hint(told, hint), "graph_kernel_flags")
+def warn(problem: str, hint: str | None) -> None:
+    """Warn at the user's line."""
+    warning = f"graph_kernel_flags: {problem}"
+    frames.warn(warning if hint is None else text.with_hint(warning, hint), "graph_kernel_flags")

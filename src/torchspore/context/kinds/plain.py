@@ -1,4 +1,4 @@
-"""Kinds of option values: each parses, says what it takes, and knows its type in the stubs."""
+"""Kinds of option values: each parses a value, describes the accepted values, and names its type in the stubs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_GB = 1e9
 
 
 class Wrong(Exception):
-    """A value that a kind refuses; the option turns it into the error that the user sees."""
+    """Raised for a value that a kind refuses; the option converts it to the error that the user sees."""
 
     def __init__(self, error: type[TorchsporeError], expected: str, right: object = None, hint: str | None = None) -> None:
         super().__init__(expected)
@@ -30,14 +30,14 @@ class Wrong(Exception):
 
 
 class Kind:
-    """What an option's values are; `none` is the error class for None where the option does not take it."""
+    """A kind of option values; `none` is the error class for None if the option does not accept it."""
 
     stub = "object"
     none: type[TorchsporeError] = OptionTypeError
 
     @property
     def read_stub(self) -> str:
-        """The type that the getter gives back."""
+        """The type that the getter returns."""
         return self.stub
 
     @property
@@ -46,12 +46,12 @@ class Kind:
         raise NotImplementedError
 
     def parse(self, value: object) -> Any:
-        """Gives the normalised value, or raises Wrong."""
+        """Return the normalised value, or raise Wrong."""
         raise NotImplementedError
 
-    def parse_text(self, written: str) -> Any:
-        """Parses a value that comes from an environment variable."""
-        return self.parse(written)
+    def parse_text(self, raw: str) -> Any:
+        """Parse a value that comes from an environment variable."""
+        return self.parse(raw)
 
     def wrong_type(self, right: object = None) -> Wrong:
         return Wrong(OptionTypeError, self.expected, right)
@@ -65,7 +65,7 @@ class Kind:
 
 
 class Bool(Kind):
-    """True or False; 1 and 0 are no bools (`ints` takes them), and None is False only where MindSpore says so."""
+    """True or False; 1 and 0 are accepted only with `ints`, and None means False only if `none` is False, as in MindSpore."""
 
     stub = "bool"
 
@@ -91,8 +91,8 @@ class Bool(Kind):
             right = value.lower() in _TRUE
         raise self.wrong_type(right)
 
-    def parse_text(self, written: str) -> bool:
-        word = written.strip().lower()
+    def parse_text(self, raw: str) -> bool:
+        word = raw.strip().lower()
         if word in _TRUE:
             return True
         if word in _FALSE:
@@ -101,7 +101,7 @@ class Bool(Kind):
 
 
 class Int(Kind):
-    """A whole number between two bounds, both included."""
+    """An integer between two inclusive bounds."""
 
     stub = "int"
 
@@ -145,15 +145,15 @@ class Int(Kind):
             return int(value)
         return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d{1,18}", value.strip()) else None
 
-    def parse_text(self, written: str) -> Any:
-        number = self._as_int(written)
+    def parse_text(self, raw: str) -> Any:
+        number = self._as_int(raw)
         if number is None:
             raise self.wrong_value()
         return self.parse(number)
 
 
 class Float(Kind):
-    """A number between two bounds; the upper one is included, the lower one unless it is `above` that. Ints count as floats."""
+    """A number between two bounds; the upper one is inclusive, and so is the lower one unless `above`. Ints count as floats."""
 
     stub = "float"
 
@@ -171,15 +171,15 @@ class Float(Kind):
             raise self.wrong_value()
         return float(value)
 
-    def parse_text(self, written: str) -> float:
+    def parse_text(self, raw: str) -> float:
         try:
-            return self.parse(float(written))
+            return self.parse(float(raw))
         except ValueError:
             raise self.wrong_value() from None
 
 
 class Named(Kind):
-    """One of a few ints that have names, such as GRAPH_MODE."""
+    """One of a few named ints, such as GRAPH_MODE."""
 
     def __init__(self, names: Mapping[str, int], none: type[TorchsporeError] = OptionTypeError) -> None:
         self.names, self.none = dict(names), none
@@ -201,8 +201,8 @@ class Named(Kind):
             raise self.wrong_value()
         return int(value)
 
-    def parse_text(self, written: str) -> int:
-        word = written.strip().upper()
+    def parse_text(self, raw: str) -> int:
+        word = raw.strip().upper()
         for name, number in self.names.items():
             if word in (name, name.removesuffix("_MODE"), str(number)):
                 return number
@@ -210,7 +210,7 @@ class Named(Kind):
 
 
 class Choice(Kind):
-    """One of a few words; `reads` gives the value that the getter answers where it is another one."""
+    """One of a few words; `reads` maps words to the value that the getter returns instead."""
 
     def __init__(self, *words: str, reads: Mapping[str, object] | None = None, also: Mapping[str, str] | None = None,
                  none: type[TorchsporeError] = OptionValueError, no_str: type[TorchsporeError] = OptionTypeError) -> None:
@@ -228,37 +228,37 @@ class Choice(Kind):
 
     @property
     def expected(self) -> str:
-        return text.one_of(self.words)
+        return text.list_choices(self.words)
 
     def parse(self, value: object) -> Any:
         self.refuse_none(value)
         if not isinstance(value, str):
-            raise Wrong(self.no_str, self.expected, self._meant(text.shown_whole(value)))
+            raise Wrong(self.no_str, self.expected, self._closest_word(text.show_full(value)))
         word = self.also.get(value, value)
         if word not in self.words:
-            raise self.wrong_value(self._meant(value) or closest(value, [word for word in self.words if len(word) > 4]))
+            raise self.wrong_value(self._closest_word(value) or closest(value, [word for word in self.words if len(word) > 4]))
         return self.reads.get(word, word)
 
-    def _meant(self, value: str) -> str | None:
-        wanted = value.strip().lower()
-        if wanted in _TRUE | _FALSE and set(self.words) == {"ON", "OFF"}:
-            return "ON" if wanted in _TRUE else "OFF"
-        return next((word for word in self.words if word.lower() == wanted), None)
+    def _closest_word(self, value: str) -> str | None:
+        word_lower = value.strip().lower()
+        if word_lower in _TRUE | _FALSE and set(self.words) == {"ON", "OFF"}:
+            return "ON" if word_lower in _TRUE else "OFF"
+        return next((word for word in self.words if word.lower() == word_lower), None)
 
-    def parse_text(self, written: str) -> Any:
-        word = written.strip()
-        return self.parse(word if word in (*self.words, *self.also) else (self._meant(word) or word))
+    def parse_text(self, raw: str) -> Any:
+        word = raw.strip()
+        return self.parse(word if word in (*self.words, *self.also) else (self._closest_word(word) or word))
 
 
 class Size(Kind):
-    """An amount of memory such as '3.5GB'; `give` turns the number of GB into what the getter answers."""
+    """An amount of memory such as '3.5GB'; `give` converts the number of GB to the value that the getter returns."""
 
     stub = "str"
     _form = re.compile(r"([1-9][0-9]*\.?[0-9]*|0\.[0-9]*)GB")
 
-    def __init__(self, low: float | None = None, high: float | None = None, whole: bool = False,
+    def __init__(self, low: float | None = None, high: float | None = None, is_integral: bool = False,
                  give: Callable[[float], object] = float, gives: str = "float") -> None:
-        self.low, self.high, self.whole, self.give, self.gives = low, high, whole, give, gives
+        self.low, self.high, self.is_integral, self.give, self.gives = low, high, is_integral, give, gives
 
     @property
     def read_stub(self) -> str:
@@ -266,7 +266,7 @@ class Size(Kind):
 
     @property
     def expected(self) -> str:
-        shape = "a size in whole GB such as '3GB'" if self.whole else "a size such as '3.5GB'"
+        shape = "a size in whole GB such as '3GB'" if self.is_integral else "a size such as '3.5GB'"
         bounds = [f"'{self.low:g}GB' or more" if self.low else "", f"'{self.high:g}GB' or less" if self.high else ""]
         return ", ".join([shape, *(bound for bound in bounds if bound)])
 
@@ -274,19 +274,19 @@ class Size(Kind):
         self.refuse_none(value)
         if not isinstance(value, str):
             raise self.wrong_type(f"{value:g}GB" if isinstance(value, (int, float)) and 0 < value < _MOST_GB else None)
-        found = self._form.fullmatch(value)
-        if found is None:
+        match = self._form.fullmatch(value)
+        if match is None:
             raise self.wrong_value(self._repaired(value))
-        size = float(found[1])
-        if size == 0 or size >= _MOST_GB or (self.whole and not size.is_integer()):
+        size = float(match[1])
+        if size == 0 or size >= _MOST_GB or (self.is_integral and not size.is_integer()):
             raise self.wrong_value()
         if (self.low is not None and size < self.low) or (self.high is not None and size > self.high):
             raise self.wrong_value()
         return self.give(size)
 
     def _repaired(self, value: str) -> str | None:
-        found = re.fullmatch(r"\s*0*([1-9][0-9]*(?:\.[0-9]+)?)\s*(?:[gG][bB]?)?\s*", value)
-        return f"{found[1]}GB" if found else None
+        match = re.fullmatch(r"\s*0*([1-9][0-9]*(?:\.[0-9]+)?)\s*(?:[gG][bB]?)?\s*", value)
+        return f"{match[1]}GB" if match else None
 
 
 class Str(Kind):
@@ -295,11 +295,11 @@ class Str(Kind):
     stub = "str"
 
     def __init__(self, what: str = "a str") -> None:
-        self.what = what
+        self.description = what
 
     @property
     def expected(self) -> str:
-        return self.what
+        return self.description
 
     def parse(self, value: object) -> str:
         if not isinstance(value, str):
@@ -308,7 +308,7 @@ class Str(Kind):
 
 
 class Among(Kind):
-    """One of a few values that are compared, so that 1 passes for True; `bools_only` refuses that with TypeError."""
+    """One of a few values, compared by ==, so that 1 passes for True; `bools_only` refuses it with a TypeError."""
 
     def __init__(self, *values: int, give: Callable[[Any], object] | None = None, bools_only: bool = False) -> None:
         self.values, self.give, self.bools_only = values, give, bools_only
@@ -323,7 +323,7 @@ class Among(Kind):
 
     @property
     def expected(self) -> str:
-        return text.one_of(self.values)
+        return text.list_choices(self.values)
 
     def parse(self, value: object) -> Any:
         if not isinstance(value, (int, float, str)) or value not in self.values:
@@ -332,8 +332,8 @@ class Among(Kind):
             raise self.wrong_type(bool(value))
         return value if self.give is None else self.give(value)
 
-    def parse_text(self, written: str) -> Any:
-        word = written.strip().lower()
+    def parse_text(self, raw: str) -> Any:
+        word = raw.strip().lower()
         if isinstance(self.values[0], bool):
-            return self.parse(word in _TRUE if word in _TRUE | _FALSE else written)
-        return self.parse(int(word) if word.isdigit() else written)
+            return self.parse(word in _TRUE if word in _TRUE | _FALSE else raw)
+        return self.parse(int(word) if word.isdigit() else raw)

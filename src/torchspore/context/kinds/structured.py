@@ -1,4 +1,4 @@
-"""Kinds whose values have an inner form: lists, nested dictionaries, and texts with a grammar."""
+"""Kinds of structured values: lists, nested dictionaries, and texts with a grammar."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import Any
 
 from torchspore.base import json_text, text
 from torchspore.base.suggest import closest
-from torchspore.context.kinds.files import by_own_names
+from torchspore.context.kinds.files import canonical_members
 from torchspore.context.kinds.plain import Kind, Wrong
 from torchspore.errors import OptionKeyError, OptionTypeError, OptionValueError
 
 
 class IntList(Kind):
-    """A list of ints that grow, such as the places where gradients are cut into groups."""
+    """A list of increasing ints, such as the indices at which gradients are split into groups."""
 
     stub = "list[int]"
 
     @property
     def expected(self) -> str:
-        return "a list of ints that grow, such as [20, 35]"
+        return "a list of increasing ints, such as [20, 35]"
 
     def parse(self, value: object) -> list[int]:
         if not isinstance(value, list):
             raise self.wrong_type(list(value) if isinstance(value, tuple) else None)
         if any(isinstance(item, bool) or not isinstance(item, int) or item < 0 for item in value):
-            raise self.wrong_type()  # a negative place is a TypeError in MindSpore
+            raise self.wrong_type()  # a negative index is a TypeError in MindSpore
         if not value or any(later <= earlier for earlier, later in itertools.pairwise(value)):
             raise self.wrong_value(sorted(set(value)) or None)
         return list(value)
 
 
 class DictOf(Kind):
-    """A dictionary from names to values of one kind; the getter answers it as JSON text where `as_text`."""
+    """A dictionary from names to values of one kind; with `as_text` the getter returns it as JSON text."""
 
     stub = "dict[str, Any]"
 
@@ -47,7 +47,7 @@ class DictOf(Kind):
 
     @property
     def expected(self) -> str:
-        keys = text.one_of(self.names) if self.names else "names"
+        keys = text.list_choices(self.names) if self.names else "names"
         return f"a dict from {keys} to {self.item.expected}"
 
     def parse(self, value: object) -> Any:
@@ -75,7 +75,7 @@ class Fusion(Kind):
 
     @property
     def expected(self) -> str:
-        return f"a dict such as {{'mode': 'size', 'config': 32}}, with mode {text.one_of(self.modes)}"
+        return f"a dict such as {{'mode': 'size', 'config': 32}}, with mode {text.list_choices(self.modes)}"
 
     def parse(self, value: object) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -94,7 +94,7 @@ class Fusion(Kind):
 
 
 class DatasetStrategy(Kind):
-    """How a dataset's outputs are cut: a word, or for each output a tuple with the number of cuts of each axis."""
+    """How a dataset's outputs are split: a word, or for each output a tuple with the number of parts of each axis."""
 
     stub = "Literal['data_parallel', 'full_batch'] | tuple[tuple[int, ...], ...]"
 
@@ -120,7 +120,7 @@ class DatasetStrategy(Kind):
 
 
 class Overlap(Kind):
-    """Which collectives overlap with computing: a comma-separated text, or a bool for all or none."""
+    """The collectives that overlap with computing: a comma-separated text, or a bool for all or none."""
 
     stub = "str | bool"
 
@@ -142,16 +142,16 @@ class Overlap(Kind):
 
 
 class Profiling(Kind):
-    """What is profiled: a JSON object as text, or names out of three, joined by ':' or ',' or in the text of a list."""
+    """The profiled data: a JSON object as text, or some of three names, joined by ':' or ',' or as the text of a list."""
 
     stub = "str"
 
     def __init__(self, words: Sequence[str], other_names: dict[str, str], members: Collection[str]) -> None:
-        self.words, self.other_names, self.members_known = words, other_names, members
+        self.words, self.other_names, self.member_names = words, other_names, members
 
     @property
     def expected(self) -> str:
-        return f"a JSON text such as '{{\"output\": \"data\", \"training_trace\": \"on\"}}', or {text.one_of(self.words)}"
+        return f"a JSON text such as '{{\"output\": \"data\", \"training_trace\": \"on\"}}', or {text.list_choices(self.words)}"
 
     def parse(self, value: object) -> str:
         if not isinstance(value, str):
@@ -160,7 +160,7 @@ class Profiling(Kind):
         return value
 
     def members(self, value: str) -> dict[str, Any]:
-        """Gives what is switched on, by member; a plain name switches one on."""
+        """Return the settings by member; a plain name switches one on."""
         if not value.lstrip().startswith("{"):
             names = [name for name in value.strip("[] ").replace("'", "").replace('"', "").replace(":", ",").split(",") if name]
             unknown = [name.strip() for name in names if name.strip() not in self.words]
@@ -170,10 +170,10 @@ class Profiling(Kind):
         try:
             content = json_text.parse(value)
         except ValueError as error:
-            raise self.wrong_value(hint=f"the text is no JSON: {error}") from None
-        found = by_own_names(content.items(), self.other_names, self.expected)
-        for name in found:
-            if name not in self.members_known:
-                near = closest(name, self.members_known)
+            raise self.wrong_value(hint=f"the text is not JSON: {error}") from None
+        members = canonical_members(content.items(), self.other_names, self.expected)
+        for name in members:
+            if name not in self.member_names:
+                near = closest(name, self.member_names)
                 raise self.wrong_value(hint=f"there is no {text.short(name)} in it" + (f"; did you mean {near!r}?" if near else ""))
-        return found
+        return members

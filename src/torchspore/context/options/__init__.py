@@ -1,4 +1,4 @@
-"""Every option, by its key; the files beside this one hold the declarations and nothing else."""
+"""Every option, by its key; the other files of this package contain only declarations."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def _join() -> None:
         parent = OPTIONS.get(option.parent or "")
         if parent is not None:
             parent.members[option.name] = option
-        if option.within is None or option.top_level:
+        if option.member_of is None or option.top_level:
             _NAMES.setdefault(option.api, []).append(option.name)
     for alias in ALIASES.values():
         _NAMES.setdefault(alias.api, []).append(alias.name)
 
 
 def names_of(api: str) -> list[str]:
-    """Gives every name that a setter or getter takes."""
+    """Return every name that a setter or getter accepts."""
     return _NAMES.get(api, [])
 
 

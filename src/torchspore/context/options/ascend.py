@@ -12,128 +12,132 @@ def _digit(value: bool) -> str:
     return "1" if value else "0"
 
 
-_COUNTED = "MindSpore counts steps with it inside of a running graph; here the callback that writes checkpoints counts them"
+_COUNTED = "MindSpore counts steps with it inside a running graph; here the callback that writes checkpoints counts them"
 
 ascend_config = Option(
     kind=Members(adds=True), default={}, in_graph_key=True,
     example="set_context(ascend_config={'precision_mode': 'must_keep_origin_dtype'})", since="2.0", doc="Details of Ascend devices.",
 )
 precision_mode = Option(
-    within="ascend_config", settable=False, default="", effect="engine.devices.npu.options:precision",
+    member_of="ascend_config", settable=False, default="", effect="engine.devices.npu.options:precision",
     read_by="graph.settings",
-    unread={"must_keep_origin_dtype": "operators compute in the dtypes that the program gives them"},
+    unread={"must_keep_origin_dtype": "operators compute in the dtypes of the program"},
     kind=Choice("force_fp16", "allow_fp32_to_fp16", "allow_mix_precision", "must_keep_origin_dtype", "force_fp32", "allow_fp32_to_bf16",
                 "allow_mix_precision_fp16", "allow_mix_precision_bf16", no_str=OptionValueError),
     example="set_context(ascend_config={'precision_mode': 'must_keep_origin_dtype'})",
     since="2.0",
-    doc="Which operators compute in another dtype than the program gives them, in both modes and on every device. force_fp16: all that "
-        "can, in float16. allow_fp32_to_fp16 and allow_fp32_to_bf16: products and convolutions, their results cast back. "
-        "allow_mix_precision, allow_mix_precision_fp16 and allow_mix_precision_bf16: by lists of operators. force_fp32: products and "
-        "convolutions of 16 bits in float32. must_keep_origin_dtype: none. Parameters and the state of optimizers keep their dtypes.",
+    doc="Which operators compute in another dtype than the program's, in both modes and on every device. force_fp16: all that "
+        "can, in float16. allow_fp32_to_fp16 and allow_fp32_to_bf16: matrix products and convolutions, their results cast back. "
+        "allow_mix_precision, allow_mix_precision_fp16 and allow_mix_precision_bf16: by lists of operators. force_fp32: 16-bit products "
+        "and convolutions in float32. must_keep_origin_dtype: none. Parameters and the state of optimizers keep their dtypes.",
 )
 jit_compile = Option(
-    within="ascend_config", settable=False, kind=Among(True, False, give=_digit), default="",
+    member_of="ascend_config", settable=False, kind=Among(True, False, give=_digit), default="",
     effect="engine.devices.npu.options:jit_compile", read_by="graph.settings", graph_only=True, in_graph_key=True,
     example="set_context(ascend_config={'jit_compile': False})",
     since="2.0",
-    doc="Whether the levels O1 and O2 may write and compile kernels, on every device; False takes ready-made ones and compiles nothing.",
+    doc="Whether the levels O1 and O2 may generate and compile kernels, on every device; False uses existing ones and compiles nothing.",
 )
 atomic_clean_policy = Option(
-    within="ascend_config", settable=False, on=On.ASCEND, kind=Among(0, 1, give=str), default="",
+    member_of="ascend_config", settable=False, on=On.ASCEND, kind=Among(0, 1, give=str), default="",
     example="set_context(ascend_config={'atomic_clean_policy': 1})",
     effect="engine.devices.npu.options:of_graph_engine", read_by="engine.devices.npu.graph_engine", graph_only=True,
     since="2.1",
-    doc="Whether memory of operators that add in place is cleared all at once (0) or one by one (1).",
+    doc="Whether the memory of operators that accumulate in place is cleared all at once (0) or separately (1).",
 )
 matmul_allow_hf32 = Option(
-    within="ascend_config", settable=False, on=On.ASCEND, kind=Among(True, False, give=_digit), default="",
+    member_of="ascend_config", settable=False, on=On.ASCEND, kind=Among(True, False, give=_digit), default="",
     example="set_context(ascend_config={'matmul_allow_hf32': True})",
     effect="engine.devices.npu.options:matmul_hf32",
     since="2.1",
     doc="Whether matrix products of float32 may use HF32, which is faster and less precise.",
 )
 conv_allow_hf32 = Option(
-    within="ascend_config", settable=False, on=On.ASCEND, kind=Among(True, False, give=_digit), default="",
+    member_of="ascend_config", settable=False, on=On.ASCEND, kind=Among(True, False, give=_digit), default="",
     example="set_context(ascend_config={'conv_allow_hf32': False})",
     effect="engine.devices.npu.options:conv_hf32",
     since="2.1",
     doc="Whether convolutions of float32 may use HF32.",
 )
 exception_dump = Option(
-    within="ascend_config", settable=False, kind=Choice("0", "1", "2"), default="2", effect="observe.debug.dump:on_exception",
+    member_of="ascend_config", settable=False, kind=Choice("0", "1", "2"), default="2", effect="observe.debug.dump:on_exception",
     example="set_context(ascend_config={'exception_dump': '1'})",
     since="2.3", until="2.5",
     doc="What is written to `save_dump_path` when an operator fails, on every device: '0' nothing, '1' its inputs and outputs, '2' its "
-        "inputs. Operators are followed, and nothing is written, only where it is set.",
+        "inputs. Operators are recorded only if the option is set; otherwise nothing is written.",
 )
 op_precision_mode = Option(
-    within="ascend_config", settable=False, on=On.ASCEND, kind=ExistingFile("an .ini file"), default="",
+    member_of="ascend_config", settable=False, on=On.ASCEND, kind=ExistingFile("an .ini file"), default="",
     example="set_context(ascend_config={'op_precision_mode': 'precision.ini'})",
     effect="engine.devices.npu.options:of_graph_engine", read_by="engine.devices.npu.graph_engine", graph_only=True,
     since="2.1",
-    doc="A file that says for single operators how precise they are.",
+    doc="A file that sets the precision of single operators.",
 )
 op_debug_option = Option(
-    within="ascend_config", settable=False, kind=Choice("oom", none=OptionTypeError), default="", effect="engine.core.memory_bounds:check",
+    member_of="ascend_config",
+    settable=False,
+    kind=Choice("oom", none=OptionTypeError),
+    default="",
+    effect="engine.core.memory_bounds:check",
     process_wide=True,
     example="set_context(ascend_config={'op_debug_option': 'oom'})",
     since="2.3",
-    doc="'oom' checks that operators stay inside their memory. The kernels of CPU and GPU do that in any case.",
+    doc="'oom' checks that operators stay inside their memory. The kernels of CPU and GPU always do.",
 )
 ge_options = Option(
-    within="ascend_config", settable=False, on=On.ASCEND, default="",
+    member_of="ascend_config", settable=False, on=On.ASCEND, default="",
     kind=DictOf(DictOf(Str()), ("global", "session"), as_text=True),
     example="set_context(ascend_config={'ge_options': {'global': {'ge.opSelectImplmode': 'high_precision'}}})",
     effect="engine.devices.npu.options:of_graph_engine", read_by="engine.devices.npu.graph_engine", graph_only=True,
     since="2.3",
-    doc="Options that are handed to the graph engine of the device as they are.",
+    doc="Options that are passed unchanged to the graph engine of the device.",
 )
 parallel_speed_up_json_path = Option(
-    within="ascend_config", top_level=False, on=On.ASCEND, kind=SpeedUpFile(), default="", implies=from_file,
+    member_of="ascend_config", top_level=False, on=On.ASCEND, kind=SpeedUpFile(), default="", implies=from_file,
     effect="distributed.speed_up_options:file",
     example="set_context(ascend_config={'parallel_speed_up_json_path': 'parallel_speed_up.json'})",
-    doc="A JSON file with switches for parallel training; each of them is an option of its own. '' and None mean no file.",
+    doc="A JSON file with switches for parallel training; each switch is a separate option. '' and None mean no file.",
 )
 host_scheduling_max_threshold = Option(
-    within="ascend_config", settable=False, on=On.ASCEND, kind=Int(0, give=str, gives="str"), default="",
+    member_of="ascend_config", settable=False, on=On.ASCEND, kind=Int(0, give=str, gives="str"), default="",
     example="set_context(ascend_config={'host_scheduling_max_threshold': 0})",
     effect="engine.devices.npu.options:of_graph_engine", read_by="engine.devices.npu.graph_engine", graph_only=True,
     since="2.3",
-    doc="How many kernels a static graph may have and still be handed to the device one by one.",
+    doc="The largest number of kernels of a static graph for which they are launched one by one.",
 )
 hccl_watchdog = Option(
-    within="ascend_config", on=On.ASCEND, kind=Bool(), default=True, example="set_context(ascend_config={'hccl_watchdog': True})",
+    member_of="ascend_config", on=On.ASCEND, kind=Bool(), default=True, example="set_context(ascend_config={'hccl_watchdog': True})",
     effect="engine.devices.npu.options:hccl_watchdog",
     since="2.4",
-    doc="Whether a thread watches the collectives and ends the program when one has failed.",
+    doc="Whether a thread monitors the collectives and ends the program when one has failed.",
 )
 topo_order = Option(
-    within="ascend_config", on=On.ASCEND, kind=DictOf(Choice("bfs", "dfs", "rdfs"), as_text=True), default="",
+    member_of="ascend_config", on=On.ASCEND, kind=DictOf(Choice("bfs", "dfs", "rdfs"), as_text=True), default="",
     example="set_context(ascend_config={'topo_order': {'graph': 'dfs'}})",
     effect="engine.devices.npu.options:of_graph_engine", read_by="engine.devices.npu.graph_engine", graph_only=True,
     since="2.3",
-    doc="In which order the operators of a graph run, by the graph's name. The getter answers it as JSON text.",
+    doc="In which order the operators of a graph run, by the graph's name. The getter returns it as JSON text.",
 )
 cur_step_num = Option(
-    within="ascend_config", on=On.ASCEND, kind=Int(0), default=0, example="set_context(ascend_config={'cur_step_num': 1})",
+    member_of="ascend_config", on=On.ASCEND, kind=Int(0), default=0, example="set_context(ascend_config={'cur_step_num': 1})",
     idle=_COUNTED,
     since="2.3",
     doc="The number of the current step, for checkpoints that are written at the end of a step.",
 )
 save_checkpoint_steps = Option(
-    within="ascend_config", on=On.ASCEND, kind=Int(0), default=0, example="set_context(ascend_config={'save_checkpoint_steps': 100})",
+    member_of="ascend_config", on=On.ASCEND, kind=Int(0), default=0, example="set_context(ascend_config={'save_checkpoint_steps': 100})",
     idle=_COUNTED,
     since="2.3",
     doc="After how many steps a checkpoint is written.",
 )
 last_triggered_step = Option(
-    within="ascend_config", on=On.ASCEND, kind=Int(0), default=0, example="set_context(ascend_config={'last_triggered_step': 100})",
+    member_of="ascend_config", on=On.ASCEND, kind=Int(0), default=0, example="set_context(ascend_config={'last_triggered_step': 100})",
     idle=_COUNTED,
     since="2.3",
     doc="The step of the last checkpoint.",
 )
 need_ckpt = Option(
-    within="ascend_config", on=On.ASCEND, kind=Bool(), default=False, example="set_context(ascend_config={'need_ckpt': True})",
+    member_of="ascend_config", on=On.ASCEND, kind=Bool(), default=False, example="set_context(ascend_config={'need_ckpt': True})",
     idle=_COUNTED,
     since="2.3",
     doc="Whether the current step is one after which a checkpoint is written.",

@@ -1,4 +1,4 @@
-"""What is written down for people who look for a fault."""
+"""Options for debugging: what is recorded and written to files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torchspore.errors import OptionValueError
 
 
 class Levels(Kind):
-    """A level of detail from 0 to 3; True stands for 2."""
+    """A level of detail from 0 to 3; True means 2."""
 
     stub = "bool | Literal[0, 1, 2, 3]"
 
@@ -30,28 +30,28 @@ class Levels(Kind):
             raise self.wrong_value(min(3, max(0, value)))
         return value
 
-    def parse_text(self, written: str) -> int:
-        if not written.strip().isdigit():
+    def parse_text(self, raw: str) -> int:
+        if not raw.strip().isdigit():
             raise self.wrong_value()
-        return self.parse(int(written))
+        return self.parse(int(raw))
 
 
 save_graphs = Option(
     kind=Levels(), default=0, wins=True, environment=("MS_DEV_SAVE_GRAPHS",), example="set_context(save_graphs=2)",
     read_by="graph.save_graphs", graph_only=True, unread={0: "nothing is written"}, since="0.1",
-    doc="How much is written about each graph that is compiled: 0 nothing, 1 the main stages and a page to look at them, 2 also the steps "
-        "of the back end and each branch and loop, 3 also every pass, and drawings of all. True is 2 with drawings of the main stages.",
+    doc="How much is written about each compiled graph: 0 nothing, 1 the main stages and a page to view them, 2 also the steps "
+        "of the back end and each branch and loop, 3 also every pass, and drawings of all. True means 2 with drawings of the main stages.",
 )
 save_graphs_path = Option(
     kind=Directory(), default=".", wins=True, environment=("MS_DEV_SAVE_GRAPHS_PATH",), prepare=prepare.directory,
     example="set_context(save_graphs_path='graphs')",
     read_by="graph.save_graphs", graph_only=True, since="0.1",
-    doc="The directory for what `save_graphs` writes; it is made when the option is set.",
+    doc="The directory for the files of `save_graphs`; it is created when the option is set.",
 )
 print_file_path = Option(
     kind=PrintPath(resolve=True, not_directory=True), default="", example="set_context(print_file_path='print.pb')",
     effect="engine.core.printing:select", process_wide=True, since="0.5",
-    doc="The file that ops.Print writes to in place of the screen; `parse_print` reads it.",
+    doc="The file that ops.Print writes to instead of the screen; `parse_print` reads it.",
 )
 env_config_path = Option(
     kind=JsonFile({"sys.mem_Reuse": "sys.mem_reuse", "mem_reuse": "sys.mem_reuse", "mem_Reuse": "sys.mem_reuse"}), default="",
@@ -60,54 +60,56 @@ env_config_path = Option(
     doc="A JSON file that configures the recorder of running data and the reuse of memory.",
 )
 rdr_enable = Option(
-    within="env_config_path", top_level=False, as_json=True, name="rdr.enable", kind=Bool(), default=False, environment=("MS_RDR_ENABLE",),
+    member_of="env_config_path", top_level=False, as_json=True, name="rdr.enable", kind=Bool(), default=False,
+    environment=("MS_RDR_ENABLE",),
     read_by="observe.debug.recorder", example='{"rdr": {"enable": true}}',
     doc="Whether data about the run is recorded: graphs, the last operators, memory, stacks. `torchspore rdr show` reads a record.",
 )
 rdr_mode = Option(
-    within="env_config_path", top_level=False, as_json=True, name="rdr.mode", kind=Int(1, 2), default=1, environment=("MS_RDR_MODE",),
+    member_of="env_config_path", top_level=False, as_json=True, name="rdr.mode", kind=Int(1, 2), default=1, environment=("MS_RDR_MODE",),
     read_by="observe.debug.recorder", example='{"rdr": {"mode": 1}}',
     doc="When records are written: 1 after a fault, 2 also at a normal end.",
 )
 rdr_path = Option(
-    within="env_config_path", top_level=False, as_json=True, name="rdr.path", kind=Absolute(), default="./",
+    member_of="env_config_path", top_level=False, as_json=True, name="rdr.path", kind=Absolute(), default="./",
     read_by="observe.debug.recorder", environment=("MS_RDR_PATH",), example='{"rdr": {"path": "/tmp/records"}}',
     doc="The directory under which records are written, in `rank_N/rdr`.",
 )
 rdr_replay = Option(
-    within="env_config_path", top_level=False, as_json=True, name="rdr.replay", kind=Int(0, INT32), default=0,
+    member_of="env_config_path", top_level=False, as_json=True, name="rdr.replay", kind=Int(0, INT32), default=0,
     read_by="observe.debug.recorder", environment=("MS_RDR_REPLAY",), example='{"rdr": {"replay": 1}}',
-    doc="Every how-manieth step is kept, so that `torchspore replay` can run it again: its inputs, and Parameters and random state before "
-        "it, copied to host memory. 0 keeps none. It is torchspore's own.",
+    doc="Every N-th step is saved, so that `torchspore replay` can run it again: its inputs, and Parameters and random state before "
+        "it, copied to host memory. 0 saves none. MindSpore does not have this option.",
 )
 sys_mem_reuse = Option(
-    within="env_config_path", top_level=False, as_json=True, name="sys.mem_reuse", kind=Bool(), default=True, in_graph_key=True,
+    member_of="env_config_path", top_level=False, as_json=True, name="sys.mem_reuse", kind=Bool(), default=True, in_graph_key=True,
     read_by="graph.settings", graph_only=True, unread={True: "values of a graph share memory one after the other"},
-    example='{"sys": {"mem_reuse": true}}', doc="Whether Tensors of a graph share memory; off, each keeps its own and can be looked at.",
+    example='{"sys": {"mem_reuse": true}}',
+    doc="Whether Tensors of a graph share memory; off, each has separate memory and can be inspected.",
 )
 precompile_only = Option(
     kind=Bool(), default=False, wins=True, environment=("MS_DEV_PRECOMPILE_ONLY",), example="set_context(precompile_only=True)",
     read_by="graph.dispatch", graph_only=True, since="0.1", until="2.6",
-    doc="Compiles in Graph mode and does not run; the call gives None.",
+    doc="Compiles in Graph mode and does not run; the call returns None.",
 )
 reserve_class_name_in_scope = Option(
     kind=Bool(none=OptionValueError), default=True, in_graph_key=True, example="set_context(reserve_class_name_in_scope=False)",
     read_by="graph.report.provenance", graph_only=True, since="0.1",
-    doc="Whether the names of a graph's nodes hold the class of each Cell beside its attribute name.",
+    doc="Whether the names of a graph's nodes contain the class of each Cell next to its attribute name.",
 )
 debug_level = Option(
     kind=Named({"RELEASE": 0, "DEBUG": 1}), default=0, in_graph_key=True, example="set_context(debug_level=DEBUG)",
     read_by="graph.report.provenance", graph_only=True, since="2.3",
-    doc="How much a compiled graph remembers about where it came from: DEBUG keeps more and compiles more slowly.",
+    doc="How much a compiled graph records about its origin: DEBUG records more and compiles more slowly.",
 )
 enable_dump = Option(
     kind=Bool(), default=False, example="set_context(enable_dump=True)", effect="observe.debug.dump:switch",
     since="0.1", until="2.4",
-    doc="Writes what each operator takes and gives to files in `save_dump_path`, in both modes and on every device; MINDSPORE_DUMP_CONFIG "
-        "names a file that says more. `torchspore diff` compares two such folders.",
+    doc="Writes the inputs and outputs of each operator to files in `save_dump_path`, in both modes and on every device; the file that "
+        "MINDSPORE_DUMP_CONFIG names sets the details. `torchspore diff` compares two such folders.",
 )
 save_dump_path = Option(
     kind=Path(), default=".", example="set_context(save_dump_path='dump')", effect="observe.debug.dump:select_folder",
     since="0.1", until="2.4",
-    doc="The directory for what `enable_dump` writes.",
+    doc="The directory for the files of `enable_dump`.",
 )

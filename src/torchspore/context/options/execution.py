@@ -1,4 +1,4 @@
-"""How a program is run."""
+"""Options of how a program runs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ deterministic = Option(
     kind=Choice("ON", "OFF"), default="OFF", effect="engine.eager.determinism:select", process_wide=True, in_graph_key=True,
     example="set_context(deterministic='ON')",
     since="2.0",
-    doc="Whether equal inputs give equal bits, run for run. Operators that have no such kernel run and warn. "
-        "ON also exports HCCL_DETERMINISTIC and TE_PARALLEL_COMPILER, OFF takes them back.",
+    doc="Whether equal inputs give equal bits in every run. Operators without such a kernel run and warn. "
+        "ON also exports HCCL_DETERMINISTIC and TE_PARALLEL_COMPILER, OFF removes them.",
 )
 pynative_synchronize = Option(
     kind=Bool(), default=False, on=On.GPU | On.ASCEND, effect="engine.eager.pynative:synchronize", process_wide=True,
     example="set_context(pynative_synchronize=True)",
     since="1.5",
-    doc="Waits for each operator, so that an error appears at the line that caused it. On the CPU that is always so.",
+    doc="Waits for each operator, so that an error appears at the line that caused it. The CPU always does.",
 )
 max_call_depth = Option(
     kind=Int(1), default=1000, example="set_context(max_call_depth=1000)",
@@ -47,24 +47,24 @@ enable_reduce_precision = Option(
     unread={True: "operators that lack a kernel in their dtype compute in float32 and are cast back",
             False: "an operator that lacks a kernel in its dtype is an error"},
     since="0.1",
-    doc="Lets an operator run in a lower precision where the device lacks the one asked for. Otherwise that is an error.",
+    doc="Lets an operator run in a lower precision if the device lacks the requested one. Otherwise that is an error.",
 )
 enable_auto_mixed_precision = Option(
     kind=Bool(), default=False, in_graph_key=True, effect="engine.core.precision:follow_auto_mixed", read_by="graph.settings",
-    unread={False: "no policy is chosen by itself"}, example="set_context(enable_auto_mixed_precision=True)",
+    unread={False: "no policy is chosen automatically"}, example="set_context(enable_auto_mixed_precision=True)",
     since="0.1",
-    doc="Mixed precision over the whole program: the policy allow_mix_precision of `precision_mode`, where that is not set.",
+    doc="Mixed precision for the whole program: the policy allow_mix_precision of `precision_mode`, if that is not set.",
 )
 enable_sparse = Option(
     kind=Bool(), default=False, in_graph_key=True, read_by="mindspore.ops.sparse",
-    unread={False: "gradients of gathers have the size of the table, but for EmbeddingLookup and SparseGatherV2"},
+    unread={False: "gradients of gathers have the size of the table, except for EmbeddingLookup and SparseGatherV2"},
     example="set_context(enable_sparse=True)",
     since="0.7",
-    doc="Gradients of gathers along axis 0 of a Parameter (nn.Embedding, ops.gather, ops.Gather) are RowTensors, as those of "
-        "nn.EmbeddingLookup and ops.SparseGatherV2 always are. Adam, LazyAdam, FTRL and ProximalAdagrad use their rows alone.",
+    doc="Gradients of gathers along axis 0 of a Parameter (nn.Embedding, ops.gather, ops.Gather) are RowTensors; those of "
+        "nn.EmbeddingLookup and ops.SparseGatherV2 always are. Adam, LazyAdam, FTRL and ProximalAdagrad update only their rows.",
 )
 support_binary = Option(
     kind=Bool(), default=False, environment=("MS_SUPPORT_BINARY",), example="set_context(support_binary=True)",
     read_by="graph.call.compilation", graph_only=True, since="1.8",
-    doc="Keeps the source of Cells where a compiled .pyc or .so finds it, so that Graph mode can read it.",
+    doc="Stores the source of Cells where a compiled .pyc or .so looks for it, so that Graph mode can read it.",
 )

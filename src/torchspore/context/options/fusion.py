@@ -12,7 +12,7 @@ from torchspore.errors import OptionKeyError, OptionTypeError, OptionValueError
 API = "auto_parallel"
 
 
-def _one_way_to_shard_gradients(config: dict[str, Any]) -> None:
+def _check_gradient_shard(config: dict[str, Any]) -> None:
     level = config.get("optimizer_level", "level2")
     if config.get("gradient_accumulation_shard") and level != "level2":
         raise Wrong(OptionValueError, "gradient_accumulation_shard only with optimizer_level 'level2'",
@@ -25,53 +25,53 @@ def _many(size: int) -> int:
 
 enable_parallel_optimizer = Option(
     read_by="distributed.parallel.optimizer_shards",
-    unread={False: "each process has the whole state of its optimizer"},
+    unread={False: "each process has the full state of its optimizer"},
     kind=Bool(), default=False, example="set_auto_parallel_context(enable_parallel_optimizer=True)",
     since="0.7",
-    doc="Cuts the optimizer's state and its work among the processes that hold the same parameters.",
+    doc="Shards the optimizer's state and its work across the processes that have the same parameters.",
 )
 parallel_optimizer_config = Option(
-    kind=Members(whole=_one_way_to_shard_gradients), default={},
+    kind=Members(validate=_check_gradient_shard), default={},
     example="set_auto_parallel_context(parallel_optimizer_config={'optimizer_level': 'level2'})",
     since="1.6",
     doc="Details of `enable_parallel_optimizer`.",
 )
 gradient_accumulation_shard = Option(
     read_by="distributed.parallel.optimizer_shards",
-    within="parallel_optimizer_config", top_level=False, kind=Bool(), default=False,
+    member_of="parallel_optimizer_config", top_level=False, kind=Bool(), default=False,
     example="set_auto_parallel_context(parallel_optimizer_config={'gradient_accumulation_shard': True})",
-    doc="Cuts gradients that are summed over several steps too.",
+    doc="Also shards gradients that are summed over several steps.",
 )
 parallel_optimizer_threshold = Option(
     read_by="distributed.parallel.optimizer_shards",
-    within="parallel_optimizer_config", top_level=False, kind=Int(0, unit="of KB"), default=64,
+    member_of="parallel_optimizer_config", top_level=False, kind=Int(0, unit="of KB"), default=64,
     example="set_auto_parallel_context(parallel_optimizer_config={'parallel_optimizer_threshold': 24})",
-    doc="Parameters smaller than this many KB stay whole.",
+    doc="Parameters smaller than this many KB are not sharded.",
 )
 optimizer_weight_shard_size = Option(
     read_by="distributed.parallel.optimizer_shards",
-    within="parallel_optimizer_config", kind=Int(-1, INT32, bools=False, without=(0,), give=_many), default=-1,
+    member_of="parallel_optimizer_config", kind=Int(-1, INT32, bools=False, without=(0,), give=_many), default=-1,
     example="set_auto_parallel_context(parallel_optimizer_config={'optimizer_weight_shard_size': 4})",
     since="1.3",
-    doc="The largest group among which a weight is cut; -1 for no limit.",
+    doc="The largest group across which a weight is sharded; -1 for no limit.",
 )
 optimizer_level = Option(
     read_by="distributed.parallel.optimizer_shards",
-    within="parallel_optimizer_config", top_level=False, kind=Choice("level1", "level2", "level3"), default="level1",
+    member_of="parallel_optimizer_config", top_level=False, kind=Choice("level1", "level2", "level3"), default="level1",
     example="set_auto_parallel_context(parallel_optimizer_config={'optimizer_level': 'level2'})",
-    doc="What is cut: level1 weights and the optimizer's state, level2 gradients too, level3 weights again after the forward pass.",
+    doc="What is sharded: level1 weights and the optimizer's state, level2 also gradients, level3 weights again after the forward pass.",
 )
 optimizer_weight_shard_aggregated_save = Option(
-    idle="files hold whole weights and whole state in any case",
+    idle="files always contain full weights and full state",
     kind=Bool(), default=False, example="set_auto_parallel_context(optimizer_weight_shard_aggregated_save=True)",
     since="1.3",
-    doc="Writes whole weights into checkpoints, not the parts.",
+    doc="Writes full weights into checkpoints instead of the shards.",
 )
 all_reduce_fusion_config = Option(
     read_by="distributed.parallel.fusion",
     kind=IntList(), default=[], example="set_auto_parallel_context(all_reduce_fusion_config=[20, 35])",
     since="1.0",
-    doc="Where the row of gradients is cut into groups that are summed together.",
+    doc="The indices at which the list of gradients is split into groups that are summed together.",
 )
 
 
@@ -86,36 +86,36 @@ comm_fusion = Option(
     default={"openstate": True, "allreduce": _AUTO, "allgather": _AUTO, "reducescatter": _AUTO},
     example="set_auto_parallel_context(comm_fusion={'allreduce': {'mode': 'size', 'config': 32}})",
     since="1.6",
-    doc="Which collectives are put together into larger ones: by 64 MB, by a size in MB, or at given places.",
+    doc="Which collectives are merged into larger ones: by 64 MB, by a size in MB, or at the specified indices.",
 )
 openstate = Option(
     read_by="distributed.parallel.fusion",
-    within="comm_fusion", top_level=False, kind=Bool(), default=True,
-    example="set_auto_parallel_context(comm_fusion={'openstate': False})", doc="Whether collectives are put together at all.",
+    member_of="comm_fusion", top_level=False, kind=Bool(), default=True,
+    example="set_auto_parallel_context(comm_fusion={'openstate': False})", doc="Whether collectives are merged at all.",
 )
 allreduce = Option(
     read_by="distributed.parallel.fusion",
-    within="comm_fusion", top_level=False, kind=Fusion("auto", "size", "index"), default=_AUTO,
+    member_of="comm_fusion", top_level=False, kind=Fusion("auto", "size", "index"), default=_AUTO,
     example="set_auto_parallel_context(comm_fusion={'allreduce': {'mode': 'index', 'config': [1, 3]}})",
-    doc="How sums of gradients are put together.",
+    doc="How sums of gradients are merged.",
 )
 allgather = Option(
     read_by="distributed.parallel.fusion",
-    within="comm_fusion", top_level=False, kind=Fusion("auto", "size"), default=_AUTO,
+    member_of="comm_fusion", top_level=False, kind=Fusion("auto", "size"), default=_AUTO,
     example="set_auto_parallel_context(comm_fusion={'allgather': {'mode': 'size', 'config': 32}})",
-    doc="How the gathering of weights is put together.",
+    doc="How gathers of weights are merged.",
 )
 reducescatter = Option(
     read_by="distributed.parallel.fusion",
-    within="comm_fusion", top_level=False, kind=Fusion("auto", "size"), default=_AUTO,
+    member_of="comm_fusion", top_level=False, kind=Fusion("auto", "size"), default=_AUTO,
     example="set_auto_parallel_context(comm_fusion={'reducescatter': {'mode': 'size', 'config': 32}})",
-    doc="How sums that leave each process its part are put together.",
+    doc="How reduce-scatter operations are merged, which sum and leave each process its part.",
 )
 
 
-def _plain_schedule_without_interleave(config: dict[str, Any]) -> None:
+def _check_schedule(config: dict[str, Any]) -> None:
     if not config["pipeline_interleave"] and config["pipeline_scheduler"] != "1f1b":
-        raise Wrong(OptionTypeError, "pipeline_scheduler '1f1b' where pipeline_interleave is False",
+        raise Wrong(OptionTypeError, "pipeline_scheduler '1f1b' if pipeline_interleave is False",
                     hint="write pipeline_interleave=True")
 
 
@@ -123,13 +123,13 @@ pipeline_stages = Option(
     read_by="distributed.device_count",
     kind=Int(1, INT32, bools=False), default=1, example="set_auto_parallel_context(pipeline_stages=2)",
     since="1.1",
-    doc="Into how many stages the devices are divided; each Cell names its own.",
+    doc="The number of stages into which the devices are divided; each Cell names its stage.",
 )
 pipeline_segments = Option(
     idle="how often a stage takes its turn follows from the order in which its Cells are called",
     kind=Int(1, INT32, bools=False), default=1, example="set_auto_parallel_context(pipeline_segments=2)",
     since="2.2",
-    doc="Into how many segments each stage of a pipeline is folded.",
+    doc="The number of segments into which each stage of a pipeline is divided.",
 )
 pipeline_result_broadcast = Option(
     read_by="distributed.shard.pipelines.construction",
@@ -139,27 +139,27 @@ pipeline_result_broadcast = Option(
 )
 auto_pipeline = Option(
     read_by="distributed.shard.pipelines.stage_count",
-    unread={False: "there are as many stages as pipeline_stages says"},
+    unread={False: "pipeline_stages sets the number of stages"},
     kind=Bool(), default=False, example="set_auto_parallel_context(auto_pipeline=True)",
     since="2.3",
-    doc="Chooses how many stages are used, up to `pipeline_stages`.",
+    doc="Chooses the number of stages, up to `pipeline_stages`.",
 )
 pipeline_config = Option(
     read_by="distributed.shard.pipelines.construction",
-    kind=Members("pipeline_interleave", "pipeline_scheduler", whole=_plain_schedule_without_interleave), default={},
+    kind=Members("pipeline_interleave", "pipeline_scheduler", validate=_check_schedule), default={},
     example="set_auto_parallel_context(pipeline_config={'pipeline_interleave': True, 'pipeline_scheduler': '1f1b'})",
     since="2.3",
-    doc="In which order a pipeline runs its pieces.",
+    doc="The order in which a pipeline runs its pieces.",
 )
 pipeline_interleave = Option(
     read_by="distributed.shard.pipelines.construction",
-    within="pipeline_config", settable=False, kind=Bool(), default=False,
+    member_of="pipeline_config", settable=False, kind=Bool(), default=False,
     example="set_auto_parallel_context(pipeline_config={'pipeline_interleave': True, 'pipeline_scheduler': '1f1b'})",
-    doc="Whether one device holds several pieces that are not neighbours.",
+    doc="Whether one device has several pieces that are not adjacent.",
 )
 pipeline_scheduler = Option(
     read_by="distributed.shard.pipelines.construction",
-    within="pipeline_config", settable=False, default="1f1b",
+    member_of="pipeline_config", settable=False, default="1f1b",
     kind=Choice("1f1b", "gpipe", "seqpipe", "seqvpp", "seqsmartvpp", "zero_bubble_v"),
     example="set_auto_parallel_context(pipeline_config={'pipeline_interleave': True, 'pipeline_scheduler': 'gpipe'})",
     doc="The order of forward and backward passes.",

@@ -12,36 +12,36 @@ gpu_config = Option(
     doc="Details of the GPU's kernels.",
 )
 conv_fprop_algo = Option(
-    within="gpu_config", on=On.GPU, effect="engine.devices.gpu.convolution:forward", default="normal",
+    member_of="gpu_config", on=On.GPU, effect="engine.devices.gpu.convolution:forward", default="normal",
     example="set_context(gpu_config={'conv_fprop_algo': 'performance'})",
     kind=Choice("normal", "performance", "implicit_gemm", "precomp_gemm", "gemm", "direct", "fft", "fft_tiling", "winograd",
                 "winograd_nonfused", also={"implicit_precomp_gemm": "precomp_gemm"}),
     since="2.1",
-    doc="The algorithm of convolutions going forward: the library's guess, the fastest of a trial, or one by name.",
+    doc="The algorithm of the forward pass of convolutions: the library's guess, the fastest in a trial, or one by name.",
 )
 conv_dgrad_algo = Option(
-    within="gpu_config", on=On.GPU, effect="engine.devices.gpu.convolution:data", default="normal",
+    member_of="gpu_config", on=On.GPU, effect="engine.devices.gpu.convolution:data", default="normal",
     example="set_context(gpu_config={'conv_dgrad_algo': 'algo_1'})",
     kind=Choice("normal", "performance", "algo_0", "algo_1", "fft", "fft_tiling", "winograd", "winograd_nonfused"),
     since="2.1",
     doc="The algorithm of a convolution's gradient with respect to its input. algo_0 adds in any order and is not deterministic.",
 )
 conv_wgrad_algo = Option(
-    within="gpu_config", on=On.GPU, effect="engine.devices.gpu.convolution:filter", default="normal",
+    member_of="gpu_config", on=On.GPU, effect="engine.devices.gpu.convolution:filter", default="normal",
     example="set_context(gpu_config={'conv_wgrad_algo': 'algo_1'})",
     kind=Choice("normal", "performance", "algo_0", "algo_1", "algo_3", "fft", "fft_tiling", "winograd_nonfused"),
     since="2.1",
     doc="The algorithm of a convolution's gradient with respect to its weight.",
 )
 conv_allow_tf32 = Option(
-    within="gpu_config", on=On.GPU, effect="engine.devices.gpu.tf32:conv",
+    member_of="gpu_config", on=On.GPU, effect="engine.devices.gpu.tf32:conv",
     kind=Among(True, False, bools_only=True), default=True,
     example="set_context(gpu_config={'conv_allow_tf32': False})",
     since="2.2",
     doc="Whether convolutions of float32 may use TF32, which is faster and keeps 10 bits of the fraction.",
 )
 matmul_allow_tf32 = Option(
-    within="gpu_config", on=On.GPU, effect="engine.devices.gpu.tf32:matmul",
+    member_of="gpu_config", on=On.GPU, effect="engine.devices.gpu.tf32:matmul",
     kind=Among(True, False, bools_only=True), default=False,
     example="set_context(gpu_config={'matmul_allow_tf32': True})",
     since="2.2",
@@ -51,5 +51,5 @@ disable_format_transform = Option(
     kind=Bool(), default=False, on=On.CPU | On.GPU, in_graph_key=True, read_by="graph.settings",
     example="set_context(disable_format_transform=True)",
     since="1.8",
-    doc="Keeps images in the order NCHW in memory, where graphs of level O1 and O2 would take NHWC if that is faster.",
+    doc="Keeps images in NCHW order in memory, where graphs of level O1 and O2 would otherwise use NHWC if that is faster.",
 )

@@ -1,4 +1,4 @@
-"""How graphs are compiled and kept."""
+"""Options of how graphs are compiled and stored."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torchspore.context.option import Option
 from torchspore.errors import OptionValueError
 
 
-def _boost_wants_o0(config: dict[str, object]) -> None:
+def _check_infer_boost(config: dict[str, object]) -> None:
     if config.get("infer_boost") == "on" and config.get("jit_level", "O0") != "O0":
         raise Wrong(OptionValueError, "infer_boost 'on' only together with jit_level 'O0'", hint="write 'jit_level': 'O0'")
 
@@ -17,51 +17,51 @@ jit_syntax_level = Option(
     environment=("MS_DEV_JIT_SYNTAX_LEVEL",), read_by="graph.settings", graph_only=True,
     example="set_context(jit_syntax_level=STRICT)",
     since="2.1",
-    doc="How much Python may stand in what is compiled. STRICT allows what fits into one graph, COMPATIBLE also containers and prints "
+    doc="How much Python is allowed in compiled code. STRICT allows what fits into one graph, COMPATIBLE also containers and prints "
         "known while compiling, LAX as much as possible.",
 )
 jit_config = Option(
-    kind=Members(whole=_boost_wants_o0), default={}, in_graph_key=True, read_by="graph.settings",
+    kind=Members(validate=_check_infer_boost), default={}, in_graph_key=True, read_by="graph.settings",
     example="set_context(jit_config={'jit_level': 'O1'})",
     since="2.3",
-    doc="How Cells and jit functions are compiled. A JitConfig on a Cell wins over it.",
+    doc="How Cells and jit functions are compiled. A JitConfig on a Cell overrides it.",
 )
 jit_level = Option(
-    within="jit_config", kind=Choice("O0", "O1", "O2", no_str=OptionValueError), default="", read_by="graph.settings",
+    member_of="jit_config", kind=Choice("O0", "O1", "O2", no_str=OptionValueError), default="", read_by="graph.settings",
     example="set_context(jit_config={'jit_level': 'O1'})",
     since="2.3",
-    doc="How hard a graph is optimised. O0 compiles fast, O1 fuses operators where that wins, O2 takes whatever the machine has.",
+    doc="How much a graph is optimised. O0 compiles fast, O1 fuses operators where that is faster, O2 uses all that the machine has.",
 )
 infer_boost = Option(
-    within="jit_config", kind=Choice("on", "off", no_str=OptionValueError), default="off", read_by="graph.settings",
+    member_of="jit_config", kind=Choice("on", "off", no_str=OptionValueError), default="off", read_by="graph.settings",
     unread={"off": "graphs serve training and inference"},
     example="set_context(jit_config={'infer_boost': 'on'})",
     since="2.3",
-    doc="Compiles for inference only: batch norms folded, weights packed; training is refused. It goes with jit_level O0.",
+    doc="Compiles for inference only: batch norms are folded, weights packed; training is refused. It requires jit_level O0.",
 )
 exec_order = Option(
     kind=Choice("bfs", "dfs", no_str=OptionValueError), default="bfs", in_graph_key=True, example="set_context(exec_order='bfs')",
     read_by="graph.settings", graph_only=True, since="2.4",
-    doc="In which order the operators of a graph run: layer by layer, or each branch to its end. Not set, the program's order holds.",
+    doc="In which order the operators of a graph run: layer by layer, or each branch to its end. By default in the program's order.",
 )
 enable_compile_cache = Option(
     kind=Bool(), default=None, environment=("MS_COMPILER_CACHE_ENABLE",), example="set_context(enable_compile_cache=True)",
     read_by="graph.cache", graph_only=True, since="2.1",
-    doc="Keeps compiled graphs on disk and uses them again while the program's source stays the same. "
-        "The getter answers None until it is set.",
+    doc="Stores compiled graphs on disk and reuses them while the program's source stays the same. "
+        "The getter returns None until it is set.",
 )
 compile_cache_path = Option(
     kind=Path(), default="", environment=("MS_COMPILER_CACHE_PATH",), example="set_context(compile_cache_path='cache')",
     read_by="graph.cache", graph_only=True, since="1.6",
-    doc="Where compiled graphs are kept; the working directory where it is empty.",
+    doc="The directory of compiled graphs; by default the working directory.",
 )
 save_compile_cache = Option(
     kind=Bool(), default=False, instead="enable_compile_cache", example="set_context(save_compile_cache=True)",
     read_by="graph.cache", graph_only=True, since="1.3", until="2.6",
-    doc="Compiles in any case and keeps the compiled graphs on disk.",
+    doc="Always compiles, and stores the compiled graphs on disk.",
 )
 load_compile_cache = Option(
     kind=Bool(), default=False, instead="enable_compile_cache", example="set_context(load_compile_cache=True)",
     read_by="graph.cache", graph_only=True, since="1.3", until="2.6",
-    doc="Uses compiled graphs from disk without a look at whether the source has changed.",
+    doc="Uses compiled graphs from disk without checking whether the source has changed.",
 )

@@ -16,7 +16,7 @@ device_num = Option(
     read_by="distributed.parallel.settings",
     kind=Int(1, 4096), default=1, example="set_auto_parallel_context(device_num=8)",
     since="0.1",
-    doc="How many devices take part. Where it is not set, the size of the group of processes counts.",
+    doc="The number of devices that take part. By default the size of the group of processes.",
 )
 global_rank = Option(
     read_by="distributed.parallel.settings",
@@ -30,7 +30,7 @@ parallel_mode = Option(
     kind=Choice("stand_alone", "data_parallel", "hybrid_parallel", "semi_auto_parallel", "auto_parallel", none=OptionTypeError),
     default="stand_alone", example="set_auto_parallel_context(parallel_mode='data_parallel')",
     since="0.1",
-    doc="How the work is shared: not at all, by the batch, by hand, by strategies of single operators, or by strategies that are searched.",
+    doc="How the work is split: not at all, by the batch, by hand, by strategies of single operators, or by strategies from a search.",
 )
 gradients_mean = Option(
     read_by="distributed.parallel.settings",
@@ -47,7 +47,7 @@ gradient_fp32_sync = Option(
 )
 cast_before_mirror = Alias(of="auto_parallel.gradient_fp32_sync", since="0.1", until="0.7", doc="The first name of `gradient_fp32_sync`.")
 loss_repeated_mean = Option(
-    idle="what several devices repeat counts once: gradients are those of one device, whatever is repeated",
+    idle="results that several devices repeat count once: gradients are those of one device, regardless of repetition",
     kind=Bool(), default=True, example="set_auto_parallel_context(loss_repeated_mean=True)",
     since="0.3",
     doc="Takes the mean in the backward pass of a computation that several devices repeat.",
@@ -63,7 +63,7 @@ search_mode = Option(
     kind=Choice("recursive_programming", "dynamic_programming", "sharding_propagation", none=OptionTypeError),
     default="recursive_programming", example="set_auto_parallel_context(search_mode='recursive_programming')",
     since="1.6",
-    doc="How strategies are searched: fast by a formula, slowly by costs, or by spreading the few that are given.",
+    doc="How strategies are searched: fast by a formula, slowly by costs, or by propagating the few that the program sets.",
 )
 auto_parallel_search_mode = Alias(of="auto_parallel.search_mode", since="0.5", until=None, doc="The first name of `search_mode`.")
 sharding_propagation = Option(
@@ -71,7 +71,7 @@ sharding_propagation = Option(
     kind=Bool(), default=False, instead="search_mode='sharding_propagation'",
     example="set_auto_parallel_context(sharding_propagation=True)",
     since="1.4",
-    doc="Spreads the few strategies that are given to all operators.",
+    doc="Propagates the few strategies that the program sets to all operators.",
 )
 strategy_ckpt_config = Option(
     kind=Members(merges=True), default={"load_file": "", "save_file": "", "only_trainable_params": True},
@@ -80,18 +80,18 @@ strategy_ckpt_config = Option(
     doc="The files that strategies are read from and written to; .json is JSON, everything else protobuf.",
 )
 load_file = Option(
-    within="strategy_ckpt_config", top_level=False, kind=Path(), default="", read_by="distributed.shard.strategy_io",
+    member_of="strategy_ckpt_config", top_level=False, kind=Path(), default="", read_by="distributed.shard.strategy_io",
     example="set_auto_parallel_context(strategy_ckpt_config={'load_file': 'strategy.json'})",
     doc="The file that strategies are read from.",
 )
 save_file = Option(
-    within="strategy_ckpt_config", top_level=False, kind=Path(), default="", prepare=prepare.parent,
+    member_of="strategy_ckpt_config", top_level=False, kind=Path(), default="", prepare=prepare.parent,
     read_by="distributed.shard.strategy_io",
     example="set_auto_parallel_context(strategy_ckpt_config={'save_file': 'strategy.json'})",
-    doc="The file that strategies are written to; its directory is made when the option is set.",
+    doc="The file that strategies are written to; its directory is created when the option is set.",
 )
 only_trainable_params = Option(
-    within="strategy_ckpt_config", top_level=False, kind=Bool(), default=True, read_by="distributed.shard.strategy_io",
+    member_of="strategy_ckpt_config", top_level=False, kind=Bool(), default=True, read_by="distributed.shard.strategy_io",
     example="set_auto_parallel_context(strategy_ckpt_config={'only_trainable_params': False})",
     doc="Leaves out parameters that are not trained.",
 )
@@ -105,15 +105,15 @@ group_ckpt_save_file = Option(
     kind=Path(), default="", prepare=prepare.parent, example="set_auto_parallel_context(group_ckpt_save_file='groups.pb')",
     read_by="distributed.shard.strategy_io",
     since="1.2",
-    doc="The file that the groups of processes are written to; its directory is made when the option is set.",
+    doc="The file that the groups of processes are written to; its directory is created when the option is set.",
 )
 
 
-def _cut_whole_batches(full: bool, is_set: Callable[[str], bool]) -> dict[str, Any]:
+def _imply_dataset_strategy(full: bool, is_set: Callable[[str], bool]) -> dict[str, Any]:
     return {"auto_parallel.dataset_strategy": "full_batch" if full else "data_parallel", "auto_parallel.full_batch_is_set": True}
 
 
-def _tell_full_batch(strategy: Any, is_set: Callable[[str], bool]) -> dict[str, Any]:
+def _imply_full_batch(strategy: Any, is_set: Callable[[str], bool]) -> dict[str, Any]:
     if not isinstance(strategy, str):
         return {}  # as measured: a tuple leaves `full_batch` as it is
     return {"auto_parallel.full_batch": strategy == "full_batch", "auto_parallel.full_batch_is_set": True}
@@ -121,27 +121,27 @@ def _tell_full_batch(strategy: Any, is_set: Callable[[str], bool]) -> dict[str, 
 
 full_batch = Option(
     read_by="distributed.shard.outcomes",
-    kind=Bool(none=False), default=False, implies=_cut_whole_batches, instead="dataset_strategy",
+    kind=Bool(none=False), default=False, implies=_imply_dataset_strategy, instead="dataset_strategy",
     example="set_auto_parallel_context(full_batch=True)",
     since="0.5",
-    doc="Every process reads the whole batch and takes its own part of it.",
+    doc="Every process reads the full batch and uses its own part of it.",
 )
 full_batch_is_set = Option(
-    idle="it tells whether full_batch was set, and steers nothing",
+    idle="it shows whether full_batch was set, and controls nothing",
     kind=Bool(), default=False, settable=False, doc="Whether `full_batch` has been set; it can only be read.",
 )
 dataset_strategy = Option(
     read_by="distributed.shard.outcomes",
-    kind=DatasetStrategy(), default="data_parallel", implies=_tell_full_batch,
+    kind=DatasetStrategy(), default="data_parallel", implies=_imply_full_batch,
     example="set_auto_parallel_context(dataset_strategy=((8, 1), (8, 1)))",
     since="1.4",
-    doc="How the dataset's outputs are cut among the devices: by the batch, not at all, or axis by axis.",
+    doc="How the dataset's outputs are split across the devices: by the batch, not at all, or axis by axis.",
 )
 enable_alltoall = Option(
     read_by="distributed.shard.outcomes",
     kind=Bool(), default=False, example="set_auto_parallel_context(enable_alltoall=True)",
     since="1.4",
-    doc="Changes one sharding into another by all-to-all where that is possible, else by gathering and cutting.",
+    doc="Changes one sharding into another by all-to-all where that is possible, otherwise by gathering and slicing.",
 )
 communi_parallel_mode = Option(
     idle="groups do not wait for each other: each sends as soon as it is called",
@@ -160,7 +160,7 @@ dump_local_norm = Option(
     read_by="distributed.shard.gradient_norms",
     kind=Bool(none=False, ints=True), default=False, example="set_auto_parallel_context(dump_local_norm=True)",
     since="2.4",
-    doc="Writes down the norm of each parameter's own gradient, before it is summed.",
+    doc="Writes the norm of each parameter's local gradient, before it is summed.",
 )
 dump_local_norm_path = Option(
     read_by="distributed.shard.gradient_norms",
@@ -172,17 +172,17 @@ dump_device_local_norm = Option(
     read_by="distributed.shard.gradient_norms",
     kind=Bool(none=False, ints=True), default=False, example="set_auto_parallel_context(dump_device_local_norm=True)",
     since="2.5",
-    doc="Writes down the norm of all gradients of this device, before they are summed.",
+    doc="Writes the norm of all gradients of this device, before they are summed.",
 )
 auto_parallel_new_interface = Option(
-    idle="MindSpore's AutoParallel sets it about itself; what it steers there acts here without it",
-    kind=Bool(none=False, ints=True), default=False, since="2.6", doc="Set by MindSpore's AutoParallel class about itself.",
+    idle="MindSpore's AutoParallel sets it for itself; the features that it controls there work here without it",
+    kind=Bool(none=False, ints=True), default=False, since="2.6", doc="MindSpore's AutoParallel class sets it for itself.",
 )
 init_param_in_compile = Option(
-    idle="Parameters have their values as soon as they are made, in every process the same",
+    idle="Parameters have their values as soon as they are created, the same in every process",
     kind=Bool(none=False, ints=True), default=True,
     since="2.6",
-    doc="Gives parameters their first values while the graph is compiled, each device its part.",
+    doc="Initializes parameters while the graph is compiled, each device its part.",
 )
 grad_accumulation_step = Option(
     read_by="distributed.parallel.settings", unread={1: "each step applies its own gradients"},

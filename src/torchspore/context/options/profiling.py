@@ -1,4 +1,4 @@
-"""The profiling switches of MindSpore 1.x; `mindspore.profiler.Profiler` came in their place."""
+"""The profiling switches of MindSpore 1.x; `mindspore.profiler.Profiler` replaced them."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ _MEMBERS = {
 enable_profiling = Option(
     kind=Bool(), default=False, instead="mindspore.profiler.Profiler", example="set_context(enable_profiling=True)",
     since="0.3", effect="observe.profiling.legacy_option:enable", process_wide=True,
-    doc="Collects what `profiling_options` asks for while the program runs, and writes it at its end. Without it they ask for the times of "
-        "steps alone.",
+    doc="Collects the data that `profiling_options` requests while the program runs, and writes it at the end. By default only the "
+        "times of steps.",
 )
 profiling_options = Option(
     kind=Profiling(("training_trace", "task_trace", "op_trace"), _OTHER_NAMES, _MEMBERS), default="training_trace",
     instead="mindspore.profiler.Profiler", effect="observe.profiling.legacy_option:configure", process_wide=True,
     example="""set_context(profiling_options='{"output": "data", "training_trace": "on"}')""",
     since="0.3",
-    doc="What is profiled, and where it is written. The getter answers the text as it was given.",
+    doc="What is profiled, and where it is written. The getter returns the text as it was set.",
 )
 
 
 def _switch(doc: str) -> Option:
-    return Option(within="profiling_options", top_level=False, as_json=True, kind=Choice("on", "off"), default="off", doc=doc,
+    return Option(member_of="profiling_options", top_level=False, as_json=True, kind=Choice("on", "off"), default="off", doc=doc,
                   read_by="observe.profiling.legacy_option", example="""set_context(profiling_options='{"training_trace": "on"}')""")
 
 
 def _text(doc: str) -> Option:
-    return Option(within="profiling_options", top_level=False, as_json=True, kind=Str(), default="", doc=doc,
+    return Option(member_of="profiling_options", top_level=False, as_json=True, kind=Str(), default="", doc=doc,
                   read_by="observe.profiling.legacy_option", example="""set_context(profiling_options='{"output": "data"}')""")
 
 
@@ -41,10 +41,10 @@ training_trace = _switch("Times of each step: input, forward and backward, reduc
 task_trace = _switch("Start and end of each piece of work on the device.")
 aicpu_trace = _switch("What the device's own CPU did with the input data.")
 op_trace = _switch("The cost of single operators.")
-fp_point = _text("The operator that marks the start of the forward pass; found by itself where empty.")
-bp_point = _text("The operator that marks the end of the backward pass; found by itself where empty.")
+fp_point = _text("The operator that marks the start of the forward pass; detected automatically if empty.")
+bp_point = _text("The operator that marks the end of the backward pass; detected automatically if empty.")
 ai_core_metrics = Option(
-    within="profiling_options", top_level=False, as_json=True, read_by="observe.profiling.legacy_option", default="PipeUtilization",
+    member_of="profiling_options", top_level=False, as_json=True, read_by="observe.profiling.legacy_option", default="PipeUtilization",
     kind=Choice("ArithmeticUtilization", "PipeUtilization", "Memory", "MemoryL0", "ResourceConflictRatio"),
     example="""set_context(profiling_options='{"ai_core_metrics": "Memory"}')""",
     doc="Which group of counters of the device's cores is read.",

@@ -18,36 +18,36 @@ _VARIABLES = {
 }
 
 
-def _read_environment(enabled: bool, is_set: Callable[[str], bool]) -> dict[str, Any]:
-    """Gives what the cluster's variables say; they count from the moment that `enable_ps` is True, below what the code has set."""
-    found: dict[str, Any] = {}
+def _read_cluster_environment(enabled: bool, is_set: Callable[[str], bool]) -> dict[str, Any]:
+    """Return the values of the cluster's variables; they count once `enable_ps` is True, and code settings override them."""
+    settings: dict[str, Any] = {}
     for name, variable in _VARIABLES.items():
-        written = os.environ.get(variable)
-        if not enabled or written is None or is_set(f"{API}.{name}"):
+        text = os.environ.get(variable)
+        if not enabled or text is None or is_set(f"{API}.{name}"):
             continue
         if name == "ms_role":
-            found[f"{API}.{name}"] = written if written in _ROLES else "MS_NOT_PS"
+            settings[f"{API}.{name}"] = text if text in _ROLES else "MS_NOT_PS"
         elif name == "scheduler_ip":
-            found[f"{API}.{name}"] = written
+            settings[f"{API}.{name}"] = text
         else:
-            found[f"{API}.{name}"] = int(written) if written.isdigit() else 0
-    return found
+            settings[f"{API}.{name}"] = int(text) if text.isdigit() else 0
+    return settings
 
 
 enable_ps = Option(
-    kind=Bool(), default=False, implies=_read_environment, example="set_ps_context(enable_ps=True)",
+    kind=Bool(), default=False, implies=_read_cluster_environment, example="set_ps_context(enable_ps=True)",
     since="1.0",
-    doc="Trains with parameters that live on server processes. From then on the variables of the cluster (MS_ROLE and others) count.",
+    doc="Trains with parameters on server processes. From then on the variables of the cluster (MS_ROLE and others) count.",
 )
 config_file_path = Option(
     kind=Str("the path of a file"), default="", example="set_ps_context(config_file_path='recovery.json')",
     since="1.3",
-    doc="A file that says how servers come back after a fault.",
+    doc="A file with the settings of how servers recover after a fault.",
 )
 enable_ssl = Option(
     kind=Bool(), default=False, example="set_ps_context(enable_ssl=True)",
     since="1.5",
-    doc="Encrypts what the processes send each other.",
+    doc="Encrypts the traffic between the processes.",
 )
 client_password = Option(
     kind=Str(), default="", readable=False, example="set_ps_context(client_password='...')",
@@ -62,12 +62,12 @@ server_password = Option(
 worker_num = Option(
     kind=Int(0, UINT32, outside=OptionTypeError), default=0, example="set_ps_context(worker_num=2)",
     since="1.3",
-    doc="How many workers there are.",
+    doc="The number of workers.",
 )
 server_num = Option(
     kind=Int(0, UINT32, outside=OptionTypeError), default=0, example="set_ps_context(server_num=1)",
     since="1.3",
-    doc="How many servers there are.",
+    doc="The number of servers.",
 )
 scheduler_ip = Option(
     kind=Str("an address such as '127.0.0.1'"), default="127.0.0.1", example="set_ps_context(scheduler_ip='127.0.0.1')",
@@ -87,10 +87,10 @@ scheduler_manage_port = Option(
 ms_role = Option(
     kind=Choice(*_ROLES), default="MS_NOT_PS", shown_if="ps.enable_ps", example="set_ps_context(ms_role='MS_WORKER')",
     since="1.3",
-    doc="What this process is: the scheduler, a worker or a server. The getter answers MS_NOT_PS until `enable_ps` is True.",
+    doc="The role of this process: scheduler, worker or server. The getter returns MS_NOT_PS until `enable_ps` is True.",
 )
 server_mode = Option(
     kind=Choice("PARAMETER_SERVER"), default="", example="set_ps_context(server_mode='PARAMETER_SERVER')",
     since="1.3",
-    doc="What the servers do.",
+    doc="The kind of service that the servers run.",
 )

@@ -1,4 +1,4 @@
-"""Switches for parallel training that MindSpore reads from a JSON file; each is an option of its own."""
+"""Switches for parallel training that MindSpore reads from a JSON file; each is a separate option."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLLECTIVES = ("AlltoAll", "AlltoAllV", "AllGather", "ReduceScatter", "AllReduc
 
 
 def from_file(path: str | None, is_set: Callable[[str], bool]) -> dict[str, Any]:
-    """Gives the options that the JSON file at `path` sets, as written."""
+    """Return the options that the JSON file at `path` sets, as written."""
     return read_object(path, "the path of a JSON file that exists") if path else {}
 
 
@@ -32,7 +32,7 @@ def _switch(doc: str, since: str, effect: str = "", idle: str = "", read_by: str
 recompute_comm_overlap = Option(
     group=GROUP, kind=Overlap(*_COLLECTIVES), default="", in_graph_key=True, effect=_EARLY, read_by=_READER,
     since="2.0",
-    doc="Which collectives run while the forward pass is computed again.",
+    doc="Which collectives run while the forward pass is recomputed.",
 )
 matmul_grad_comm_overlap = Option(
     group=GROUP, kind=Overlap(*_COLLECTIVES), default="", in_graph_key=True, effect=_EARLY, read_by=_READER,
@@ -44,10 +44,10 @@ pp_1f1b_overlap = Option(
     since="2.6",
     doc="Which collectives of a pipeline's forward and backward passes overlap with each other's computing.",
 )
-enable_task_opt = _switch("Hands fewer and larger pieces of work to the device.", since="2.0", effect="joins")
-enable_grad_comm_opt = _switch("Lets the collectives of gradients run beside the backward pass.", since="2.2", effect="always")
+enable_task_opt = _switch("Launches fewer and larger pieces of work on the device.", since="2.0", effect="joins")
+enable_grad_comm_opt = _switch("Overlaps the collectives of gradients with the backward pass.", since="2.2", effect="always")
 enable_opt_shard_comm_opt = _switch(
-    "Lets the gathering of sharded weights run beside the forward pass.", since="2.3", effect="early", read_by=_READER,
+    "Overlaps the gathering of sharded weights with the forward pass.", since="2.3", effect="early", read_by=_READER,
 )
 enable_concat_eliminate_opt = _switch("Removes concatenations that only undo a split.", since="2.3", effect="cuts")
 enable_begin_end_inline_opt = _switch("Moves the first and last pieces of a graph into their callers.", since="2.3", effect="pipelines")
@@ -61,18 +61,18 @@ dataset_broadcast_opt_level = Option(
     since="2.4",
     doc="Whether one process of a stage or of a model group reads the data and sends it to the others: 0 none, 1, 2, or 3 for both.",
 )
-bias_add_comm_swap = _switch("Adds a bias after the collective where it stood before it.", since="2.3", effect="always")
+bias_add_comm_swap = _switch("Adds a bias after the collective instead of before it.", since="2.3", effect="always")
 recompute_allgather_overlap_fagrad = _switch(
-    "Gathers for the second forward pass while attention's gradient is computed.", since="2.3", effect="early", read_by=_READER,
+    "Gathers for the recomputed forward pass while attention's gradient is computed.", since="2.3", effect="early", read_by=_READER,
 )
 interleaved_matmul_comm = _switch(
-    "Cuts matrix products in two, so that one half is sent while the other is computed.", since="2.0", effect="cuts",
+    "Splits matrix products in two, so that one half is sent while the other is computed.", since="2.0", effect="cuts",
 )
 interleaved_layernorm_comm = _switch(
-    "Cuts layer normalisations in two, so that one half is sent while the other is computed.", since="2.0", effect="cuts",
+    "Splits layer normalisations in two, so that one half is sent while the other is computed.", since="2.0", effect="cuts",
 )
 enable_allreduce_slice_to_reducescatter = _switch(
-    "Makes a reduction whose result is cut at once into one that scatters.", since="2.4", effect="scatters",
+    "Replaces a reduction whose result is sliced immediately by a reduce-scatter.", since="2.4", effect="scatters",
     read_by="distributed.shard.reduce_scatter",
 )
 enable_interleave_split_concat_branch = _switch(
@@ -83,6 +83,6 @@ enable_interleave_parallel_branch = _switch(
 )
 enable_offloading_packed_experts = _switch(
     "Keeps the weights of experts on the host until they are needed.", since="2.4",
-    idle="the experts of MoE here are Parameters as others, which set_offload_context moves to the host",
+    idle="the experts of MoE are ordinary Parameters here, which set_offload_context moves to the host",
 )
 enable_flash_attention_load_balance = _switch("Gives every process an equal share of causal attention.", since="2.3", effect="balances")

@@ -1,4 +1,4 @@
-"""Tuning: searches by measurement for the fastest form of a graph."""
+"""Options of tuning: searches by measurement for the fastest form of a graph."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ aoe_tune_mode = Option(
     kind=Choice("online", "offline"), default="", in_graph_key=True, read_by=_READER, graph_only=True,
     example="set_context(aoe_tune_mode='online')",
     since="2.1",
-    doc="Searches for the fastest form of each graph when it is compiled (online), or keeps the graphs for `torchspore tune` (offline). "
-        "What was found is used by later runs.",
+    doc="Searches for the fastest form of each graph when it is compiled (online), or saves the graphs for `torchspore tune` (offline). "
+        "Later runs use the results.",
 )
 aoe_config = Option(
     kind=Members(), default={}, in_graph_key=True, read_by=_READER, graph_only=True, example="set_context(aoe_config={'job_type': '2'})",
@@ -29,7 +29,7 @@ aoe_config = Option(
     doc="Details of the tuner.",
 )
 job_type = Option(
-    within="aoe_config", top_level=False, kind=Choice("1", "2", no_str=OptionValueError), default="2", read_by=_READER,
-    example="set_context(aoe_config={'job_type': '2'})", doc="What is tuned: '1' the graph as a whole, '2' its operators one by one.",
+    member_of="aoe_config", top_level=False, kind=Choice("1", "2", no_str=OptionValueError), default="2", read_by=_READER,
+    example="set_context(aoe_config={'job_type': '2'})", doc="What is tuned: '1' the entire graph, '2' its operators one by one.",
 )
 aoe_job_type = Alias(of="aoe_config.job_type", since="2.2", until=None, doc="The member `job_type` of `aoe_config`.")

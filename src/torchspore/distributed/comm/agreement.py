@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from torchspore.base.text import LONGEST_VALUE, short, shown_whole, with_hint
+from torchspore.base.text import LONGEST_VALUE, short, show_full, with_hint
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 from torchspore.distributed.comm import peer_liveness
@@ -43,7 +43,7 @@ def facts() -> dict[str, str]:
 
 def describe_value(value: object) -> str:
     """A value in few words that are others for another value."""
-    full_text = shown_whole(value)
+    full_text = show_full(value)
     return short(value) if len(full_text) <= LONGEST_VALUE else f"{short(value)} ({zlib.crc32(full_text.encode()):08x})"
 
 

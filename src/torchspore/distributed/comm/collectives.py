@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from torchspore.base.text import message, one_of
+from torchspore.base.text import list_choices, message
 from torchspore.distributed.comm import groups, operators
 from torchspore.distributed.comm.groups import Group
 from torchspore.distributed.comm.operators import waited
@@ -29,7 +29,7 @@ def _key(group: Group) -> str:
 
 def _kind(kind: str) -> str:
     if kind not in KINDS:
-        raise ValueError(message(f"op={kind!r}", one_of(KINDS)))
+        raise ValueError(message(f"op={kind!r}", list_choices(KINDS)))
     return KINDS[kind]
 
 

@@ -68,7 +68,7 @@ def _failed(waiting: watchdog.Waiting, error: Exception) -> Exception:
 
 def finish(work: Any, waiting: watchdog.Waiting) -> None:
     """Waits until an exchange is over. Raises CommunicationError where it can't be."""
-    if not marks.wanted:
+    if not marks.is_enabled:
         _finish(work, waiting)
         return
     marks.begin("operator", waiting.what)          # a wait in a graph is not an operator of torch's, and `op_timeout` is to see it

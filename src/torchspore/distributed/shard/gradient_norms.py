@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.base.files import whole_file
+from torchspore.base.files import atomic_file
 from torchspore.base.text import message
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
@@ -66,7 +66,7 @@ def _tell(x: torch.Tensor, name: str, rank: int) -> None:
 def _write(folder: Path, name: str, length: float) -> None:
     """Writes one length into a file of its own, numbered as TensorDump numbers them."""
     folder.mkdir(parents=True, exist_ok=True)
-    with whole_file(folder / f"local_norm__{name}_float32_{next(_files)}.npy", mode=0o400) as out:
+    with atomic_file(folder / f"local_norm__{name}_float32_{next(_files)}.npy", mode=0o400) as out:
         np.save(out, np.float32(length))
 
 

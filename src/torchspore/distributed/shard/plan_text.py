@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from torchspore.base.files import write_whole
+from torchspore.base.files import write_atomically
 from torchspore.base.text import with_hint
 from torchspore.context.plan_request import Machine, Request
 from torchspore.distributed.shard import plan_page
@@ -42,12 +42,12 @@ def text(split: Any, machine: Machine) -> Iterator[str]:
     yield ""
     total = totals(split, table_rows, machine)
     if split.pipeline is not None:
-        yield f"at {machine.told()}{total.joined}"
+        yield f"at {machine.describe()}{total.joined}"
         yield from _of_stages(split, machine)
         return
     overlap_text = f"beside {total.computing * 1e3:.3f} ms of computing, one after the other"
     yield f"a step receives {total.bytes:,} bytes on each device: {total.sending * 1e3:.3f} ms, {overlap_text}"
-    yield f"at {machine.told()}{total.joined}"
+    yield f"at {machine.describe()}{total.joined}"
     yield f"memory of a device: {_describe_memory(memory(split))}"
 
 
@@ -56,10 +56,10 @@ def _of_stages(split: Any, machine: Machine) -> Iterator[str]:
     pipeline = split.pipeline
     for stage in range(pipeline.stages):
         stage_cost = costs.of(replace(split.local, module=stage_graph.of_stage(split.local.module, stage, pipeline.stages)), machine)
-        sending = machine.sending(stage_cost.received, stage_cost.messages) * 1e3
+        sending = machine.transfer_seconds(stage_cost.received, stage_cost.messages) * 1e3
         text = f"receives {stage_cost.received:,} bytes on each device in {stage_cost.messages} exchanges, {sending:.3f} ms"
         yield f"stage {stage}: computes {stage_cost.computing * 1e3:.3f} ms, {text}; holds {_describe_memory(memory(split, stage))}"
-    passing = machine.sending(pipeline.sent, len(pipeline.transfers)) * 1e3
+    passing = machine.transfer_seconds(pipeline.sent, len(pipeline.transfers)) * 1e3
     values = f"{len(pipeline.transfers)} values of {pipeline.sent:,} bytes pass between stages"
     yield f"{values}: {passing:.3f} ms if nothing is computed meanwhile"
     if pipeline.schedule is not None:
@@ -79,7 +79,7 @@ def answer(split: Any, request: Request) -> None:
     if not request.page:
         return
     try:
-        write_whole(Path(request.page), plan_page.html(split, request.machine))
+        write_atomically(Path(request.page), plan_page.html(split, request.machine))
     except OSError as problem:
         error_text = f"torchspore plan --html: {request.page} can't be written ({problem.strerror or type(problem).__name__})."
         print(with_hint(error_text, "name another file"), file=sys.stderr)

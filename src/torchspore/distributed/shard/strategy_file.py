@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchspore.base import json_text
-from torchspore.base.files import write_whole
+from torchspore.base.files import write_atomically
 from torchspore.base.messages import SIZE_FIELD, has_unknown_fields, messages, with_size
 from torchspore.base.text import message
 from torchspore.errors import FileFormatError
@@ -103,7 +103,7 @@ def read(path: Path) -> StrategyFile:
 def write(path: Path, file: StrategyFile) -> None:
     """Writes a strategy file, whole or not at all; JSON by its suffix. Raises OSError."""
     contents: bytes | str = _as_json(file) if path.suffix == ".json" else with_size(_as_message(file).SerializeToString())
-    write_whole(path, contents, _MODE)
+    write_atomically(path, contents, _MODE)
 
 
 def layouts(path: Path) -> dict[str, SimpleNamespace]:
@@ -134,7 +134,7 @@ def write_groups(path: Path, groups: Mapping[str, Iterable[int]], restored: Iter
         group.ranks.dim.extend(ranks)
     file.restored.dim.extend(restored)
     file.restored.SetInParent()
-    write_whole(path, with_size(file.SerializeToString()), _MODE)
+    write_atomically(path, with_size(file.SerializeToString()), _MODE)
 
 
 def _read(path: Path, title: str, message_name: str) -> Any:

@@ -268,7 +268,7 @@ def _absent(target: str, asking: str = "") -> str:
     if asking:
         head, hint = asking, f"torchspore run --device CPU {_script()}, or set TORCHSPORE_DEVICE=CPU; the program stays as it is"
     elif source == "forced environment" and setting is not None:
-        head = f"{setting.where}={setting.written}"
+        head = f"{setting.where}={setting.raw}"
         hint = f"unset {setting.where}, or set it to CPU"
     else:
         head = f"{_at('device_target')}device_target={target!r}"

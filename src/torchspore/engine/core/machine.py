@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from torchspore.base import cores
-from torchspore.base.text import in_bytes
+from torchspore.base.text import format_bytes
 from torchspore.base.versions import installed
 from torchspore.engine.core import device, device_facts, gpu_kinds
 from torchspore.names import mindspore_version
@@ -108,4 +108,4 @@ def _total_memory() -> int:
 
 
 def _shown(count: int) -> str:
-    return in_bytes(count) if count else "unknown"
+    return format_bytes(count) if count else "unknown"

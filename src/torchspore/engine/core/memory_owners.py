@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from torchspore.base.frames import near, user_frame
-from torchspore.base.text import in_bytes
+from torchspore.base.text import format_bytes
 from torchspore.engine.core import allocator, torch_private
 from torchspore.engine.core.allocator import Block
 from torchspore.engine.core.dtypes import FROM_TORCH
@@ -120,9 +120,9 @@ def listed(blocks: Iterable[Block], names: dict[int, str]) -> list[str]:
     shown, rest = ordered[:_SHOWN], ordered[_SHOWN:]
     if len(rest) == 1:
         shown, rest = ordered[: _SHOWN + 1], []
-    lines = [(in_bytes(size), f"{count} x {label}" if count > 1 else label) for label, (size, count) in shown]
+    lines = [(format_bytes(size), f"{count} x {label}" if count > 1 else label) for label, (size, count) in shown]
     if rest:
-        lines.append((in_bytes(sum(size for _, (size, _) in rest)), f"{sum(count for _, (_, count) in rest)} smaller ones"))
+        lines.append((format_bytes(sum(size for _, (size, _) in rest)), f"{sum(count for _, (_, count) in rest)} smaller ones"))
     width = max((len(size) for size, _ in lines), default=0)
     return [f"  {size:>{width}}  {label}" for size, label in lines]
 

@@ -45,9 +45,9 @@ class Source:
         if not os.path.isabs(root):
             raise trust.Untrusted("there is no home folder to keep it in", "set XDG_CACHE_HOME to a folder of your own")
         folder = Path(root, "torchspore", "native")
-        trust.make(folder.parent)
-        trust.make(folder)
-        trust.check(folder)
+        trust.make_folder(folder.parent)
+        trust.make_folder(folder)
+        trust.check_folder(folder)
         about = f"{torch.__version__} {torch.__file__}".encode()
         digest = hashlib.sha256(self.path.read_bytes() + Path(__file__).read_bytes() + about).hexdigest()[:24]
         return folder / f"{self.path.stem}_{digest}.so"
@@ -61,7 +61,7 @@ class Source:
             self._compile(library)
         if not library.exists():
             return None
-        trust.check(library.parent)
+        trust.check_folder(library.parent)
         return library
 
     def _compile(self, library: Path) -> None:

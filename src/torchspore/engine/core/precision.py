@@ -176,8 +176,8 @@ def lowered_to(dtype: Any, back: Any = None) -> Lowered:
 
 def ruled(body: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The body of the operator `name`, or what the rules around this thread make of it."""
-    if marks.wanted:
-        body = marks.marked(body, name)
+    if marks.is_enabled:
+        body = marks.with_mark(body, name)
     around = frame()
     rules = None if around is None else around.rules
     if rules is None and _policy_options:

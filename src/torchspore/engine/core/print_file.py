@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.base.files import READ_ONLY, own_names
+from torchspore.base.files import READ_ONLY, unused_names
 from torchspore.base.messages import messages
 from torchspore.engine.core import creation
 from torchspore.engine.core.dtypes import FROM_TORCH
@@ -97,7 +97,7 @@ class PrintFile:
 
     def _open(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        for path in own_names(self.path):
+        for path in unused_names(self.path):
             try:
                 self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                 break

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import torch
 
-from torchspore.base.text import in_bytes
+from torchspore.base.text import format_bytes
 from torchspore.engine.memory.unlinked_file import Full, NamelessFile
 
 Memory = torch.UntypedStorage
@@ -34,8 +34,9 @@ class Totals:
     """Bytes that stayed because there was not a room for them."""
 
     def __str__(self) -> str:
-        text = f"{in_bytes(self.out)} moved out in {self.pieces} pieces, {in_bytes(self.back)} came back, {self.waited:.2f} s waited for"
-        return text + (f"; {in_bytes(self.refused)} stayed, for there is no more room for them" if self.refused else "")
+        out, back = format_bytes(self.out), format_bytes(self.back)
+        text = f"{out} moved out in {self.pieces} pieces, {back} came back, {self.waited:.2f} s waited for"
+        return text + (f"; {format_bytes(self.refused)} stayed, for there is no more room for them" if self.refused else "")
 
 
 totals = Totals()

@@ -11,7 +11,7 @@ import torch
 
 from torchspore.base import progress
 from torchspore.base.frames import near, user_line, warn
-from torchspore.base.text import in_bytes, with_hint
+from torchspore.base.text import format_bytes, with_hint
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
@@ -74,8 +74,8 @@ def _on_cpu(name: str | None) -> Outcome:
     size = min(int(_gigabytes(name) * GIB), _MOST)
     allocator.limit(size, _option_text(name))
     early = memory_owners.uncounted()
-    without = f"; the {in_bytes(early)} of Tensors that were made before are not counted" if early else ""
-    return Outcome.applied(f"Tensors on the CPU may take {in_bytes(size)} from here on, and what goes beyond is an error{without}")
+    without = f"; the {format_bytes(early)} of Tensors that were made before are not counted" if early else ""
+    return Outcome.applied(f"Tensors on the CPU may take {format_bytes(size)} from here on, and what goes beyond is an error{without}")
 
 
 def counting() -> bool:
@@ -111,7 +111,7 @@ def _option_text(name: str) -> str:
     _, setting = STORE.source(name)
     if setting is None:
         return name
-    return f"{name}={setting.written!r}" + (f" ({near(setting.where)})" if setting.where else "")
+    return f"{name}={setting.raw!r}" + (f" ({near(setting.where)})" if setting.where else "")
 
 
 def _on_accelerator(target: str, name: str | None) -> Outcome:
@@ -127,7 +127,7 @@ def _on_accelerator(target: str, name: str | None) -> Outcome:
     torch_private.when_initialized(module, act)
     if name is None:
         return Outcome.applied("as much as the device has")
-    return Outcome.applied(f"torch takes at most {in_bytes(int(_gigabytes(name) * GIB))} of the device's memory, or all that it has")
+    return Outcome.applied(f"torch takes at most {format_bytes(int(_gigabytes(name) * GIB))} of the device's memory, or all that it has")
 
 
 def grow_by(gigabytes: float) -> Outcome:
@@ -146,7 +146,7 @@ def grow_by(gigabytes: float) -> Outcome:
         _set_step(target, step)
     except (RuntimeError, ValueError) as error:        # another setting of the program's does not go with it, or torch is too old
         return Outcome.refused(str(error).partition("\n")[0].rstrip("."))
-    return Outcome.applied(f"torch takes the device's memory in steps of {in_bytes(step << 20)}")
+    return Outcome.applied(f"torch takes the device's memory in steps of {format_bytes(step << 20)}")
 
 
 def _set_step(target: str, megabytes: int) -> None:
@@ -221,7 +221,7 @@ def sentence(cause: BaseException, names_operator: bool = False) -> str | None:
     names = memory_owners.settle()
     allocator.tidy()                                # for what the program tries next
     by = memory_owners.called(refusal.operator) if names_operator else ""
-    request_text = f"{in_bytes(refusal.requested)} more were asked for" + (f" by {by}" if by else "")
+    request_text = f"{format_bytes(refusal.requested)} more were asked for" + (f" by {by}" if by else "")
     return _sentence(request_text, refusal.used, refusal.limit, memory_owners.listed(refusal.blocks, names))
 
 
@@ -240,7 +240,7 @@ def _sentence_of_accelerator(cause: BaseException) -> str | None:
 
 def _sentence(request_text: str, used_bytes: int, most: int, listed: list[str]) -> str:
     name = _chosen() or _NAMES[0]
-    usage_text = f"{in_bytes(used_bytes)} of the {in_bytes(most)} of {_option_text(name)} are held"
+    usage_text = f"{format_bytes(used_bytes)} of the {format_bytes(most)} of {_option_text(name)} are held"
     head = f"out of memory: {request_text}{', and ' if request_text else ''}{usage_text}{':' if listed else '.'}"
     return with_hint("\n".join([head, *listed]), f"raise {name}, or use a smaller batch")
 

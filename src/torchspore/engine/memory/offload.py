@@ -16,7 +16,7 @@ import torch
 
 from torchspore.base import once
 from torchspore.base.frames import warn
-from torchspore.base.text import in_bytes, with_hint
+from torchspore.base.text import format_bytes, with_hint
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
@@ -281,7 +281,7 @@ def _text() -> str:
         where = f"a file without a name in {options.path}"
     else:
         where = "the host's memory" if options.values != "disk" else f"a file without a name in {options.path}"
-    when = "" if options.limit is None else f" while more than {in_bytes(int(_SHORT * options.limit))} is in use"
+    when = "" if options.limit is None else f" while more than {format_bytes(int(_SHORT * options.limit))} is in use"
     return f"values for the backward pass lie in {where} until they are needed{when}"
 
 
@@ -299,7 +299,7 @@ def _tell() -> None:
 def figures() -> str:
     """Return the totals of moves so far, for `explain`; empty if there were none."""
     sizes = [disk.file.largest for disk in _disks.values()]
-    return f"{totals}" + (f"; the file took {in_bytes(max(sizes))} at most" if sizes else "") if totals.pieces else ""
+    return f"{totals}" + (f"; the file took {format_bytes(max(sizes))} at most" if sizes else "") if totals.pieces else ""
 
 
 def _refused_at_o1() -> Outcome:
@@ -420,7 +420,7 @@ _MEMBERS: dict[str, Callable[[Any, bool, bool], Outcome]] = {
     "host_mem_block_size": _of_host_memory("the host's memory is taken in blocks of {}"),
     "cpu_ratio": _of_host_memory("at most the share {} of the host's memory"),
     "auto_offload": lambda value, *_: Outcome.applied("what lies idle moves" if value else "only what the other keys name moves"),
-    "hbm_ratio": lambda *_: Outcome.applied(f"values move while more than {in_bytes(int(_SHORT * (wishes().limit or 0)))} is in use"),
+    "hbm_ratio": lambda *_: Outcome.applied(f"values move while more than {format_bytes(int(_SHORT * (wishes().limit or 0)))} is in use"),
     "offload_param": _state,
 }
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from torchspore.base.text import in_bytes
+from torchspore.base.text import format_bytes
 from torchspore.context import effects
 from torchspore.engine.core import change_counters, process, torch_private
 from torchspore.engine.core import device as devices
@@ -193,7 +193,7 @@ os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_ch
 
 
 def _describe_moved() -> str:
-    return f"{in_bytes(_mapped)} of optimizer state lie in files without names, and leave memory between steps" if _mapped else ""
+    return f"{format_bytes(_mapped)} of optimizer state lie in files without names, and leave memory between steps" if _mapped else ""
 
 
 def _acts() -> bool:

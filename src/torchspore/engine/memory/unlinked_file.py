@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base.paths import absolute
-from torchspore.base.text import in_bytes
+from torchspore.base.text import format_bytes
 from torchspore.errors import OffloadFailed, OptionPathBlocked, OptionPathError, OptionPathForbidden, OptionPathMissing
 
 _PAGE = 4096
@@ -97,7 +97,7 @@ class NamelessFile:
     def _failed(self, error: OSError, size: int) -> OffloadFailed:
         return OffloadFailed(
             f"memory_offload: {self.folder}: {error.strerror or error} "
-            f"(a file without a name, {in_bytes(self.size)} so far, {in_bytes(size)} more)."
+            f"(a file without a name, {format_bytes(self.size)} so far, {format_bytes(size)} more)."
             "\n\nhint: name a folder with more room, set_offload_context({'offload_path': ...}), or a limit, 'offload_disk_size'."
         )
 

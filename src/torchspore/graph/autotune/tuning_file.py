@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base import json_text, once
-from torchspore.base.files import read_plain, write_whole
+from torchspore.base.files import read_plain, write_atomically
 from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.engine.core import graph_log, process
@@ -107,4 +107,4 @@ def keep(key: str, entry: Entry, where: Path | None = None) -> Path | None:
 
 def write(where: Path, content: Any) -> None:
     """Writes JSON, whole or not at all."""
-    write_whole(where, json.dumps(content, indent=1))
+    write_atomically(where, json.dumps(content, indent=1))

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from torchspore.base import once, trust
-from torchspore.base.files import read_plain, write_whole
+from torchspore.base.files import read_plain, write_atomically
 from torchspore.context import effects
 from torchspore.engine.core import graph_log
 from torchspore.engine.core.front_end import FRONT
@@ -52,12 +52,12 @@ class Folder:
         """Makes the folder, this user's alone, and tries to write into it; whether that went well."""
         try:
             trust.key()
-            trust.make(self.root)
-            trust.check_way(self.root)
+            trust.make_folder(self.root)
+            trust.check_parents(self.root)
             parts = [self.root / part for part in ("graphs", "choices", "kernels")]
             for folder in (self.root, *parts, *[part / surroundings() for part in parts]):
-                trust.make(folder)
-                trust.check(folder)
+                trust.make_folder(folder)
+                trust.check_folder(folder)
             probe = self.root / "graphs" / ".probe"
             self._put(probe, b"")
             probe.unlink(missing_ok=True)                # another process may try the same folder at this moment
@@ -119,7 +119,7 @@ class Folder:
 
     def _put(self, path: Path, contents: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, contents)
+        write_atomically(path, contents)
 
     def _fail(self, error: OSError) -> None:
         self.usable = False

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.base.beside import nothing_freed
+from torchspore.base.beside import garbage_collection_paused
 from torchspore.base.frames import user_line, warn
-from torchspore.base.interrupts import held_back
+from torchspore.base.interrupts import postponed
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
@@ -235,7 +235,7 @@ def _captured(
         entry.converts = True
         return capture_result
 
-    with held_back(), nothing_freed():     # Ctrl-C in the middle of a trace would leave its stand-ins where they are
+    with postponed(), garbage_collection_paused():     # Ctrl-C in the middle of a trace would leave its stand-ins where they are
         if not entry.is_deep:
             try:
                 return capture()

@@ -270,7 +270,7 @@ class Capture(Frame):
             self._settle(argument_ids)
             return [*self._outputs, *self._more_outputs()]
 
-        with _tracing_lock, beside.alone():
+        with _tracing_lock, beside.exclusive():
             self.watch.randomness = Randomness()          # of now, when nobody else draws
             try:
                 with without_modes(), without_log_of_refusals(), lazy_graphs(True):

@@ -20,7 +20,7 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from torchspore.base import once
-from torchspore.base.files import write_whole
+from torchspore.base.files import write_atomically
 from torchspore.base.frames import is_users
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
@@ -121,7 +121,7 @@ def _replace(name: str, text: str) -> None:
     """Gives the file another text in one step, so that nobody ever reads half of it. Raises OSError."""
     if not os.access(name, os.W_OK):
         raise PermissionError(13, "Permission denied", name)
-    write_whole(Path(name), text, os.stat(name).st_mode)
+    write_atomically(Path(name), text, os.stat(name).st_mode)
 
 
 def _as_python(function: Any, source: _Source) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from torchspore.base.text import in_bytes
+from torchspore.base.text import format_bytes
 from torchspore.context import effects
 from torchspore.engine.core import allocator, machine, memory_owners, node_metadata
 from torchspore.engine.memory import limit
@@ -34,7 +34,7 @@ def _describe_total() -> str:
     figures = allocator.figures()
     if figures is None or not figures.peak:
         return ""
-    return f"at its peak the program held {in_bytes(figures.peak)} in Tensors and what operators work with on the CPU:"
+    return f"at its peak the program held {format_bytes(figures.peak)} in Tensors and what operators work with on the CPU:"
 
 
 def _row(name: str, kind: int) -> Callable[[], str]:
@@ -45,14 +45,14 @@ def _row(name: str, kind: int) -> Callable[[], str]:
         if name == _ROWS[0][0]:
             memory_owners.settle()
             figures = allocator.figures() or figures
-        return f"{name:>17} {in_bytes(figures.peaks[kind]):>11} {figures.peaks[kind] / figures.peak:5.0%}"
+        return f"{name:>17} {format_bytes(figures.peaks[kind]):>11} {figures.peaks[kind] / figures.peak:5.0%}"
 
     return row
 
 
 def _accelerators() -> str:
     peaks = machine.device_peaks()
-    return ", ".join(f"{name}: {in_bytes(most)} in Tensors at the peak" for name, most in peaks.items() if most)
+    return ", ".join(f"{name}: {format_bytes(most)} in Tensors at the peak" for name, most in peaks.items() if most)
 
 
 def phase_of(meta: Mapping[str, Any]) -> int:

@@ -70,7 +70,7 @@ def write(
     _mark(graph, refusal, trace.is_complete)
     path = Path(os.environ.get("MS_OM_PATH") or ".").absolute() / process.folder() / "om" / NAME
     try:
-        folder.write_atomically(path, _text(graph, refusal, name, settings))
+        folder.write_into_folder(path, _text(graph, refusal, name, settings))
     except OSError:
         return None
     return path

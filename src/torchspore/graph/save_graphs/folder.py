@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 
 from torchspore.base import once
-from torchspore.base.files import READ_ONLY, write_whole
+from torchspore.base.files import READ_ONLY, write_atomically
 from torchspore.base.frames import warn
 from torchspore.base.paths import PRIVATE
 from torchspore.context.store import STORE
@@ -47,7 +47,7 @@ class Folder:
             return False
         path = self.root / name
         try:
-            write_atomically(path, text, mode)
+            write_into_folder(path, text, mode)
         except OSError as error:
             self._fail(error)
             return False
@@ -69,7 +69,7 @@ class Folder:
             raise
 
 
-def write_atomically(path: Path, text: str, mode: int = READ_ONLY) -> None:
+def write_into_folder(path: Path, text: str, mode: int = READ_ONLY) -> None:
     """Writes a file, whole or not at all, and makes its directory. Raises OSError."""
     path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-    write_whole(path, text, mode)
+    write_atomically(path, text, mode)

@@ -40,7 +40,7 @@ def _recorded(name: str, settings: Settings) -> Iterator[None]:
     from torchspore.graph.save_graphs.recording import Recording  # it is needed only here
 
     setting = STORE.source("save_graphs")[1]
-    draws = setting is not None and setting.written is True
+    draws = setting is not None and setting.raw is True
     recording = Recording(name, user_line() or "<unknown>", settings.describe(), level or 1, draws, writes=level > 0)
     try:
         with stages.recorded_by(recording):

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.mindspore.boost.base import OptimizerProcess, ParameterProcess
 from torchspore.mindspore.boost.grad_freeze import GradientFreeze
 from torchspore.mindspore.boost.less_batch_normalization import LessBN
@@ -57,7 +57,7 @@ class AutoBoost:
         own = given.get("boost", {})
         mode = own.get("mode", "auto")
         if mode not in _MODES:
-            raise ValueError(message(f"AutoBoost(boost_config_dict={{'boost': {{'mode': {short(mode)}}}}})", one_of(_MODES)))
+            raise ValueError(message(f"AutoBoost(boost_config_dict={{'boost': {{'mode': {short(mode)}}}}})", list_choices(_MODES)))
         chosen = {name: name in _LEVELS[self.level] for name in _METHODS}
         if mode == "manual":
             chosen.update({name: own[name] for name in _METHODS if name in own})

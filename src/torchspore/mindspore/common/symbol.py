@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 
 
 class Symbol:
@@ -68,7 +68,7 @@ def enable_dynamic(**kwargs: Any) -> Callable[..., Any]:
         names = [name for name in inspect.signature(function).parameters if name != "self"]
         for name in kwargs:
             if name not in names:
-                raise ValueError(message(f"enable_dynamic({name}=...)", one_of(names)))
+                raise ValueError(message(f"enable_dynamic({name}=...)", list_choices(names)))
         function._open_inputs_ = tuple(kwargs.get(name) for name in names)  # type: ignore[union-attr]
         return function
 

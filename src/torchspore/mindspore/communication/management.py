@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm import environment, groups
 from torchspore.distributed.comm.environment import ProcessPlace
 from torchspore.distributed.comm.groups import Group
@@ -41,7 +41,7 @@ def init(backend_name: str | None = None) -> None:
     if backend_name is not None and not isinstance(backend_name, str):
         raise TypeError(message(f"init(backend_name={short(backend_name)})", f"a str, got {type(backend_name).__name__}"))
     if backend_name is not None and backend_name not in _BACKENDS:
-        raise RuntimeError(message(f"init(backend_name={backend_name!r})", one_of(_BACKENDS)))
+        raise RuntimeError(message(f"init(backend_name={backend_name!r})", list_choices(_BACKENDS)))
     begin(backend_name)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.engine.core import device, device_facts
 from torchspore.engine.eager import pynative
 
@@ -17,7 +17,7 @@ def checked(call: str, device_target: Any) -> str:
     if not isinstance(device_target, str):
         raise TypeError(message(f"{call}(device_target={short(device_target)})", f"a str, got {type(device_target).__name__}"))
     if device_target not in TARGETS:
-        raise ValueError(message(f"{call}(device_target={short(device_target)})", one_of(TARGETS)))
+        raise ValueError(message(f"{call}(device_target={short(device_target)})", list_choices(TARGETS)))
     return device_target
 
 

@@ -35,7 +35,7 @@ class Stream:
     @property
     def id(self) -> int:
         """The number of the stream."""
-        return engine.core.number(self._own)
+        return engine.number(self._own)
 
     @property
     def device_name(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.errors import DataDamaged, DataMissing
 from torchspore.mindspore.mindrecord import unpickling
 from torchspore.mindspore.mindrecord.exceptions import ParamTypeError, ParamValueError
@@ -227,7 +227,7 @@ class CsvToMR:
         wanted = self.columns_list or names
         unknown = [name for name in wanted if name not in names]
         if unknown:
-            raise RuntimeError(message(f"CsvToMR(columns_list={short(self.columns_list)}): {unknown[0]!r}", one_of(names)))
+            raise RuntimeError(message(f"CsvToMR(columns_list={short(self.columns_list)}): {unknown[0]!r}", list_choices(names)))
         kinds = self._kinds(names)
         schema = {name: {"type": kinds[name]} for name in wanted}
         make = {"int64": int, "float64": float, "string": str}
@@ -281,7 +281,7 @@ class TFRecordToMR:
         if not isinstance(feature_dict, dict) or not feature_dict:
             raise ParamValueError(message(f"TFRecordToMR(feature_dict={short(feature_dict)})", "a dict from name to FixedLenFeature"))
         if bytes_fields is not None and (not isinstance(bytes_fields, list) or not set(bytes_fields) <= set(feature_dict)):
-            raise ParamValueError(message(f"TFRecordToMR(bytes_fields={short(bytes_fields)})", f"a list of {one_of(feature_dict)}"))
+            raise ParamValueError(message(f"TFRecordToMR(bytes_fields={short(bytes_fields)})", f"a list of {list_choices(feature_dict)}"))
         self.feature_dict, self.bytes_fields = feature_dict, bytes_fields or []
         self._schema = {name: self._field(name, feature) for name, feature in feature_dict.items()}
 

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from torchspore.base.files import whole_file
+from torchspore.base.files import atomic_file
 from torchspore.base.text import message
 from torchspore.mindspore import log
 from torchspore.mindspore.mindrecord import config, index, layout, sealing
@@ -183,7 +183,7 @@ class FileWriter:
             one = self._header
             pages = list(self._old.shards[number].header.pages) if self._old else []
             header = Header(one.schema, one.description, fields, names, number, pages, one.header_size, one.page_size, one.saved)
-            target = self._files.enter_context(whole_file(path))
+            target = self._files.enter_context(atomic_file(path))
             self._targets.append(target)
             # What will be encrypted is first written where nobody sees it.
             file = target if key is None else self._files.enter_context(tempfile.TemporaryFile(dir=path.parent))  # noqa: SIM115

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from torchspore.base.later import Later
-from torchspore.base.text import message, one_of, short
+from torchspore.base.later import LazyModule
+from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm import groups
 from torchspore.distributed.comm.groups import Group
 from torchspore.mindspore.communication.management import HCCL_WORLD_COMM_GROUP, found
@@ -20,7 +20,7 @@ from torchspore.mindspore.ops.primitive import Primitive
 if TYPE_CHECKING:
     from torchspore.distributed.comm import collectives
 else:
-    collectives = Later("torchspore.distributed.comm.collectives")
+    collectives = LazyModule("torchspore.distributed.comm.collectives")
 
 WORLD = HCCL_WORLD_COMM_GROUP
 
@@ -132,7 +132,7 @@ class Collective(Primitive):
     def _expect_kind(self, op: Any) -> None:
         self._expect("op", op, str)
         if op not in KINDS:
-            raise ValueError(message(f"{self.name}(op={op!r})", one_of(KINDS)))
+            raise ValueError(message(f"{self.name}(op={op!r})", list_choices(KINDS)))
 
     def _numbers_only(self, x: Any) -> Any:
         if getattr(x, "dtype", None) is not None and str(x.dtype) == "Bool":

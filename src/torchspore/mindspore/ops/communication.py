@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.engine.core import change_counters
 from torchspore.engine.core.tensor import raw
 from torchspore.mindspore.communication import comm_func
@@ -56,7 +56,7 @@ def set_comm_ops_inplace(is_enable: bool, func_list: Any = None) -> None:
     names = list(_in_place) if func_list is None else list(func_list)
     for name in names:
         if name not in _in_place:
-            raise ValueError(message(f"set_comm_ops_inplace(func_list=[{short(name)}])", one_of(sorted(_in_place))))
+            raise ValueError(message(f"set_comm_ops_inplace(func_list=[{short(name)}])", list_choices(sorted(_in_place))))
     _in_place.update(dict.fromkeys(names, is_enable))
     change_counters.calls_changed()                              # graphs that were captured have the other form
 

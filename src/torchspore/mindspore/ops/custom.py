@@ -304,7 +304,7 @@ class Custom(Primitive):
 
     def _computed_(self, *inputs: Any) -> Any:
         trace_guard_hooks.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
-        function = marks.marked(self.func, f"Custom {getattr(self.func, '__name__', 'function')}") if marks.wanted else self.func
+        function = marks.with_mark(self.func, f"Custom {getattr(self.func, '__name__', 'function')}") if marks.is_enabled else self.func
         found = function(*[creation.to_numpy(one) if isinstance(one, TensorBase) else one for one in inputs])
         parts = found if isinstance(found, tuple) else (found,)
         shapes = self._said_(self.out_shape, [tuple(one._t.shape) for one in inputs if isinstance(one, TensorBase)], len(parts))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.frames import user_frame
-from torchspore.base.text import shown_whole, with_hint, without_addresses
+from torchspore.base.text import show_full, with_hint, without_addresses
 from torchspore.engine.core import dtypes, unsupported_dtypes
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.engine.memory import limit
@@ -193,5 +193,5 @@ def shown(value: Any) -> str:
         return "(" + ", ".join(shown(item) for item in value) + ")"
     if type(value).__module__ == "torch" and value in dtypes.FROM_TORCH:
         return repr(dtypes.FROM_TORCH[value])
-    text = _TENSOR.sub("a Tensor", " ".join(shown_whole(value).split()))
+    text = _TENSOR.sub("a Tensor", " ".join(show_full(value).split()))
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."

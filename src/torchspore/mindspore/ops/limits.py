@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.base.text import one_of, short
+from torchspore.base.text import list_choices, short
 
 
 def check_lengths(name: str, counts: tuple[int, ...], least: int = 1, wrong_count: type[Exception] = ValueError, **given: Any) -> None:
@@ -63,7 +63,7 @@ def _within(least: float | None, above: float | None, most: float | None) -> str
 def check_words(name: str, key: str, value: Any, words: tuple[str, ...]) -> None:
     """Raises ValueError where an argument is none of the words."""
     if not isinstance(value, str) or value not in words:
-        raise ValueError(f"{name}({key}={short(value)}): expected {one_of(words)}.")
+        raise ValueError(f"{name}({key}={short(value)}): expected {list_choices(words)}.")
 
 
 def check_divisor(name: str, divisor_override: Any) -> None:

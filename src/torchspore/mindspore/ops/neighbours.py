@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm.groups import Group
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.collective import WORLD, Collective
@@ -181,7 +181,7 @@ class BatchISendIRecv(_Pair):
             group, op_types=op_types, remote_ranks=remote_ranks, receive_shapes=receive_shapes, receive_dtypes=receive_dtypes,
         )
         if len(op_types) != len(remote_ranks) or not all(kind in ("isend", "irecv") for kind in op_types):
-            raise ValueError(message(f"BatchISendIRecv({short(op_types)}, {short(remote_ranks)})", "as many ranks as " + one_of(
+            raise ValueError(message(f"BatchISendIRecv({short(op_types)}, {short(remote_ranks)})", "as many ranks as " + list_choices(
                 ("isend", "irecv"))))
 
     def __call__(self, input_x: Any) -> Any:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.base.text import one_of, short
+from torchspore.base.text import list_choices, short
 from torchspore.context import effects
 from torchspore.context.store import STORE
 from torchspore.engine.core import change_counters, process
@@ -70,7 +70,7 @@ class Primitive:
             ValueError: `device_target` is not 'CPU', 'GPU' or 'Ascend'.
         """
         if device_target not in ("CPU", "GPU", "Ascend"):
-            raise ValueError(f"{self.name}.set_device({short(device_target)}): expected {one_of(('CPU', 'GPU', 'Ascend'))}.")
+            raise ValueError(f"{self.name}.set_device({short(device_target)}): expected {list_choices(('CPU', 'GPU', 'Ascend'))}.")
         if device_target != STORE.get("device_target"):
             effects.note("operators", f"{self.name}.set_device({device_target!r}) has no effect here, because every operator runs on the "
                                       f"context's device_target, {STORE.get('device_target')!r}")
@@ -317,7 +317,7 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
         if key in words and not isinstance(value, str):
             _refuse(name, key, value, "str")
         if key in words and value.lower() not in words[key]:
-            raise ValueError(f"{name}({key}={short(value)}): expected {one_of(words[key])}.")
+            raise ValueError(f"{name}({key}={short(value)}): expected {list_choices(words[key])}.")
         if key in limits:
             limits[key](name, key, value)
         if key == "seed" and value is not None and (value.__class__ in _REFUSED["int"] or (value.__class__ is int and value < 0)):

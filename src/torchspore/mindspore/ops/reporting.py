@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.base.files import whole_file
+from torchspore.base.files import atomic_file
 from torchspore.engine.autograd.bprop import with_gradient
 from torchspore.engine.core import creation, device, printing
 from torchspore.engine.core.dtypes import FROM_TORCH
@@ -68,7 +68,7 @@ def _dump(file: str, tensor: Any, mode: str) -> None:
     trace_guard_hooks.ends_trace("writes a file", Kind.OTHER)
     stem = file.removesuffix(".npy") + ("_in" if mode == "in" else "")
     path = Path(f"{stem}_{str(tensor.dtype).lower()}_{next(_dumps)}.npy")  # type: ignore[attr-defined]
-    with whole_file(path, mode=0o400) as out:
+    with atomic_file(path, mode=0o400) as out:
         np.save(out, creation.to_numpy(tensor))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.base.text import one_of
+from torchspore.base.text import list_choices
 from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.coo_primitives import places
@@ -23,7 +23,7 @@ _PARTITIONS = ("FIRST_DIM_SIZE", "ROW_SPLITS", "VALUE_ROWIDS")
 def _combined(first: list[list[Any]], second: list[list[Any]], outer: list[int], how: str, like: T) -> Any:
     """The sets of two lists of rows, combined row by row: indexes, sorted values, shape."""
     if how not in _SETS:
-        raise ValueError(f"set_operation={how!r}: expected {one_of(_SETS)}.")
+        raise ValueError(f"set_operation={how!r}: expected {list_choices(_SETS)}.")
     rows = [sorted(_SETS[how](set(a), set(b))) for a, b in zip(first, second)]
     at = [(*place, column) for place, row in zip(_every(outer), rows) for column in range(len(row))]
     shape = [*outer, max(map(len, rows), default=0)]
@@ -132,7 +132,7 @@ def _ragged_to_tensor(shape: T, values: T, default_value: T, row_partition_tenso
         elif kind == "VALUE_ROWIDS":
             levels.append(torch.bincount(as_index(part), minlength=first or (int(levels[-1].sum()) if levels else 0)))
         else:
-            raise ValueError(f"row_partition_types={list(row_partition_types)}: expected {one_of(_PARTITIONS)} each.")
+            raise ValueError(f"row_partition_types={list(row_partition_types)}: expected {list_choices(_PARTITIONS)} each.")
         first = first if kind == "FIRST_DIM_SIZE" else None
     at = torch.arange(levels[0].shape[0], device=values.device).unsqueeze(-1)
     for counts in levels:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 from torchspore.distributed.shard import machine_model
 from torchspore.names import missing
@@ -25,7 +25,7 @@ def set_cost_model_context(**kwargs: Any) -> None:
     for name, value in kwargs.items():
         wrote = f"set_cost_model_context({name}={short(value)})"
         if name not in DEFAULTS:
-            raise ValueError(message(wrote, one_of(DEFAULTS)))
+            raise ValueError(message(wrote, list_choices(DEFAULTS)))
         if type(value) is not type(DEFAULTS[name]):
             raise TypeError(message(wrote, f"a {type(DEFAULTS[name]).__name__}, got {type(value).__name__}"))
     _values.update(kwargs)
@@ -37,7 +37,7 @@ def set_cost_model_context(**kwargs: Any) -> None:
 def get_cost_model_context(attr_key: str) -> Any:
     """A figure of the cost model. Raises ValueError for another name."""
     if attr_key not in DEFAULTS:
-        raise ValueError(message(f"get_cost_model_context({short(attr_key)})", one_of(DEFAULTS)))
+        raise ValueError(message(f"get_cost_model_context({short(attr_key)})", list_choices(DEFAULTS)))
     return _values[attr_key]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
@@ -56,7 +56,7 @@ class Layout:
         if name == "None":
             return -1
         if name not in self._names:
-            raise ValueError(message(f"Layout(...)({short(name)})", one_of(self._names)))
+            raise ValueError(message(f"Layout(...)({short(name)})", list_choices(self._names)))
         return len(self._names) - 1 - self._names.index(name)
 
     def to_dict(self) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def lazy_inline(fn: Callable[..., Any] | None = None, attrs: Any = None, policy:
             given.apply_defaults()
             for name in [attrs] if isinstance(attrs, str) else attrs or ():
                 if name not in given.arguments:
-                    raise ValueError(message(f"lazy_inline(attrs={short(attrs)})", one_of(list(given.arguments)[1:])))
+                    raise ValueError(message(f"lazy_inline(attrs={short(attrs)})", list_choices(list(given.arguments)[1:])))
                 setattr(self, name, given.arguments[name])
             effects.note("execution", f"lazy_inline of {type(self).__name__}: its operators are in the graph as any other's")
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 from torchspore.names import missing
 
@@ -32,7 +32,7 @@ def set_algo_parameters(**kwargs: Any) -> None:
 def _check(name: str, value: Any) -> None:
     wrote = f"set_algo_parameters({name}={short(value)})"
     if name not in DEFAULTS:
-        raise ValueError(message(wrote, one_of(DEFAULTS)))
+        raise ValueError(message(wrote, list_choices(DEFAULTS)))
     kind = type(DEFAULTS[name])
     if type(value) is not kind:
         raise TypeError(message(wrote, f"a {kind.__name__}, got {type(value).__name__}"))
@@ -45,7 +45,7 @@ def _check(name: str, value: Any) -> None:
 def get_algo_parameters(attr_key: str) -> Any:
     """The value of a parameter. Raises ValueError for another name."""
     if attr_key not in DEFAULTS:
-        raise ValueError(message(f"get_algo_parameters({short(attr_key)})", one_of(DEFAULTS)))
+        raise ValueError(message(f"get_algo_parameters({short(attr_key)})", list_choices(DEFAULTS)))
     return _values[attr_key]
 
 

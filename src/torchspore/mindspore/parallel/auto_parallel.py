@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 from torchspore.context.store import STORE
 from torchspore.distributed import device_count
@@ -42,7 +42,7 @@ class AutoParallel(Cell):
         if not isinstance(network, Cell) and not callable(network):
             raise TypeError(message(f"AutoParallel({short(network)})", f"a Cell or a function, got {type(network).__name__}"))
         if parallel_mode not in MODES:
-            raise ValueError(message(f"AutoParallel(parallel_mode={short(parallel_mode)})", one_of(MODES)))
+            raise ValueError(message(f"AutoParallel(parallel_mode={short(parallel_mode)})", list_choices(MODES)))
         self.network = network
         self._parallel_mode = parallel_mode
         self._settings: dict[str, Any] = {}
@@ -161,7 +161,7 @@ class AutoParallel(Cell):
         if threshold < 0:
             raise ValueError(message(f"hsdp(threshold={threshold})", "an int from 0 on"))
         if optimizer_level not in ("level1", "level2", "level3"):
-            raise ValueError(message(f"hsdp(optimizer_level={short(optimizer_level)})", one_of(("level1", "level2", "level3"))))
+            raise ValueError(message(f"hsdp(optimizer_level={short(optimizer_level)})", list_choices(("level1", "level2", "level3"))))
         self._keep_("hsdp", shard_size=shard_size, threshold=threshold, optimizer_level=optimizer_level)
 
     def pipeline(self, stages: int = 1, output_broadcast: bool = False, interleave: bool = False, scheduler: str = "1f1b") -> None:
@@ -175,7 +175,7 @@ class AutoParallel(Cell):
                 raise TypeError(message(f"pipeline({name}={short(value)})", f"True or False, got {type(value).__name__}"))
         schedulers = ("1f1b", "gpipe", "seqpipe", "seqvpp", "seqsmartvpp", "zero_bubble_v")
         if scheduler not in schedulers:
-            raise ValueError(message(f"pipeline(scheduler={short(scheduler)})", one_of(schedulers)))
+            raise ValueError(message(f"pipeline(scheduler={short(scheduler)})", list_choices(schedulers)))
         self._keep_("pipeline", stages=stages, output_broadcast=output_broadcast, interleave=interleave, scheduler=scheduler)
 
     def get_pipeline_stages(self) -> int:
@@ -189,7 +189,7 @@ class AutoParallel(Cell):
         kinds = ("openstate", "allreduce", "allgather", "reducescatter")
         for name in config:
             if name not in kinds:
-                raise KeyError(message(f"comm_fusion({{{short(name)}: ...}})", one_of(kinds)))
+                raise KeyError(message(f"comm_fusion({{{short(name)}: ...}})", list_choices(kinds)))
         self._keep_("comm_fusion", config=config)
 
     def transformer_opt(self, file_path: str | None) -> None:

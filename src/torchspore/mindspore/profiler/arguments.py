@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.suggest import closest
-from torchspore.base.text import message, one_of, short, with_hint
+from torchspore.base.text import list_choices, message, short, with_hint
 from torchspore.context import effects
 from torchspore.mindspore.profiler.choices import AicoreMetrics, ExportType, ProfilerLevel
 from torchspore.observe.profiling import counters
@@ -72,7 +72,7 @@ def checked(call: str, kwargs: dict[str, Any]) -> dict[str, Any]:
     for name in kwargs:
         if name not in known:
             near = closest(name, known)
-            text = message(f"{call}({name}={short(kwargs[name])})", one_of(CURRENT))
+            text = message(f"{call}({name}={short(kwargs[name])})", list_choices(CURRENT))
             raise TypeError(with_hint(text, f"did you mean {near}?") if near else text)
     given = {**known, **kwargs}
     config = given["experimental_config"]
@@ -91,7 +91,7 @@ def checked(call: str, kwargs: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(message(f"{call}({name}={short(given[name])})", "'': it names files of Ascend's own tools"))
     for name, choices in (("subgraph", _SUBGRAPHS), ("profile_framework", _FRAMEWORK)):
         if given[name] not in choices:
-            raise ValueError(message(f"{call}({name}={short(given[name])})", one_of(choices)))
+            raise ValueError(message(f"{call}({name}={short(given[name])})", list_choices(choices)))
     _check_enum(call, given, "profiler_level", ProfilerLevel)
     limit = given["timeline_limit"]
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):

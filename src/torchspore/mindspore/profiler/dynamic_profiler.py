@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base import json_text
-from torchspore.base.files import read_plain, write_whole
+from torchspore.base.files import read_plain, write_atomically
 from torchspore.base.text import message, short
 from torchspore.mindspore import log
 from torchspore.mindspore.profiler.arguments import NUMBERED
@@ -46,7 +46,7 @@ class DynamicProfilerMonitor(Callback):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if not self._file.exists():
-                write_whole(self._file, json.dumps({"start_step": -1, "stop_step": -1}, indent=2))
+                write_atomically(self._file, json.dumps({"start_step": -1, "stop_step": -1}, indent=2))
         except OSError as error:                  # a full disk ends no training, and the file may come later
             log.warning(f"{self._file} can't be made ({error.strerror}); nothing is profiled until it is there")
         self._looked, self._stamp, self._told = float("-inf"), None, ""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base import json_text
-from torchspore.base.files import whole_file
+from torchspore.base.files import atomic_file
 from torchspore.base.text import message, short
 from torchspore.context import effects
 from torchspore.engine.core import process
@@ -163,7 +163,7 @@ class Profiler:
                     files.write_input(record, target, process.rank())
                 if not self._given["data_simplification"]:
                     (own / "PROF_torch").mkdir()
-                    with whole_file(own / "PROF_torch" / "trace.json") as file:
+                    with atomic_file(own / "PROF_torch" / "trace.json") as file:
                         made.export(file)
                 effects.note("profile", f"{len(record.operators):,} operators in {len(record.steps):,} steps: {own}")
 
@@ -183,7 +183,7 @@ class Profiler:
         `pretty` indents that, `step_list` keeps the steps of these numbers. With `data_simplification=False` torch's own traces that lie
         there get a page too. Raises ValueError where there is no profile, or a damaged one.
         """
-        from torchspore.base.files import write_whole
+        from torchspore.base.files import write_atomically
         from torchspore.view import trace
 
         steps = _chosen("Profiler.offline_analyse", step_list)
@@ -196,9 +196,9 @@ class Profiler:
                 read = trace.read(file, steps)
             except trace.NotATrace as error:
                 raise ValueError(message(f"Profiler.offline_analyse({short(path)}): {file}: {error}", "a trace")) from None
-            write_whole(file.with_suffix(".html"), trace.page(read, file))
+            write_atomically(file.with_suffix(".html"), trace.page(read, file))
             rows = trace.data(read, file)["operators"]
-            write_whole(file.with_name("operators.json"), json.dumps(rows, indent=2 if pretty else None))
+            write_atomically(file.with_name("operators.json"), json.dumps(rows, indent=2 if pretty else None))
 
     def op_analyse(self, op_name: str | Iterable[str], device_id: int | None = None) -> str:
         """JSON: of each type of operator how often it ran with inputs of each shape, and how long, in microseconds.

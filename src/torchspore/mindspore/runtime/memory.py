@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 from torchspore.context.public import set_context
 from torchspore.mindspore.hal import memory
@@ -75,7 +75,7 @@ def set_memory(
         except ValueError:
             raise ValueError(message(f"set_memory({name}={short(value)})", "a size such as '2GB'")) from None
     if optimize_level not in ("O0", "O1"):
-        raise ValueError(message(f"set_memory(optimize_level={short(optimize_level)})", one_of(("O0", "O1"))))
+        raise ValueError(message(f"set_memory(optimize_level={short(optimize_level)})", list_choices(("O0", "O1"))))
     step = {"mempool_block_size": increase_size} if increase_size != "2GB" and float(increase_size.removesuffix("GB")) >= 1 else {}
     set_context(max_device_memory=max_size, memory_optimize_level=optimize_level, **step)
     for name, usual in (("init_size", "2GB"), *([] if step else [("increase_size", "2GB")]), ("huge_page_reserve_size", "0GB")):

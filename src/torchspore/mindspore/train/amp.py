@@ -5,7 +5,7 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 from torchspore.engine.core import change_counters
 from torchspore.engine.core.precision import Lowered, changed, lowered_to
@@ -77,7 +77,7 @@ class _LossIn32(WithLossCell):
 def check_level(call: str, level: Any) -> str:
     """The level. Raises ValueError for one that is none."""
     if level not in LEVELS:
-        raise ValueError(message(f"{call}(amp_level={short(level)})", one_of(LEVELS)))
+        raise ValueError(message(f"{call}(amp_level={short(level)})", list_choices(LEVELS)))
     return level  # type: ignore[no-any-return]
 
 
@@ -174,7 +174,7 @@ def _add_loss_network(network: Cell, loss_fn: Any, cast_model_type: Any) -> Cell
 def check_boost(call: str, boost_level: Any) -> None:
     """Checks a level of boosting. Raises ValueError for what is none."""
     if boost_level not in ("O0", "O1", "O2"):
-        raise ValueError(message(f"{call}(boost_level={short(boost_level)})", one_of(("O0", "O1", "O2"))))
+        raise ValueError(message(f"{call}(boost_level={short(boost_level)})", list_choices(("O0", "O1", "O2"))))
 
 
 def check_manager(call: str, manager: Any) -> None:
@@ -225,7 +225,7 @@ def build_train_network(
     cast_to = kwargs.get("cast_model_type", _config_level[level]["cast_model_type"])
     if cast_to not in (mstype.float16, mstype.float32):
         wrote = f"build_train_network(cast_model_type={short(cast_to)})"
-        raise ValueError(message(wrote, one_of(("mindspore.float16", "mindspore.float32"))))
+        raise ValueError(message(wrote, list_choices(("mindspore.float16", "mindspore.float32"))))
     lower_precision(network, level, keep, whole=cast_to == mstype.float16)
     if loss_fn is not None:
         network = _add_loss_network(network, loss_fn, cast_to)

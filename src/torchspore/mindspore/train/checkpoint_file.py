@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torchspore.base.files import READ_ONLY, whole_file
+from torchspore.base.files import READ_ONLY, atomic_file
 from torchspore.base.messages import SIZE_FIELD, with_size
 from torchspore.base.text import message, short
 from torchspore.errors import FileFormatError
@@ -101,12 +101,12 @@ def write(
     """
     if key is not None:
         content = b"".join(bytes(part) for entry in entries for head_and_content in pieces(entry, piece) for part in head_and_content)
-        with whole_file(path, READ_ONLY, durable=True) as file:
+        with atomic_file(path, READ_ONLY, durable=True) as file:
             for block in encryption.encrypted(with_size(content), key, mode):
                 file.write(block)
         return
     total = zlib.crc32(_COMPLETE_HEAD)
-    with whole_file(path, READ_ONLY, durable=True) as file:
+    with atomic_file(path, READ_ONLY, durable=True) as file:
         file.write(_COMPLETE_HEAD)
         for entry in entries:
             for head, content in pieces(entry, piece):

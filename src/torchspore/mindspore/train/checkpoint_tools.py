@@ -201,5 +201,5 @@ def _write(output: str, kind: str, entries: list[Entry]) -> None:
         checkpoint_file.write(path, iter(entries))
         return
     write = tensor_files.write if kind == "safetensors" else tensor_files.write_torch
-    with files.whole_file(path, durable=True) as file:
+    with files.atomic_file(path, durable=True) as file:
         write(file.name, [Stored(*entry) for entry in entries])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.context.public import get_auto_parallel_context
 from torchspore.distributed.shard import strategy_file
 from torchspore.mindspore.common.parameter import Parameter
@@ -52,7 +52,8 @@ def merge_sliced_parameter(sliced_parameters: list[Parameter], strategy: dict[st
     if len(names) > 1:
         raise ValueError(message(f"merge_sliced_parameter of {', '.join(sorted(names))}", "slices of one Parameter"))
     if strategy is not None and first.name not in strategy:
-        raise KeyError(message(f"merge_sliced_parameter(strategy=...) of {first.name!r}", f"a strategy for it beside {one_of(strategy)}"))
+        call = f"merge_sliced_parameter(strategy=...) of {first.name!r}"
+        raise KeyError(message(call, f"a strategy for it beside {list_choices(strategy)}"))
     slices = [one.asnumpy() for one in sliced_parameters]
     whole = np.concatenate(slices) if strategy is None else _joined(first.name, slices, strategy[first.name])
     return Parameter(Tensor(whole), first.name, first.requires_grad, first.layerwise_parallel)
@@ -117,7 +118,7 @@ def load_distributed_checkpoint(
     if isinstance(max_process_num, bool) or not isinstance(max_process_num, int) or max_process_num < 1:
         raise ValueError(message(f"{call}(max_process_num={short(max_process_num)})", "an int from 1 on"))
     if output_format not in ("ckpt", "safetensors"):
-        raise ValueError(message(f"{call}(output_format={short(output_format)})", one_of(["ckpt", "safetensors"])))
+        raise ValueError(message(f"{call}(output_format={short(output_format)})", list_choices(["ckpt", "safetensors"])))
     if not isinstance(network, Cell) and (network is not None or dst_safetensors_dir is None):
         wanted = "a Cell, or None with unified_safetensors_dir, dst_safetensors_dir and rank_id"
         raise ValueError(message(f"{call}({short(network)})", f"{wanted}, got {type(network).__name__}"))

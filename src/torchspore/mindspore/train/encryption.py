@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from torchspore.base.text import message, one_of
+from torchspore.base.text import list_choices, message
 
 MODES = {"AES-GCM": 0x7F3A5ED8, "AES-CBC": 0x7F3A5ED9, "SM4-CBC": 0x7F3A5EDA}
 KEYS = (16, 24, 32)
@@ -28,10 +28,11 @@ def check(call: str, prefix: str, key: Any, mode: Any) -> None:
     if not isinstance(key, bytes):
         raise TypeError(message(f"{call}({prefix}_key=...)", f"bytes, got {type(key).__name__}"))
     if mode not in MODES:
-        raise ValueError(message(f"{call}({prefix}_mode={mode!r})", one_of(MODES)))
+        raise ValueError(message(f"{call}({prefix}_mode={mode!r})", list_choices(MODES)))
     lengths = (16,) if mode == "SM4-CBC" else KEYS
     if len(key) not in lengths:
-        raise ValueError(message(f"{call}({prefix}_key=...) of {len(key)} bytes", f"{one_of(map(str, lengths))} bytes").replace("'", ""))
+        expected = f"{list_choices(map(str, lengths))} bytes"
+        raise ValueError(message(f"{call}({prefix}_key=...) of {len(key)} bytes", expected).replace("'", ""))
     _library(call)
 
 

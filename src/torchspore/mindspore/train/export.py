@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from torchspore.base.files import READ_ONLY, write_whole
-from torchspore.base.text import message, one_of, short
+from torchspore.base.files import READ_ONLY, write_atomically
+from torchspore.base.text import list_choices, message, short
 from torchspore.errors import FileFormatError
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
@@ -41,18 +41,18 @@ def export(net: Any, *inputs: Any, file_name: str, file_format: str, **kwargs: A
     call = f"export(file_format={file_format!r})"
     model = inference_model(net, given, call) if file_format == "ONNX" else _captured(net, given, call)
     content = _content(model, given, file_format, kwargs.get("custom_func"))
-    write_whole(path, _secret(content, kwargs), READ_ONLY)
+    write_atomically(path, _secret(content, kwargs), READ_ONLY)
 
 
 def _path(net: Any, file_name: Any, file_format: Any, options: dict[str, Any]) -> Path:
     _check_given("export", net, file_name)
     if file_format not in FORMATS:
-        raise ValueError(message(f"export(file_format={short(file_format)})", one_of(FORMATS)))
+        raise ValueError(message(f"export(file_format={short(file_format)})", list_choices(FORMATS)))
     if file_format == "AIR":
         raise ValueError(message("export(file_format='AIR')", "'ONNX' or 'MINDIR': AIR files run on Ascend processors alone"))
     unknown = next((name for name in options if name not in OPTIONS), None)
     if unknown is not None:
-        raise ValueError(message(f"export({unknown}=...)", one_of(OPTIONS)))
+        raise ValueError(message(f"export({unknown}=...)", list_choices(OPTIONS)))
     for name in ("dataset", "incremental", "obf_config"):
         if options.get(name):
             raise ValueError(message(f"export({name}=...)", "None: a file holds the network alone"))
@@ -194,7 +194,7 @@ def save_mindir(model: Any, file_name: str) -> None:
         raise TypeError(message(f"save_mindir({short(model)}, ...)", f"what load_mindir gives, got {type(model).__name__}"))
     path = Path(file_name if file_name.endswith(".mindir") else f"{file_name}.mindir").expanduser().absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, model.SerializeToString(), READ_ONLY)
+    write_atomically(path, model.SerializeToString(), READ_ONLY)
 
 
 def _check_file_name(call: str, file_name: Any) -> None:

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.parallel import settings
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
@@ -74,7 +74,7 @@ class Model(ModelLoops):
         amp.check_boost("Model", self._boost_level_)
         for name in kwargs:
             if name not in _KEYWORDS:
-                raise ValueError(message(f"Model({name}=...)", f"an argument that Model has, such as {one_of(_KEYWORDS)}"))
+                raise ValueError(message(f"Model({name}=...)", f"an argument that Model has, such as {list_choices(_KEYWORDS)}"))
         if kwargs.get("loss_scale_manager") is not None:
             amp.check_manager("Model", kwargs["loss_scale_manager"])
         if kwargs.get("keep_batchnorm_fp32") is not None:

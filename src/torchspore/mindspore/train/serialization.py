@@ -12,7 +12,7 @@ import numpy as np
 from torchspore.base import files
 from torchspore.base.frames import warn
 from torchspore.base.suggest import closest
-from torchspore.base.text import message, one_of, short, with_hint
+from torchspore.base.text import list_choices, message, short, with_hint
 from torchspore.distributed.parallel import optimizer_shards, settings
 from torchspore.distributed.shard import gather
 from torchspore.engine.core.sharded_layout import cut_of
@@ -141,7 +141,7 @@ def _check_save(save_obj: Any, name: Any, async_save: Any, append_dict: Any, cho
     if isinstance(async_save, str) and async_save not in ("thread", "process"):
         raise ValueError(message(f"save_checkpoint(async_save={async_save!r})", "True, False, 'thread' or 'process'"))
     if format not in ("ckpt", "safetensors"):
-        raise ValueError(message(f"save_checkpoint(format={short(format)})", one_of(["ckpt", "safetensors"])))
+        raise ValueError(message(f"save_checkpoint(format={short(format)})", list_choices(["ckpt", "safetensors"])))
     if choice_func is not None and not callable(choice_func):
         raise TypeError(message(f"save_checkpoint(choice_func={short(choice_func)})", "a function of a name"))
     if append_dict is None:
@@ -223,7 +223,7 @@ def _write(path: Path, entries: list[Entry], format: str, secret: tuple[Any, Any
     if format == "ckpt":
         checkpoint_file.write(path, iter(entries), *secret)
         return
-    with files.whole_file(path, files.READ_ONLY, durable=True) as file:
+    with files.atomic_file(path, files.READ_ONLY, durable=True) as file:
         tensor_files.write(file.name, (tensor_files.Stored(*entry) for entry in entries))
 
 
@@ -302,7 +302,7 @@ def _check_load(name: Any, format: str, secret: tuple[Any, Any]) -> Path:
     if secret[0] is not None:
         encryption.check("load_checkpoint", "dec", *secret)
     if format not in ("ckpt", "safetensors"):
-        raise ValueError(message(f"load_checkpoint(format={short(format)})", one_of(["ckpt", "safetensors"])))
+        raise ValueError(message(f"load_checkpoint(format={short(format)})", list_choices(["ckpt", "safetensors"])))
     if not name.endswith("." + format):
         hint = "write format='safetensors'" if name.endswith(".safetensors") else f"the file's name must end with .{format}"
         raise ValueError(message(f"load_checkpoint({name!r}, format={format!r})", f"a file name that ends with .{format}", hint=hint))

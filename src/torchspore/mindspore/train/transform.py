@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.shard import strategy_file
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
@@ -98,7 +98,7 @@ def transform_checkpoints(
     if isinstance(process_num, bool) or not isinstance(process_num, int) or process_num < 1:
         raise ValueError(message(f"{call}(process_num={short(process_num)})", "an int from 1 on"))
     if output_format not in FORMATS:
-        raise ValueError(message(f"{call}(output_format={short(output_format)})", one_of(FORMATS)))
+        raise ValueError(message(f"{call}(output_format={short(output_format)})", list_choices(FORMATS)))
     source, target = _both(call, src_strategy_file, dst_strategy_file)
     recut = Recut(source, target)
     files = {rank: read_entries(file) for rank, file in files_of_ranks(call, Path(src_checkpoints_dir)).items()}

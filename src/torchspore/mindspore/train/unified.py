@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base import json_text
-from torchspore.base.files import write_whole
+from torchspore.base.files import write_atomically
 from torchspore.base.text import message, short
 from torchspore.distributed.shard import strategy_file
 from torchspore.errors import FileFormatError
@@ -60,7 +60,7 @@ def unified_safetensors(
     if mine:
         written_whole({path: (lambda part=part: part) for path, part in mine.items()})
     size = sum(_bytes(entry) for entry in chosen)
-    write_whole(folder / NAMES, json.dumps({"metadata": {"total_size": size}, "weight_map": names}, indent=4))
+    write_atomically(folder / NAMES, json.dumps({"metadata": {"total_size": size}, "weight_map": names}, indent=4))
 
 
 def _share(call: str, wanted: Any) -> tuple[int, int]:

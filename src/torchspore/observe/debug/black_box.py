@@ -144,7 +144,7 @@ class Box:
         """All threads of this process now."""
         before = os.fstat(self._files["stacks"]).st_size
         faulthandler.dump_traceback(self._open["stacks"], all_threads=True)
-        return stacks.without_ours(contents(self._files["stacks"])[before:].decode("utf-8", "replace"))
+        return stacks.remove_listener(contents(self._files["stacks"])[before:].decode("utf-8", "replace"))
 
     def _listen(self) -> None:
         """Does what the watcher asks for: the record of a hang, the end."""
@@ -191,7 +191,7 @@ _board: Board | None = None
 def _local_board() -> Board:
     global _board
     if _board is None or _board.process != os.getpid():
-        _board = Board.made()
+        _board = Board.create()
     else:
         _board.begin()
     return _board

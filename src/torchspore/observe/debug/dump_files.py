@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.files import own_names, whole_file
+from torchspore.base.files import atomic_file, unused_names
 from torchspore.engine.core.current_operator import Position
 from torchspore.observe.debug.dump_settings import CATEGORIES, Settings
 
@@ -177,7 +177,7 @@ class Writer:
             short = hashlib.sha256(name.encode()).hexdigest()[:24] + ".npy"
             self._row(folder / "mapping.csv", None, (short, name))
             name = short
-        with whole_file(folder / name, sweeps=False) as file:
+        with atomic_file(folder / name, sweeps=False) as file:
             np.save(file, values, allow_pickle=False)
 
     def _row(self, path: Path, titles: Sequence[str] | None, values: Sequence[Any]) -> None:
@@ -202,7 +202,7 @@ class Writer:
 def create_unique_folder(wanted: Path) -> Path:
     """A new folder: the one that is wanted or, where that exists, one with the seconds since 1970 behind its name. Raises OSError."""
     wanted.parent.mkdir(parents=True, exist_ok=True)
-    for path in own_names(wanted):
+    for path in unused_names(wanted):
         try:
             path.mkdir()
             return path

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.base.files import READ_ONLY, write_whole
+from torchspore.base.files import READ_ONLY, write_atomically
 from torchspore.engine.core import generators, tree
 from torchspore.engine.core import random_state as random
 from torchspore.engine.core import tensor as engine
@@ -170,7 +170,8 @@ class Keeper:
             path = folder / f"{name}.{stamp}.safetensors"
             save_file(tensors, str(path))
             path.chmod(READ_ONLY)
-            write_whole(folder / f"{name}.{stamp}.json", json.dumps({**step.about, "label": step.label, "number": step.number}), READ_ONLY)
+            content = json.dumps({**step.about, "label": step.label, "number": step.number})
+            write_atomically(folder / f"{name}.{stamp}.json", content, READ_ONLY)
 
 
 def _after(step: Step) -> dict[str, torch.Tensor]:

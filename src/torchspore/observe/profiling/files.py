@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from torchspore.base.files import whole_file, write_whole
+from torchspore.base.files import atomic_file, write_atomically
 from torchspore.engine.eager import flops
 from torchspore.observe.profiling import counters, timeline
 from torchspore.observe.profiling.record import PHASES, Allocation, Operator, Record
@@ -54,7 +54,7 @@ def write(record: Record, folder: Path, selection: FileSelection, worker: str | 
     (target / OUTPUT).mkdir()
     rows = _chosen(record.operators, selection)
     facts_found = facts(record, selection)
-    with whole_file(target / OUTPUT / "trace_view.json") as file:
+    with atomic_file(target / OUTPUT / "trace_view.json") as file:
         timeline.write(file, record, facts_found, selection.timeline_bytes)
     if selection.operators:
         (target / FRAMEWORK).mkdir()
@@ -73,17 +73,22 @@ def write(record: Record, folder: Path, selection: FileSelection, worker: str | 
     if selection.steps:
         _table(target / OUTPUT / "step_trace_time.csv", _STEP_TIME, _step_time(record))
     if selection.memory and record.allocations:
-        _table(target / OUTPUT / "memory_record.csv", _MEMORY_RECORD, [
-            ("torch", _us(row.at), _mb(row.bytes_in_use), _mb(row.bytes_in_use), _mb(row.bytes_in_use), "", row.device) for row in record.allocations
-        ])
+        _table(
+            target / OUTPUT / "memory_record.csv",
+            _MEMORY_RECORD,
+            [
+                ("torch", _us(row.at), _mb(row.bytes_in_use), _mb(row.bytes_in_use), _mb(row.bytes_in_use), "", row.device)
+                for row in record.allocations
+            ],
+        )
         _table(target / OUTPUT / "operator_memory.csv", _OPERATOR_MEMORY, list(_operator_memory(record)))
     if selection.exchanges:
         _table(target / OUTPUT / "communication.csv", ("Name", "Type", "Count", "Total Time(us)", "Avg Time(us)"), [
             (row.name, row.kind, row.count, _us(row.span), _us(round(row.mean))) for row in by_name(rows) if row.phase == "sync"
         ])
     text = json.dumps({**facts_found, **selection.metadata}, indent=2 if selection.pretty else None, default=str)
-    write_whole(target / "profiler_metadata.json", text)
-    write_whole(target / "logs" / "profiler.log", "\n".join([*facts_found["facts"], *record.notes]) + "\n")
+    write_atomically(target / "profiler_metadata.json", text)
+    write_atomically(target / "logs" / "profiler.log", "\n".join([*facts_found["facts"], *record.notes]) + "\n")
     return target
 
 
@@ -96,12 +101,12 @@ def write_older(record: Record, folder: Path, selection: FileSelection, rank: in
     if selection.steps:
         _table(target / f"step_trace_raw_{rank}_detail_time.csv", *_step_ticks(record))
         points = {"fp_start": record.forward_point, **({"bp_end": record.backward_point} if record.backward_point else {})}
-        write_whole(target / f"step_trace_point_info_{rank}.json", json.dumps(points))
+        write_atomically(target / f"step_trace_point_info_{rank}.json", json.dumps(points))
         _table(target / f"step_trace_split_{rank}.csv", ("step_num", "total(ms)", *(f"{phase}(ms)" for phase in PHASES)), [
             (step.number, _ms(step.total), *(_ms(step.phases[phase]) for phase in PHASES)) for step in record.steps
         ])
     if selection.operators:
-        write_whole(target / f"output_op_compute_time_{rank}.txt", _compute_time(rows))
+        write_atomically(target / f"output_op_compute_time_{rank}.txt", _compute_time(rows))
         _table(target / f"aicore_intermediate_{rank}_type.csv", ("op_type", "execution_time", "execution_frequency", "percent"), [
             (row.name, _ms(row.span), row.count, f"{row.span / (sum(r.cost for r in rows) or 1) * 100:.2f}") for row in by_kind(rows)
         ])
@@ -115,7 +120,7 @@ def write_older(record: Record, folder: Path, selection: FileSelection, rank: in
                   *([counters.value(selection.counters, row, peak)] if extra else [])) for row in by_name(rows)],
             )
     if selection.tasks:
-        with whole_file(target / f"timeline_display_{rank}.json") as file:
+        with atomic_file(target / f"timeline_display_{rank}.json") as file:
             timeline.write(file, record, facts(record, selection), selection.timeline_bytes)
     if selection.memory and record.allocations:
         _table(target / f"memory_usage_{rank}.csv", ("time(us)", "device", "bytes", "held"), [
@@ -219,8 +224,9 @@ def _framework(folder: Path, rows: list[Operator], record: Record) -> None:
         inputs = "".join(f"input_{n}:{shape if shape or dtype else 'NoShape'};" for n, (shape, dtype) in known)
         shapes.setdefault(row.name, f"{row.kind};{row.name.rpartition('/')[2]};{row.thread};{inputs}")
         runs.setdefault(row.name, []).append(f"{row.start},{_ms(row.span)},{row.thread}")
-    write_whole(folder / "cpu_framework_0.txt", "".join(f"{line}\n" for line in shapes.values()))
-    write_whole(folder / "cpu_op_execute_timestamp_0.txt", "".join(f"{name};HostCpuOps;{' '.join(each)} \n" for name, each in runs.items()))
+    write_atomically(folder / "cpu_framework_0.txt", "".join(f"{line}\n" for line in shapes.values()))
+    lines = "".join(f"{name};HostCpuOps;{' '.join(each)} \n" for name, each in runs.items())
+    write_atomically(folder / "cpu_op_execute_timestamp_0.txt", lines)
 
 
 # ASCEND_PROFILER_OUTPUT ------------------------------------------------------------------------------------------------------------------
@@ -341,7 +347,7 @@ def _table(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> No
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
     writer.writerows(rows)
-    write_whole(path, text.getvalue())
+    write_atomically(path, text.getvalue())
 
 
 def _us(nanoseconds: int) -> str:

@@ -1,7 +1,7 @@
-"""What a process spawned by a program under `torchspore run` finds as `mindspore`.
+"""The `mindspore` package in processes that a program under `torchspore run` spawns.
 
-`torchspore run` puts the folder above this package on sys.path, which multiprocessing hands on to the processes that it spawns.
-They have no finder yet: this installs it and steps aside.
+`torchspore run` adds the folder above this package to sys.path, which multiprocessing passes to the processes that it spawns.
+They have no finder yet: this module installs it and removes itself.
 """
 import sys
 

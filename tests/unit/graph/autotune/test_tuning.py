@@ -275,17 +275,17 @@ def test_offline_keeps_the_graphs_and_the_command_works_them_off(tmp_path: Path)
     (entry,) = entries(tmp_path)
     assert entry["status"] == "to do" and (tmp_path / "rank_0/tuning" / entry["graph"]).exists()
     told = torchspore("tune", "rank_0/tuning")
-    assert "ways tried in" in told.out and told.out.endswith("kept in rank_0/tuning/tuning.json\n")
+    assert "ways tried in" in told.out and told.out.endswith("saved in rank_0/tuning/tuning.json\n")
     (entry,) = entries(tmp_path)
     assert entry["status"] == "tuned" and entry["net"].endswith("program.py:16")
     second = torchspore("explain", "program.py")
     assert "as an earlier search found" in second.out and second.out.split()[0] == first.out.split()[0]
-    assert torchspore("tune", "rank_0/tuning").out == "1 of 1 graphs were tuned before\nkept in rank_0/tuning/tuning.json\n"
+    assert torchspore("tune", "rank_0/tuning").out == "1 of 1 graphs were tuned before\nsaved in rank_0/tuning/tuning.json\n"
 
 
 @pytest.mark.parametrize(("words", "code", "text"), [
     ((), 2, "torchspore tune: expected the path of a tuning file or of its folder.\n\nhint: write `torchspore tune rank_0/tuning`.\n"),
-    (("nothing",), 2, "torchspore tune nothing: there is no tuning file here (looked for {folder}/nothing).\n\nhint: run the program with "
+    (("nothing",), 2, "torchspore tune nothing: no tuning file exists here (looked for {folder}/nothing).\n\nhint: run the program with "
      "set_context(aoe_tune_mode='offline') first.\n"),
     (("broken.json",), 1, "torchspore tune: broken.json is no tuning file of this version of torchspore.\n"),
 ])  # fmt: skip

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from torchspore.base.text import message, one_of
+from torchspore.base.text import list_choices, message
 from torchspore.distributed.shard.pipelines import cyclic_schedules
 
 FORWARD, BACKWARD, WEIGHTS = 0, 1, 2
@@ -80,7 +80,7 @@ def scheduled(blocks: Mapping[Block, Iterable[Block]], stages: int, name: str, i
     and for a pipeline that the schedule is not for.
     """
     if name not in SCHEDULES:
-        raise ValueError(message(f"pipeline_scheduler={name!r}", one_of(SCHEDULES)))
+        raise ValueError(message(f"pipeline_scheduler={name!r}", list_choices(SCHEDULES)))
     return _Clock(blocks, stages, name, is_interleaved).run()
 
 

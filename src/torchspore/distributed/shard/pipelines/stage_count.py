@@ -120,5 +120,5 @@ def _tell(chosen: Chosen) -> None:
 
     if device_count.devices()[1] == device_count.RANKS:
         consistency.check_equal("the number of pipeline stages that was chosen", str(chosen.stages))
-    effects.note("distribution", f"auto_pipeline: {chosen.describe()}, at {machine().told()}")
+    effects.note("distribution", f"auto_pipeline: {chosen.describe()}, at {machine().describe()}")
     effects.report(OPTION, Outcome.applied(chosen.describe()))

@@ -49,7 +49,7 @@ class _Clock:
             return
         own = stage_of(node)
         sent = costs.received(node, self.local) if node.target in nodes.SENDING else None
-        seconds = costs.computing(node, self.machine) if sent is None else self.machine.sending(sent)
+        seconds = costs.computing(node, self.machine) if sent is None else self.machine.transfer_seconds(sent)
         for stage in self.every if own == ALL else (own,):
             self.free[stage] = self._start(node.all_input_nodes, stage) + seconds
             self.there[node, stage] = self.free[stage]

@@ -11,7 +11,7 @@ from torchspore.distributed.shard import cost_estimate, memory_model
 from torchspore.distributed.shard.cost_estimate import Row
 from torchspore.engine.core.device_layout import from_matrix
 from torchspore.graph.save_graphs import page
-from torchspore.view.page import framed
+from torchspore.view.page import render_page
 
 MOST = 10_000
 """So many operators the page holds; it says how many it left out."""
@@ -22,7 +22,7 @@ def html(split: Any, machine: Machine) -> str:
     """The page of a split graph."""
     scripts = [*(page.text_of(name) for name in page.DRAWING), (_HERE / "plan.js").read_text(encoding="utf-8")]
     styles = [page.text_of("drawing.css"), (_HERE / "plan.css").read_text(encoding="utf-8")]
-    return framed("Plan", data(split, machine), scripts, styles)
+    return render_page("Plan", data(split, machine), scripts, styles)
 
 
 def data(split: Any, machine: Machine) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def data(split: Any, machine: Machine) -> dict[str, Any]:
         "devices": split.spread.count * split.spread.stages,
         "sizes": list(mesh.sizes),
         "notes": [f"{remaining:,} of {len(seen):,} operators are left out of this page, the last ones."] if remaining > 0 else [],
-        "speeds": f"at {machine.told()}, one after the other{total.joined}",
+        "speeds": f"at {machine.describe()}, one after the other{total.joined}",
         "received": total.bytes,
         "sending": total.sending * 1e6,
         "computing": total.computing * 1e6,

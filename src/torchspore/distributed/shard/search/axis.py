@@ -132,7 +132,7 @@ class Axis:
         sent = 0.0
         if wide is not None and wide.messages and choice.factor in wide.seen:
             share_bytes = wide.share * max(variable.bytes, default=0) / share
-            sent = self.model.machine.sending(2 * share_bytes * wide.messages * (self.size - 1) / self.size, wide.messages)
+            sent = self.model.machine.transfer_seconds(2 * share_bytes * wide.messages * (self.size - 1) / self.size, wide.messages)
         return seconds + sent
 
     def _working(self, variable: Variable, choice: Choice, share: int, split: Split) -> float:
@@ -201,10 +201,10 @@ def _moved(before: int, after: int, source_bytes: float, size: int, machine: Mac
         return NEVER
     messages = 0 if is_late and before < UNSPLIT and after == UNSPLIT else 1
     if before < UNSPLIT:
-        return machine.sending((2 if after == UNSPLIT else 1) * source_bytes * (size - 1) / size, messages)
+        return machine.transfer_seconds((2 if after == UNSPLIT else 1) * source_bytes * (size - 1) / size, messages)
     if after >= 0 and exchanges:
-        return machine.sending(source_bytes / size * (size - 1) / size, messages)
-    return machine.sending(source_bytes * (size - 1) / size, messages)
+        return machine.transfer_seconds(source_bytes / size * (size - 1) / size, messages)
+    return machine.transfer_seconds(source_bytes * (size - 1) / size, messages)
 
 
 def layout_on(dims: Dims, choices: Sequence[Choice], terms: dict[int, str] | None = None) -> Layout:

@@ -111,7 +111,7 @@ def of(local: LocalGraph, machine: Machine) -> Cost:
     total_bytes = touched([node.meta.get("val") for node in holders]) + sum(memory_model.peak(local.module).values())
     messages = single + len(late)
     excess = max(0.0, total_bytes / machine.capacity - 1)
-    return Cost(total, messages, spent, total_bytes, machine.sending(total, messages) + spent, excess)
+    return Cost(total, messages, spent, total_bytes, machine.transfer_seconds(total, messages) + spent, excess)
 
 
 def computing(node: Node, machine: Machine) -> float:

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 
 from torchspore.base import once
 from torchspore.base.frames import warn
-from torchspore.base.text import one_of
+from torchspore.base.text import list_choices
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
@@ -286,7 +286,7 @@ def _refusal(job: Job, name: str, reason: str) -> str:
         able = []
     option = job.direction.option
     text = f"gpu_config={{{option!r}: {name!r}}}: cuDNN can't do this convolution so: {job} ({reason})"
-    return f"{text}.\n\nhint: {option} may be {one_of([*able, 'normal'])} here"
+    return f"{text}.\n\nhint: {option} may be {list_choices([*able, 'normal'])} here"
 
 
 def _tell_unordered(side: Direction, name: str) -> None:

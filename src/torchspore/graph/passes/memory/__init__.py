@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 
 from torchspore.base.frames import user_line
-from torchspore.base.text import in_bytes
+from torchspore.base.text import format_bytes
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.engine.core import graph_log
@@ -79,8 +79,8 @@ def _tell_of_graph(is_program_wide: bool, text: str) -> None:
 
 
 def _tell_moved(is_program_wide: bool, before: int, after: int, count: int, size: int) -> None:
-    moved = f"{count} of them move out, {in_bytes(size)} a call"
-    text = f"values of a graph take {in_bytes(after)} at most instead of {in_bytes(before)}; {moved}"
+    moved = f"{count} of them move out, {format_bytes(size)} a call"
+    text = f"values of a graph take {format_bytes(after)} at most instead of {format_bytes(before)}; {moved}"
     _tell_of_graph(is_program_wide, f": {text}")
     graph_log.event("memory", text)
     if is_program_wide:
@@ -97,7 +97,7 @@ def _not_offloaded(is_program_wide: bool, reason: str) -> None:
 
 
 def _tell(before: int, after: int, count: int, share: float) -> None:
-    text = f"values of a graph take {in_bytes(after)} at most{_instead(before, after)}{_describe_recomputed(count, share)}"
+    text = f"values of a graph take {format_bytes(after)} at most{_instead(before, after)}{_describe_recomputed(count, share)}"
     effects.note("memory of graphs", f"{user_line()}: O1: {text}")
     graph_log.event("memory", f"O1: {text}")
     if not effects.has_outcome(_NAME):
@@ -110,12 +110,12 @@ def _of_all() -> str:
     """Return the result of O1 over all graphs. Their peaks do not coincide, so the largest one counts, not their sum."""
     before, after, count, share = max(_peaks)
     smaller = sum(now < then for then, now, *_ in _peaks)
-    largest = f"the largest takes {in_bytes(after)} at most{_instead(before, after)}{_describe_recomputed(count, share)}"
+    largest = f"the largest takes {format_bytes(after)} at most{_instead(before, after)}{_describe_recomputed(count, share)}"
     return f"O1: values of {smaller} of {len(_peaks)} graphs take less memory; {largest}"
 
 
 def _instead(before: int, after: int) -> str:
-    return ", as before" if in_bytes(after) == in_bytes(before) else f" instead of {in_bytes(before)}"
+    return ", as before" if format_bytes(after) == format_bytes(before) else f" instead of {format_bytes(before)}"
 
 
 def _describe_recomputed(count: int, share: float) -> str:

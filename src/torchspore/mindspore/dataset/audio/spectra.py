@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.mindspore.dataset.audio.banks import Bank, create_dct, linear_fbanks, melscale_fbanks
 from torchspore.mindspore.dataset.audio.choices import BorderType, MelType, NormMode, NormType, WindowType
 from torchspore.mindspore.dataset.audio.fourier import as_complex, as_pairs, istft, stft, window
@@ -271,7 +271,7 @@ def _settings(call: str, argument: str, given: Any, names: tuple[str, ...]) -> d
     check_type(call, argument, given, dict, "a dict")
     for name in given:
         if name not in names:
-            raise ValueError(message(f"{call}({argument}={short(given)})", f"the names {one_of(names)}"))
+            raise ValueError(message(f"{call}({argument}={short(given)})", f"the names {list_choices(names)}"))
     return dict(given)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 
 INT8_MIN, INT8_MAX = -128, 127
@@ -79,7 +79,7 @@ def check_choice(call: str, argument: str, value: Any, choices: Iterable[Any]) -
     """Raises ValueError unless `value` is one of `choices`."""
     kept = list(choices)
     if value not in kept:
-        raise ValueError(message(f"{call}({argument}={short(value)})", one_of(kept)))
+        raise ValueError(message(f"{call}({argument}={short(value)})", list_choices(kept)))
 
 
 def check_callable(call: str, argument: str, value: Any) -> None:

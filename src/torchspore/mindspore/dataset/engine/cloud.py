@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from torchspore.base.files import whole_file
+from torchspore.base.files import atomic_file
 from torchspore.base.text import message, short
 
 _EMPTY = hashlib.sha256(b"").hexdigest()
@@ -73,7 +73,7 @@ class Service:
         bucket, key = bucket_and_key(self.call, path)
 
         def fetched() -> None:
-            with self._open(path, bucket, key) as answer, whole_file(target) as file:
+            with self._open(path, bucket, key) as answer, atomic_file(target) as file:
                 shutil.copyfileobj(answer, file, 1 << 20)
                 _check_length(answer, file.tell())
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.mindspore.dataset.core.random_order import Twister32
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, checked_columns
 from torchspore.mindspore.dataset.engine.dataset import UnionBaseDataset
@@ -39,7 +39,7 @@ class TFRecordDataset(RecordsDataset, UnionBaseDataset):
         check_bool("TFRecordDataset", "shard_equal_rows", shard_equal_rows)
         compression = compression_type or ""
         if compression not in COMPRESSIONS:
-            raise ValueError(message(f"TFRecordDataset(compression_type={short(compression_type)})", one_of(COMPRESSIONS)))
+            raise ValueError(message(f"TFRecordDataset(compression_type={short(compression_type)})", list_choices(COMPRESSIONS)))
         self._records = [Records(path, compression) for path in _files(dataset_files)]
         self._ends = np.cumsum([len(records) for records in self._records])
         if num_shards is not None and num_shards > len(self._records) and not shard_equal_rows:
@@ -65,7 +65,7 @@ class TFRecordDataset(RecordsDataset, UnionBaseDataset):
         names = checked_columns("TFRecordDataset", "columns_list", columns_list)
         for name in names:
             if name not in known:
-                raise ValueError(message(f"TFRecordDataset: column {name!r}", one_of(known)))
+                raise ValueError(message(f"TFRecordDataset: column {name!r}", list_choices(known)))
         return names
 
     def _columns(self) -> list[str]:

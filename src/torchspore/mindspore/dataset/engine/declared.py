@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.errors import DataDamaged, DataMissing
 from torchspore.mindspore.dataset.core.recording import recorded
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_callable, check_choice, check_int, check_type
@@ -325,5 +325,5 @@ def pictures(path: Path, suffixes: Iterable[str] = PICTURES) -> list[Path]:
 def label_of(path: Path, name: str, labels: Mapping[str, int]) -> int:
     """The label of a class. Raises DataDamaged, which names the file, for one that is unknown."""
     if name not in labels:
-        raise DataDamaged(message(f"{path}: class {short(name)}", one_of(sorted(labels)[:8]) if labels else "a known class"))
+        raise DataDamaged(message(f"{path}: class {short(name)}", list_choices(sorted(labels)[:8]) if labels else "a known class"))
     return labels[name]

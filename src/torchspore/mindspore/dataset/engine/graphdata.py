@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.files import whole_file
+from torchspore.base.files import atomic_file
 from torchspore.base.text import message, short
 from torchspore.errors import DataDamaged
 from torchspore.mindspore.dataset.core.validator_helpers import check_type
@@ -247,7 +247,7 @@ class InMemoryGraphDataset(GeneratorDataset):
         Path(self.save_dir).mkdir(parents=True, exist_ok=True)
         for number, graph in enumerate(self.graphs):
             check_type("save", f"graphs[{number}]", graph, Graph, "a Graph", hint="write save and load for graphs of another kind")
-            with whole_file(Path(self.processed_path.format(number))) as file:
+            with atomic_file(Path(self.processed_path.format(number))) as file:
                 np.savez(file, **graph._arrays())  # type: ignore[arg-type]
 
     def load(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from torchspore.base.suggest import closest
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_number, check_type, check_workers
@@ -109,7 +109,7 @@ class Sampler:
     def _of_type(self, items: np.ndarray, types: np.ndarray, wanted: Any, what: str) -> np.ndarray:
         known = sorted(set(types.tolist()))
         if wanted not in known:
-            raise ValueError(message(f"{self._name}: {what} type {wanted!r}", one_of(known) if known else "a type; there is none"))
+            raise ValueError(message(f"{self._name}: {what} type {wanted!r}", list_choices(known) if known else "a type; there is none"))
         return items[types == wanted]
 
     def _known(self, places: dict[Any, int], what: str, key: Any) -> int:
@@ -260,11 +260,11 @@ def features(
     found = []
     for kind in np.asarray(wanted, object).tolist():
         if type(kind) is not type(next(iter(types), kind)):
-            raise TypeError(message(f"{call}: feature type {kind!r}", f"one of the type of {one_of(types)}"))
+            raise TypeError(message(f"{call}: feature type {kind!r}", f"one of the type of {list_choices(types)}"))
         if kind not in types:
             near = closest(kind, types) if isinstance(kind, str) else None
             hint = f"did you mean {near!r}?" if near else None
-            raise ValueError(message(f"{call}: feature type {kind!r}", one_of(types), hint=hint))
+            raise ValueError(message(f"{call}: feature type {kind!r}", list_choices(types), hint=hint))
         values, rows = find(kind)
         flat = np.zeros((ids.size, *values.shape[1:]), values.dtype)
         for number, one in enumerate(ids.reshape(-1).tolist()):

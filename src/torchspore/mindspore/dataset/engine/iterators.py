@@ -103,7 +103,7 @@ class Iterator:
             self._waits.begin_epoch()
             self._reader.start_epoch()
         try:
-            row = marks.marked(self._reader.next, self._source, "data")() if marks.wanted else self._reader.next()
+            row = marks.with_mark(self._reader.next, self._source, "data")() if marks.is_enabled else self._reader.next()
             if self._is_batched:
                 self._waits.give(_count(row))
             else:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.files import whole_file
-from torchspore.base.text import message, one_of, short
+from torchspore.base.files import atomic_file
+from torchspore.base.text import list_choices, message, short
 from torchspore.mindspore.dataset.core.validator_helpers import check_type
 from torchspore.mindspore.dataset.engine import tfrecord
 from torchspore.mindspore.dataset.engine.failures import PipelineError
@@ -34,7 +34,7 @@ def save(dataset: Any, file_name: Any, num_files: Any, file_type: Any) -> None:
         raise ValueError(message(f"save(num_files={num_files})", f"a number from 1 to {_MOST_FILES}"))
     writers = {"mindrecord": _to_mindrecord, "tfrecord": _to_tfrecord}
     if file_type not in writers:
-        raise ValueError(message(f"save(file_type={short(file_type)})", one_of(writers)))
+        raise ValueError(message(f"save(file_type={short(file_type)})", list_choices(writers)))
     rows = dataset.create_tuple_iterator(num_epochs=1, output_numpy=True)
     try:
         writers[file_type](file_name, num_files, dataset.get_col_names(), rows)
@@ -76,7 +76,7 @@ def _field(column: str, value: np.ndarray) -> dict[str, Any]:
             raise PipelineError(message(f"save: column {column!r} of text and shape {list(value.shape)}", "one text a row"))
         return {"type": "string" if value.dtype.kind == "U" else "bytes"}
     if value.dtype.name not in _TYPES:
-        raise PipelineError(message(f"save: column {column!r} of {value.dtype}", one_of(_TYPES)))
+        raise PipelineError(message(f"save: column {column!r} of {value.dtype}", list_choices(_TYPES)))
     kind: dict[str, Any] = {"type": _TYPES[value.dtype.name]}
     return {**kind, "shape": [-1, *value.shape[1:]]} if value.ndim else kind
 
@@ -93,6 +93,6 @@ def _to_tfrecord(name: str, files: int, columns: list[str], rows: Iterator[Row])
     from torchspore.mindspore.mindrecord.shards import paths_of
 
     with contextlib.ExitStack() as stack:
-        opened = [stack.enter_context(whole_file(one)) for one in paths_of(name, files)]
+        opened = [stack.enter_context(atomic_file(one)) for one in paths_of(name, files)]
         for file, row in zip(itertools.cycle(opened), rows):
             file.write(tfrecord.record(dict(zip(columns, row))))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base import json_text
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.mindspore.common import dtype as types
 from torchspore.mindspore.dataset.core.validator_helpers import check_type
 
@@ -101,7 +101,7 @@ def as_schema(call: str, schema: Any) -> Schema:
 def _type_name(column: str, de_type: Any) -> str:
     name = de_type if isinstance(de_type, str) else str(de_type).lower().rpartition(".")[2].rstrip("_")
     if name not in TYPES or not isinstance(de_type, (str, types.Type)):
-        raise TypeError(message(f"Schema: column {column!r} of type {short(de_type)}", one_of(TYPES)))
+        raise TypeError(message(f"Schema: column {column!r} of type {short(de_type)}", list_choices(TYPES)))
     return name
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import uuid
 from typing import Any, NoReturn
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_type
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 
@@ -96,6 +96,6 @@ class TransferDataset(Dataset):
 def take(queue_name: str) -> list[Any]:
     """The next row of a queue. Raises ValueError for a name that no queue has, RuntimeError where no row is left or none is sent."""
     if queue_name not in _queues:
-        expected = one_of(sorted(_queues)) if _queues else "the queue_name of a dataset's device_que(), after its send()"
+        expected = list_choices(sorted(_queues)) if _queues else "the queue_name of a dataset's device_que(), after its send()"
         raise ValueError(message(f"the data queue {short(queue_name)}", expected))
     return _queues[queue_name].take()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base import json_text
-from torchspore.base.files import write_whole
+from torchspore.base.files import write_atomically
 from torchspore.base.suggest import closest
 from torchspore.base.text import message, short
 from torchspore.errors import FileFormatError
@@ -59,7 +59,7 @@ def serialize(dataset: Dataset, json_filepath: str = "") -> dict[str, Any]:
     check_type("serialize", "json_filepath", json_filepath, (str, Path), "a path")
     described = _node(dataset)
     if str(json_filepath):
-        write_whole(Path(json_filepath).expanduser(), json.dumps(described))
+        write_atomically(Path(json_filepath).expanduser(), json.dumps(described))
     return described
 
 

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_type
 from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import guarded, name_of
@@ -79,6 +79,6 @@ def update(dataset: Dataset, condition_name: Any, num_batch: Any, data: Any) -> 
         raise RuntimeError(message(f"sync_update(num_batch={short(num_batch)})", "an int from 1"))
     found = {node.condition_name: node for node in waiting_below(dataset)}
     if condition_name not in found:
-        expected = one_of(list(found)) if found else "a pipeline with sync_wait(...)"
+        expected = list_choices(list(found)) if found else "a pipeline with sync_wait(...)"
         raise RuntimeError(message(f"sync_update({short(condition_name)})", expected))
     found[condition_name].update(num_batch, data)

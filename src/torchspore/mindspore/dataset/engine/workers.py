@@ -176,7 +176,7 @@ class ReadAhead:
     def _wait(self) -> Any:
         """The next row, once it is there."""
         start = perf_counter()
-        beside.together()                          # this thread may be capturing a graph
+        beside.end_exclusive()                          # this thread may be capturing a graph
         try:
             while True:
                 try:

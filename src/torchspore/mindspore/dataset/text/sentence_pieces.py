@@ -68,9 +68,9 @@ class SentencePieceVocab:
         check_type(call, "filename", filename, str, "a file's name")
         if not Path(path).is_dir():
             raise RuntimeError(message(f"{call}(path={path!r})", "a folder that is there"))
-        from torchspore.base.files import write_whole
+        from torchspore.base.files import write_atomically
 
-        write_whole(Path(path) / filename, vocab._model)
+        write_atomically(Path(path) / filename, vocab._model)
 
     def _train(
         self, call: str, source: dict[str, Any], size: int, coverage: float, kind: Any, params: dict[str, Any]

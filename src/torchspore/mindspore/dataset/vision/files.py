@@ -24,14 +24,14 @@ def _bytes_of(call: str, filename: Any) -> bytes:
 
 
 def _write(call: str, filename: Any, contents: bytes) -> None:
-    from torchspore.base.files import write_whole
+    from torchspore.base.files import write_atomically
 
     check_type(call, "filename", filename, str, "a path")
     path = Path(filename)
     if not path.parent.is_dir() or (path.exists() and not path.is_file()):
         raise RuntimeError(message(f"{call}({filename!r})", "a file in a folder that is there"))
     try:
-        write_whole(path, contents)
+        write_atomically(path, contents)
     except OSError as error:
         raise RuntimeError(message(f"{call}({filename!r})", f"a file that can be written ({error.strerror})")) from None
 

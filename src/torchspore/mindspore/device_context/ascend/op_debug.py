@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 from torchspore.context.store import STORE
 from torchspore.names import missing
@@ -33,7 +33,7 @@ def aclinit_config(config: dict[str, Any]) -> None:
         wrote = f"aclinit_config({{{key!r}: {short(value)}}})"
         if key == "dump":
             if not isinstance(value, dict) or list(value) != ["dump_scene"] or value["dump_scene"] not in _DUMPS:
-                raise ValueError(message(wrote, f"{{'dump_scene': {one_of(_DUMPS)}}}"))
+                raise ValueError(message(wrote, f"{{'dump_scene': {list_choices(_DUMPS)}}}"))
             STORE.change("context", {"ascend_config": {"exception_dump": _DUMPS[value["dump_scene"]]}}, "ascend.op_debug.aclinit_config")
             continue
         if key == "err_msg_mode" and value not in ("0", "1"):
@@ -41,7 +41,7 @@ def aclinit_config(config: dict[str, Any]) -> None:
         if key == "max_opqueue_num" and not isinstance(value, str):
             raise TypeError(message(wrote, f"a str of a number, got {type(value).__name__}"))
         if key not in ("err_msg_mode", "max_opqueue_num"):
-            raise ValueError(message(wrote, one_of(("max_opqueue_num", "err_msg_mode", "dump"))))
+            raise ValueError(message(wrote, list_choices(("max_opqueue_num", "err_msg_mode", "dump"))))
         effects.note("kernels", f"{wrote}: is for AscendCL, which nothing here begins")
 
 

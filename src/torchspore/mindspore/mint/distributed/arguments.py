@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm.groups import Group
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.mindspore.communication import management
@@ -60,7 +60,7 @@ def each(name: str, values: Any, group: Group) -> list[Any]:
 def kind(op: Any) -> str:
     """How values become one. Raises TypeError for what is no such name."""
     if not isinstance(op, str) or op not in KINDS:
-        raise TypeError(message(f"op={short(op)}", one_of(KINDS)))
+        raise TypeError(message(f"op={short(op)}", list_choices(KINDS)))
     return op
 
 

@@ -5,7 +5,7 @@ import re
 from datetime import timedelta
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm import environment
 from torchspore.distributed.comm.environment import ALONE, ProcessPlace
 from torchspore.mindspore.communication import management
@@ -64,7 +64,8 @@ def init_process_group(
     TypeError for a store that is no TCPStore.
     """
     if backend not in _BACKENDS:
-        raise (ValueError if isinstance(backend, str) else TypeError)(message(f"init_process_group({short(backend)})", one_of(_BACKENDS)))
+        error = ValueError if isinstance(backend, str) else TypeError
+        raise error(message(f"init_process_group({short(backend)})", list_choices(_BACKENDS)))
     if init_method is not None and not (isinstance(init_method, str) and _ADDRESS.fullmatch(init_method)):
         raise ValueError(message(f"init_process_group(init_method={short(init_method)})", "None or a text such as 'tcp://127.0.0.1:8118'"))
     if timeout is not None and not isinstance(timeout, timedelta):
@@ -124,7 +125,7 @@ def new_group(
         if value is not None:
             raise ValueError(message(f"new_group({key}={short(value)})", "its default: it is reserved"))
     if backend is not None and backend not in _BACKENDS:
-        raise ValueError(message(f"new_group(backend={short(backend)})", one_of(_BACKENDS)))
+        raise ValueError(message(f"new_group(backend={short(backend)})", list_choices(_BACKENDS)))
     if ranks is None:
         return management.GlobalComm.WORLD_COMM_GROUP
     _made += 1

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
@@ -37,9 +37,9 @@ class EmbeddingLookup(Cell):
         if not isinstance(sparse, bool):
             raise TypeError(message(f"EmbeddingLookup(sparse={short(sparse)})", f"a bool, got {type(sparse).__name__}"))
         if target not in _TARGETS:
-            raise ValueError(message(f"EmbeddingLookup(target={short(target)})", one_of(_TARGETS)))
+            raise ValueError(message(f"EmbeddingLookup(target={short(target)})", list_choices(_TARGETS)))
         if slice_mode not in _SLICES:
-            raise ValueError(message(f"EmbeddingLookup(slice_mode={short(slice_mode)})", one_of(_SLICES)))
+            raise ValueError(message(f"EmbeddingLookup(slice_mode={short(slice_mode)})", list_choices(_SLICES)))
         if not sparse and target == "CPU":
             raise ValueError(message("EmbeddingLookup(sparse=False, target='CPU')", "sparse=True, or target='DEVICE'"))
         if max_norm is not None and max_norm <= 0:
@@ -89,7 +89,7 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
         if field_size < 1:
             raise ValueError(message(f"MultiFieldEmbeddingLookup(field_size={field_size})", "an int above 0"))
         if operator not in _OPERATORS:
-            raise ValueError(message(f"MultiFieldEmbeddingLookup(operator={short(operator)})", one_of(_OPERATORS)))
+            raise ValueError(message(f"MultiFieldEmbeddingLookup(operator={short(operator)})", list_choices(_OPERATORS)))
         self.field_size, self.operator = field_size, operator
 
     def construct(self, input_indices: Any, input_values: Any, field_ids: Any) -> Any:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
@@ -52,7 +52,7 @@ def _valid_value_checks(types: Sequence[Any], class_name: str) -> Callable[[Any,
 
     def check(value: Any, name: str) -> Any:
         if value not in types:
-            raise ValueError(message(f"{place()}{class_name}({name}={short(value)})", one_of(types)))
+            raise ValueError(message(f"{place()}{class_name}({name}={short(value)})", list_choices(types)))
         return value
 
     return check
@@ -61,7 +61,7 @@ def _valid_value_checks(types: Sequence[Any], class_name: str) -> Callable[[Any,
 def _check_input_dtype(input_dtype: Any, param_name: str, allow_dtypes: Sequence[Any], cls_name: str) -> bool:
     """True where the dtype is one of those allowed. Raises TypeError for another."""
     if input_dtype not in allow_dtypes:
-        raise TypeError(message(f"{place()}{cls_name}: {param_name} of {input_dtype}", one_of(map(str, allow_dtypes))))
+        raise TypeError(message(f"{place()}{cls_name}: {param_name} of {input_dtype}", list_choices(map(str, allow_dtypes))))
     return True
 
 
@@ -85,7 +85,7 @@ class _LayerInputCheck:
         several = bool(target_shape) and isinstance(target_shape[0], (list, tuple))
         shapes = [tuple(shape) for shape in (target_shape if several else [target_shape])]
         if tuple(input_shape) not in shapes:
-            raise ValueError(message(f"{place()}{func_name}: {param_name} of shape {tuple(input_shape)}", one_of(shapes)))
+            raise ValueError(message(f"{place()}{func_name}: {param_name} of shape {tuple(input_shape)}", list_choices(shapes)))
         return True
 
     @staticmethod
@@ -93,7 +93,7 @@ class _LayerInputCheck:
         """True where there are `target_len` axes, or as many as one of a list says. Raises ValueError otherwise."""
         allowed = target_len if isinstance(target_len, list) else [target_len]
         if len(input_shape) not in allowed:
-            raise ValueError(message(f"{place()}{func_name}: {param_name} of {len(input_shape)} axes", one_of(allowed)))
+            raise ValueError(message(f"{place()}{func_name}: {param_name} of {len(input_shape)} axes", list_choices(allowed)))
         return True
 
 

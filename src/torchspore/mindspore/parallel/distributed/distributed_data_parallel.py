@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.context.store import STORE
 from torchspore.distributed.comm import groups
 from torchspore.distributed.parallel import parameter_broadcast
@@ -43,7 +43,7 @@ class DistributedDataParallel(Cell):
         if not isinstance(module, Cell):
             raise TypeError(message(f"DistributedDataParallel({short(module)})", f"a Cell, got {type(module).__name__}"))
         if reducer_mode not in MODES:
-            raise ValueError(message(f"DistributedDataParallel(reducer_mode={short(reducer_mode)})", one_of(MODES)))
+            raise ValueError(message(f"DistributedDataParallel(reducer_mode={short(reducer_mode)})", list_choices(MODES)))
         size = bucket_cap_mb
         if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
             raise ValueError(message(f"DistributedDataParallel(bucket_cap_mb={short(size)})", "an int from 1 on, or None"))

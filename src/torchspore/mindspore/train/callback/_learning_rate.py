@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.parallel import joint_decisions
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
@@ -58,7 +58,7 @@ class _Monitor(Callback):
         check_type(name, "monitor", monitor, str, "the name of a metric, or 'eval_loss'")
         check_bool(name, "verbose", verbose)
         if mode not in ("auto", "min", "max"):
-            raise ValueError(message(f"{name}(mode={short(mode)})", one_of(["auto", "min", "max"])))
+            raise ValueError(message(f"{name}(mode={short(mode)})", list_choices(["auto", "min", "max"])))
         self.monitor, self.mode, self.verbose = monitor, mode, verbose
         larger = mode == "max" or (mode == "auto" and "acc" in monitor.lower())
         self._sign_ = 1.0 if larger else -1.0

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.train.callback._callback import Callback, state_of
@@ -176,7 +176,7 @@ def _specified(given: Any, keeps: Any) -> dict[str, Any]:
     for name, value in given.items():
         wrote = f"SummaryCollector(collect_specified_data={{{name!r}: {short(value)}}})"
         if name not in COLLECTED:
-            raise ValueError(message(wrote, one_of(COLLECTED)))
+            raise ValueError(message(wrote, list_choices(COLLECTED)))
         if name == "histogram_regular" and not isinstance(value, (str, type(None))):
             raise TypeError(message(wrote, f"a pattern or None, got {type(value).__name__}"))
         if name not in ("histogram_regular", "collect_landscape") and not isinstance(value, bool):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.mindspore.train.checks import check_bool
 from torchspore.mindspore.train.metrics.metric import Metric, rearrange_inputs
 
@@ -83,7 +83,7 @@ class ConfusionMatrixMetric(Metric):
             if not isinstance(value, str):
                 raise TypeError(message(f"ConfusionMatrixMetric({key}={short(value)})", f"a str, got {type(value).__name__}"))
         if decrease not in REDUCTIONS:
-            raise ValueError(message(f"ConfusionMatrixMetric(decrease={short(decrease)})", one_of(REDUCTIONS)))
+            raise ValueError(message(f"ConfusionMatrixMetric(decrease={short(decrease)})", list_choices(REDUCTIONS)))
         self.metric_name, self.decrease = metric_name, decrease
         self.clear()
 
@@ -124,7 +124,7 @@ class ConfusionMatrixMetric(Metric):
     def _rate_(self, counts: Array) -> Array:
         name = _NAMES.get(self.metric_name.lower().replace(" ", "_"))
         if name is None:
-            raise NotImplementedError(message(f"ConfusionMatrixMetric(metric_name={short(self.metric_name)})", one_of(tuple(_RATES))))
+            raise NotImplementedError(message(f"ConfusionMatrixMetric(metric_name={short(self.metric_name)})", list_choices(tuple(_RATES))))
         with np.errstate(invalid="ignore", divide="ignore"):
             return _RATES[name][0](_Counts(counts))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.mindspore.train.checks import check_bool
 from torchspore.mindspore.train.metrics.metric import Metric, rearrange_inputs
 
@@ -42,7 +42,7 @@ class _Surfaces(Metric):
     def __init__(self, distance_metric: str) -> None:
         super().__init__()
         if distance_metric not in DISTANCES:
-            raise ValueError(message(f"{type(self).__name__}(distance_metric={short(distance_metric)})", one_of(DISTANCES)))
+            raise ValueError(message(f"{type(self).__name__}(distance_metric={short(distance_metric)})", list_choices(DISTANCES)))
         self.distance_metric = distance_metric
         _tree()                                                      # its import takes 0.4 s, which the first update need not wait for
         self.clear()

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 from torchspore.mindspore import log
 from torchspore.mindspore.common.tensor import Tensor
@@ -90,7 +90,7 @@ class SummaryRecord:
     def set_mode(self, mode: str) -> None:
         """'train', or 'eval': then what summary operators keep is not written. Raises ValueError for another mode."""
         if mode not in MODES:
-            raise ValueError(message(f"set_mode({short(mode)})", one_of(MODES)))
+            raise ValueError(message(f"set_mode({short(mode)})", list_choices(MODES)))
         self._mode = mode
 
     def add_value(self, plugin: str, name: str, value: Any) -> None:
@@ -99,9 +99,9 @@ class SummaryRecord:
         Raises TypeError and ValueError for arguments that do not fit; what only MindInsight shows is refused by its name.
         """
         if plugin in FOREIGN:
-            raise ValueError(message(f"add_value({plugin!r}, ...)", f"{one_of(PLUGINS)}: TensorBoard's files hold none"))
+            raise ValueError(message(f"add_value({plugin!r}, ...)", f"{list_choices(PLUGINS)}: TensorBoard's files hold none"))
         if plugin not in PLUGINS:
-            raise ValueError(message(f"add_value({short(plugin)}, ...)", one_of(PLUGINS)))
+            raise ValueError(message(f"add_value({short(plugin)}, ...)", list_choices(PLUGINS)))
         if not isinstance(name, str) or not name:
             raise ValueError(message(f"add_value({plugin!r}, {short(name)}, ...)", "a name"))
         if not isinstance(value, Tensor):

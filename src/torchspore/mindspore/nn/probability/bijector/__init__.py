@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.engine.core.dtypes import float32
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
@@ -71,7 +71,7 @@ class Bijector(Cell):
         if isinstance(name, Distribution):
             return TransformedDistribution(self, name, *args, **kwargs)
         if name not in _KINDS:
-            raise ValueError(message(f"{self.name}({short(name)})", one_of(_KINDS)))
+            raise ValueError(message(f"{self.name}({short(name)})", list_choices(_KINDS)))
         return getattr(self, name)(*args, **kwargs)
 
 

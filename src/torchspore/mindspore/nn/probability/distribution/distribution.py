@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import list_choices, message, short
 from torchspore.engine.core.dtypes import float32
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
@@ -59,7 +59,7 @@ class Distribution(Cell):
         names = self._arguments_ if taken is None else taken
         found = {**dict(zip(names, values)), **named}
         if len(values) > len(names) or set(found) - set(names):
-            raise TypeError(message(f"{self.name}: parameters {', '.join(found)}", one_of(names)))
+            raise TypeError(message(f"{self.name}: parameters {', '.join(found)}", list_choices(names)))
         out = []
         for key in names:
             value = found.get(key)
@@ -177,7 +177,7 @@ class Distribution(Cell):
             "cross_entropy", "sample", "get_dist_args", "get_dist_type",
         )
         if name not in allowed:
-            raise ValueError(message(f"{self.name}({short(name)})", one_of(allowed)))
+            raise ValueError(message(f"{self.name}({short(name)})", list_choices(allowed)))
         return getattr(self, name)(*args, **kwargs)
 
     def extend_repr(self) -> str:
