@@ -48,7 +48,7 @@ REFUSED: dict[str, list[Refused]] = {
     "mindspore.export": [
         Refused("file_format", lambda: ms.export(nn.Dense(2, 2), ones(1, 2), file_name="net", file_format="AIR"), ASCEND),
         Refused("dataset", lambda: ms.export(nn.Dense(2, 2), ones(1, 2), file_name="net", file_format="MINDIR", dataset=1),
-                "a file holds the network alone"),
+                "a file contains only the network"),
     ],
     "mindspore.train.Model": [
         Refused("predict(backend)", lambda: ms.Model(nn.Dense(2, 2)).predict(ones(1, 2), backend="lite"), "no MindSpore Lite"),

@@ -40,8 +40,8 @@ class Option:
     """One switch of the context.
 
     `effect` names the function that applies the value ("engine.core.device:select"); `read_by` names the module that reads the value
-    when it needs it. `idle` gives the reason why the option is accepted but has no meaning here. With none of the three, the option is stored
-    and its effect is not built yet, and every listing says so.
+    when it needs it. `idle` gives the reason why the option is accepted but has no meaning here. With none of the three, the option is
+    stored and its effect is not built yet, and every listing says so.
     `unread` gives the outcome of some values without any reader; `graph_only` means that only the capture of a graph reads the option, so
     that it has no effect in PYNATIVE_MODE; `process_wide` that the effect applies to all threads.
     `as_json` means that a member is written as JSON, in a file or a text. `default` is a value, or a function of the device target.

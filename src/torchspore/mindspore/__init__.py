@@ -1,4 +1,4 @@
-"""The front end: MindSpore's own names. `import mindspore` answers with this package once torchspore is installed."""
+"""The front end with MindSpore's names. `import mindspore` returns this package after `torchspore.install()`."""
 from __future__ import annotations
 
 import importlib
@@ -70,7 +70,7 @@ FRONT.batches = lambda: importlib.import_module(f"{__name__}.dataset.engine.iter
 
 
 def __getattr__(name: str) -> Any:
-    """Loads what few programs need only when it is asked for; says what is missing otherwise."""
+    """Load rarely used names on demand; raise for unknown ones."""
     if name in _HOMES or name in _MODULES:
         try:
             module = importlib.import_module(f"{__name__}.{_HOMES.get(name, name)}")
@@ -79,9 +79,9 @@ def __getattr__(name: str) -> Any:
                 raise
             return _missing(name)
         gate.close()
-        found = module if name in _MODULES else getattr(module, name)
-        globals()[name] = found
-        return found
+        value = module if name in _MODULES else getattr(module, name)
+        globals()[name] = value
+        return value
     return _missing(name)
 
 

@@ -1,6 +1,6 @@
-"""`mindspore._checkparam`: checks of arguments that programs and packages call, though MindSpore means them for itself.
+"""`mindspore._checkparam`: argument checks that programs and packages call, although they are internal to MindSpore.
 
-Each gives the value back where it holds. Raised are TypeError for another type and ValueError for another value, as MindSpore does.
+Each returns the value if the check succeeds, and raises TypeError for another type and ValueError for another value, as MindSpore does.
 Programs for 1.x write `Validator.check_bool(...)` and `Rel.GT`; since 2.0 they are functions and numbers of the module.
 """
 from __future__ import annotations
@@ -23,7 +23,7 @@ EQ, NE, LT, LE, GT, GE, INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH, IN, NOT_IN =
 
 
 class Rel(enum.IntEnum):
-    """The relations under the names that 1.x has for them."""
+    """The relations with 1.x's names."""
 
     EQ, NE, LT, LE, GT, GE, INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH, IN, NOT_IN = range(1, 13)
 
@@ -36,8 +36,8 @@ _COMPARE: dict[int, tuple[Callable[[Any, Any], bool], str]] = {
 _BETWEEN = {INC_NEITHER: (False, False), INC_LEFT: (True, False), INC_RIGHT: (False, True), INC_BOTH: (True, True)}
 
 
-def _wrote(arg_name: Any, value: Any, prim_name: Any) -> str:
-    """What was written: `prim_name(arg_name=value)`, as far as these are known."""
+def _call_text(arg_name: Any, value: Any, prim_name: Any) -> str:
+    """Return the call as text: `prim_name(arg_name=value)`, with the known parts."""
     inside = f"{arg_name}={short(value)}" if arg_name else short(value)
     return f"{prim_name}({inside})" if prim_name else inside
 
@@ -51,30 +51,30 @@ def _names(types: Any) -> str:
 
 
 def _check_binary_rel(val1: Any, val2: Any, rel: int) -> bool:
-    """Whether `val1` stands in the relation to `val2`."""
+    """Return whether `val1` has the relation to `val2`."""
     return bool(_COMPARE[int(rel)][0](val1, val2))
 
 
 def _check_inc_rel(val: Any, lower: Any, upper: Any, rel: int) -> bool:
-    """Whether `val` lies between the limits, which the relation counts in or out."""
+    """Return whether `val` is between the limits; the relation includes or excludes them."""
     with_lower, with_upper = _BETWEEN[int(rel)]
     return bool((val >= lower if with_lower else val > lower) and (val <= upper if with_upper else val < upper))
 
 
 def _number(value: Any, kind: type, arg_name: Any, prim_name: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, kind):
-        raise TypeError(message(_wrote(arg_name, value, prim_name), f"{kind.__name__}, got {type(value).__name__}"))
+        raise TypeError(message(_call_text(arg_name, value, prim_name), f"{kind.__name__}, got {type(value).__name__}"))
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(message(_wrote(arg_name, value, prim_name), "a finite number"))
+        raise ValueError(message(_call_text(arg_name, value, prim_name), "a finite number"))
 
 
 def _check_number(
     arg_value: Any, value: Any, rel: int, arg_type: type = int, arg_name: str | None = None, prim_name: str | None = None,
 ) -> Any:
-    """A number of the type that stands in the relation to `value`."""
+    """Check a number of this type with the relation to `value`."""
     _number(arg_value, arg_type, arg_name, prim_name)
     if not _check_binary_rel(arg_value, value, rel):
-        raise ValueError(message(_wrote(arg_name, arg_value, prim_name), f"{arg_type.__name__} {_COMPARE[int(rel)][1].format(value)}"))
+        raise ValueError(message(_call_text(arg_name, arg_value, prim_name), f"{arg_type.__name__} {_COMPARE[int(rel)][1].format(value)}"))
     return arg_value
 
 
@@ -82,30 +82,30 @@ def check(
     arg_name: str, arg_value: Any, value_name: str, value: Any, rel: int = EQ, prim_name: str | None = None,
     excp_cls: type[Exception] = ValueError,
 ) -> Any:
-    """`arg_value` that stands in the relation to `value`, which is called `value_name`; else `excp_cls`."""
+    """Check that `arg_value` has the relation to `value`, which is named `value_name`; otherwise raises `excp_cls`."""
     if not _check_binary_rel(arg_value, value, rel):
         expected = _COMPARE[int(rel)][1].format(f"{value_name}={short(value)}" if value_name else short(value))
-        raise excp_cls(message(_wrote(arg_name, arg_value, prim_name), f"a value {expected}"))
+        raise excp_cls(message(_call_text(arg_name, arg_value, prim_name), f"a value {expected}"))
     return arg_value
 
 
 def check_int(arg_value: Any, value: int, rel: int, arg_name: str | None = None, prim_name: str | None = None) -> int:
-    """An int that stands in the relation to `value`."""
+    """Check an int with the relation to `value`."""
     return _check_number(arg_value, value, rel, int, arg_name, prim_name)
 
 
 def check_float(arg_value: Any, value: float, rel: int, arg_name: str | None = None, prim_name: str | None = None) -> float:
-    """A float that stands in the relation to `value`."""
+    """Check a float with the relation to `value`."""
     return _check_number(arg_value, value, rel, float, arg_name, prim_name)
 
 
 def check_number(arg_name: str, arg_value: Any, value: Any, rel: int, prim_name: str | None) -> Any:
-    """A number that stands in the relation to `value`."""
+    """Check a number with the relation to `value`."""
     return check(arg_name, arg_value, "", value, rel, prim_name)
 
 
 def check_integer(arg_name: str, arg_value: Any, value: int, rel: int, prim_name: str | None = None) -> int:
-    """`check_int` as 1.0 has it: the name first."""
+    """1.0's form of `check_int`: the name first."""
     return check_int(arg_value, value, rel, arg_name, prim_name)
 
 
@@ -113,34 +113,34 @@ def check_number_range(
     arg_value: Any, lower_limit: Any, upper_limit: Any, rel: int, value_type: type, arg_name: str | None = None,
     prim_name: str | None = None,
 ) -> Any:
-    """A number of the type between two limits, which the relation counts in or out."""
+    """Check a number of this type between two limits; the relation includes or excludes them."""
     _number(arg_value, value_type, arg_name, prim_name)
     if not _check_inc_rel(arg_value, lower_limit, upper_limit, rel):
-        left, right = _BETWEEN[int(rel)]
-        span = f"{'[' if left else '('}{lower_limit}, {upper_limit}{']' if right else ')'}"
-        raise ValueError(message(_wrote(arg_name, arg_value, prim_name), f"{value_type.__name__} in {span}"))
+        is_low_included, is_high_included = _BETWEEN[int(rel)]
+        span = f"{'[' if is_low_included else '('}{lower_limit}, {upper_limit}{']' if is_high_included else ')'}"
+        raise ValueError(message(_call_text(arg_name, arg_value, prim_name), f"{value_type.__name__} in {span}"))
     return arg_value
 
 
 def check_int_range(
     arg_value: Any, lower_limit: int, upper_limit: int, rel: int, arg_name: str | None = None, prim_name: str | None = None,
 ) -> int:
-    """An int between two limits."""
+    """Check an int between two limits."""
     return check_number_range(arg_value, lower_limit, upper_limit, rel, int, arg_name, prim_name)
 
 
 def check_float_range(
     arg_value: Any, lower_limit: float, upper_limit: float, rel: int, arg_name: str | None = None, prim_name: str | None = None,
 ) -> float:
-    """A float between two limits."""
+    """Check a float between two limits."""
     return check_number_range(arg_value, lower_limit, upper_limit, rel, float, arg_name, prim_name)
 
 
-def _against_zero(kind: type, rel: int, said: str) -> Callable[..., Any]:
+def _against_zero(kind: type, rel: int, relation_name: str) -> Callable[..., Any]:
     def checked(arg_value: Any, arg_name: str | None = None, prim_name: str | None = None) -> Any:
         return _check_number(arg_value, 0 if kind is int else 0.0, rel, kind, arg_name, prim_name)
 
-    checked.__name__ = checked.__qualname__ = f"check_{said}_{kind.__name__}"
+    checked.__name__ = checked.__qualname__ = f"check_{relation_name}_{kind.__name__}"
     checked.__doc__ = f"{'An' if kind is int else 'A'} {kind.__name__} {_COMPARE[rel][1].format(0)}."
     return checked
 
@@ -152,28 +152,28 @@ check_non_negative_int, check_non_negative_float = _against_zero(int, GE, "non_n
 
 
 def check_equal_int(arg_value: Any, value: int, arg_name: str | None = None, prim_name: str | None = None) -> int:
-    """The int `value`."""
+    """Check for the int `value`."""
     return check_int(arg_value, value, EQ, arg_name, prim_name)
 
 
-def _each(check_one: Callable[..., Any], sequence: Any, arg_name: str | None, prim_name: str | None) -> Any:
-    for place, item in enumerate(sequence):
-        check_one(item, f"{arg_name or ''}[{place}]", prim_name)
+def _each(check_item: Callable[..., Any], sequence: Any, arg_name: str | None, prim_name: str | None) -> Any:
+    for index, item in enumerate(sequence):
+        check_item(item, f"{arg_name or ''}[{index}]", prim_name)
     return sequence
 
 
 def check_positive_int_sequence(sequence: Any, arg_name: str | None = None, prim_name: str | None = None) -> Any:
-    """A sequence of ints > 0."""
+    """Check a sequence of ints > 0."""
     return _each(check_positive_int, sequence, arg_name, prim_name)
 
 
 def check_non_negative_int_sequence(sequence: Any, arg_name: str | None = None, prim_name: str | None = None) -> Any:
-    """A sequence of ints >= 0."""
+    """Check a sequence of ints >= 0."""
     return _each(check_non_negative_int, sequence, arg_name, prim_name)
 
 
 def check_positive_float_sequence(sequence: Any, arg_name: str | None = None, prim_name: str | None = None) -> Any:
-    """A sequence of floats > 0."""
+    """Check a sequence of floats > 0."""
     return _each(check_positive_float, sequence, arg_name, prim_name)
 
 
@@ -181,55 +181,55 @@ def check_positive_float_sequence(sequence: Any, arg_name: str | None = None, pr
 
 
 def check_bool(arg_value: Any, arg_name: str | None = None, prim_name: str | None = None) -> bool:
-    """A bool."""
+    """Check a bool."""
     if not isinstance(arg_value, bool):
-        raise TypeError(message(_wrote(arg_name, arg_value, prim_name), f"a bool, got {type(arg_value).__name__}"))
+        raise TypeError(message(_call_text(arg_name, arg_value, prim_name), f"a bool, got {type(arg_value).__name__}"))
     return arg_value
 
 
 def check_is_number(arg_value: Any, arg_type: type, arg_name: str | None = None, prim_name: str | None = None) -> Any:
-    """A finite number of the type."""
+    """Check a finite number of this type."""
     if isinstance(arg_value, bool) or not isinstance(arg_value, arg_type):
-        raise TypeError(message(_wrote(arg_name, arg_value, prim_name), f"{arg_type.__name__}, got {type(arg_value).__name__}"))
+        raise TypeError(message(_call_text(arg_name, arg_value, prim_name), f"{arg_type.__name__}, got {type(arg_value).__name__}"))
     if isinstance(arg_value, float) and not math.isfinite(arg_value):
-        raise ValueError(message(_wrote(arg_name, arg_value, prim_name), "a finite number"))
+        raise ValueError(message(_call_text(arg_name, arg_value, prim_name), "a finite number"))
     return arg_value
 
 
 def check_is_int(arg_value: Any, arg_name: str | None = None, prim_name: str | None = None) -> int:
-    """An int, which True and False are not here."""
+    """Check an int; True and False are not ints here."""
     return check_is_number(arg_value, int, arg_name, prim_name)
 
 
 def check_is_float(arg_value: Any, arg_name: str | None = None, prim_name: str | None = None) -> float:
-    """A finite float."""
+    """Check a finite float."""
     return check_is_number(arg_value, float, arg_name, prim_name)
 
 
 def check_value_type(arg_name: str, arg_value: Any, valid_types: Any, prim_name: str | None = None) -> Any:
-    """A value of one of the types; True and False are ints only where bool is among them."""
+    """Check a value of one of the types; True and False require bool among them."""
     kinds = tuple(valid_types) if isinstance(valid_types, Iterable) else (valid_types,)
     if not isinstance(arg_value, kinds) or (isinstance(arg_value, bool) and bool not in kinds and object not in kinds):
-        raise TypeError(message(_wrote(arg_name, arg_value, prim_name), f"{_names(kinds)}, got {type(arg_value).__name__}"))
+        raise TypeError(message(_call_text(arg_name, arg_value, prim_name), f"{_names(kinds)}, got {type(arg_value).__name__}"))
     return arg_value
 
 
 def check_isinstance(arg_name: str, arg_value: Any, classes: Any) -> Any:
-    """An object of one of the classes."""
+    """Check an object of one of the classes."""
     if not isinstance(arg_value, classes):
-        raise ValueError(message(_wrote(arg_name, arg_value, None), f"{_names(classes)}, got {type(arg_value).__name__}"))
+        raise ValueError(message(_call_text(arg_name, arg_value, None), f"{_names(classes)}, got {type(arg_value).__name__}"))
     return arg_value
 
 
 def check_element_type_of_iterable(arg_name: str, arg_value: Any, valid_types: Any, prim_name: str | None = None) -> None:
-    """A list, tuple, set or dict whose elements, or keys, are of the types."""
+    """Check a list, tuple, set or dict with elements, or keys, of the types."""
     check_value_type(arg_name, arg_value, [list, tuple, set, dict], prim_name)
-    for place, item in enumerate(arg_value):
-        check_value_type(f"{arg_name}[{place}]", item, valid_types, prim_name)
+    for index, item in enumerate(arg_value):
+        check_value_type(f"{arg_name}[{index}]", item, valid_types, prim_name)
 
 
 def check_element_type_of_dict(arg_name: str, arg_value: Any, key_types: Any, value_types: Any, prim_name: str | None = None) -> None:
-    """A dict whose keys and values are of the types."""
+    """Check a dict with keys and values of the types."""
     check_value_type(arg_name, arg_value, [dict], prim_name)
     for key, value in arg_value.items():
         check_value_type(f"key of {arg_name}", key, key_types, prim_name)
@@ -239,89 +239,89 @@ def check_element_type_of_dict(arg_name: str, arg_value: Any, key_types: Any, va
 def check_size_and_element_type_of_tuple(
     arg_name: str, arg_value: Any, expect_size: int, expect_element_type: Any, prim_name: str | None = None,
 ) -> None:
-    """A tuple of so many elements of one type."""
+    """Check a tuple with this number of elements of one type."""
     check_value_type(arg_name, arg_value, [tuple], prim_name)
     check_equal_int(len(arg_value), expect_size, f"len({arg_name})", prim_name)
     check_element_type_of_iterable(arg_name, arg_value, expect_element_type, prim_name)
 
 
 def check_subclass(arg_name: str, type_: Any, template_types: Any, prim_name: str | None, addition_error_info: str | None = None) -> None:
-    """A dtype or class that is one of `template_types` or below one."""
-    wanted = template_types if isinstance(template_types, (list, tuple, set)) else (template_types,)
-    for one in wanted:
-        if type_ is one or type_ == one or (inspect.isclass(type_) and inspect.isclass(one) and issubclass(type_, one)):
+    """Check a dtype or class that is one of `template_types` or a subclass of one."""
+    templates = template_types if isinstance(template_types, (list, tuple, set)) else (template_types,)
+    for template in templates:
+        if type_ is template or type_ == template or (inspect.isclass(type_) and inspect.isclass(template) and issubclass(type_, template)):
             return
-        if inspect.isclass(one) and not inspect.isclass(type_) and isinstance(type_, one):
+        if inspect.isclass(template) and not inspect.isclass(type_) and isinstance(type_, template):
             return
     more = f", {addition_error_info}" if addition_error_info else ""
-    raise TypeError(message(_wrote(arg_name, type_, prim_name), f"{_names(wanted)}{more}"))
+    raise TypeError(message(_call_text(arg_name, type_, prim_name), f"{_names(templates)}{more}"))
 
 
 def check_type_name(arg_name: str, arg_type: Any, valid_types: Any, prim_name: str | None) -> Any:
-    """A dtype that is among `valid_types`."""
+    """Check a dtype that is among `valid_types`."""
     kinds = valid_types if isinstance(valid_types, Iterable) else (valid_types,)
     if arg_type not in kinds:
-        raise TypeError(message(_wrote(arg_name, arg_type, prim_name), list_choices(sorted(map(str, kinds)))))
+        raise TypeError(message(_call_text(arg_name, arg_type, prim_name), list_choices(sorted(map(str, kinds)))))
     return arg_type
 
 
 def check_tensor_dtype_valid(arg_name: str, arg_type: Any, valid_dtypes: Any, prim_name: str | None) -> Any:
-    """The dtype of a Tensor that is among `valid_dtypes`."""
+    """Check a Tensor's dtype that is among `valid_dtypes`."""
     return check_type_name(arg_name, getattr(arg_type, "dtype", arg_type), valid_dtypes, prim_name)
 
 
 def check_tensors_dtypes_same_and_valid(args: dict[str, Any], valid_dtypes: Any, prim_name: str | None) -> None:
-    """Dtypes by the names of their Tensors, all the same one and among `valid_dtypes`."""
-    found = {name: check_tensor_dtype_valid(name, kind, valid_dtypes, prim_name) for name, kind in args.items()}
-    if len(set(map(str, found.values()))) > 1:
-        raise TypeError(message(_wrote("", found, prim_name), "one dtype for all"))
+    """Check dtypes by the names of their Tensors: all equal and among `valid_dtypes`."""
+    dtypes = {name: check_tensor_dtype_valid(name, kind, valid_dtypes, prim_name) for name, kind in args.items()}
+    if len(set(map(str, dtypes.values()))) > 1:
+        raise TypeError(message(_call_text("", dtypes, prim_name), "one dtype for all"))
 
 
 check_types_same_and_valid = check_scalar_or_tensor_types_same = check_tensors_dtypes_same_and_valid
 
 
 def check_astype_dtype(dtype: Any) -> Any:
-    """The dtype that `astype` takes, given as a dtype or by its name."""
+    """Return the dtype for `astype`, from a dtype or its name."""
     from torchspore.mindspore.common import dtype as mstype
 
-    found = getattr(mstype, dtype, None) if isinstance(dtype, str) else dtype
+    checked_dtype = getattr(mstype, dtype, None) if isinstance(dtype, str) else dtype
     try:
-        dtype_to_nptype(found)
+        dtype_to_nptype(checked_dtype)
     except (TypeError, KeyError, ValueError):
         raise TypeError(message(f"astype({short(dtype)})", "a dtype of MindSpore or its name")) from None
-    return found
+    return checked_dtype
 
 
 # ---- texts
 
 
 def check_string(arg_value: Any, valid_values: Any, arg_name: str | None = None, prim_name: str | None = None) -> str:
-    """A str that is among `valid_values`; 1.0 writes the name first."""
+    """Check a str that is among `valid_values`; 1.0 has the name first."""
     if isinstance(valid_values, str) and isinstance(arg_name, (list, tuple, set)):
         arg_value, valid_values, arg_name = valid_values, arg_name, arg_value
     if not isinstance(arg_value, str) or arg_value not in valid_values:
-        raise ValueError(message(_wrote(arg_name, arg_value, prim_name), list_choices(list(valid_values))))
+        raise ValueError(message(_call_text(arg_name, arg_value, prim_name), list_choices(list(valid_values))))
     return arg_value
 
 
 def check_str_by_regular(target: str, reg: str | None = None, flag: int = re.ASCII, prim_name: str | None = None) -> bool:
-    """A str that the pattern finds from its beginning; letters, digits, `_`, `-` and `.` where none is given."""
+    """Check a str that the pattern matches at its start; by default letters, digits, `_`, `-` and `.`."""
     if re.match(reg or r"^\w*[0-9a-zA-Z\-\_\.]*$", target, flag) is None:
-        raise ValueError(message(_wrote("", target, prim_name), f"a str that {reg or 'letters, digits, _, - and . make up'}"))
+        raise ValueError(message(_call_text("", target, prim_name), f"a str that {reg or 'letters, digits, _, - and . make up'}"))
     return True
 
 
 def check_str_and_none_by_regular(target: str | None, reg: str | None = None, flag: int = re.ASCII, prim_name: str | None = None) -> bool:
-    """The same, or None."""
+    """Check the same, or None."""
     return target is None or check_str_by_regular(target, reg, flag, prim_name)
 
 
 def check_file_name_by_regular(target: str, reg: str | None = None, prim_name: str | None = None) -> bool:
-    """A file name without control characters, quotes and the like."""
+    """Check a file name without control characters, quotes and similar ones."""
     if not isinstance(target, str):
-        raise TypeError(message(_wrote("", target, prim_name), f"a file name, got {type(target).__name__}"))
+        raise TypeError(message(_call_text("", target, prim_name), f"a file name, got {type(target).__name__}"))
     if target.endswith((os.sep, ".")) or re.match(reg or r"^[0-9a-zA-Z@\_\-\.\:\/\\ ]+$", target, re.ASCII) is None:
-        raise ValueError(message(_wrote("", target, prim_name), "a file name of letters, digits and @ _ - . : / \\"))
+        raise ValueError(message(_call_text("", target, prim_name), "a file name of letters, digits and @ _ - . : / \\"))
     return True
 
 
@@ -329,7 +329,7 @@ def check_file_name_by_regular(target: str, reg: str | None = None, prim_name: s
 
 
 def check_axis_in_range(axis: Any, ndim: int) -> int:
-    """An axis from -ndim to ndim - 1, counted from the front."""
+    """Return an axis from -ndim to ndim - 1, counted from the front."""
     if not isinstance(axis, int) or isinstance(axis, bool):
         raise TypeError(message(f"axis={short(axis)}", f"an int, got {type(axis).__name__}"))
     if not -ndim <= axis < ndim:
@@ -338,30 +338,30 @@ def check_axis_in_range(axis: Any, ndim: int) -> int:
 
 
 def check_axis_valid(axes: Any, ndim: int) -> tuple[int, ...]:
-    """Axes that are there, each once; None stands for all."""
+    """Return existing axes, each once; None means all."""
     if axes is None:
         return tuple(range(ndim))
-    found = tuple(check_axis_in_range(axis, ndim) for axis in (axes if isinstance(axes, (tuple, list)) else (axes,)))
-    if len(set(found)) < len(found):
+    checked_axes = tuple(check_axis_in_range(axis, ndim) for axis in (axes if isinstance(axes, (tuple, list)) else (axes,)))
+    if len(set(checked_axes)) < len(checked_axes):
         raise ValueError(message(f"axis={short(axes)}", "each axis once"))
-    return found
+    return checked_axes
 
 
 check_and_canonicalize_axes = check_axis_valid
 
 
 def infer_out_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that these broadcast to."""
-    found: list[int] = []
+    """Return the broadcast shape."""
+    shape: list[int] = []
     for lengths in zip(*[(1,) * (max(map(len, shapes)) - len(shape)) + tuple(shape) for shape in shapes]):
         others = {length for length in lengths if length != 1}
         if len(others) > 1:
             raise ValueError(message(f"shapes {', '.join(map(str, shapes))}", "shapes that broadcast"))
-        found.append(others.pop() if others else 1)
-    return tuple(found)
+        shape.append(others.pop() if others else 1)
+    return tuple(shape)
 
 
-# ---- as a decorator, and the names of 1.x
+# ---- decorators, and the names of 1.x
 
 
 def _flatten(arguments: Mapping[str, Any], collector: str | None) -> dict[str, Any]:
@@ -384,7 +384,8 @@ def args_type_check(*type_args: Any, **type_kwargs: Any) -> Callable[[Callable[.
         def checked(*args: Any, **kwargs: Any) -> Any:
             for name, value in _flatten(signature.bind(*args, **kwargs).arguments, collector).items():
                 if name in types and value is not None and not isinstance(value, types[name]):
-                    raise TypeError(message(_wrote(name, value, function.__name__), f"{_names(types[name])}, got {type(value).__name__}"))
+                    expected = f"{_names(types[name])}, got {type(value).__name__}"
+                    raise TypeError(message(_call_text(name, value, function.__name__), expected))
             return function(*args, **kwargs)
 
         return checked
@@ -393,12 +394,12 @@ def args_type_check(*type_args: Any, **type_kwargs: Any) -> Callable[[Callable[.
 
 
 def check_int_positive(arg_name: str, arg_value: Any, op_name: str | None = None) -> int:
-    """An int > 0, with the arguments in the order of 1.0."""
+    """Check an int > 0, with the arguments in the order of 1.0."""
     return check_positive_int(arg_value, arg_name, op_name)
 
 
 class Validator:
-    """The checks under the names that programs for 1.x write."""
+    """The checks with 1.x's names."""
 
 
 for _name, _function in list(globals().items()):

@@ -1,4 +1,4 @@
-"""`_checkparam.twice` and its kin: an int for several numbers, as kernel sizes and strides are given."""
+"""`_checkparam.twice` and similar functions: an int for several numbers, such as kernel sizes and strides."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,15 +7,15 @@ from typing import Any
 from torchspore.base.text import message, short
 
 
-def _expanding(count: int, kinds: tuple[type, ...], said: str) -> Callable[[Any], tuple[Any, ...]]:
+def _expanding(count: int, kinds: tuple[type, ...], collection: str) -> Callable[[Any], tuple[Any, ...]]:
     def expanded(input_: Any) -> tuple[Any, ...]:
         if isinstance(input_, int) and not isinstance(input_, bool):
             return (input_,) * count
         if not isinstance(input_, kinds) or len(input_) != count:
-            raise TypeError(message(short(input_), f"an int or {said} of {count}"))
+            raise TypeError(message(short(input_), f"an int or {collection} of {count}"))
         return tuple(input_)
 
-    expanded.__doc__ = f"An int {count} times, or {said} of {count} as a tuple. Raises TypeError for anything else."
+    expanded.__doc__ = f"Return an int {count} times, or {collection} of {count} as a tuple. Raises TypeError for anything else."
     return expanded
 
 

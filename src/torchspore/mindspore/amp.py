@@ -31,11 +31,11 @@ _each = ops.HyperMap()
 
 
 def all_finite(inputs: Any) -> Tensor:
-    """A Tensor of bool: whether all elements of all Tensors in `inputs`, a Tensor or a nested tuple or list of some, are finite."""
-    found = Tensor(True)
+    """Returns a bool Tensor: whether all elements of all Tensors in `inputs`, a Tensor or a nested tuple or list, are finite."""
+    is_finite = Tensor(True)
     for tensor in _flat(inputs):
-        found = ops.logical_and(found, ops.isfinite(tensor).all())
-    return found
+        is_finite = ops.logical_and(is_finite, ops.isfinite(tensor).all())
+    return is_finite
 
 
 def _flat(inputs: Any) -> list[Tensor]:
@@ -51,19 +51,19 @@ class LossScaler(ABC):
 
     @abstractmethod
     def scale(self, inputs: Any) -> Any:
-        """The inputs times the scale."""
+        """Returns the inputs times the scale."""
 
     @abstractmethod
     def unscale(self, inputs: Any) -> Any:
-        """The inputs divided by the scale."""
+        """Returns the inputs divided by the scale."""
 
     @abstractmethod
     def adjust(self, grads_finite: Any) -> Any:
-        """Changes the scale, as far as this scaler does; `grads_finite` is a Tensor of bool."""
+        """Adjusts the scale, if this scaler does so; `grads_finite` is a bool Tensor."""
 
 
 def _times(factor: Tensor, inputs: Any) -> Any:
-    """Every Tensor in a nested tuple times a number, in its own dtype."""
+    """Multiply every Tensor in a nested tuple by a number, in its dtype."""
     return _each(lambda x: x * factor.astype(x.dtype), inputs)
 
 
@@ -77,7 +77,7 @@ def _positive(call: str, name: str, value: Any) -> float:
 
 @jit_class
 class StaticLossScaler(LossScaler):
-    """A scale that stays what it is. Raises TypeError and ValueError for what is no number above 0."""
+    """A constant scale. Raises TypeError and ValueError unless it is a number above 0."""
 
     def __init__(self, scale_value: float) -> None:
         self.scale_value = Parameter(Tensor(_positive("StaticLossScaler", "scale_value", scale_value), mstype.float32), name="scale_value")
@@ -89,7 +89,7 @@ class StaticLossScaler(LossScaler):
         return _times(ops.reciprocal(self.scale_value), inputs)
 
     def adjust(self, grads_finite: Any) -> bool:
-        """False: nothing changes, whatever `grads_finite` is."""
+        """Returns False: the scale never changes."""
         if not isinstance(grads_finite, (Tensor, bool)):
             raise TypeError(message(f"adjust({short(grads_finite)})", f"a Tensor of bool, got {type(grads_finite).__name__}"))
         return False
@@ -97,10 +97,10 @@ class StaticLossScaler(LossScaler):
 
 @jit_class
 class DynamicLossScaler(LossScaler):
-    """A scale that is divided by `scale_factor` after gradients that were not finite, not below 1, and multiplied by it after
-    `scale_window` finite ones in a row.
+    """A scale that is divided by `scale_factor`, down to 1, after gradients that were not finite, and multiplied by it after
+    `scale_window` consecutive finite ones.
 
-    Raises TypeError and ValueError for what are no numbers above 0, or no int in `scale_window`.
+    Raises TypeError and ValueError unless the arguments are numbers above 0 and `scale_window` is an int.
     """
 
     def __init__(self, scale_value: float, scale_factor: float, scale_window: int) -> None:
@@ -119,7 +119,7 @@ class DynamicLossScaler(LossScaler):
         return _times(ops.reciprocal(self.scale_value), inputs)
 
     def adjust(self, grads_finite: Any) -> Any:
-        """Changes scale and counter by whether the last gradients were finite; True."""
+        """Changes scale and counter, depending on whether the last gradients were finite; returns True."""
         counted = self.counter + 1
         is_full = ops.equal(counted, self.scale_window)
         grown = ops.select(is_full, self.scale_value * self.scale_factor, self.scale_value * 1)
@@ -131,7 +131,7 @@ class DynamicLossScaler(LossScaler):
 
 
 class _OutputTo32(Cell):
-    """A network that computes in a lower precision, with the Tensors that it gives in float32."""
+    """A network that computes in a lower precision and returns float32 Tensors."""
 
     def __init__(self, backbone: Cell) -> None:
         super().__init__(auto_prefix=False)
@@ -147,11 +147,11 @@ def _in_float32(value: Any) -> Any:
 
 
 def auto_mixed_precision(network: Any, amp_level: str = "O0", dtype: Any = mstype.float16) -> Any:
-    """The network computing in `dtype`, float16 or bfloat16: 'O0' nowhere, 'O2' but for normalization layers, 'O3' everywhere.
+    """Makes the network compute in `dtype`, float16 or bfloat16: 'O0' nowhere, 'O2' except normalization layers, 'O3' everywhere.
 
-    At 'O1' Cells and primitives of the classes in `get_white_list` compute in `dtype`. At 'auto' matrix products and convolutions do, sums,
-    powers, norms, losses and their like are in float32, and the rest as its inputs come; a function may be given, too, and the result is
-    in the dtype that comes out. At the other levels it is in float32. Raises TypeError for what is no Cell (or function, at 'auto'),
+    At 'O1' Cells and primitives of the classes in `get_white_list` compute in `dtype`. At 'auto' matrix products and convolutions do; sums,
+    powers, norms, losses and similar operators use float32, and all others the dtype of their inputs; a function is allowed, too, and the
+    result keeps its dtype. At the other levels it is float32. Raises TypeError unless the network is a Cell (or function, at 'auto'),
     ValueError for another level or dtype.
     """
     check_level("auto_mixed_precision", amp_level)
@@ -163,29 +163,29 @@ def auto_mixed_precision(network: Any, amp_level: str = "O0", dtype: Any = mstyp
 
 
 def custom_mixed_precision(network: Cell, *, white_list: Any = None, black_list: Any = None, dtype: Any = mstype.float16) -> Cell:
-    """The network with Cells and primitives of the classes in `white_list` computing in `dtype`, or with all but the Cells of `black_list`.
+    """Makes Cells and primitives of the classes in `white_list`, or all except the Cells of `black_list`, compute in `dtype`.
 
-    The Cells of `black_list` stay in float32. Raises TypeError for what is no Cell, no list or no class, and for a primitive
-    in `black_list`; ValueError for none or both of the lists, and for another dtype than float16 and bfloat16.
+    The Cells of `black_list` stay in float32. Raises TypeError unless the network is a Cell and the lists contain classes, and for
+    a primitive in `black_list`; ValueError for neither or both of the lists, and for another dtype than float16 and bfloat16.
     """
     _check("custom_mixed_precision", network, dtype)
     if (white_list is None) == (black_list is None):
         raise ValueError(message("custom_mixed_precision(...)", "one of white_list and black_list"))
     if white_list is not None:
         return lower_listed(network, _classes("white_list", white_list, (Cell, ops.Primitive)), dtype)
-    kept = _classes("black_list", black_list, (Cell,))
-    return _OutputTo32(lower_precision(network, "O2", dtype=dtype, kept=tuple(kept)))
+    classes = _classes("black_list", black_list, (Cell,))
+    return _OutputTo32(lower_precision(network, "O2", dtype=dtype, float32_classes=tuple(classes)))
 
 
-def _classes(name: str, given: Any, bases: tuple[type, ...]) -> list[type]:
-    """The classes in a list. Raises TypeError for what is no list of classes below `bases`."""
-    wrote = f"custom_mixed_precision({name}={short(given)})"
-    if not isinstance(given, list):
-        raise TypeError(message(wrote, f"a list of classes, got {type(given).__name__}"))
-    for kind in given:
+def _classes(name: str, classes: Any, bases: tuple[type, ...]) -> list[type]:
+    """Return the classes in a list. Raises TypeError unless it is a list of subclasses of `bases`."""
+    call_text = f"custom_mixed_precision({name}={short(classes)})"
+    if not isinstance(classes, list):
+        raise TypeError(message(call_text, f"a list of classes, got {type(classes).__name__}"))
+    for kind in classes:
         if not isinstance(kind, type) or not issubclass(kind, bases):
-            raise TypeError(message(wrote, f"classes of {' and '.join(base.__name__ for base in bases)}s, got {short(kind)}"))
-    return given
+            raise TypeError(message(call_text, f"classes of {' and '.join(base.__name__ for base in bases)}s, got {short(kind)}"))
+    return classes
 
 
 def _check(call: str, network: Any, dtype: Any, is_function: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""`mindspore.context`: the setters, getters and constants of the context, and the object behind them that older programs reach for."""
+"""`mindspore.context`: the setters, getters and constants of the context, and the internal object that older programs use."""
 from types import SimpleNamespace as _Names
 
 from torchspore.context import public as _public
@@ -7,7 +7,7 @@ from torchspore.context.public import *  # noqa: F403
 from torchspore.context.upstream import K_CONTEXT, _context, get_jit_config  # noqa: F401
 
 ms_ctx_param = _Names(**{name: name for name in _names_of("context")})
-"""What `K_CONTEXT.get_param` and `set_param` take: here the options' names."""
+"""The arguments of `K_CONTEXT.get_param` and `set_param`: here the options' names."""
 
 __all__ = [
     name for name, value in vars(_public).items()

@@ -1,8 +1,8 @@
-"""The one gate that errors leave the front end through: of the promised kinds, naming the call, in our words.
+"""The wrapper of public functions that converts errors: to the documented types, with the name of the call, in our words.
 
-Operators explain themselves (`ops/declare.py`), and so does a layer's call (`Cell.__call__`). All other public functions, constructors and
-methods are wrapped here once, when their module is loaded. A call that ends well pays for one frame; everything else happens only
-when an exception is on its way to the user's own code.
+Operators (`ops/declare.py`) and calls of layers (`Cell.__call__`) explain their own errors. All other public functions, constructors and
+methods are wrapped here once, when their module is loaded. A successful call costs one frame; everything else happens only when an
+exception propagates to the user's code.
 """
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from torchspore.mindspore.ops.explain import is_front_end, replaced
 
 _FRONT_END = "torchspore.mindspore"
 _WRAPPED = frozenset({"__new__", "__init__", "__call__", "__next__", "__iter__", "__getitem__", "__setitem__", "__len__", "__contains__"})
-_OWN = frozenset({"construct", "__call__", "__contains__", "__len__", "__iter__"})
-"""Of Cells: `construct` is read as source by Graph mode, and the call has the gate inside it."""
+_EXEMPT = frozenset({"construct", "__call__", "__contains__", "__len__", "__iter__"})
+"""Methods of Cells: Graph mode reads the source of `construct`, and the call contains the gate."""
 _HOT = frozenset({"astype", "reshape", "view", "transpose", "permute", "expand", "dim", "numel", "item", "asnumpy"})
-"""Methods of Tensors that call an operator at once, whose own words are enough: not one frame more."""
+"""Methods of Tensors that call an operator directly, whose error messages suffice: they get no extra frame."""
 
-_INNER = frozenset(f"dataset.{room}" for room in (
+_INNER = frozenset(f"dataset.{module}" for module in (
     "core.operation", "core.randomness", "core.validator_helpers", "engine.blocks", "engine.failures", "engine.pace",
     "engine.processes", "engine.rows", "engine.workers", "text.operation",
 ))
-"""Rooms of data pipelines whose functions run for each row and that no program calls: what is public around them has the gate."""
+"""Modules of data pipelines whose functions run for each row and that no program calls: the public functions around them have the gate."""
 
 _GATED_OPERATORS = frozenset((
     "auto_generate", "communication", "composite", "custom", "gradient", "primitive", "sparse_tensors", "transforms",
 ))
-"""Rooms of operators with functions that are no operators, which explain themselves."""
+"""Modules of operators with functions that are not operators; operators explain their own errors."""
 
 _closed: set[int] = set()
-"""The classes and functions that have the gate, by identity: they live as long as the process."""
+"""The classes and functions that have the gate, by identity: they exist as long as the process."""
 _gates: dict[Callable[..., Any], Callable[..., Any]] = {}
-"""Functions of modules, and what stands in their place."""
+"""Functions of modules, and their wrappers."""
 
 
 def close() -> None:
-    """Puts the gate around what was loaded of the front end since the last time."""
+    """Add the gate to the modules of the front end that were loaded since the last call."""
     modules = [module for name, module in list(sys.modules.items()) if name.startswith(_FRONT_END) and isinstance(module, ModuleType)]
     for module in modules:
         for name, value in list(vars(module).items()):
@@ -49,7 +49,7 @@ def close() -> None:
             elif isinstance(value, FunctionType) and not name.startswith("_") and _is_open(value, module):
                 _closed.add(id(value))
                 _gates[value] = _closed_function(value, value.__name__)
-    for module in modules:                                    # under every name by which modules know them
+    for module in modules:                                    # under every name in every module
         for name, value in list(vars(module).items()):
             if isinstance(value, FunctionType) and value in _gates:
                 setattr(module, name, _gates[value])
@@ -66,28 +66,28 @@ def _is_open(function: FunctionType, module: ModuleType) -> bool:
 
 
 def around(cls: type) -> type:
-    """The class, with the gate: one that is made of a table and stands in no module under its own name."""
+    """Add the gate to a class that is created from a table and is not in a module under its name."""
     _close_class(cls)
     return cls
 
 
 def around_function(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The function of a table, with the gate, which calls it by its name there."""
+    """Return the function of a table with the gate, under its name there."""
     return _closed_function(function, name)
 
 
 def _close_class(cls: type) -> None:
     if id(cls) in _closed or issubclass(cls, BaseException):
         return
-    room = cls.__module__.removeprefix(_FRONT_END + ".")
-    is_inner = room.startswith("dataset.") and (room in _INNER or cls.__name__.startswith("_")) and room != "dataset.core.operation"
+    module = cls.__module__.removeprefix(_FRONT_END + ".")
+    is_inner = module.startswith("dataset.") and (module in _INNER or cls.__name__.startswith("_")) and module != "dataset.core.operation"
     _closed.add(id(cls))
     is_cell = any(base.__name__ == "Cell" for base in cls.__mro__)
     for name, value in list(vars(cls).items()):
-        if is_inner and name != "__init__":                    # runs for each row; what is made, is made once
+        if is_inner and name != "__init__":                    # runs for each row; only the constructor, which runs once, gets the gate
             continue
         is_wrapped = name in _WRAPPED and (cls.__name__ != "Tensor" or name == "__init__")
-        if (name.startswith("_") and not is_wrapped) or (is_cell and name in _OWN):
+        if (name.startswith("_") and not is_wrapped) or (is_cell and name in _EXEMPT):
             continue
         kind = type(value) if isinstance(value, (staticmethod, classmethod)) else None
         function = value.__func__ if kind is not None else value
@@ -96,11 +96,11 @@ def _close_class(cls: type) -> None:
         if cls.__name__ == "Tensor" and name in _HOT:
             continue
         if cls.__name__ == "Tensor" and getattr(OPERATORS.get(function.__name__), "function", None) is function:
-            continue                                           # it has the gate inside
+            continue                                           # it contains the gate
         called = cls.__name__ if name in ("__init__", "__new__") else f"{cls.__name__}.{name}"
-        made = _closed_function(function, called, is_method=kind is not staticmethod or name == "__new__")
-        # Past the class of Tensors, which tells graphs of changes: a module that is loaded while one is captured changes nothing.
-        type.__setattr__(cls, name, made if kind is None else kind(made))
+        wrapped = _closed_function(function, called, is_method=kind is not staticmethod or name == "__new__")
+        # Bypasses the class of Tensors, which reports changes to graphs: a module that is loaded during a capture changes nothing.
+        type.__setattr__(cls, name, wrapped if kind is None else kind(wrapped))
 
 
 def _closed_function(function: Callable[..., Any], called: str, is_method: bool = False) -> Callable[..., Any]:
@@ -109,7 +109,7 @@ def _closed_function(function: Callable[..., Any], called: str, is_method: bool 
         try:
             return function(*arguments, **keywords)
         except Exception as error:
-            if is_front_end(sys._getframe(1).f_code.co_filename):      # whoever called that has a gate too
+            if is_front_end(sys._getframe(1).f_code.co_filename):      # its caller has a gate too
                 raise
             shown_as = replaced(error, function, _name(called, arguments[:is_method]), arguments[is_method:], keywords)
             if shown_as is error:
@@ -118,14 +118,14 @@ def _closed_function(function: Callable[..., Any], called: str, is_method: bool 
             try:
                 raise shown_as from None
             finally:
-                del shown_as               # else it would hold its frame, and that all values of the call, until Python looks for garbage
+                del shown_as               # otherwise its frame, with all values of the call, stays until the next collection
 
     gated.gated = True  # type: ignore[attr-defined]
     return gated
 
 
 def _name(called: str, owner: tuple[Any, ...]) -> str:
-    """What was called, by the class of the object: `Adam`, not the base that has the constructor; `Resize` for a call of one."""
+    """Return the name of the call, by the class of the object: `Adam`, not the base with the constructor; `Resize` for a call of one."""
     if not owner:
         return called
     cls = owner[0] if isinstance(owner[0], type) else type(owner[0])

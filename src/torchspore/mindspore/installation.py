@@ -1,4 +1,4 @@
-"""`mindspore.run_check`, and the small jobs by which it and `torchspore doctor` find out whether what is installed computes."""
+"""`mindspore.run_check`, and the small computations by which it and `torchspore doctor` check the installation."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from torchspore.names import mindspore_version
 
 
 class WrongResult(Exception):
-    """A job has ended, and what it gave is wrong."""
+    """A computation returned a wrong result."""
 
 
 def run_check() -> None:
@@ -31,23 +31,23 @@ def run_check() -> None:
     print(f"The result of multiplication calculation is correct, MindSpore has been installed on platform [{target}] successfully!")
 
 
-def _expect(what: str, found: Any, expected: Any, tolerance: float = 0.0) -> None:
-    found, expected = np.asarray(found), np.asarray(expected)
-    if found.shape != expected.shape or not np.allclose(found, expected, rtol=tolerance, atol=tolerance):
-        raise WrongResult(f"{what} is {found.tolist()}, expected {expected.tolist()}")
+def _expect(subject: str, actual: Any, expected: Any, tolerance: float = 0.0) -> None:
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    if actual.shape != expected.shape or not np.allclose(actual, expected, rtol=tolerance, atol=tolerance):
+        raise WrongResult(f"{subject} is {actual.tolist()}, expected {expected.tolist()}")
 
 
 def product() -> None:
-    """A product of two small matrices of whole numbers: exact."""
+    """Compute a product of two small integer matrices: exact."""
     from torchspore.mindspore import ops
     from torchspore.mindspore.common.tensor import Tensor
 
-    left, right = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(12, dtype=np.float32).reshape(3, 4) - 5
-    _expect("a product", ops.matmul(Tensor(left), Tensor(right)).asnumpy(), left @ right)
+    first, second = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(12, dtype=np.float32).reshape(3, 4) - 5
+    _expect("a product", ops.matmul(Tensor(first), Tensor(second)).asnumpy(), first @ second)
 
 
 def convolution() -> None:
-    """A convolution of whole numbers with ones: sums of neighbours."""
+    """Compute a convolution of integers with ones: sums of neighbours."""
     from torchspore.mindspore import ops
     from torchspore.mindspore.common.tensor import Tensor
 
@@ -57,7 +57,7 @@ def convolution() -> None:
 
 
 def gradient() -> None:
-    """The gradient of a sum of squares: twice the input."""
+    """Compute the gradient of a sum of squares: twice the input."""
     from torchspore.mindspore import ops
     from torchspore.mindspore.common.tensor import Tensor
 
@@ -66,7 +66,7 @@ def gradient() -> None:
 
 
 def training(mode: int) -> None:
-    """One step of a layer's training, against the same step written in NumPy."""
+    """Compare one training step of a layer with the same step in NumPy."""
     from torchspore.mindspore import context, nn
     from torchspore.mindspore.common.tensor import Tensor
 
@@ -90,4 +90,4 @@ JOBS: dict[str, Callable[[], None]] = {
     "a product of matrices": product, "a convolution": convolution, "a gradient": gradient,
     "a training step in PyNative mode": lambda: training(1), "a training step in Graph mode": lambda: training(0),
 }
-"""What a device must get right, by its name for people."""
+"""The checks of a device, by display name."""

@@ -1,8 +1,8 @@
-"""`mindspore.log`: messages on stderr or in files, as MindSpore's environment names say.
+"""`mindspore.log`: messages on stderr or in files, configured by MindSpore's environment variables.
 
 `GLOG_v` is the lowest level shown: 0 debug, 1 info, 2 warning (the default), 3 error, 4 critical. With `GLOG_logtostderr=0`, `GLOG_log_dir`
-is the folder whose `rank_N/logs` takes the messages, in files of at most `logger_maxBytes` of which `logger_backupCount` are kept; those
-from the level `GLOG_stderrthreshold` on go to stderr too. What torchspore itself has to say it says once; a program's own messages come
+is the folder whose `rank_N/logs` gets the messages, in files of at most `logger_maxBytes` of which `logger_backupCount` are retained;
+those from the level `GLOG_stderrthreshold` on also go to stderr. Each message of torchspore appears once; a program's messages appear
 each time.
 """
 
@@ -27,37 +27,37 @@ _PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
 MAX_BYTES = 50 * 1024 * 1024
 BACKUP_COUNT = 30
 
-_MOST_TOLD = 10_000
+_MAX_REMEMBERED = 10_000
 GLOBAL_LOGGER: logging.Logger | None = None
 _lock = threading.Lock()
 
 
 class _Line(logging.Formatter):
-    """One message as MindSpore writes it: level, module letter, process, time, place, text."""
+    """Format one message as MindSpore does: level, module letter, process, time, location, text."""
 
     def format(self, record: logging.LogRecord) -> str:
         when = self.formatTime(record, "%Y-%m-%d-%H:%M:%S") + f".{int(record.msecs):03d}.000"
         head = f"[{record.levelname}] ME({os.getpid()}:{record.thread},{record.processName}):{when}"
-        place = record.pathname if record.pathname.startswith("<") else os.path.abspath(record.pathname)
-        place = place.removeprefix(_PACKAGE)
-        return f"{head} [{place}:{record.lineno}] {record.getMessage()}"
+        path = record.pathname if record.pathname.startswith("<") else os.path.abspath(record.pathname)
+        path = path.removeprefix(_PACKAGE)
+        return f"{head} [{path}:{record.lineno}] {record.getMessage()}"
 
 
 class _Once(logging.Filter):
-    """Lets a message of torchspore's own through once."""
+    """Passes each message of torchspore once."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._told: set[str] = set()
+        self._seen_messages: set[str] = set()
 
     def filter(self, record: logging.LogRecord) -> bool:
         if not is_ours(record.pathname):
             return True
         text = record.getMessage()
-        if text in self._told:
+        if text in self._seen_messages:
             return False
-        if len(self._told) < _MOST_TOLD:
-            self._told.add(text)
+        if len(self._seen_messages) < _MAX_REMEMBERED:
+            self._seen_messages.add(text)
         return True
 
 
@@ -90,7 +90,7 @@ def _logger() -> logging.Logger:
 
 @contextmanager
 def _begun_anew() -> Iterator[None]:
-    """Lets the block begin like a program: the environment is read again, and nothing has been told."""
+    """Run the block like a new program: read the environment again, and forget the messages so far."""
     global GLOBAL_LOGGER
     before, GLOBAL_LOGGER = GLOBAL_LOGGER, None
     try:
@@ -111,12 +111,13 @@ def _handlers() -> list[logging.Handler]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)
-    except OSError as error:                       # a training does not end for want of a log
+    except OSError as error:                       # a log that can't be written must not end a training
         print(f"torchspore: GLOG_log_dir={folder}: {path} can't be written ({error.strerror}); messages go to stderr.", file=sys.stderr)
         shown.setLevel(logging.NOTSET)
         return [shown]
-    kept = RotatingFileHandler(path, maxBytes=_count("logger_maxBytes", MAX_BYTES), backupCount=_count("logger_backupCount", BACKUP_COUNT))
-    return [kept, shown]
+    max_bytes, backups = _count("logger_maxBytes", MAX_BYTES), _count("logger_backupCount", BACKUP_COUNT)
+    file_handler = RotatingFileHandler(path, maxBytes=max_bytes, backupCount=backups)
+    return [file_handler, shown]
 
 
 def _folder(folder: str) -> Path:
@@ -133,7 +134,7 @@ def _count(name: str, default: int) -> int:
 
 
 class _Stderr(logging.Handler):
-    """Writes to what `sys.stderr` is at that moment, so that a redirected one is found."""
+    """Writes to the current `sys.stderr`, so that redirections work."""
 
     def emit(self, record: logging.LogRecord) -> None:
         print(self.format(record), file=sys.stderr, flush=True)
@@ -165,14 +166,14 @@ def critical(msg: str, *args: Any, **kwargs: Any) -> None:
 
 
 def get_level() -> str:
-    """The lowest level that is shown, as GLOG_v writes it: '2' by default."""
+    """Returns the lowest level that is shown, in the form of GLOG_v: '2' by default."""
     if GLOBAL_LOGGER is None:
         return _level()
     return next(number for number, name in LOGGER_LEVEL.items() if name == logging.getLevelName(GLOBAL_LOGGER.level))
 
 
 def get_log_config() -> dict[str, Any]:
-    """The settings in force."""
+    """Returns the current settings."""
     config: dict[str, Any] = {"GLOG_v": get_level(), "GLOG_logtostderr": os.environ.get("GLOG_logtostderr", "1")}  # noqa: SIM112
     if config["GLOG_logtostderr"] == "0":
         config |= {
@@ -183,7 +184,7 @@ def get_log_config() -> dict[str, Any]:
 
 
 class _LogActionOnce:
-    """Decorates a function: warnings of `logger` inside it are written in its first call for this `key`, and never with `no_warning`."""
+    """Decorates a function: warnings of `logger` inside it appear only in its first call for this `key`, and never with `no_warning`."""
 
     is_logged: dict[str, bool] = {}
 

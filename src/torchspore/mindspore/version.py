@@ -1,4 +1,4 @@
-"""`mindspore.version`: the version of MindSpore that is spoken here."""
+"""`mindspore.version`: the supported version of MindSpore."""
 from torchspore.names import mindspore_version
 
 __version__ = mindspore_version()

@@ -124,7 +124,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.parallel.shard": ("mindspore.parallel._shard",),
     "mindspore.parallel.function": ("mindspore.parallel._shard",),
     "mindspore.parallel.function.reshard_func": ("mindspore.parallel._shard",),
-    "mindspore.parallel.parameter_broadcast": ("mindspore.parallel._broadcasting",),
+    "mindspore.parallel.parameter_broadcast": ("mindspore.parallel._parameter_broadcast",),
     "mindspore.communication._comm_helper": ("mindspore.communication.management",),
     "mindspore.parallel.checkpoint_convert": ("mindspore.train",),
     **{f"mindspore.train.train_thor.{name}": ("mindspore.train.train_thor",) for name in ("convert_utils", "model_thor")},
@@ -243,7 +243,7 @@ NAMES: dict[str, str] = {
         "load_segmented_checkpoints", "merge_pipeline_strategys", "rank_list_for_transform", "transform_checkpoint_by_rank",
         "transform_checkpoints",
     )},
-    "mindspore.parallel.unified_safetensors": "mindspore.train.unified.unified_safetensors",
+    "mindspore.parallel.unified_safetensors": "mindspore.train.unified_files.unified_safetensors",
     **{f"mindspore.parallel{module}.{old}": f"mindspore.train.transform.{new}" for module in ("", ".checkpoint_convert") for old, new in (
         ("rank_list_for_convert", "rank_list_for_transform"), ("convert_checkpoint_by_rank", "transform_checkpoint_by_rank"),
         ("convert_checkpoints", "transform_checkpoints"),
@@ -291,8 +291,8 @@ NAMES: dict[str, str] = {
         ("rank", "get_rank"), ("size", "get_group_size"),
     )},
     "mindspore.parallel.AutoParallel": "mindspore.parallel.auto_parallel.AutoParallel",
-    "mindspore.parallel.parameter_broadcast": "mindspore.parallel._broadcasting.parameter_broadcast",
-    "mindspore.parameter_broadcast": "mindspore.parallel._broadcasting.parameter_broadcast",
+    "mindspore.parallel.parameter_broadcast": "mindspore.parallel._parameter_broadcast.parameter_broadcast",
+    "mindspore.parameter_broadcast": "mindspore.parallel._parameter_broadcast.parameter_broadcast",
     # Datasets.
     **{f"mindspore.dataset.{name}": f"mindspore.dataset.core.config.{name}" for name in (
         "get_callback_timeout", "get_debug_mode", "get_enable_watchdog", "get_error_samples_mode", "get_multiprocessing_start_method",

@@ -77,5 +77,5 @@ def test_bad_arguments() -> None:
             ds.DatasetCache(**{"session_id": 1, **arguments})
     with pytest.raises(TypeError, match="expected a DatasetCache, got str"):
         ds.ImageFolderDataset(".", cache="x")
-    with pytest.raises(ValueError, match="give the DatasetCache to the source"):
+    with pytest.raises(ValueError, match="pass the DatasetCache to the source"):
         ds.NumpySlicesDataset([1, 2]).map(lambda x: x, cache=ds.DatasetCache(1))

@@ -98,7 +98,7 @@ def test_what_is_refused(server: str, arguments: tuple[object, str, str], error:
 
 def test_places_that_are_not_there(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
-    with pytest.raises(RuntimeError, match=r"sync_obs_path='s3://iris/other'\): expected a folder that is there"):
+    with pytest.raises(RuntimeError, match=r"sync_obs_path='s3://iris/other'\): expected an existing folder"):
         ds.OBSMindDataset(FILES, server, "KEY", "SECRET", "s3://iris/other")
     with pytest.raises(ValueError, match=r"hint: write server='https://obs\.cn-north-4"):
         ds.OBSMindDataset(FILES, "obs.cn-north-4.myhuaweicloud.com", "KEY", "SECRET", "s3://iris/sync")

@@ -196,7 +196,7 @@ def test_what_is_refused(arguments: dict[str, Any], kind: type[Exception], text:
 def test_data_sets_that_are_none() -> None:
     with pytest.raises(NotImplementedError, match="a data set with __getitem__"):
         DataLoader(object())  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="expected no shuffle beside an IterableDataset"):
+    with pytest.raises(ValueError, match="expected no shuffle with an IterableDataset"):
         DataLoader(Count(), shuffle=True)
     with pytest.raises(NotImplementedError, match="a method __getitem__"):
         Dataset()[0]

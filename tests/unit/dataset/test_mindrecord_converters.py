@@ -21,7 +21,7 @@ import tfrecords
 import tiny_sources
 from mindspore.dataset import vision
 
-from torchspore.mindspore.mindrecord import unpickling
+from torchspore.mindspore.mindrecord import plain_pickles
 
 ENCRYPTED = Path(__file__).parents[2] / "samples/mindrecord/encrypted.mindrecord"
 KEY = "0123456789012345"
@@ -95,7 +95,7 @@ def test_a_pickle_does_nothing(tmp_path: Path, name: str, monkeypatch: pytest.Mo
 def test_pickles_of_python_three(tmp_path: Path) -> None:
     for protocol in (0, 2, 4, 5):
         (tmp_path / "a").write_bytes(pickle.dumps({"data": np.arange(6).reshape(2, 3), b"labels": [1, 2]}, protocol=protocol))
-        data, labels = unpickling.load(tmp_path / "a", "data", "labels")
+        data, labels = plain_pickles.load(tmp_path / "a", "data", "labels")
         assert data.tolist() == [[0, 1, 2], [3, 4, 5]] and labels == [1, 2]
 
 
@@ -273,7 +273,7 @@ def test_errors_are_caught_by_mindspores_names_too(tmp_path: Path) -> None:
     with pytest.raises(mindrecord.MRMOpenError, match="none: expected a MindRecord file") as caught:
         mindrecord.FileReader(str(tmp_path / "none"))
     assert isinstance(caught.value, RuntimeError) and isinstance(caught.value, FileNotFoundError)
-    with pytest.raises(RuntimeError, match="garbage: 100 bytes that begin otherwise: expected a MindRecord file"):
+    with pytest.raises(RuntimeError, match="garbage: 100 bytes with another beginning: expected a MindRecord file"):
         mindrecord.FileReader(str(tmp_path / "garbage"))
     assert issubclass(mindrecord.MRMValidateDataError, mindrecord.MindRecordException)
     for name in ("MRMSetHeaderError", "MRMWriteDatasetError", "PathNotExistsError"):

@@ -200,10 +200,10 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "pillow": (
         lambda: vision.FiveCrop(5)(NOISE), TypeError, "FiveCrop of ndarray: expected a PIL image.\n\nhint: put ToPIL() first.",
     ),
-    "file": (lambda: vision.read_image("no.png"), RuntimeError, "read_image('no.png'): expected a file that is there."),
+    "file": (lambda: vision.read_image("no.png"), RuntimeError, "read_image('no.png'): expected an existing file."),
     "size": (
         lambda: vision.PadToSize(5)(NOISE), RuntimeError,
-        "PadToSize((5, 5), None) of an image 23x31: expected a size that has room for it.",
+        "PadToSize((5, 5), None) of an image 23x31: expected a size that is not smaller.",
     ),
 }
 

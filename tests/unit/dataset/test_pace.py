@@ -19,7 +19,7 @@ def _play(pace: Pace, here: float, workers: float, rows: int, slower: int = 0) -
         count, by = turn.rows, turn.by_workers
         had[by] += count
         speed = 2.0 if slower and turns // slower % 2 else 1.0
-        pace.took(turn, count, count, count * (workers if by else here) * speed)
+        pace.record(turn, count, count, count * (workers if by else here) * speed)
     return had
 
 
@@ -57,7 +57,7 @@ def test_turns_go_on_over_short_epochs() -> None:
             turn = pace.turn()
             count = min(turn.rows, left)
             left -= count
-            pace.took(turn, count, count, count * (2e-3 if turn.by_workers else 4e-3))
+            pace.record(turn, count, count, count * (2e-3 if turn.by_workers else 4e-3))
     assert pace.pays and pace.had_workers
 
 
@@ -112,10 +112,10 @@ def test_two_ways_through_one_step() -> None:
     pace.each = 4e-3
     for _ in range(40):
         first, second = pace.turn(), pace.turn()
-        pace.took(first, first.rows, first.rows, 1.0)
+        pace.record(first, first.rows, first.rows, 1.0)
         following = pace.turn()
         assert second is first and following is not first
-        pace.took(second, max(second.rows, 64), 64, 1.0)
+        pace.record(second, max(second.rows, 64), 64, 1.0)
         assert pace.turn() is following
 
 

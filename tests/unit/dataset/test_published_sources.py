@@ -15,7 +15,7 @@ import tiny_sources
 import tiny_texts
 from mindspore.dataset import vision
 
-from torchspore.mindspore.dataset.engine.declared import ListedDataset
+from torchspore.mindspore.dataset.engine.declarations import ListedDataset
 
 CASES = [
     pytest.param(name, make, options, id=f"{name}-{number}")
@@ -199,7 +199,7 @@ REFUSED = {
     ),
     "delimiter": (
         lambda f: ds.CSVDataset(__file__, ",,"), ValueError,
-        "CSVDataset(field_delim=',,'): expected one character that is no quote and no end of a line.",
+        "CSVDataset(field_delim=',,'): expected one character other than a quote and the end of a line.",
     ),
     "pair": (
         lambda f: ds.Multi30kDataset(f, language_pair=["en", "fr"]), ValueError,

@@ -71,7 +71,7 @@ def test_mnist_of_another_kind(tmp_path: Path) -> None:
 
 def test_mnist_missing(tmp_path: Path) -> None:
     text = "FOLDER/train-images-idx3-ubyte: expected this file of the MNIST format.\n\nhint: "
-    assert message_of(tmp_path, FileNotFoundError) == text + "MNIST's four files must lie unpacked in dataset_dir."
+    assert message_of(tmp_path, FileNotFoundError) == text + "MNIST's four files must be unpacked in dataset_dir."
     (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(b"")
     assert message_of(tmp_path, FileNotFoundError) == text + "unpack it: gunzip FOLDER/train-images-idx3-ubyte.gz."
 

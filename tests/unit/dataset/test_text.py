@@ -115,7 +115,7 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "jieba": (
         lambda: text.JiebaTokenizer("no", "no"), ValueError,
-        "JiebaTokenizer(hmm_path='no'): expected a file that is there.\n\n"
+        "JiebaTokenizer(hmm_path='no'): expected an existing file.\n\n"
         "hint: the files are in the folder dict of https://github.com/yanyiwu/cppjieba.",
     ),
 }

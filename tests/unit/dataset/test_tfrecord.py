@@ -55,7 +55,7 @@ def test_a_record_that_says_it_is_huge(tmp_path: Path) -> None:
 
 def test_a_record_that_is_no_example(tmp_path: Path) -> None:
     (tmp_path / "rows").write_bytes(tfrecords.record(b"\xff\xff\xff"))
-    with pytest.raises(ValueError, match=r"rows: the record at byte 0 is no tf.train.Example"):
+    with pytest.raises(ValueError, match=r"rows: the record at byte 0 is not a tf.train.Example"):
         ds.TFRecordDataset(str(tmp_path / "rows"))
 
 

@@ -33,7 +33,7 @@ def test_lines_that_are_not_there(tmp_path: Path, line: int) -> None:
         LineReader(str(tmp_path / "a")).readline(line)
     with pytest.raises(TypeError, match=r"LineReader.readline\(line='1'\): expected an int, got str"):
         LineReader(str(tmp_path / "a")).readline("1")  # type: ignore[arg-type]
-    for path, text in ((tmp_path, "a plain file"), (tmp_path / "b", "a file that is there")):
+    for path, text in ((tmp_path, "a plain file"), (tmp_path / "b", "an existing file")):
         with pytest.raises(RuntimeError, match=text):
             LineReader(str(path))
     with pytest.raises(TypeError, match="expected a str, got int"):

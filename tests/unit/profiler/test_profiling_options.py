@@ -101,7 +101,7 @@ def test_a_variable_asks_for_a_profile(run: Callable[..., Run], tmp_path: Path) 
     asked = '{"start": true, "output_path": "seen", "activities": ["CPU"], "profile_memry": true, "aic_metrics": "x"}'
     found = run("run", "-c", program, extra={"MS_PROFILER_OPTIONS": asked})
     assert found.code == 0 and found.out == "EnvProfiler\n"
-    assert "there is no 'profile_memry'; it is passed over. Did you mean profile_memory?" in found.err and "aic_metrics='x'" in found.err
+    assert "there is no 'profile_memry'; it is ignored. Did you mean profile_memory?" in found.err and "aic_metrics='x'" in found.err
     (table,) = tmp_path.glob("seen/*_ascend_ms/FRAMEWORK/cpu_op_type_info_0.csv")
     assert "Exp,1," in table.read_text()
     found = run("run", "-c", "import mindspore; print('ran')", extra={"MS_PROFILER_OPTIONS": "[" * 9000})

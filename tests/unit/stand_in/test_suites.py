@@ -35,13 +35,13 @@ def parts(files: list[str], count: int) -> list[list[str]]:
 RECORDS = parts(sorted(path.stem for path in (TESTS / "parity" / "cases").glob("*.py")), 24)
 FRONT = parts(sorted(str(path) for path in (UNIT / "front").rglob("test_*.py")), 16)
 OTHERS = {
-    "data": ["dataset/test_landing.py", "dataset/test_graphs.py", "dataset/test_dataloader.py", "dataset/test_threads.py"],
+    "data": ["dataset/test_batch_arrays.py", "dataset/test_graphs.py", "dataset/test_dataloader.py", "dataset/test_threads.py"],
     "checkpoints": ["train/test_checkpoint_files.py", "train/test_init_step.py"],
     "training": ["train/test_loops.py", "train/test_progress.py"],
     "offload of Cells": ["engine/test_cell_offload.py"],
     "semi_auto_parallel": ["shard/test_nets.py", "shard/test_numbers.py"],
 }
-LATE = ["train/test_loops.py", "dataset/test_landing.py", "dataset/test_dataloader.py", "engine/test_cell_offload.py"]
+LATE = ["train/test_loops.py", "dataset/test_batch_arrays.py", "dataset/test_dataloader.py", "engine/test_cell_offload.py"]
 
 
 @pytest.mark.slow

@@ -92,10 +92,10 @@ def _loads(path: Path, content: bytes) -> bool:
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        (b"hello world" * 10, "field 13 where only parameters stand"),
-        (b"\x0a\xff\xff\xff\xff\x0f", "it is cut short: 4294967295 bytes are announced at byte 0, 0 are there"),
+        (b"hello world" * 10, "field 13 where a file has only parameters"),
+        (b"\x0a\xff\xff\xff\xff\x0f", "it is cut short: 4294967295 bytes are expected at byte 0, 0 are there"),
         (b"\x0a\x03\x0a\x01w", "a parameter without a name or a value at byte 2"),
-        (b"\x0a\x0c\x0a\x01w\x12\x07\x12\x05Quack", "the parameter 'w' has the type 'Quack', which is none of MindSpore's"),
+        (b"\x0a\x0c\x0a\x01w\x12\x07\x12\x05Quack", "the parameter 'w' has the type 'Quack', which MindSpore does not have"),
         (
             b"\x0a\x12\x0a\x01w\x12\x0d\x08\x02\x12\x07Float32\x1a\x00",
             "the parameter 'w' of shape [2] and type Float32 has 0 bytes, not 8",
@@ -109,8 +109,8 @@ def test_foreign_files_are_named(tmp_path: Path, content: bytes, text: str) -> N
     path.write_bytes(content)
     with pytest.raises(ValueError) as caught:
         ms.load_checkpoint(str(path))
-    hint = "hint: save it again, or copy it again from where it came."
-    assert str(caught.value) == f"{path}: {text}: expected a whole checkpoint file of MindSpore.\n\n{hint}"
+    hint = "hint: save it again, or copy it again from its source."
+    assert str(caught.value) == f"{path}: {text}: expected a complete checkpoint file of MindSpore.\n\n{hint}"
 
 
 def test_checksum(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_choosing_what_is_loaded(tmp_path: Path) -> None:
     assert next(iter(ms.load_checkpoint(path, filter_prefix="fc"))) == "bn.moving_mean"
     assert list(ms.load_checkpoint(path, specify_prefix=["fc.w", "bn.b"])) == ["fc.weight", "bn.beta"]
     assert list(ms.load_checkpoint(path, choice_func=lambda name: "bias" in name)) == ["fc.bias"]
-    with pytest.warns(UserWarning, match="filter_prefix counts, and choice_func is not asked"):        # as in MindSpore
+    with pytest.warns(UserWarning, match="filter_prefix is used, and choice_func is ignored"):        # as in MindSpore
         assert "fc.bias" in ms.load_checkpoint(path, filter_prefix="fc.w", choice_func=lambda name: False)
 
 

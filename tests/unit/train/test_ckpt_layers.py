@@ -183,7 +183,7 @@ def test_weights_that_fit_two_layers_are_listed(capsys: pytest.CaptureFixture[st
     assert ckpt.run(["to-torch", "net.ckpt", "net.pt"]) == 2
     assert capsys.readouterr().err == (
         "torchspore ckpt: '1.weight': a weight of shape [2, 2, 1, 7] is a Conv1d's or a Conv2d's, and the file does not say which.\n\n"
-        "hint: give --cell MODULE:FACTORY, or --conv 1d or --conv 2d.\n"
+        "hint: pass --cell MODULE:FACTORY, or --conv 1d or --conv 2d.\n"
     )
     assert ckpt.run(["to-torch", "net.ckpt", "net.pt", "--conv", "2d"]) == 0
     assert [tuple(value.shape) for value in torch.load("net.pt").values()] == [(2, 1, 3, 3), (2, 2, 1, 7), (2, 2, 1, 1)]
@@ -209,10 +209,10 @@ def test_guesses_are_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert ckpt.run(["to-torch", "net.ckpt", "net.pt"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "written: net.pt",
-        "note: written for Conv1d: '0.weight'. If these are Conv2d weights with a kernel of (1, k), give --conv 2d or --cell.",
+        "note: written for Conv1d: '0.weight'. If these are Conv2d weights with a kernel of (1, k), pass --conv 2d or --cell.",
         "note: '1.moving_mean': BatchNorm and InstanceNorm have the same names. The values are written for BatchNorm. "
-        "For InstanceNorm give --cell.",
-        "note: a checkpoint holds no settings. Compare pad_mode (MindSpore: 'same'), epsilon (LayerNorm: 1e-7) and data_format with "
+        "For InstanceNorm pass --cell.",
+        "note: a checkpoint has no settings. Compare pad_mode (MindSpore: 'same'), epsilon (LayerNorm: 1e-7) and data_format with "
         "the torch module. --cell lists the settings that differ.",
     ]
     torch.save({"a.weight": torch.ones(2, 1, 3), "b.weight": torch.ones(2), "c.weight": torch.ones(2, 3)}, "net.pt")
@@ -220,9 +220,9 @@ def test_guesses_are_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines() == [
         "written: back.ckpt",
         "note: written for Conv1d, with the axis of length 1 that MindSpore has: 'a.weight'. "
-        "For BiDense and mint.nn.Conv1d give --cell, --like or --conv 2d.",
-        "note: written for PReLU: 'b.weight'. If these are weights of a norm, give --cell or --like.",
-        "note: written for Dense layers without a bias: 'c.weight'. For Embedding give --cell or --like.",
+        "For BiDense and mint.nn.Conv1d pass --cell, --like or --conv 2d.",
+        "note: written for PReLU: 'b.weight'. If these are weights of a norm, pass --cell or --like.",
+        "note: written for Dense layers without a bias: 'c.weight'. For Embedding pass --cell or --like.",
     ]
     torch.save({"0.weight": torch.ones(2, 1, 3)}, "net.pt")
     assert ckpt.run(["from-torch", "net.pt", "back.ckpt", "--like", "net.ckpt"]) == 0

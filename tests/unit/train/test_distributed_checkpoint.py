@@ -147,7 +147,7 @@ def test_checkpoints_of_a_folder(tmp_path: Path) -> None:
     np.testing.assert_array_equal(net.weight.asnumpy(), WHOLE)
     with pytest.raises(NotADirectoryError):
         ms.merge_pipeline_strategys("nope", "x")
-    with pytest.raises(ValueError, match="a folder that is there"):
+    with pytest.raises(ValueError, match="an existing folder"):
         ms.load_segmented_checkpoints("nope")
 
 

@@ -94,7 +94,7 @@ def test_an_onnx_file_has_the_names_that_are_given(tmp_path: Path) -> None:
     np.testing.assert_allclose(alone.run(None, {"input0": x.asnumpy(), **weights})[0], net(x).asnumpy(), rtol=1e-5, atol=1e-6)
     for options, text in (
         ({"input_names": "x"}, "a list of strings"), ({"input_names": ["x", "y"]}, "at most 1 names"), ({"dynamic_axes": 3}, "a dict"),
-        ({"dynamic_axes": {"x": {0: "batch"}}}, "a file holds the lengths"), ({"output_names": [""]}, "a list of strings"),
+        ({"dynamic_axes": {"x": {0: "batch"}}}, "a file fixes the lengths"), ({"output_names": [""]}, "a list of strings"),
     ):
         with pytest.raises(ValueError, match=text):
             ms.onnx.export(net, x, file_name=str(tmp_path / "refused"), **options)
@@ -157,7 +157,7 @@ def refused(tmp_path: Path, net: Any, *inputs: Any, **keywords: Any) -> str:
 
 @pytest.mark.parametrize(("keywords", "text"), [
     ({"file_format": "FOO"}, "export(file_format='FOO'): expected 'AIR', 'ONNX' or 'MINDIR'."),
-    ({"file_format": "AIR"}, "export(file_format='AIR'): expected 'ONNX' or 'MINDIR': AIR files run on Ascend processors alone."),
+    ({"file_format": "AIR"}, "export(file_format='AIR'): expected 'ONNX' or 'MINDIR': AIR files run only on Ascend processors."),
     ({"file_name": 3}, "export(file_name=3): expected a str, got int."),
     ({"colour": 1}, "export(colour=...): expected 'enc_key', 'enc_mode', 'dataset', 'incremental', 'custom_func' or 'obf_config'."),
     ({"enc_key": b"1"}, "export(enc_key=...) of 1 bytes: expected 16, 24 or 32 bytes."),
@@ -264,7 +264,7 @@ def test_a_file_is_read_changed_and_written_again(tmp_path: Path) -> None:
     assert again.user_info["version"] == "pangu v100" and len(again.graph.node) == len(model.graph.node)
     first, second = (nn.GraphCell(ms.load(str(tmp_path / name))) for name in ("net.mindir", "deep/other.mindir"))
     np.testing.assert_array_equal(first(Tensor(X)).asnumpy(), second(Tensor(X)).asnumpy())
-    with pytest.raises(TypeError, match=r"save_mindir\(3, \.\.\.\): expected what load_mindir gives, got int"):
+    with pytest.raises(TypeError, match=r"save_mindir\(3, \.\.\.\): expected the result of load_mindir, got int"):
         ms.save_mindir(3, str(tmp_path / "a"))
     with pytest.raises(ValueError, match="a file that exists"):
         ms.load_mindir(str(tmp_path / "none.mindir"))

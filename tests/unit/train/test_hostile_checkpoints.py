@@ -81,7 +81,7 @@ def parameter(name: bytes = b"w", dims: bytes = b"\x08\x01", kind: bytes = b"Flo
     parameter() + parameter(dims=b"\x08\x02", content=bytes(8)), parameter() + parameter(), parameter(name=b"n" * 100_000, content=b""),
 ], ids=lambda content: content[:24].hex())
 def test_bytes_that_are_no_checkpoint_are_named(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(ValueError, match="a whole checkpoint file of MindSpore"):
+    with pytest.raises(ValueError, match="a complete checkpoint file of MindSpore"):
         loaded(tmp_path, content)
 
 

@@ -332,4 +332,4 @@ def test_a_number_is_whole_in_every_process(tmp_path: Path, places: tuple[int, .
     strategy_file.write(path, StrategyFile({"power": stored(On((2, 4), ()), ())._replace(tensor_map=places)}, {}, 1))
     assert [one.dim for one in strategy_file.layouts(path)["power"].tensor_map] == [list(places)]
     cut = cuts_of(strategy_file.read(path))["power"]
-    assert cut.whole("power", dict.fromkeys(range(8), np.array(0.5))) == 0.5 and cut.part("power", np.array(0.5), 7) == 0.5
+    assert cut.merged("power", dict.fromkeys(range(8), np.array(0.5))) == 0.5 and cut.part("power", np.array(0.5), 7) == 0.5

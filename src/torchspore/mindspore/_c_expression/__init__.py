@@ -1,4 +1,4 @@
-"""`mindspore._c_expression`: what packages read of MindSpore's C++ half."""
+"""`mindspore._c_expression`: the parts of MindSpore's C++ module that packages use."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,9 +15,9 @@ TensorPy = Tensor
 
 
 def get_code_extra(function: Any) -> dict[str, Any] | None:
-    """What is known of the graphs of a function that `jit` was given: how many there are, and how often they ran.
+    """Information about the graphs of a function with `jit`: their number, and the number of their runs.
 
-    None for a function that `jit` does not know, or that has not run. `break_count_` is above 0 where a call could not be one graph.
+    None for a function without `jit`, or that has not run. `break_count_` is above 0 if a call could not be one graph.
     """
     compiled = getattr(function, "_compiled", lambda: None)()
     owner = None if compiled is None else compiled._owner()
@@ -31,39 +31,39 @@ def get_code_extra(function: Any) -> dict[str, Any] | None:
 
 
 class MSContext:
-    """The one context of the process, as C++ code sees it."""
+    """The context of the process, with the methods of the C++ class."""
 
     _instance: MSContext | None = None
 
     @classmethod
     def get_instance(cls) -> MSContext:
-        """The only one."""
+        """Return the only instance."""
         cls._instance = cls._instance or cls()
         return cls._instance
 
     def get_ascend_soc_version(self) -> str:
-        """The name of the Ascend chip; '' because MindSpore's own driver is not used here."""
+        """Return the name of the Ascend chip; '' because MindSpore's driver is not used here."""
         return ""
 
     def is_ascend_plugin_loaded(self) -> bool:
-        """False: MindSpore's own driver is not used here."""
+        """Return False: MindSpore's driver is not used here."""
         return False
 
     def is_pkg_support_device(self, device: str) -> bool:
-        """Whether the program may set `device_target` to `device`."""
+        """Return whether the program may set `device_target` to `device`."""
         return device in ("CPU", "GPU", "Ascend")
 
     def get_param(self, key: str) -> Any:
-        """The option `key` of the context."""
+        """Return the option `key` of the context."""
         return get_context(key)
 
     def set_param(self, key: str, value: Any) -> None:
-        """Sets the option `key` of the context."""
+        """Set the option `key` of the context."""
         set_context(**{key: value})
 
 
 class ParamInfo:
-    """What describes a Parameter besides its values, for classes of a program's own."""
+    """The properties of a Parameter apart from its values, for user-defined classes."""
 
     def __init__(self) -> None:
         self.name = "Parameter"
@@ -79,14 +79,14 @@ class ParamInfo:
         self.is_param_init = self.is_pipeline_shared_param = self.use_persistent_storage = False
 
     def clone(self) -> ParamInfo:
-        """Another one of the same contents."""
-        made = ParamInfo()
-        made.__dict__.update(self.__dict__)
-        return made
+        """Return a copy."""
+        copied = ParamInfo()
+        copied.__dict__.update(self.__dict__)
+        return copied
 
 
 def pyboost_empty(arguments: Any) -> Tensor:
-    """A Tensor whose values are not set, from the list [shape, dtype, device]. Raises ValueError for another device than the CPU's own."""
+    """Return an uninitialized Tensor from the list [shape, dtype, device]. Raises ValueError for another device than the CPU."""
     size, dtype, device = arguments
     return mint.empty(*size, dtype=dtype, device=device)  # type: ignore[no-any-return]
 

@@ -1,4 +1,4 @@
-"""`mindspore._c_expression.amp`: which operators compute in which dtype, as C++ code keeps it, for `net.amp_strategy`."""
+"""`mindspore._c_expression.amp`: the dtype of each operator, as C++ code stores it, for `net.amp_strategy`."""
 from __future__ import annotations
 
 import enum
@@ -11,7 +11,7 @@ from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.ops import amp_operators
 
 Named = list[tuple[str, list[int]]]
-"""Primitives by name, each with the places of those of its inputs that are cast; none means all."""
+"""Primitives by name, each with the positions of the inputs that are cast; empty means all."""
 
 
 class AmpLevel(enum.Enum):
@@ -25,7 +25,7 @@ class AmpLevel(enum.Enum):
 
 
 class PrimCastStrategy(enum.Enum):
-    """What happens to the inputs of a primitive."""
+    """The treatment of a primitive's inputs."""
 
     AmpIgnore = 0
     AmpDoCast = 1
@@ -35,66 +35,66 @@ class PrimCastStrategy(enum.Enum):
 
 
 class PrimCastStrategyInfo:
-    """What a strategy does with one primitive: `strategy`, the `dtype` that its inputs get, and which of them (`arg_pos`; none: all)."""
+    """A strategy's treatment of one primitive: `strategy`, the `dtype` of its inputs, and their positions (`arg_pos`; empty: all)."""
 
     def __init__(self, strategy: PrimCastStrategy, dtype: Any = mstype.float32, arg_pos: list[int] | None = None) -> None:
         self.strategy, self.dtype, self.arg_pos = strategy, dtype, list(arg_pos or [])
 
 
 class AmpStrategy:
-    """A level with its dtype and lists. Lists win over the level's own; at O2 and O3 all other primitives compute in the dtype."""
+    """A level with its dtype and lists. Lists override the level's; at O2 and O3 all other primitives compute in the dtype."""
 
     def __init__(self, level: AmpLevel, dtype: Any, white_list: Named, black_list: Named) -> None:
         if not isinstance(level, AmpLevel):
             raise TypeError(message(f"create_amp_strategy({short(level)})", f"an AmpLevel, got {type(level).__name__}"))
         if dtype not in (mstype.float16, mstype.bfloat16, mstype.float32):
             raise ValueError(message(f"create_amp_strategy(..., {short(dtype)})", "mindspore.float16, bfloat16 or float32"))
-        for given in (white_list, black_list):
-            if not isinstance(given, list) or not all(isinstance(one, (tuple, list)) and len(one) == 2 for one in given):
-                wrote = f"create_amp_strategy(..., {short(given)})"
-                raise TypeError(message(wrote, "a list of pairs: a primitive's name, places of inputs"))
+        for listed in (white_list, black_list):
+            if not isinstance(listed, list) or not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in listed):
+                call_text = f"create_amp_strategy(..., {short(listed)})"
+                raise TypeError(message(call_text, "a list of pairs: a primitive's name, places of inputs"))
         self._level, self._dtype, self._white, self._black = level, dtype, dict(white_list), dict(black_list)
 
     def get_amp_level(self) -> AmpLevel:
-        """The level."""
+        """Return the level."""
         return self._level
 
     def get_amp_dtype(self) -> Any:
-        """The lower dtype."""
+        """Return the lower dtype."""
         return self._dtype
 
     def get_white_list(self) -> Named:
-        """What computes in the lower dtype."""
+        """Return the primitives that compute in the lower dtype."""
         return list(self._white.items())
 
     def get_black_list(self) -> Named:
-        """What computes in float32."""
+        """Return the primitives that compute in float32."""
         return list(self._black.items())
 
     def of(self, primitive: str) -> PrimCastStrategyInfo:
-        """What happens to the inputs of the primitive of this name."""
+        """Return the treatment of the inputs of the primitive of this name."""
         if self._level is AmpLevel.AmpO0:
             return PrimCastStrategyInfo(PrimCastStrategy.AmpIgnore)
-        is_whole = self._level in (AmpLevel.AmpO2, AmpLevel.AmpO3)
+        is_full = self._level in (AmpLevel.AmpO2, AmpLevel.AmpO3)
         if primitive in self._black and self._level in (AmpLevel.AmpO2, AmpLevel.AmpAuto):
             return PrimCastStrategyInfo(PrimCastStrategy.AmpDoCast, mstype.float32, self._black[primitive])
-        if is_whole or primitive in self._white:
-            return PrimCastStrategyInfo(PrimCastStrategy.AmpDoCast, self._dtype, [] if is_whole else self._white[primitive])
+        if is_full or primitive in self._white:
+            return PrimCastStrategyInfo(PrimCastStrategy.AmpDoCast, self._dtype, [] if is_full else self._white[primitive])
         if self._level is AmpLevel.AmpAuto and primitive in amp_operators.PROMOTED:
             return PrimCastStrategyInfo(PrimCastStrategy.AmpAutoPromote)
         return PrimCastStrategyInfo(PrimCastStrategy.AmpIgnore)
 
     def rules(self) -> precision.ByOperator:
-        """The same as the engine takes it; set on a Cell it acts in GRAPH_MODE, as in MindSpore."""
+        """Return the strategy in the engine's form; set on a Cell it acts in GRAPH_MODE, as in MindSpore."""
         named = {name: self.of(name) for name in amp_operators.primitive_names()}
         return amp_operators.by_names({
-            name: "widest" if found.strategy is PrimCastStrategy.AmpAutoPromote else (found.dtype, found.arg_pos)
-            for name, found in named.items() if found.strategy is not PrimCastStrategy.AmpIgnore
+            name: "widest" if info.strategy is PrimCastStrategy.AmpAutoPromote else (info.dtype, info.arg_pos)
+            for name, info in named.items() if info.strategy is not PrimCastStrategy.AmpIgnore
         }, otherwise=self._dtype if self._level in (AmpLevel.AmpO2, AmpLevel.AmpO3) else None)
 
 
 def create_amp_strategy(level: AmpLevel, dtype: Any, white_list: Named, black_list: Named) -> AmpStrategy:
-    """A strategy of its own. Raises TypeError and ValueError for what does not fit."""
+    """Return a custom strategy. Raises TypeError and ValueError for invalid arguments."""
     return AmpStrategy(level, dtype, white_list, black_list)
 
 
@@ -102,7 +102,7 @@ _pushed: list[tuple[AmpStrategy, AbstractContextManager[None]]] = []
 
 
 def push_amp_strategy(level: AmpLevel, dtype: Any, white_list: Named, black_list: Named) -> None:
-    """Lets the operators of this thread compute by a strategy until `pop_amp_strategy`."""
+    """Apply a strategy to the operators of this thread until `pop_amp_strategy`."""
     strategy = create_amp_strategy(level, dtype, white_list, black_list)
     around = precision.ruling(strategy.rules())
     around.__enter__()
@@ -110,16 +110,16 @@ def push_amp_strategy(level: AmpLevel, dtype: Any, white_list: Named, black_list
 
 
 def pop_amp_strategy() -> None:
-    """Ends what the last `push_amp_strategy` began; nothing where there was none."""
+    """End the effect of the last `push_amp_strategy`, if any."""
     if _pushed:
         _pushed.pop()[1].__exit__(None, None, None)
 
 
 def get_curr_amp_strategy() -> AmpStrategy | None:
-    """The strategy that was pushed last; None where there is none."""
+    """Return the last pushed strategy; None if there is none."""
     return _pushed[-1][0] if _pushed else None
 
 
 def get_prim_cast_strategy_info(strategy: AmpStrategy, primitive: str) -> PrimCastStrategyInfo:
-    """What a strategy does with the inputs of the primitive of this name."""
+    """Return a strategy's treatment of the inputs of the primitive of this name."""
     return strategy.of(primitive)

@@ -1,4 +1,4 @@
-"""`mindspore._c_expression.typing`: the classes of dtypes, under C++'s names too."""
+"""`mindspore._c_expression.typing`: the classes of dtypes, including C++'s names."""
 from __future__ import annotations
 
 from typing import Any
@@ -39,14 +39,14 @@ kFloat16, kFloat32, kFloat64, kBFloat16 = dtypes.float16, dtypes.float32, dtypes
 kComplex64, kComplex128, kTensorType = dtypes.complex64, dtypes.complex128, tensor_type
 
 
-def is_subclass(one: Any, other: Any) -> bool:
-    """Whether the dtype or class of dtypes `one` is of the kind `other`."""
+def is_subclass(kind_or_type: Any, other: Any) -> bool:
+    """Return whether the dtype or class of dtypes `kind_or_type` is of the kind `other`."""
     kind = other if isinstance(other, type) else type(other)
-    return issubclass(one, kind) if isinstance(one, type) else isinstance(one, kind)
+    return issubclass(kind_or_type, kind) if isinstance(kind_or_type, type) else isinstance(kind_or_type, kind)
 
 
 def type_size_in_bytes(dtype: Type) -> Any:
-    """Size of one element in bytes."""
+    """Return the size of one element in bytes."""
     return dtype.itemsize
 
 

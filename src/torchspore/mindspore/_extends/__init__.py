@@ -1,4 +1,4 @@
-"""`mindspore._extends`: what programs take from MindSpore's inside: a decorator for constructors of Cells."""
+"""`mindspore._extends`: internals of MindSpore that programs use: a decorator for constructors of Cells."""
 from __future__ import annotations
 
 import functools
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def cell_attr_register(fn: Any = None, attrs: Any = None) -> Any:
-    """Decorates a Cell's `__init__`, so that its arguments, or those named in `attrs`, are kept as the text `cell_init_args`."""
+    """Decorates a Cell's `__init__`, so that its arguments, or those named in `attrs`, are stored as the text `cell_init_args`."""
 
     def decorate(init: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(init)
@@ -17,10 +17,10 @@ def cell_attr_register(fn: Any = None, attrs: Any = None) -> Any:
         def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
             bound = signature.bind(self, *args, **kwargs)
             bound.apply_defaults()
-            wanted = [attrs] if isinstance(attrs, str) else attrs
-            given = {name: value for name, value in list(bound.arguments.items())[1:] if wanted is None or name in wanted}
+            names = [attrs] if isinstance(attrs, str) else attrs
+            arguments = {name: value for name, value in list(bound.arguments.items())[1:] if names is None or name in names}
             init(self, *args, **kwargs)
-            self.__dict__["cell_init_args"] = f"{type(self).__name__}{given}"
+            self.__dict__["cell_init_args"] = f"{type(self).__name__}{arguments}"
 
         return initialise
 

@@ -1,6 +1,6 @@
 """`mindspore.boost`: training in fewer steps, and steps of fewer layers.
 
-What stands in graphs of MindSpore's alone is not taken, and `explain` says so: batch norms that `LessBN` leaves out.
+The change that only MindSpore's graphs make is not supported, and `explain` reports it: `LessBN` does not remove batch norms.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimizers and their groups of Parameters, made anew for the methods of `boost`."""
+"""Recreation of optimizers and their Parameter groups for the methods of `boost`."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ _UNCENTRED = ("beta", "gamma", "bias")
 
 
 class Maker:
-    """What an optimizer was made with, to make others like it."""
+    """The constructor arguments of an optimizer, for creating similar ones."""
 
     def __init__(self, call: str, optimizer: Any) -> None:
-        """Raises TypeError for an optimizer that does not know its arguments."""
+        """Raises TypeError for an optimizer that did not record its arguments."""
         self.is_lars = isinstance(optimizer, LARS)
         self.single = optimizer.opt if self.is_lars else optimizer
         if not isinstance(self.single, Optimizer) or not hasattr(self.single, "init_args"):
@@ -33,32 +33,32 @@ class Maker:
 
     @property
     def rate(self) -> Any:
-        """The learning rate as it was given, or the optimizer's own default."""
-        given = self.single.init_learning_rate
-        return self.single.learning_rate if given is None else given
+        """Return the learning-rate argument, or the optimizer's default."""
+        argument = self.single.init_learning_rate
+        return self.single.learning_rate if argument is None else argument
 
-    def made(self, parameters: Any, rate: Any, prefix: str = "") -> Optimizer:
-        """An optimizer like this one for other Parameters; `prefix` comes before the names of its own state."""
-        own = {id(parameter) for parameter in _parameters(parameters)}
-        made = type(self.single)(params=parameters, learning_rate=rate, **self.single.init_args)
-        whole = LARS(made, **self._lars_arguments) if self.is_lars else made
-        for name, parameter in whole.parameters_and_names() if prefix else ():
-            if id(parameter) not in own:
+    def create(self, parameters: Any, rate: Any, prefix: str = "") -> Optimizer:
+        """Return an optimizer like this one for other Parameters; `prefix` precedes the names of its state."""
+        ids = {id(parameter) for parameter in _parameters(parameters)}
+        optimizer = type(self.single)(params=parameters, learning_rate=rate, **self.single.init_args)
+        wrapped = LARS(optimizer, **self._lars_arguments) if self.is_lars else optimizer
+        for name, parameter in wrapped.parameters_and_names() if prefix else ():
+            if id(parameter) not in ids:
                 parameter.name = prefix + name
-        return whole
+        return wrapped
 
 
-def _parameters(given: Any) -> list[Any]:
-    listed = list(given)
-    groups = [one for one in listed if isinstance(one, dict)]
+def _parameters(listed_or_iterable: Any) -> list[Any]:
+    listed = list(listed_or_iterable)
+    groups = [item for item in listed if isinstance(item, dict)]
     return [parameter for group in groups for parameter in group.get("params", ())] if groups else listed
 
 
 class OptimizerProcess:
-    """Makes an optimizer anew whose gradients are centred, `grad - mean(grad)` over all axes but the first.
+    """Recreates an optimizer with centred gradients, `grad - mean(grad)` over all axes except the first.
 
-    Set `origin_params` to groups, call `add_grad_centralization(network)`, and then `generate_new_optimizer()`. Raises TypeError for what
-    is no optimizer of mindspore.nn.
+    Set `origin_params` to groups, call `add_grad_centralization(network)`, and then `generate_new_optimizer()`. Raises TypeError unless it
+    is an optimizer of mindspore.nn.
     """
 
     def __init__(self, opt: Any) -> None:
@@ -69,40 +69,40 @@ class OptimizerProcess:
 
     @staticmethod
     def build_params_dict(network: Cell) -> dict[int, Cell]:
-        """By the id of each Parameter the Cell that holds it."""
+        """Return the Cell of each Parameter by the Parameter's id."""
         return {id(parameter): cell for _, cell in network.cells_and_names() for parameter in cell.get_parameters(expand=False)}
 
     @staticmethod
     def build_gc_params_group(params_dict: dict[int, Cell], parameters: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The groups, each in two: weights whose gradients are centred, and all others (norms, biases, grouped convolutions)."""
+        """Split each group in two: weights with centred gradients, and all others (norms, biases, grouped convolutions)."""
         call = "OptimizerProcess.build_gc_params_group"
         if not isinstance(params_dict, dict):
             raise TypeError(message(f"{call}(params_dict={short(params_dict)})", "what build_params_dict gives"))
         if not isinstance(parameters, (list, tuple)) or not all(isinstance(group, dict) for group in parameters):
             raise TypeError(message(f"{call}(parameters={short(parameters)})", "a list of groups"))
-        found: list[dict[str, Any]] = []
+        split_groups: list[dict[str, Any]] = []
         for group in parameters:
             if "order_params" in group:
-                found.append(group)
+                split_groups.append(group)
                 continue
-            centred = [one for one in group["params"] if _is_centred(one, params_dict)]
-            others = [one for one in group["params"] if not _is_centred(one, params_dict)]
-            found += [{**group, "params": centred, "grad_centralization": True}] if centred else []
-            found += [{**group, "params": others}] if others else []
-        return found
+            centred = [parameter for parameter in group["params"] if _is_centred(parameter, params_dict)]
+            others = [parameter for parameter in group["params"] if not _is_centred(parameter, params_dict)]
+            split_groups += [{**group, "params": centred, "grad_centralization": True}] if centred else []
+            split_groups += [{**group, "params": others}] if others else []
+        return split_groups
 
     def add_grad_centralization(self, network: Cell) -> None:
-        """Splits `origin_params` by whether gradients are centred; Parameters that stand in no groups stay as they are.
+        """Splits `origin_params` by whether gradients are centred; Parameters without groups stay unchanged.
 
-        Raises ValueError where there are no Parameters, TypeError for what is none.
+        Raises ValueError for an empty list, TypeError for anything but Parameters.
         """
         listed = _checked("OptimizerProcess.add_grad_centralization", self.origin_params)
         if isinstance(listed[0], dict):
             self.origin_params = self.build_gc_params_group(self.build_params_dict(network), listed)
 
     def generate_new_optimizer(self) -> Optimizer:
-        """The optimizer, made anew for `origin_params`."""
-        return self._maker.made(self.origin_params, self._maker.rate if self.learning_rate is None else self.learning_rate)
+        """Returns the optimizer, recreated for `origin_params`."""
+        return self._maker.create(self.origin_params, self._maker.rate if self.learning_rate is None else self.learning_rate)
 
 
 def _is_centred(parameter: Parameter, cells: dict[int, Cell]) -> bool:
@@ -122,40 +122,40 @@ def _checked(call: str, parameters: Any) -> list[Any]:
 
 
 class ParameterProcess:
-    """Puts Parameters into groups, of optimizers and of what processes send together."""
+    """Groups Parameters for optimizers and for the fusion of messages."""
 
     def __init__(self) -> None:
         self._parameter_indices = 1
 
     @staticmethod
     def generate_group_params(parameters: Sequence[Parameter], origin_params: Any) -> list[dict[str, Any]]:
-        """`parameters` in the groups that `origin_params` has; those that stand in none join the one with most entries.
+        """Returns `parameters` in the groups of `origin_params`; those in no group join the group with most entries.
 
-        Raises ValueError where there are no Parameters, TypeError for what is none.
+        Raises ValueError for an empty list, TypeError for anything but Parameters.
         """
         origin = _checked("ParameterProcess.generate_group_params", origin_params)
         if not isinstance(origin[0], dict):
             return [{"params": list(parameters)}]
         by_name = {parameter.name: parameter for parameter in parameters}
-        left, found, widest = dict(by_name), [], dict[str, Any]()
+        remaining, groups, widest = dict(by_name), [], dict[str, Any]()
         for group in origin:
             if "order_params" in group:
-                found.append({**group, "order_params": list(parameters)})
+                groups.append({**group, "order_params": list(parameters)})
                 continue
             names = [parameter.name for parameter in group["params"] if parameter.name in by_name]
-            found.append({**group, "params": [by_name[name] for name in names]})
+            groups.append({**group, "params": [by_name[name] for name in names]})
             for name in names:
-                left.pop(name, None)
+                remaining.pop(name, None)
             widest = group if len(group) > len(widest) else widest
-        return [*found, {**widest, "params": list(left.values())}] if left else found
+        return [*groups, {**widest, "params": list(remaining.values())}] if remaining else groups
 
     def assign_parameter_group(self, parameters: Any, split_point: Sequence[int] | None = None) -> Any:
-        """Numbers each Parameter's `comm_fusion`, one more from each place in `split_point` on, or from the middle. Gives them back."""
+        """Sets each Parameter's `comm_fusion`, which increases at each index in `split_point`, or in the middle. Returns the Parameters."""
         if not isinstance(parameters, (list, tuple)) or not parameters:
             return parameters
-        places = split_point or [len(parameters) // 2]
-        for place, parameter in enumerate(parameters):
-            self._parameter_indices += place in places
+        indices = split_point or [len(parameters) // 2]
+        for index, parameter in enumerate(parameters):
+            self._parameter_indices += index in indices
             parameter.comm_fusion = self._parameter_indices
         return parameters
 

@@ -1,4 +1,4 @@
-"""The methods of `boost`, chosen by a level and a dictionary."""
+"""Selection of the methods of `boost` by a level and a dictionary."""
 from __future__ import annotations
 
 from typing import Any
@@ -23,21 +23,21 @@ _OPTIONS: dict[str, tuple[str, Any]] = {
     "sigma": ("sigma", 0.4), "n_components": ("n_components", 32), "pca_mat_path": ("pca_mat_path", None),
     "weight_load_dir": ("weight_load_dir", None), "timeout": ("timeout", 1800),
 }
-"""By the name of an entry of a method's dictionary the attribute that it sets, and its default."""
+"""A dict from an entry of a method's dictionary to its attribute and default."""
 
 
 class AutoBoost:
-    """Which methods of `boost` a training takes: by `level` 'O0', 'O1' or 'O2' and by `boost_config_dict`.
+    """The methods of `boost` that a training uses: by `level` 'O0', 'O1' or 'O2' and by `boost_config_dict`.
 
     The dictionary's 'boost' has 'mode': 'auto' (the level decides), 'manual' (its other entries do), 'enable_all' or 'disable_all'; a
-    dictionary under the name of each method, and 'common', has its numbers. There is one AutoBoost in a process: `AutoBoost()` is the one
-    that was made last. Raises ValueError for another mode and for entries that do not fit.
+    dictionary under the name of each method, and 'common', has its settings. There is one AutoBoost per process: `AutoBoost()` returns the
+    last one created. Raises ValueError for another mode and for invalid entries.
     """
 
     _instance: AutoBoost | None = None
 
     def __new__(cls, *_: Any, **__: Any) -> AutoBoost:
-        """The one of this process."""
+        """Return the instance of this process."""
         if cls._instance is None:
             cls._instance = super().__new__(cls)
         return cls._instance
@@ -53,17 +53,17 @@ class AutoBoost:
         self._param_processer = ParameterProcess()
         self.boost_config = self._configuration(boost_config_dict or {})
 
-    def _configuration(self, given: dict[str, Any]) -> dict[str, bool]:
-        own = given.get("boost", {})
-        mode = own.get("mode", "auto")
+    def _configuration(self, configuration: dict[str, Any]) -> dict[str, bool]:
+        selection = configuration.get("boost", {})
+        mode = selection.get("mode", "auto")
         if mode not in _MODES:
             raise ValueError(message(f"AutoBoost(boost_config_dict={{'boost': {{'mode': {short(mode)}}}}})", list_choices(_MODES)))
         chosen = {name: name in _LEVELS[self.level] for name in _METHODS}
         if mode == "manual":
-            chosen.update({name: own[name] for name in _METHODS if name in own})
+            chosen.update({name: selection[name] for name in _METHODS if name in selection})
         elif mode != "auto":
             chosen = dict.fromkeys(_METHODS, mode == "enable_all")
-        for method, numbers in given.items():
+        for method, numbers in configuration.items():
             if method == "common" or chosen.get(method):
                 self._set(numbers)
         return chosen
@@ -76,7 +76,7 @@ class AutoBoost:
                 setattr(self, _OPTIONS[name][0], [value] if name == "gradient_split_groups" and isinstance(value, int) else value)
 
     def network_auto_process_train(self, network: Cell, optimizer: Any) -> tuple[Cell, Any]:
-        """The network and the optimizer to train with."""
+        """Returns the network and the optimizer for training."""
         if self.boost_config["dim_reduce"]:
             self.local_pca_mat_path = local_components(
                 self.weight_load_dir, self.pca_mat_path, self.n_components, self.device_number, network,
@@ -103,7 +103,7 @@ class AutoBoost:
         return network, process.generate_new_optimizer()
 
     def network_auto_process_eval(self, network: Cell) -> Cell:
-        """The network to evaluate with."""
+        """Returns the network for evaluation."""
         return LessBN(network) if self.boost_config["less_bn"] and not self.boost_config["dim_reduce"] else network
 
 

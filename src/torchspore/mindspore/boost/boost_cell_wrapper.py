@@ -1,4 +1,4 @@
-"""Training steps that take the methods of `boost`: gradients of several steps, layers that rest, few directions, sums over servers."""
+"""Training steps with the methods of `boost`: gradient accumulation, frozen layers, reduced dimensions, sums over servers."""
 from __future__ import annotations
 
 from typing import Any
@@ -24,7 +24,7 @@ from torchspore.names import missing
 
 
 class _Methods:
-    """What both training steps do with gradients that they have."""
+    """Common processing of gradients in both training steps."""
 
     def _begin_methods_(self: Any) -> None:
         self.auto_boost = AutoBoost()
@@ -42,14 +42,14 @@ class _Methods:
             self.accumulation_step = Parameter(Tensor(0, mstype.int32), name="accumulation_step")
 
     def check_adasum_enable(self: Any) -> bool:
-        """Whether steps are summed over servers: the optimizer is marked, and there are 2, 4, 8 or more servers."""
+        """Return whether steps are summed over servers: the optimizer is marked, and there are 2, 4, 8 or more servers."""
         if not getattr(self.optimizer, "adasum", False) or not self.reducer_flag:
             return False
         servers = get_group_size() // self.auto_boost.device_number
         return bool(servers > 1 and not servers & (servers - 1))
 
     def check_dim_reduce_enable(self: Any) -> bool:
-        """Whether steps go along few directions: the optimizer is marked."""
+        """Return whether steps use reduced dimensions: the optimizer is marked."""
         return bool(getattr(self.optimizer, "dim_reduce", False))
 
     def _begin_dim_reduce_(self: Any) -> None:
@@ -67,7 +67,7 @@ class _Methods:
         servers = processes // devices
         self.device_number, self.server_rank = devices, rank % devices
         each = len(self.weights) // devices
-        ends = [(place + 1) * each for place in range(devices - 1)] + [len(self.weights)]
+        ends = [(index + 1) * each for index in range(devices - 1)] + [len(self.weights)]
         self._cuts = list(zip([0, *ends], ends))
         start, end = self._cuts[self.server_rank]
         self.grad_clone = ParameterTuple(self.weights[start:end]).clone(prefix="delta_weight")
@@ -79,28 +79,28 @@ class _Methods:
         self.grad_reducer = DistributedGradReducer(self.weights, self.mean, devices, group=self._server)
 
     def adasum_process(self: Any, loss: Any, grads: Any) -> Any:
-        """A step of the optimizer, and the sums of what servers changed; gives the loss."""
+        """Run a step of the optimizer and sum the servers' changes; returns the loss."""
         self.optimizer(grads)
         start, end = self._cuts[self.server_rank]
-        own = self.weights[start:end]
-        self.adasum(tuple(old - new for old, new in zip(self.grad_clone, own)), own, self.grad_clone)
-        for place, (first, last) in enumerate(self._cuts):
+        weights = self.weights[start:end]
+        self.adasum(tuple(old - new for old, new in zip(self.grad_clone, weights)), weights, self.grad_clone)
+        for rank, (first, last) in enumerate(self._cuts):
             if self.device_number > 1 and last > first:
-                sent = ops.Broadcast(place, group=self._server)(tuple(self.weights[first:last]))
+                sent = ops.Broadcast(rank, group=self._server)(tuple(self.weights[first:last]))
                 for weight, value in zip(self.weights[first:last], sent):
                     ops.assign(weight, value)
-        for kept, weight in zip(self.grad_clone, own):
-            ops.assign(kept, weight)
+        for old_weight, weight in zip(self.grad_clone, weights):
+            ops.assign(old_weight, weight)
         return loss
 
     def gradient_accumulation_process(self: Any, loss: Any, grads: Any, sens: Any, *inputs: Any) -> Any:
-        """Adds the gradients up, and after as many steps as are asked for updates by their mean; gives the loss.
+        """Accumulates the gradients, and updates by their mean after the configured number of steps; returns the loss.
 
-        Raises ValueError where this step does not add gradients up.
+        Raises ValueError if this step does not accumulate gradients.
         """
         if not self.use_grad_accumulation:
-            what = f"{type(self).__name__}.gradient_accumulation_process of a step that adds no gradients up"
-            raise ValueError(message(what, "AutoBoost with grad_accumulation"))
+            subject = f"{type(self).__name__}.gradient_accumulation_process of a step that adds no gradients up"
+            raise ValueError(message(subject, "AutoBoost with grad_accumulation"))
         steps = self.max_accumulation_step
         for total, grad in zip(self.grad_accumulation, grads):
             ops.assign_add(total, grad / steps)
@@ -123,7 +123,7 @@ class _Methods:
 
 
 def _update_when_due(cell: Any, loss: Any, sens: Any, inputs: Any) -> None:
-    """Takes a step by the gradients that were added up, and begins again, where there are enough of them."""
+    """Run an optimizer step with the accumulated gradients and clear them, if there are enough."""
     if cell.accumulation_step >= cell.max_accumulation_step:
         cell._take_step_(loss, cell.grad_accumulation, sens, inputs)
         ops.assign(cell.accumulation_step, 0)
@@ -135,9 +135,9 @@ _update_when_due.converts = True  # type: ignore[attr-defined]
 
 
 class BoostTrainOneStepCell(_Methods, TrainOneStepCell):
-    """`nn.TrainOneStepCell` with the methods of `AutoBoost()`, and with an optimizer of each set of layers where it is a `FreezeOpt`.
+    """`nn.TrainOneStepCell` with the methods of `AutoBoost()`, and with one optimizer per set of layers for a `FreezeOpt`.
 
-    Gives the loss. Raises RuntimeError with the context's grad_accumulation_step, which would add gradients up a second time.
+    Returns the loss. Raises RuntimeError with the context's grad_accumulation_step, which would accumulate gradients a second time.
     """
 
     def __init__(self, network: Cell, optimizer: Any, sens: Any = None) -> None:
@@ -163,7 +163,7 @@ class BoostTrainOneStepCell(_Methods, TrainOneStepCell):
         return super().__call__(*args, **kwargs)
 
     def construct(self, *inputs: Any) -> Any:
-        """One step; gives the loss."""
+        """Runs one step; returns the loss."""
         self._begin_()
         if self.freeze:
             return self.gradient_freeze_process(*inputs)
@@ -171,10 +171,10 @@ class BoostTrainOneStepCell(_Methods, TrainOneStepCell):
         return self._apply(loss, self.grad_reducer(grads), ops.full_like(loss, self.sens), inputs)
 
     def gradient_freeze_process(self, *inputs: Any) -> Any:
-        """A step of the layers whose turn it is; gives the loss. Raises ValueError where none rest."""
+        """Runs a step of the current set of layers; returns the loss. Raises ValueError without frozen layers."""
         if not self.freeze:
-            what = f"{type(self).__name__}.gradient_freeze_process with {type(self.optimizer).__name__}"
-            raise ValueError(message(what, "an optimizer inside of FreezeOpt"))
+            subject = f"{type(self).__name__}.gradient_freeze_process with {type(self.optimizer).__name__}"
+            raise ValueError(message(subject, "an optimizer inside of FreezeOpt"))
         turns = len(self.freeze_nets if self.train_strategy is None else self.train_strategy)
         loss = self.freeze_nets[self._turn](*inputs)
         ops.assign(self.step, (self.step + 1) % turns)
@@ -184,7 +184,7 @@ class BoostTrainOneStepCell(_Methods, TrainOneStepCell):
 class BoostTrainOneStepWithLossScaleCell(_Methods, TrainOneStepWithLossScaleCell):
     """`nn.TrainOneStepWithLossScaleCell` with the methods of `AutoBoost()`.
 
-    Gives (loss, overflow, the scale of the next step). Raises TypeError for a `FreezeOpt`, which steps by the plain gradients.
+    Returns (loss, overflow, the scale of the next step). Raises TypeError for a `FreezeOpt`, which uses unscaled gradients.
     """
 
     def __init__(self, network: Cell, optimizer: Any, scale_sense: Any) -> None:
@@ -193,11 +193,11 @@ class BoostTrainOneStepWithLossScaleCell(_Methods, TrainOneStepWithLossScaleCell
                                     hint="write BoostTrainOneStepCell(network, optimizer)"))
         self.enable_enhanced_amp = bool(AutoBoost().boost_config["loss_scale_group"])
         if self.enable_enhanced_amp and not isinstance(scale_sense, GroupLossScaleManager):
-            wrote = f"BoostTrainOneStepWithLossScaleCell(scale_sense={short(scale_sense)}) with 'loss_scale_group'"
-            raise TypeError(message(wrote, f"a GroupLossScaleManager, got {type(scale_sense).__name__}"))
+            call = f"BoostTrainOneStepWithLossScaleCell(scale_sense={short(scale_sense)}) with 'loss_scale_group'"
+            raise TypeError(message(call, f"a GroupLossScaleManager, got {type(scale_sense).__name__}"))
         if isinstance(scale_sense, GroupLossScaleManager) and not self.enable_enhanced_amp:
-            wrote = "BoostTrainOneStepWithLossScaleCell(scale_sense=a GroupLossScaleManager)"
-            raise ValueError(message(wrote, "boost's 'loss_scale_group'", hint="write Model(boost_level='O1', boost_config_dict={'boost': "
+            call = "BoostTrainOneStepWithLossScaleCell(scale_sense=a GroupLossScaleManager)"
+            raise ValueError(message(call, "boost's 'loss_scale_group'", hint="write Model(boost_level='O1', boost_config_dict={'boost': "
                                      "{'mode': 'manual', 'loss_scale_group': True}})"))
         super().__init__(network, optimizer, Tensor(1.0, mstype.float32) if self.enable_enhanced_amp else scale_sense)
         self._begin_methods_()
@@ -207,7 +207,7 @@ class BoostTrainOneStepWithLossScaleCell(_Methods, TrainOneStepWithLossScaleCell
             scale_sense.set_loss_scale_status(len(scale_sense.loss_scale_groups), scale_sense.get_loss_scale())
 
     def construct(self, *inputs: Any) -> tuple[Any, Any, Any]:
-        """One step: (loss, whether or in how many groups it overflowed, the scale of the next step, of the first group)."""
+        """Runs one step; returns (loss, overflow flag or number of groups with overflows, the (first group's) scale of the next step)."""
         if not self.enable_enhanced_amp:
             return super().construct(*inputs)
         self._begin_()
@@ -215,12 +215,12 @@ class BoostTrainOneStepWithLossScaleCell(_Methods, TrainOneStepWithLossScaleCell
         grads = self.grad_reducer(grads)
         count, scales = ops.zeros((), mstype.int32), []
         for group in range(self.loss_scaling_manager.loss_scale_number):
-            own = [grad for grad, place in zip(grads, self._group_of) if place == group]
-            overflow = self._of_all_(self.get_overflow_status(None, own)).reshape(())
+            group_grads = [grad for grad, group_number in zip(grads, self._group_of) if group_number == group]
+            overflow = self._of_all_(self.get_overflow_status(None, group_grads)).reshape(())
             count = count + overflow.astype(mstype.int32)
             ratio = ops.select(overflow, Tensor(LOWER, mstype.float32), Tensor(HIGHER, mstype.float32))
             scales.append(self.loss_scaling_manager.update_loss_scale_status(group, ratio))
-        scaled = tuple(grad / scales[place].astype(grad.dtype) for grad, place in zip(grads, self._group_of))
+        scaled = tuple(grad / scales[group_number].astype(grad.dtype) for grad, group_number in zip(grads, self._group_of))
         converted(_update)(count > 0, self._step_, loss, scaled, inputs)
         return loss, count, scales[0]
 

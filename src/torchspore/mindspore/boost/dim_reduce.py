@@ -1,4 +1,4 @@
-"""Steps of a quasi-Newton method in a few directions, and of gradient descent in all others."""
+"""Quasi-Newton steps in a few directions, and gradient descent in all others."""
 from __future__ import annotations
 
 from typing import Any
@@ -18,12 +18,12 @@ _SMALLEST = 1e-20
 
 
 class DimReduce(Cell):
-    """A step along `pca_mat_local` (n_components, weights) by the BFGS formula, with a line search, and along the rest by momentum.
+    """A BFGS step along `pca_mat_local` (n_components, weights), with a line search, and in the other directions a momentum step.
 
-    gk = pca @ grad, dk = -bk @ gk; of the lengths 1, `rho` and 0 the first with network(*inputs) < loss + `sigma` * length * gk . dk; the
-    rest is `alpha` * (`gamma` * momentum + grad - pca.T @ gk). The optimizer is one whose step is its gradient: SGD with the rate 1. Called
-    with (loss, gradients, loss scale, weights, copies of the weights, *inputs) it gives the loss. Raises ValueError for a matrix of another
-    shape, RuntimeError for directions that are cut among several processes.
+    gk = pca @ grad, dk = -bk @ gk; the length is the first of 1, `rho` and 0 with network(*inputs) < loss + `sigma` * length * gk . dk. The
+    other directions get `alpha` * (`gamma` * momentum + grad - pca.T @ gk). The optimizer's step must be its gradient: SGD with the rate 1.
+    Called with (loss, gradients, loss scale, weights, copies of the weights, *inputs) it returns the loss. Raises ValueError for a matrix
+    of another shape, RuntimeError for directions that are cut among several processes.
     """
 
     def __init__(
@@ -35,14 +35,14 @@ class DimReduce(Cell):
             raise RuntimeError(message(
                 f"DimReduce(rank={rank}, rank_size={rank_size})", "one process: directions that several share are not in torchspore",
             ))
-        sizes = [int(np.prod(one.shape)) for one in weight]
+        sizes = [int(np.prod(parameter.shape)) for parameter in weight]
         if pca_mat_local.shape != (n_components, sum(sizes)):
             raise ValueError(message(f"DimReduce(pca_mat_local of {pca_mat_local.shape})", f"the shape {(n_components, sum(sizes))}"))
         self.network, self.optimizer = network, optimizer
         self.n_components, self.gamma, self.alpha, self.sigma = n_components, gamma, alpha, sigma
         self.rho_list = [1.0, float(rho)]
         cuts = np.split(pca_mat_local.astype(np.float32), np.cumsum(sizes)[:-1], axis=1)
-        self.pca_list_local = tuple(Tensor(one) for one in cuts)
+        self.pca_list_local = tuple(Tensor(part) for part in cuts)
         self.eye = Tensor(np.eye(n_components), mstype.float32)
         self.bk = Parameter(Tensor(np.eye(n_components), mstype.float32), name="bk")
         for name in ("gk_last", "sk"):
@@ -51,36 +51,36 @@ class DimReduce(Cell):
         self.grad_res_momentum = ParameterTuple(weight).clone(prefix="grad_res_momentum", init="zeros")
 
     def construct(self, loss: Any, old_grad: Any, loss_scale: Any, weight: Any, weight_clone: Any, *inputs: Any) -> Any:
-        """One step; gives the loss."""
+        """Runs one step; returns the loss."""
         scaled = [grad.astype(mstype.float32) / loss_scale for grad in old_grad]
-        gk = ops.addn([ops.matmul(own, grad.reshape((-1, 1))) for own, grad in zip(self.pca_list_local, scaled)])
+        gk = ops.addn([ops.matmul(components, grad.reshape((-1, 1))) for components, grad in zip(self.pca_list_local, scaled)])
         last, before = self.gk_last * 1.0, self.bk * 1.0
         self._update_bk(gk)
         dk = -ops.matmul(self.bk, gk)
         dn, in_plane = self._back(dk, old_grad), self._back(gk, old_grad)
         length = converted(_search)(self, loss, ops.matmul(gk.T, dk).reshape(()), dk, dn, weight, weight_clone, inputs)
-        found = length > 0
-        ops.assign(self.gk_last, ops.select(found, self.gk_last * 1.0, last))
-        ops.assign(self.bk, ops.select(found, self.bk * 1.0, before))
+        is_better = length > 0
+        ops.assign(self.gk_last, ops.select(is_better, self.gk_last * 1.0, last))
+        ops.assign(self.bk, ops.select(is_better, self.bk * 1.0, before))
         self.optimizer(tuple(
-            self._rest(momentum, grad, own) - length * step
-            for momentum, grad, own, step in zip(self.grad_res_momentum, old_grad, in_plane, dn)
+            self._other_directions(momentum, grad, plane_grad) - length * step
+            for momentum, grad, plane_grad, step in zip(self.grad_res_momentum, old_grad, in_plane, dn)
         ))
-        for copy, one in zip(weight_clone, weight):
-            ops.assign(copy, one)
+        for copy, parameter in zip(weight_clone, weight):
+            ops.assign(copy, parameter)
         return loss
 
     def _back(self, along: Any, like: Any) -> list[Any]:
-        """Numbers along the directions, as changes of each weight."""
-        return [ops.matmul(own.T, along).reshape(one.shape) for own, one in zip(self.pca_list_local, like)]
+        """Convert coordinates along the directions to changes of each weight."""
+        return [ops.matmul(components.T, along).reshape(parameter.shape) for components, parameter in zip(self.pca_list_local, like)]
 
-    def _rest(self, momentum: Any, grad: Any, in_plane: Any) -> Any:
+    def _other_directions(self, momentum: Any, grad: Any, in_plane: Any) -> Any:
         after = self.gamma * momentum + grad - in_plane
         ops.assign(momentum, after)
         return self.alpha * after
 
     def _update_bk(self, gk: Any) -> None:
-        """Corrects `bk` by how the gradient has changed since the last step, and remembers this one."""
+        """Update `bk` by the change of the gradient since the last step, and store this gradient."""
         yk = gk - self.gk_last
         curvature = ops.matmul(yk.T, self.sk).reshape(())
         counts = ops.logical_and(self.gk_last_init, curvature > _SMALLEST)
@@ -92,17 +92,17 @@ class DimReduce(Cell):
         ops.assign(self.gk_last_init, ops.ones_like(self.gk_last_init))
 
     def _is_better(self, length: float, loss: Any, slope: Any, dk: Any, dn: Any, weight: Any, weight_clone: Any, inputs: Any) -> Any:
-        """Whether a step of this length makes the loss small enough. The weights are then as before."""
-        self.optimizer(tuple(-length * one for one in dn))
-        found = self.network(*inputs) < loss + self.sigma * length * slope
-        for one, copy in zip(weight, weight_clone):
-            ops.assign(one, copy)
-        ops.assign(self.sk, ops.select(found, length * dk, self.sk * 1.0))
-        return found
+        """Return whether a step of this length makes the loss small enough. Restores the weights."""
+        self.optimizer(tuple(-length * direction for direction in dn))
+        is_better = self.network(*inputs) < loss + self.sigma * length * slope
+        for parameter, copy in zip(weight, weight_clone):
+            ops.assign(parameter, copy)
+        ops.assign(self.sk, ops.select(is_better, length * dk, self.sk * 1.0))
+        return is_better
 
 
 def _search(cell: Any, loss: Any, slope: Any, dk: Any, dn: Any, weight: Any, weight_clone: Any, inputs: Any) -> Any:
-    """The first length that makes the loss small enough, or 0."""
+    """Return the first length that makes the loss small enough, or 0."""
     first, second = cell.rho_list
     length = ops.zeros_like(slope)
     if cell._is_better(first, loss, slope, dk, dn, weight, weight_clone, inputs):

@@ -1,4 +1,4 @@
-"""Gradients of several steps, added up before the optimizer sees them."""
+"""Accumulation of gradients over several steps before the optimizer runs."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +14,7 @@ from torchspore.names import missing
 gradient_accumulation_op = ops.MultitypeFuncGraph("gradient_accumulation_op")
 """`gradient_accumulation_op(steps, sum, gradient)` adds the gradient divided by the number of steps to the sum."""
 gradient_clear_op = ops.MultitypeFuncGraph("gradient_clear_op")
-"""`gradient_clear_op(sum)` makes the sum zero."""
+"""`gradient_clear_op(sum)` sets the sum to zero."""
 
 
 @gradient_accumulation_op.register("Int64", "Tensor", "Tensor")
@@ -25,14 +25,14 @@ def cumulative_grad_process(accumulation_step: Any, cumulative_grad: Any, grad: 
 
 @gradient_clear_op.register("Tensor")
 def clear_grad(cumulative_grad: Any) -> Any:
-    """Makes `cumulative_grad` zero in place."""
+    """Sets `cumulative_grad` to zero in place."""
     return ops.assign(cumulative_grad, ops.zeros_like(cumulative_grad))
 
 
 class GradientAccumulation(Cell):
-    """Calls the optimizer every `max_accumulation_step` steps with the mean of the gradients since the last time.
+    """Calls the optimizer every `max_accumulation_step` steps with the mean of the gradients since the last call.
 
-    Calling it with (loss, gradients) gives the loss back. Raises TypeError for a step count that is no int, ValueError for one below 1.
+    A call with (loss, gradients) returns the loss. Raises TypeError unless the step count is an int, ValueError for one below 1.
     """
 
     def __init__(self, max_accumulation_step: int, optimizer: Any) -> None:

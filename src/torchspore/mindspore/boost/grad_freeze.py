@@ -1,4 +1,4 @@
-"""Training in which the first layers rest for some steps: an optimizer for each set of layers, and which one steps when."""
+"""Training with frozen first layers in some steps: an optimizer for each set of layers, and their schedule."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ INTERVAL_STRATEGY = 1
 class FreezeOpt(Cell):
     """An optimizer of the kind of `opt` for each of `train_parameter_groups` (all Parameters in one, by default).
 
-    `train_strategy`, ints or an int32 Tensor (steps,), says which of them steps when; without it they take turns. Rates by step are
-    shared out to the optimizers that step then. The network's Parameters keep their names (MindSpore puts single_opt. before
-    them). Raises TypeError and ValueError for arguments that do not fit.
+    `train_strategy`, ints or an int32 Tensor (steps,), selects the optimizer of each step; without it they alternate. Rates by step are
+    distributed to the optimizers of these steps. The network's Parameters keep their names (MindSpore prefixes them with single_opt.).
+    Raises TypeError and ValueError for invalid arguments.
     """
 
     def __init__(self, opt: Any, train_parameter_groups: Any = None, train_strategy: Any = None) -> None:
@@ -39,41 +39,41 @@ class FreezeOpt(Cell):
         maker = Maker("FreezeOpt", opt)
         self.is_lars, self.parameters, self.dynamic_lr = maker.is_lars, maker.single.parameters, maker.single.dynamic_lr
         groups = [tuple(self.parameters)] if train_parameter_groups is None else train_parameter_groups
-        if not isinstance(groups, (tuple, list)) or not all(isinstance(one, (tuple, list)) for one in groups):
+        if not isinstance(groups, (tuple, list)) or not all(isinstance(group, (tuple, list)) for group in groups):
             raise TypeError(message(f"FreezeOpt(train_parameter_groups={short(groups)})", "a list of lists of Parameters"))
         self.groups_num, self.learning_rate = len(groups), maker.rate
         self.train_strategy = _strategy(train_strategy)
         rates = self._rates()
-        self.opts = [maker.made(group, rates[place], f"boost_{place}") for place, group in enumerate(groups)]
+        self.opts = [maker.create(group, rates[index], f"boost_{index}") for index, group in enumerate(groups)]
 
     def _rates(self) -> list[Any]:
-        """The rate of each optimizer."""
+        """Return the rate of each optimizer."""
         rate = self.learning_rate
         if not (self.dynamic_lr and isinstance(rate, list) and self.train_strategy is not None):
             return [rate] * self.groups_num
         steps = self.train_strategy.asnumpy().tolist()
         if len(rate) > len(steps):
             return [rate] * self.groups_num
-        own = [[one for one, step in zip(rate, steps) if step == place] for place in range(self.groups_num)]
-        return [one or rate for one in own]
+        rates = [[value for value, step in zip(rate, steps) if step == index] for index in range(self.groups_num)]
+        return [value or rate for value in rates]
 
 
-def _strategy(given: Any) -> Tensor | None:
-    if given is None:
+def _strategy(strategy: Any) -> Tensor | None:
+    if strategy is None:
         return None
-    if isinstance(given, Tensor):
-        if given.ndim != 1 or given.dtype != mstype.int32:
-            raise ValueError(message(f"FreezeOpt(train_strategy of {given.ndim} axes, {given.dtype})", "an int32 Tensor (steps,)"))
-        return given
-    if not isinstance(given, (tuple, list)):
-        raise TypeError(message(f"FreezeOpt(train_strategy={short(given)})", "None, a list of ints or a Tensor"))
-    if not all(isinstance(one, int) for one in given):
-        raise ValueError(message(f"FreezeOpt(train_strategy={short(given)})", "ints"))
-    return Tensor(np.array(given, np.int32))
+    if isinstance(strategy, Tensor):
+        if strategy.ndim != 1 or strategy.dtype != mstype.int32:
+            raise ValueError(message(f"FreezeOpt(train_strategy of {strategy.ndim} axes, {strategy.dtype})", "an int32 Tensor (steps,)"))
+        return strategy
+    if not isinstance(strategy, (tuple, list)):
+        raise TypeError(message(f"FreezeOpt(train_strategy={short(strategy)})", "None, a list of ints or a Tensor"))
+    if not all(isinstance(item, int) for item in strategy):
+        raise ValueError(message(f"FreezeOpt(train_strategy={short(strategy)})", "ints"))
+    return Tensor(np.array(strategy, np.int32))
 
 
 class _TrainFreezeCell(Cell):
-    """A training step of one of the optimizers: loss, gradients of its own Parameters alone, update."""
+    """A training step of one of the optimizers: loss, gradients of only its Parameters, update."""
 
     def __init__(
         self, net: Cell, sens: Any, grad: Any, grad_reducer: Any, use_grad_accumulation: bool, optimizer: Any,
@@ -86,7 +86,7 @@ class _TrainFreezeCell(Cell):
             self.grad_accumulation = GradientAccumulation(max_accumulation_step, optimizer)
 
     def construct(self, *inputs: Any) -> Any:
-        """One step; gives the loss."""
+        """Runs one step; returns the loss."""
         loss = self.net(*inputs)
         grads = self.grad_reducer(self.grad(self.net, self.parameters)(*inputs, ops.full_like(loss, self.sens)))
         if self.use_grad_accumulation:
@@ -96,10 +96,10 @@ class _TrainFreezeCell(Cell):
 
 
 class GradientFreeze:
-    """Lets the first layers of a network rest for some steps: `network, optimizer = freeze_generate(network, optimizer)`.
+    """Freezes the first layers of a network in some steps: `network, optimizer = freeze_generate(network, optimizer)`.
 
-    `param_groups` is how many sets of layers there are: set i leaves out the first i parts of the network. `freeze_type` 0 trains all
-    layers for some steps and then each set once, 1 mixes them at random (NumPy's); `freeze_p` is the share of steps that train all.
+    `param_groups` is the number of sets of layers: set i excludes the first i parts of the network. `freeze_type` 0 trains all layers for
+    some steps and then each set once, 1 shuffles them (with NumPy's random numbers); `freeze_p` is the share of steps that train all.
     """
 
     def __init__(self, param_groups: int, freeze_type: int, freeze_p: float, total_steps: int) -> None:
@@ -107,7 +107,7 @@ class GradientFreeze:
         self.grad_reducer = ops.identity
 
     def split_parameters_groups(self, net: Cell, freeze_para_groups_number: int) -> list[list[Parameter]]:
-        """The sets of Parameters: all, all but the first part, and so on; what is named bn or bias stays with what is before it."""
+        """Return the sets of Parameters: all, all except the first part, and so on; bn and bias Parameters stay with the preceding ones."""
         parts: list[list[Parameter]] = []
         open_part: list[Parameter] = []
         for parameter in net.trainable_params():
@@ -117,37 +117,37 @@ class GradientFreeze:
             open_part.append(parameter)
         parts += [open_part] if open_part else []
         stride = len(parts) // freeze_para_groups_number
-        return [[one for part in parts[place * stride:] for one in part] for place in range(freeze_para_groups_number)]
+        return [[parameter for part in parts[index * stride:] for parameter in part] for index in range(freeze_para_groups_number)]
 
     def generate_freeze_index_sequence(
         self, parameter_groups_number: int, freeze_strategy: int, freeze_p: float, total_steps: int,
     ) -> list[int]:
-        """Which set steps when, for a hundredth more than `total_steps`. Raises ValueError for another strategy than 0 and 1."""
+        """Return the set of each step, for a hundredth more than `total_steps`. Raises ValueError for another strategy than 0 and 1."""
         total = int(total_steps * 1.01)
         if parameter_groups_number <= 1:
             return [0] * total
         if freeze_strategy == CONTINUOUS_STRATEGY:
-            whole = int(freeze_p * (parameter_groups_number - 1) // (1 - freeze_p) + 0.5)
-            turn = [0] * whole + list(range(1, parameter_groups_number))
+            num_full = int(freeze_p * (parameter_groups_number - 1) // (1 - freeze_p) + 0.5)
+            turn = [0] * num_full + list(range(1, parameter_groups_number))
             return turn * -(-total // len(turn))
         if freeze_strategy != INTERVAL_STRATEGY:
             raise ValueError(message(f"generate_freeze_index_sequence(freeze_strategy={short(freeze_strategy)})", "0 or 1"))
         sets = list(range(1, parameter_groups_number))
-        shares = [one / sum(sets) for one in sets]
-        found, resting = [0], 0
-        while len(found) < total:
-            if resting / len(found) < 1 - freeze_p:
-                found.append(int(np.random.choice(sets[::-1], p=shares)))
+        shares = [size / sum(sets) for size in sets]
+        sequence, resting = [0], 0
+        while len(sequence) < total:
+            if resting / len(sequence) < 1 - freeze_p:
+                sequence.append(int(np.random.choice(sets[::-1], p=shares)))
                 resting += 1
             else:
-                found.append(0)
-        return found
+                sequence.append(0)
+        return sequence
 
     def freeze_generate(self, network: Cell, optimizer: Any) -> tuple[Cell, FreezeOpt]:
-        """The network itself, and an optimizer for each set of layers, to train with a `BoostTrainOneStepCell`."""
+        """Returns the network itself, and an optimizer for each set of layers, for a `BoostTrainOneStepCell`."""
         sets = self.split_parameters_groups(network, self._param_groups)
-        given = Maker("GradientFreeze.freeze_generate", optimizer).single.init_params["params"]
-        groups = [ParameterProcess.generate_group_params(one, given) for one in sets]
+        arguments = Maker("GradientFreeze.freeze_generate", optimizer).single.init_params["params"]
+        groups = [ParameterProcess.generate_group_params(group, arguments) for group in sets]
         turns = self.generate_freeze_index_sequence(self._param_groups, self._freeze_type, self._freeze_p, self._total_steps)
         return network, FreezeOpt(optimizer, groups, turns)
 
@@ -156,19 +156,19 @@ def freeze_cell(
     reducer_flag: bool, network: Cell, optimizer: FreezeOpt, sens: Any, grad: Any, use_grad_accumulation: bool, mean: bool | None = None,
     degree: int | None = None, max_accumulation_step: int = 1,
 ) -> Sequence[Cell]:
-    """A training step for each optimizer of a `FreezeOpt`; with `reducer_flag` gradients are summed over processes.
+    """Returns a training step for each optimizer of a `FreezeOpt`; with `reducer_flag` gradients are summed over processes.
 
     `grad` is a GradOperation(get_by_list=True, sens_param=True).
     """
     groups = ParameterProcess()
 
-    def reducer(own: Any) -> Any:
+    def reducer(optimizer_part: Any) -> Any:
         if not reducer_flag:
             return ops.identity
-        return DistributedGradReducer(groups.assign_parameter_group(own.parameters), mean, degree)
+        return DistributedGradReducer(groups.assign_parameter_group(optimizer_part.parameters), mean, degree)
 
     return tuple(
-        _TrainFreezeCell(network, sens, grad, reducer(own), use_grad_accumulation, own, max_accumulation_step) for own in optimizer.opts
+        _TrainFreezeCell(network, sens, grad, reducer(opt), use_grad_accumulation, opt, max_accumulation_step) for opt in optimizer.opts
     )
 
 

@@ -1,4 +1,4 @@
-"""A last layer whose inputs and weights have length 1, and the network in which it takes the place of the last dense one."""
+"""A last layer with normalized inputs and weights, and a network in which it replaces the last dense layer."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +15,7 @@ from torchspore.names import missing
 
 
 class CommonHeadLastFN(Cell):
-    """A dense layer on vectors of length 1: `multiplier * (norm(x) @ norm(weight).T + bias)`; `multiplier` (1,) is learned, from 1 on.
+    """A dense layer on vectors of length 1: `multiplier * (norm(x) @ norm(weight).T + bias)`; `multiplier` (1,) is learned, initially 1.
 
     x (N, in_channels) -> (N, out_channels).
     """
@@ -32,16 +32,16 @@ class CommonHeadLastFN(Cell):
             self.bias = Parameter(initializer(bias_init, [out_channels]), name="bias")
 
     def construct(self, x: Any) -> Any:
-        """One layer."""
-        found = ops.matmul(self.x_norm(x), self.w_norm(self.weight).T)
-        return self.multiplier * (found + self.bias if self.has_bias else found)
+        """Computes the layer."""
+        product = ops.matmul(self.x_norm(x), self.w_norm(self.weight).T)
+        return self.multiplier * (product + self.bias if self.has_bias else product)
 
 
 class LessBN(Cell):
-    """`network`, with `fn_flag` its last `nn.Dense` of each Cell made a `CommonHeadLastFN` without bias.
+    """`network`; with `fn_flag` the last `nn.Dense` of each Cell is replaced by a `CommonHeadLastFN` without bias.
 
-    The batch norms that graphs of MindSpore leave out in residual blocks are computed here, and `explain` says so. Raises TypeError for
-    what is no Cell.
+    The batch norms that MindSpore's graphs remove in residual blocks are computed here, and `explain` reports it. Raises TypeError unless
+    `network` is a Cell.
     """
 
     def __init__(self, network: Cell, fn_flag: bool = False) -> None:
@@ -58,12 +58,12 @@ class LessBN(Cell):
         effects.note("training", "LessBN: every batch norm is computed; MindSpore's graphs leave out those before a residual sum")
 
     def construct(self, *inputs: Any) -> Any:
-        """What the network gives."""
+        """Returns the network's output."""
         return self.network(*inputs)
 
 
 def _replace_last_dense(cell: Cell) -> None:
-    """Replaces the last dense layer among the Cells of `cell`, and of each Cell inside it."""
+    """Replace the last dense layer among the Cells of `cell`, and of each Cell inside it."""
     last = None
     for name, inner in cell.name_cells().items():
         if isinstance(inner, Dense):
@@ -72,9 +72,9 @@ def _replace_last_dense(cell: Cell) -> None:
             _replace_last_dense(inner)
     if last is not None:
         name, dense = last
-        made = CommonHeadLastFN(dense.in_channels, dense.out_channels, dense.weight, has_bias=False)
-        made.update_parameters_name(f"{dense.param_prefix}.")
-        cell.insert_child_to_cell(name, made)
+        head = CommonHeadLastFN(dense.in_channels, dense.out_channels, dense.weight, has_bias=False)
+        head.update_parameters_name(f"{dense.param_prefix}.")
+        cell.insert_child_to_cell(name, head)
 
 
 __getattr__ = missing(__name__)

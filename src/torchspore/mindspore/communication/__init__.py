@@ -1,4 +1,4 @@
-"""`mindspore.communication`: processes that train together."""
+"""`mindspore.communication`: communication of the processes of a training."""
 from __future__ import annotations
 
 from torchspore.mindspore.communication import management

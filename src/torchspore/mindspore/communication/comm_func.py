@@ -1,4 +1,4 @@
-"""`mindspore.communication.comm_func`: exchanges between processes as functions that give their result. Ranks are those among all."""
+"""`mindspore.communication.comm_func`: exchanges between processes as functions that return their results. Ranks are global."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,10 +14,10 @@ from torchspore.mindspore.ops.collective import Broadcast, CollectiveGather, Col
 from torchspore.mindspore.ops.declare import part_of
 
 WORLD = HCCL_WORLD_COMM_GROUP
-Given = tuple[Any, CommHandle | None]
+ResultAndHandle = tuple[Any, CommHandle | None]
 
 
-def _begun(call: str, begin: Any, x: Any, async_op: bool) -> Given:
+def _begun(call: str, begin: Any, x: Any, async_op: bool) -> ResultAndHandle:
     """The result of an exchange that `begin` starts, filled when the handle has been waited for."""
     works: list[Any] = []
 
@@ -36,57 +36,58 @@ def _later() -> Any:
     return async_collectives
 
 
-def all_reduce(tensor: Any, op: str = "sum", group: str = WORLD, async_op: bool = False) -> Given:
-    """(The sum, product, extreme or mean of `tensor` over all processes, a handle or None)."""
-    kind, found = arguments.kind(op), group_of(group)
-    return _begun("all_reduce", lambda x: _later().all_reduce(x, kind, found), arguments.tensor("tensor", tensor), async_op)
+def all_reduce(tensor: Any, op: str = "sum", group: str = WORLD, async_op: bool = False) -> ResultAndHandle:
+    """Returns (the sum, product, extreme or mean of `tensor` over all processes, a handle or None)."""
+    kind, named_group = arguments.kind(op), group_of(group)
+    return _begun("all_reduce", lambda x: _later().all_reduce(x, kind, named_group), arguments.tensor("tensor", tensor), async_op)
 
 
-def all_gather_into_tensor(tensor: Any, group: str = WORLD, async_op: bool = False) -> Given:
-    """(`tensor` of all processes one after the other along axis 0, a handle or None)."""
-    found = group_of(group)
-    return _begun("all_gather_into_tensor", lambda x: _later().all_gather(x, found), arguments.tensor("tensor", tensor), async_op)
+def all_gather_into_tensor(tensor: Any, group: str = WORLD, async_op: bool = False) -> ResultAndHandle:
+    """Returns (the `tensor` of all processes concatenated along axis 0, a handle or None)."""
+    named_group = group_of(group)
+    return _begun("all_gather_into_tensor", lambda x: _later().all_gather(x, named_group), arguments.tensor("tensor", tensor), async_op)
 
 
-def reduce_scatter_tensor(tensor: Any, op: str = "sum", group: str = WORLD, async_op: bool = False) -> Given:
-    """(The share of this process, along axis 0, of what all_reduce gives, a handle or None)."""
-    kind, found = arguments.kind(op), group_of(group)
-    return _begun("reduce_scatter_tensor", lambda x: _later().reduce_scatter(x, kind, found), arguments.tensor("tensor", tensor), async_op)
+def reduce_scatter_tensor(tensor: Any, op: str = "sum", group: str = WORLD, async_op: bool = False) -> ResultAndHandle:
+    """Returns (this process's share, along axis 0, of the result of all_reduce, a handle or None)."""
+    kind, named_group = arguments.kind(op), group_of(group)
+    x = arguments.tensor("tensor", tensor)
+    return _begun("reduce_scatter_tensor", lambda t: _later().reduce_scatter(t, kind, named_group), x, async_op)
 
 
 def reduce(tensor: Any, dst: int, op: str = "sum", group: str = WORLD) -> Any:
-    """What all_reduce gives, for the process `dst` alone; the others get their own `tensor`."""
+    """Returns the result of all_reduce on the process `dst`; the others get their `tensor`."""
     arguments.kind(op)
     return Reduce(place("dst", dst, group_of(group)), op, group)(arguments.tensor("tensor", tensor))
 
 
 def scatter_tensor(tensor: Any, src: int = 0, group: str = WORLD) -> Any:
-    """The share of this process, along axis 0, of the `tensor` of process `src`; those of the others have its shape."""
+    """Returns this process's share, along axis 0, of the `tensor` of process `src`; those of the others have its shape."""
     return CollectiveScatter(place("src", src, group_of(group)), group)(arguments.tensor("tensor", tensor))
 
 
 def gather_into_tensor(tensor: Any, dst: int = 0, group: str = WORLD) -> Any:
-    """What all_gather_into_tensor gives, for the process `dst` alone; zeros for the others."""
+    """Returns the result of all_gather_into_tensor on the process `dst`; zeros on the others."""
     return CollectiveGather(place("dst", dst, group_of(group)), group)(arguments.tensor("tensor", tensor))
 
 
 def broadcast(tensor: Any, src: int = 0, group: str = WORLD) -> Any:
-    """The `tensor` of the process `src`; those of the others have its shape and dtype."""
+    """Returns the `tensor` of the process `src`; those of the others have its shape and dtype."""
     return Broadcast(place("src", src, group_of(group)), group)(arguments.tensor("tensor", tensor))[0]
 
 
 def barrier(group: str = WORLD) -> None:
-    """Waits until all processes of the group are here."""
+    """Waits until all processes of the group have called this."""
     exchange.barrier(group)
 
 
 def send(tensor: Any, dst: int = 0, group: str = WORLD, tag: int = 0) -> None:
-    """Sends a Tensor to the process `dst`. Raises ValueError where there is no other process."""
+    """Sends a Tensor to the process `dst`. Raises ValueError if there is no other process."""
     pairs.send(tensor, dst, group, tag)
 
 
 def recv(tensor: Any, src: int = 0, group: str = WORLD, tag: int = 0) -> Any:
-    """A Tensor of the shape and dtype of `tensor` that the process `src` sends. Raises ValueError where there is no other process."""
+    """Returns a Tensor of the shape and dtype of `tensor` from the process `src`. Raises ValueError if there is no other process."""
     out, handle = irecv(tensor, src, group, tag)
     if handle is not None:
         handle.wait()
@@ -94,12 +95,12 @@ def recv(tensor: Any, src: int = 0, group: str = WORLD, tag: int = 0) -> Any:
 
 
 def isend(tensor: Any, dst: int = 0, group: str = WORLD, tag: int = 0) -> CommHandle | None:
-    """Sends a Tensor to the process `dst` and does not wait. Raises ValueError where there is no other process."""
+    """Sends a Tensor to the process `dst` and does not wait. Raises ValueError if there is no other process."""
     return pairs.isend(tensor, dst, group, tag)
 
 
-def irecv(tensor: Any, src: int = 0, group: str = WORLD, tag: int = 0) -> Given:
-    """(A Tensor that is filled by what the process `src` sends, a handle to wait for it). Raises ValueError as `recv` does."""
+def irecv(tensor: Any, src: int = 0, group: str = WORLD, tag: int = 0) -> ResultAndHandle:
+    """Returns (a Tensor that receives the data of the process `src`, a handle to wait for it). Raises ValueError as `recv` does."""
     out = arguments.tensor("tensor", tensor).copy()
     return out, pairs.irecv(out, src, group, tag)
 
@@ -107,17 +108,17 @@ def irecv(tensor: Any, src: int = 0, group: str = WORLD, tag: int = 0) -> Given:
 def all_to_all_with_output_shape(
     output_shape_list: Any, input_tensor_list: Any, group: str | None = None, async_op: bool = False,
 ) -> tuple[tuple[Any, ...], CommHandle | None]:
-    """(The Tensors of these shapes that the processes sent to this one, a handle or None); each is sent one of `input_tensor_list`."""
-    found = group_of(group)
-    given = arguments.each("input_tensor_list", input_tensor_list, found)
+    """Returns (the Tensors of these shapes from all processes, a handle or None); each process gets one of `input_tensor_list`."""
+    named_group = group_of(group)
+    tensors = arguments.each("input_tensor_list", input_tensor_list, named_group)
     shapes = [tuple(getattr(shape, "shape", shape)) for shape in output_shape_list]
-    if len(shapes) != found.size or shapes[found.rank] != tuple(given[found.rank].shape):
-        said = f"[{tuple(given[0].shape)}], the shape of what is sent" if found.size == 1 else (
-            f"{found.size} shapes, that of this process's own Tensor {tuple(given[found.rank].shape)}")
-        raise ValueError(message(f"output_shape_list={short(output_shape_list)}", said))
+    if len(shapes) != named_group.size or shapes[named_group.rank] != tuple(tensors[named_group.rank].shape):
+        expected = f"[{tuple(tensors[0].shape)}], the shape of the sent Tensor" if named_group.size == 1 else (
+            f"{named_group.size} shapes, that of this process's own Tensor {tuple(tensors[named_group.rank].shape)}")
+        raise ValueError(message(f"output_shape_list={short(output_shape_list)}", expected))
     counts = [_count(shape) for shape in shapes]
-    whole, work = _later().all_to_all(raw(exchange._joined(given)), counts, [one.size for one in given], found)
-    outs = tuple(wrap(share.reshape(shape)) for share, shape in zip(whole.split(counts), shapes))
+    received, work = _later().all_to_all(raw(exchange._joined(tensors)), counts, [tensor.size for tensor in tensors], named_group)
+    outs = tuple(wrap(share.reshape(shape)) for share, shape in zip(received.split(counts), shapes))
     return outs, arguments.handled(async_op, work.wait)
 
 
@@ -131,15 +132,15 @@ def _count(shape: tuple[int, ...]) -> int:
 def all_to_all_single_with_output_shape(
     output_shape: Any, tensor: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: str | None = None,
     async_op: bool = False,
-) -> Given:
-    """(The shares along axis 0 that the processes sent to this one, in `output_shape`, a handle or None)."""
-    found, x = group_of(group), arguments.tensor("tensor", tensor)
+) -> ResultAndHandle:
+    """Returns (the shares along axis 0 from all processes, in `output_shape`, a handle or None)."""
+    named_group, x = group_of(group), arguments.tensor("tensor", tensor)
     shape = tuple(getattr(output_shape, "shape", output_shape))
-    if (len(shape) != x.ndim or shape[1:] != tuple(x.shape[1:])) or (found.size == 1 and shape != tuple(x.shape)):
-        raise ValueError(message(f"output_shape={short(output_shape)}", f"{tuple(x.shape)}, the shape of what is sent"))
-    received = arguments.sizes("output_split_sizes", output_split_sizes, shape[0], found)
-    sent = arguments.sizes("input_split_sizes", input_split_sizes, x.shape[0], found)
-    return _begun("all_to_all_single_with_output_shape", lambda t: _later().all_to_all(t, received, sent, found), x, async_op)
+    if (len(shape) != x.ndim or shape[1:] != tuple(x.shape[1:])) or (named_group.size == 1 and shape != tuple(x.shape)):
+        raise ValueError(message(f"output_shape={short(output_shape)}", f"{tuple(x.shape)}, the shape of the sent Tensor"))
+    received = arguments.sizes("output_split_sizes", output_split_sizes, shape[0], named_group)
+    sent = arguments.sizes("input_split_sizes", input_split_sizes, x.shape[0], named_group)
+    return _begun("all_to_all_single_with_output_shape", lambda t: _later().all_to_all(t, received, sent, named_group), x, async_op)
 
 
 __all__ = [

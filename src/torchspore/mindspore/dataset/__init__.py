@@ -9,7 +9,7 @@ from torchspore.mindspore.dataset.debug import DebugHook
 from torchspore.mindspore.dataset.engine.datasets import *
 from torchspore.mindspore.dataset.engine.iterators import DictIterator, Iterator, TupleIterator
 from torchspore.mindspore.dataset.engine.samplers import *
-from torchspore.mindspore.dataset.engine.serializing import compare, deserialize, serialize, show
+from torchspore.mindspore.dataset.engine.serialization import compare, deserialize, serialize, show
 from torchspore.mindspore.dataset.text.choices import SentencePieceModel
 from torchspore.mindspore.dataset.utils import LineReader
 from torchspore.names import missing

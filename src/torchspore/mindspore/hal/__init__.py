@@ -1,4 +1,4 @@
-"""`mindspore.hal`: devices and their memory. Their streams and events too."""
+"""`mindspore.hal`: devices, their memory, streams and events."""
 from torchspore.mindspore.hal.device import (
     device_count,
     get_arch_list,

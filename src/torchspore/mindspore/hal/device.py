@@ -1,4 +1,4 @@
-"""Which devices there are: `device_target` None stands for the one that operators run on."""
+"""The available devices: `device_target` None means the device that operators run on."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ TARGETS = ("CPU", "GPU", "Ascend")
 
 
 def checked(call: str, device_target: Any) -> str:
-    """The name of a device target. Raises TypeError and ValueError for what is none."""
+    """Return the name of a device target. Raises TypeError and ValueError for an invalid one."""
     if device_target is None:
         return device_facts.current_target()
     if not isinstance(device_target, str):
@@ -22,14 +22,14 @@ def checked(call: str, device_target: Any) -> str:
 
 
 def present(call: str, device_target: Any) -> str:
-    """The same for a device that this machine has. Raises ValueError where it has none."""
+    """Return the same for a device of this machine. Raises ValueError if it has none."""
     target = checked(call, device_target)
     if not device.count(target):
         raise ValueError(message(f"{call}(device_target={target!r})", "a device that this machine has", hint="ask hal.is_available first"))
     return target
 
 
-def _place(call: str, device_id: Any, device_target: Any) -> tuple[str, int]:
+def _device_of(call: str, device_id: Any, device_target: Any) -> tuple[str, int]:
     target = present(call, device_target)
     if isinstance(device_id, bool) or not isinstance(device_id, int):
         raise TypeError(message(f"{call}(device_id={short(device_id)})", f"an int, got {type(device_id).__name__}"))
@@ -39,40 +39,40 @@ def _place(call: str, device_id: Any, device_target: Any) -> tuple[str, int]:
 
 
 def is_available(device_target: str) -> bool:
-    """Whether this machine has such a device, and torch can use it."""
+    """Return whether this machine has such a device, and torch can use it."""
     return device.count(checked("is_available", device_target)) > 0
 
 
 def is_initialized(device_target: str) -> bool:
-    """Whether this process has used such a device; the CPU counts as used."""
+    """Return whether this process has used such a device; the CPU counts as used."""
     return device_facts.is_initialized(checked("is_initialized", device_target))
 
 
 def device_count(device_target: str | None = None) -> int:
-    """How many such devices there are."""
+    """Return the number of such devices."""
     return device.count(present("device_count", device_target))
 
 
 def get_device_name(device_id: int, device_target: str | None = None) -> str:
-    """The model of a device."""
-    return device_facts.name(*_place("get_device_name", device_id, device_target))
+    """Return the model of a device."""
+    return device_facts.name(*_device_of("get_device_name", device_id, device_target))
 
 
 def get_device_capability(device_id: int, device_target: str | None = None) -> tuple[int, int] | None:
-    """The compute capability (major, minor) of a GPU; None for other devices."""
-    return device_facts.capability(*_place("get_device_capability", device_id, device_target))
+    """Return the compute capability (major, minor) of a GPU; None for other devices."""
+    return device_facts.capability(*_device_of("get_device_capability", device_id, device_target))
 
 
 def get_device_properties(device_id: int, device_target: str | None = None) -> Any:
-    """What a device is: name, total_memory, …; None for the CPU."""
-    return device_facts.properties(*_place("get_device_properties", device_id, device_target))
+    """Return the properties of a device: name, total_memory, …; None for the CPU."""
+    return device_facts.properties(*_device_of("get_device_properties", device_id, device_target))
 
 
 def get_arch_list(device_target: str | None = None) -> list[str] | None:
-    """The GPUs that torch was compiled for; None for other devices."""
+    """Return the GPU architectures that torch was compiled for; None for other devices."""
     return device_facts.architectures(present("get_arch_list", device_target))
 
 
 def synchronize() -> None:
-    """Waits until the device has computed all that was asked of it."""
+    """Wait until the device has finished all its work."""
     pynative.wait()

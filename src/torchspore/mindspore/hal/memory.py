@@ -1,5 +1,4 @@
-"""How much memory of a device is in use; on the CPU the figures count from the first question on, or from where
-`max_device_memory` was set.
+"""The memory use of a device; on the CPU the figures count from the first query, or from the setting of `max_device_memory`.
 """
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from torchspore.mindspore.hal.device import present
 
 
 def _counted(function: str, device_target: str | None) -> str:
-    """The kind of device that `function` asks for. Its memory is counted from now on."""
+    """Return the kind of device of the call `function`, and start counting its memory."""
     target = present(function, device_target)
     if target == "CPU":
         limit.count_from_now()
@@ -23,44 +22,44 @@ def _figures(function: str, device_target: str | None) -> dict[str, int]:
 
 
 def memory_allocated(device_target: str | None = None) -> int:
-    """Bytes that Tensors hold now."""
+    """Return the bytes that Tensors use now."""
     return _figures("memory_allocated", device_target)["memory_allocated"]
 
 
 def memory_reserved(device_target: str | None = None) -> int:
-    """Bytes that torch has taken from the device."""
+    """Return the bytes that torch has reserved on the device."""
     return _figures("memory_reserved", device_target)["memory_reserved"]
 
 
 def max_memory_allocated(device_target: str | None = None) -> int:
-    """The most bytes that Tensors held at once."""
+    """Return the peak of the bytes that Tensors used."""
     return _figures("max_memory_allocated", device_target)["max_memory_allocated"]
 
 
 def max_memory_reserved(device_target: str | None = None) -> int:
-    """The most bytes that torch had taken at once."""
+    """Return the peak of the bytes that torch had reserved."""
     return _figures("max_memory_reserved", device_target)["max_memory_reserved"]
 
 
 def memory_stats(device_target: str | None = None) -> dict[str, Any]:
-    """The four figures, and what is reserved and held by no Tensor, under MindSpore's names."""
-    found = _figures("memory_stats", device_target)
+    """Return the four figures, and the reserved but unused bytes, under MindSpore's names."""
+    figures = _figures("memory_stats", device_target)
     return {
-        "total_reserved_memory": found["memory_reserved"], "total_allocated_memory": found["memory_allocated"],
-        "total_idle_memory": found["memory_reserved"] - found["memory_allocated"],
-        "max_reserved_memory": found["max_memory_reserved"], "max_allocated_memory": found["max_memory_allocated"],
+        "total_reserved_memory": figures["memory_reserved"], "total_allocated_memory": figures["memory_allocated"],
+        "total_idle_memory": figures["memory_reserved"] - figures["memory_allocated"],
+        "max_reserved_memory": figures["max_memory_reserved"], "max_allocated_memory": figures["max_memory_allocated"],
     }
 
 
 def memory_summary(device_target: str | None = None) -> str:
-    """`memory_stats` as a table of text."""
+    """Return `memory_stats` as a text table."""
     rows = memory_stats(device_target)
     width = max(map(len, rows))
     return "\n".join(f"| {name:{width}} | {size:>16,} B |" for name, size in rows.items())
 
 
 def reset_peak_memory_stats(device_target: str | None = None) -> None:
-    """Starts the largest figures anew."""
+    """Reset the peak figures."""
     device_facts.reset_peaks(_counted("reset_peak_memory_stats", device_target))
 
 
@@ -68,5 +67,5 @@ reset_max_memory_allocated = reset_max_memory_reserved = reset_peak_memory_stats
 
 
 def empty_cache() -> None:
-    """Gives memory that no Tensor holds back to the device."""
+    """Release unused reserved memory to the device."""
     device_facts.empty_cache(device_facts.current_target())

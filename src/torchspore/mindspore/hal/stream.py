@@ -1,4 +1,4 @@
-"""Streams and events of a device. On the CPU there is one stream, the caller's thread, and everything on it is done when it returns."""
+"""Streams and events of a device. The CPU has one stream, the caller's thread, and operators have finished when their call returns."""
 from __future__ import annotations
 
 from types import TracebackType
@@ -8,66 +8,66 @@ from torchspore.base.text import message, short
 from torchspore.engine.devices import streams as engine
 
 
-def _stream(call: str, given: Any) -> Stream:
-    if not isinstance(given, Stream):
-        raise TypeError(message(f"{call}({short(given)})", f"a Stream, got {type(given).__name__}"))
-    return given
+def _stream(call: str, value: Any) -> Stream:
+    if not isinstance(value, Stream):
+        raise TypeError(message(f"{call}({short(value)})", f"a Stream, got {type(value).__name__}"))
+    return value
 
 
-def _event(call: str, given: Any) -> Event:
-    if not isinstance(given, Event):
-        raise TypeError(message(f"{call}({short(given)})", f"an Event, got {type(given).__name__}"))
-    return given
+def _event(call: str, value: Any) -> Event:
+    if not isinstance(value, Event):
+        raise TypeError(message(f"{call}({short(value)})", f"an Event, got {type(value).__name__}"))
+    return value
 
 
 class Stream:
-    """A line of work on the device, beside others. `priority` 0 or -1, which comes first. Raises TypeError for what is no int."""
+    """A queue of work on the device, parallel to others. `priority` is 0 or -1 (higher). Raises TypeError unless it is an int."""
 
     def __init__(self, priority: int = 0, **kwargs: Any) -> None:
-        self._own = kwargs.pop("_own", None)
+        self._handle = kwargs.pop("_handle", None)
         if kwargs:
             raise TypeError(message(f"Stream({', '.join(kwargs)}=...)", "priority alone"))
         if isinstance(priority, bool) or not isinstance(priority, int):
             raise TypeError(message(f"Stream(priority={short(priority)})", f"an int, got {type(priority).__name__}"))
-        if self._own is None:
-            self._own = engine.new_stream(priority)
+        if self._handle is None:
+            self._handle = engine.new_stream(priority)
 
     @property
     def id(self) -> int:
-        """The number of the stream."""
-        return engine.number(self._own)
+        """Return the number of the stream."""
+        return engine.number(self._handle)
 
     @property
     def device_name(self) -> str:
-        """What the stream is on: 'CPU', 'GPU' or 'Ascend'."""
+        """Return the kind of the stream's device: 'CPU', 'GPU' or 'Ascend'."""
         return engine.device_name()
 
     @property
     def device_id(self) -> int:
-        """The number of the device."""
+        """Return the number of the device."""
         return engine.device_number()
 
     def query(self) -> bool:
-        """Whether all work on it is done."""
-        return engine.is_done(self._own)
+        """Return whether all its work has finished."""
+        return engine.is_done(self._handle)
 
     def synchronize(self) -> None:
-        """Waits until all work on it is done."""
-        engine.wait(self._own)
+        """Wait until all its work has finished."""
+        engine.wait(self._handle)
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Puts an event, by default a new one, behind the work on it; gives the event."""
+        """Record an event, by default a new one, after its current work; return the event."""
         event = Event() if event is None else _event("record_event", event)
         event.record(self)
         return event
 
     def wait_event(self, event: Event) -> None:
-        """Lets work that comes later wait for an event."""
+        """Make later work wait for an event."""
         _event("wait_event", event).wait(self)
 
     def wait_stream(self, stream: Stream) -> None:
-        """Lets work that comes later wait for all that is on another stream now."""
-        engine.wait_for_stream(self._own, _stream("wait_stream", stream)._own)
+        """Make later work wait for the current work of another stream."""
+        engine.wait_for_stream(self._handle, _stream("wait_stream", stream)._handle)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and self.id == other.id
@@ -80,33 +80,33 @@ class Stream:
 
 
 class Event:
-    """A mark on a stream; with `enable_timing` the time between two of them can be asked. `blocking` lets the thread that waits sleep."""
+    """A mark on a stream; `enable_timing` allows measuring the time between two of them. With `blocking` a waiting thread sleeps."""
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False) -> None:
         for name, value in (("enable_timing", enable_timing), ("blocking", blocking)):
             if not isinstance(value, bool):
                 raise TypeError(message(f"Event({name}={short(value)})", f"True or False, got {type(value).__name__}"))
-        self._own = engine.new_event(enable_timing, blocking)
+        self._handle = engine.new_event(enable_timing, blocking)
 
     def record(self, stream: Stream | None = None) -> None:
-        """Puts the mark behind the work on a stream, by default the current one."""
-        engine.record(self._own, None if stream is None else _stream("record", stream)._own)
+        """Record the mark after the work of a stream, by default the current one."""
+        engine.record(self._handle, None if stream is None else _stream("record", stream)._handle)
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Lets a stream, by default the current one, wait for the mark."""
-        engine.wait_for_event(self._own, None if stream is None else _stream("wait", stream)._own)
+        """Make a stream, by default the current one, wait for the mark."""
+        engine.wait_for_event(self._handle, None if stream is None else _stream("wait", stream)._handle)
 
     def synchronize(self) -> None:
-        """Waits until the work before the mark is done."""
-        engine.wait(self._own)
+        """Wait until the work before the mark has finished."""
+        engine.wait(self._handle)
 
     def query(self) -> bool:
-        """Whether the work before the mark is done."""
-        return engine.is_done(self._own)
+        """Return whether the work before the mark has finished."""
+        return engine.is_done(self._handle)
 
     def elapsed_time(self, end_event: Event) -> float:
-        """The milliseconds from this mark to another. Raises RuntimeError where one was not recorded or does not take times."""
-        return engine.between(self._own, _event("elapsed_time", end_event)._own)
+        """Return the milliseconds from this mark to another. Raises RuntimeError if one was not recorded or has no timing."""
+        return engine.between(self._handle, _event("elapsed_time", end_event)._handle)
 
 
 class StreamCtx:
@@ -128,21 +128,21 @@ class StreamCtx:
 
 
 def current_stream() -> Stream:
-    """The stream that operators run on now."""
-    return Stream(_own=engine.current())
+    """Return the current stream of operators."""
+    return Stream(_handle=engine.current())
 
 
 def default_stream() -> Stream:
-    """The stream that operators run on where nothing else was said."""
-    return Stream(_own=engine.default())
+    """Return the default stream of operators."""
+    return Stream(_handle=engine.default())
 
 
 def communication_stream() -> Stream:
-    """The stream that messages between processes run on; one process sends none, and it is the default stream."""
+    """Return the stream of messages between processes; for a single process, which sends none, the default stream."""
     return default_stream()
 
 
 def set_cur_stream(stream: Stream | None) -> None:
-    """Lets operators run on a stream from here on; None changes nothing."""
+    """Make operators run on a stream from now on; None changes nothing."""
     if stream is not None:
-        engine.choose(_stream("set_cur_stream", stream)._own)
+        engine.choose(_stream("set_cur_stream", stream)._handle)

@@ -1,4 +1,4 @@
-"""`mindspore.mindrecord`: MindSpore's own format of rows in files, which it and torchspore read from each other."""
+"""`mindspore.mindrecord`: MindSpore's file format for rows; MindSpore and torchspore read each other's files."""
 from __future__ import annotations
 
 from torchspore.mindspore.mindrecord import config, exceptions

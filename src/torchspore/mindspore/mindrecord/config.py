@@ -1,4 +1,4 @@
-"""`mindspore.mindrecord.config`: the key and the way in which MindRecord files are encrypted and decrypted."""
+"""`mindspore.mindrecord.config`: the key and the modes of the encryption of MindRecord files."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ _values: dict[str, Any] = {"enc_key": None, "enc_mode": _MODE, "dec_mode": None}
 
 
 def set_enc_key(enc_key: str | None) -> None:
-    """Has files encrypted when they are written, and decrypted when they are read, with this key of 16, 24 or 32 characters.
+    """Sets the key, of 16, 24 or 32 characters, for encrypting files on writing and decrypting them on reading.
 
-    None ends it. Raises ValueError for another length or type.
+    None disables encryption. Raises ValueError for another length or type.
     """
     if enc_key is not None and (not isinstance(enc_key, str) or len(enc_key.encode()) not in _KEYS):
         raise ValueError(message("set_enc_key(...)", "None or a str of 16, 24 or 32 bytes"))
@@ -23,12 +23,12 @@ def set_enc_key(enc_key: str | None) -> None:
 
 
 def set_enc_mode(enc_mode: str | Callable[..., None] = _MODE) -> None:
-    """How files are encrypted: 'AES-GCM', or by a function of (file, its size, the file to write, the key). Raises ValueError."""
+    """Sets the encryption: 'AES-GCM', or a function of (file, its size, the file to write, the key). Raises ValueError."""
     _values["enc_mode"] = _mode("set_enc_mode", "enc_mode", enc_mode)
 
 
 def set_dec_mode(dec_mode: str | Callable[..., None] | None = _MODE) -> None:
-    """How files are decrypted: 'AES-GCM', None for what `set_enc_mode` says, or a function as there. Raises ValueError."""
+    """Sets the decryption: 'AES-GCM', None for the mode of `set_enc_mode`, or a function as there. Raises ValueError."""
     _values["dec_mode"] = None if dec_mode is None else _mode("set_dec_mode", "dec_mode", dec_mode)
 
 
@@ -39,7 +39,7 @@ def _mode(call: str, name: str, mode: Any) -> Any:
 
 
 def current() -> tuple[str | None, Any, Any]:
-    """The key, how files are encrypted, and how they are decrypted."""
+    """Return the key, the encryption mode, and the decryption mode."""
     return _values["enc_key"], _values["enc_mode"], _values["dec_mode"]
 
 

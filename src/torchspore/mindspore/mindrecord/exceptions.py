@@ -1,23 +1,23 @@
-"""The errors of `mindspore.mindrecord`, by MindSpore's names; each also is the built-in exception of its kind."""
+"""The errors of `mindspore.mindrecord`, with MindSpore's names; each is also the built-in exception of its kind."""
 from __future__ import annotations
 
 from torchspore.errors import DataMissing, TorchsporeError
 
 
 class MindRecordException(TorchsporeError):
-    """Something is wrong with a MindRecord file or with what was to be written into one."""
+    """A MindRecord file, or data for one, is invalid."""
 
 
 class ParamTypeError(MindRecordException, TypeError):
-    """An argument of a reader or writer has a type that it does not take."""
+    """An argument of a reader or writer has an invalid type."""
 
 
 class ParamValueError(MindRecordException, ValueError):
-    """An argument of a reader or writer has a value that it does not take."""
+    """An argument of a reader or writer has an invalid value."""
 
 
 class MRMInvalidSchemaError(MindRecordException, ValueError):
-    """A schema is none: a field's name, type or shape is not as the format has it."""
+    """A schema is invalid: the format does not allow a field's name, type or shape."""
 
 
 class MRMAddSchemaError(MindRecordException, RuntimeError):
@@ -25,7 +25,7 @@ class MRMAddSchemaError(MindRecordException, RuntimeError):
 
 
 class MRMDefineIndexError(MindRecordException, ValueError):
-    """A field was named as an index that the schema has not, or that holds an array or bytes."""
+    """An index field is not in the schema, or contains an array or bytes."""
 
 
 class MRMFetchCandidateFieldsError(MindRecordException, RuntimeError):
@@ -33,15 +33,15 @@ class MRMFetchCandidateFieldsError(MindRecordException, RuntimeError):
 
 
 class MRMReadCategoryInfoError(MindRecordException, RuntimeError):
-    """No field was chosen to page by."""
+    """No field was selected for paging."""
 
 
 class MRMFetchDataError(MindRecordException, ValueError):
-    """A page was asked for that is none."""
+    """The requested page does not exist."""
 
 
 class MRMOpenError(MindRecordException, DataMissing):
-    """A MindRecord file or its index is not there; RuntimeError as in MindSpore, FileNotFoundError as in Python."""
+    """A MindRecord file or its index is missing; RuntimeError as in MindSpore, FileNotFoundError as in Python."""
 
 
 _UNUSED = """
@@ -50,7 +50,7 @@ MRMFinishError MRMGenerateIndexError MRMGetMetaError MRMIndexGeneratorError MRMI
 MRMInvalidPageSizeError MRMLaunchError MRMOpenForAppendError MRMSetHeaderError MRMUnsupportedSchemaError MRMValidateDataError
 MRMWriteDatasetError ParamMissError PathNotExistsError UnknownError
 """.split()
-for _name in _UNUSED:  # nothing raises these, in MindSpore 2.10 neither; an `except` clause that lists them has to run
+for _name in _UNUSED:  # as in MindSpore 2.10, nothing raises these; they exist for `except` clauses that list them
     globals()[_name] = type(_name, (MindRecordException, RuntimeError), {
         "__doc__": "MindSpore's name of an error; no call raises it.", "__module__": __name__,
     })

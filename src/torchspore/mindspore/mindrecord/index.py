@@ -1,4 +1,4 @@
-"""The SQLite file beside a MindRecord file: where each row lies, and the values of the index fields."""
+"""The SQLite file of a MindRecord file: the position of each row, and the values of the index fields."""
 from __future__ import annotations
 
 import contextlib
@@ -20,20 +20,22 @@ _COLUMNS = (
     "PAGE_OFFSET_BLOB_END",
 )
 _KINDS = {"int32": "INTEGER", "int64": "INTEGER", "float32": "REAL", "float64": "REAL", "string": "TEXT"}
-Places = np.ndarray[Any, Any]
-"""(rows, 8) int64: the columns above."""
+Positions = np.ndarray[Any, Any]
+"""Array (rows, 8) int64: the columns above."""
 
 
 def path_of(file: Path) -> Path:
-    """The index that belongs to a file."""
+    """Return the path of a file's index."""
     return file.with_name(file.name + ".db")
 
 
-def write(path: Path, name: str, schema: Schema, fields: list[str], places: list[tuple[int, ...]], values: list[tuple[Any, ...]]) -> None:
-    """Makes the index of the file `name` at `path`, which must not be there. Raises OSError."""
+def write(
+    path: Path, name: str, schema: Schema, fields: list[str], positions: list[tuple[int, ...]], values: list[tuple[Any, ...]],
+) -> None:
+    """Create the index of the file `name` at `path`, which must not exist. Raises OSError."""
     extra = "".join(f", INC_{n} INT, {field}_0 {_KINDS[schema[field]['type']]}" for n, field in enumerate(fields))
     key = ", ".join(["ROW_ID", *(f"INC_{n}" for n in range(len(fields)))])
-    rows = ((*place, *(part for value in row for part in (0, value))) for place, row in zip(places, values, strict=True))
+    rows = ((*position, *(part for value in row for part in (0, value))) for position, row in zip(positions, values, strict=True))
     marks = ", ".join("?" * (len(_COLUMNS) + 2 * len(fields)))
     try:
         with contextlib.closing(sqlite3.connect(path)) as base, base:
@@ -48,27 +50,27 @@ def write(path: Path, name: str, schema: Schema, fields: list[str], places: list
         os.fsync(file.fileno())
 
 
-def read(file: Path) -> Places:
-    """Where the rows of a MindRecord file lie, in their order.
+def read(file: Path) -> Positions:
+    """Return the positions of the rows of a MindRecord file, in order.
 
-    Raises FileNotFoundError where the index is missing, FileFormatError where it is none.
+    Raises FileNotFoundError if the index is missing, FileFormatError if it has another format.
     """
     with _opened(file) as base:
-        found = base.execute(f"SELECT {', '.join(_COLUMNS)} FROM INDEXES ORDER BY ROW_ID").fetchall()
-        if any(type(value) is not int or not 0 <= value < 1 << 62 for row in found for value in row):
-            raise DataDamaged(message(f"{path_of(file)}: a place that is no number", "the index of a MindRecord file"))
-    return np.array(found, np.int64).reshape(-1, len(_COLUMNS))
+        rows = base.execute(f"SELECT {', '.join(_COLUMNS)} FROM INDEXES ORDER BY ROW_ID").fetchall()
+        if any(type(value) is not int or not 0 <= value < 1 << 62 for row in rows for value in row):
+            raise DataDamaged(message(f"{path_of(file)}: a position that is not a number", "the index of a MindRecord file"))
+    return np.array(rows, np.int64).reshape(-1, len(_COLUMNS))
 
 
 def read_values(file: Path, field: str) -> list[Any]:
-    """The values of an index field, in the order of the rows."""
+    """Return the values of an index field, in the order of the rows."""
     with _opened(file) as base:
         return [value for (value,) in base.execute(f"SELECT {field}_0 FROM INDEXES ORDER BY ROW_ID")]
 
 
 @contextlib.contextmanager
 def _opened(file: Path) -> Iterator[sqlite3.Connection]:
-    """The index for reading; only a plain table is read: a view could have any number of rows."""
+    """Open the index for reading; only a plain table is read, because a view could have any number of rows."""
     path = path_of(file)
     if not path.is_file():
         raise MRMOpenError(message(str(path), f"the index of {file.name}", hint="both files are needed; copy them together"))

@@ -1,9 +1,9 @@
-"""What a MindRecord file looks like, version 3.0, as MindSpore 2.10 writes it.
+"""The layout of a MindRecord file, version 3.0, as MindSpore 2.10 writes it.
 
-A file: 8 bytes of length (little-endian) and a JSON header, in `header_size` bytes; then pages of `page_size` bytes. A page holds rows of
-one kind behind each other, each with its length in 8 bytes: RAW_DATA has MessagePack maps of the numbers and texts, BLOB_DATA has bytes and
-arrays, where there is more than one field each behind its length in 8 bytes, big-endian. Beside the file, `NAME.db` is an SQLite index
-with the page and the place of each row.
+A file: 8 bytes of length (little-endian) and a JSON header, in `header_size` bytes; then pages of `page_size` bytes. A page has consecutive
+rows of one kind, each after its length in 8 bytes: RAW_DATA has MessagePack maps of the numbers and texts, BLOB_DATA has bytes and arrays;
+with more than one field, each follows its length in 8 bytes, big-endian. `NAME.db` next to the file is an SQLite index with the page and
+the position of each row.
 """
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ HEADER_SIZE, PAGE_SIZE = 1 << 24, 1 << 25
 SHORTEST_HEADER, LONGEST_HEADER = 1 << 14, 1 << 27
 SHORTEST_PAGE, LONGEST_PAGE = 1 << 15, 1 << 28
 LENGTH = 8
-"""Bytes of a length."""
+"""Size of a length in bytes."""
 NUMBERS = {"int32": np.int32, "int64": np.int64, "float32": np.float32, "float64": np.float64}
 TYPES = (*NUMBERS, "string", "bytes")
 Schema = dict[str, dict[str, Any]]
 
 
 class MSRStatus(enum.Enum):
-    """What writers of 1.x answered."""
+    """The return value of 1.x's writers."""
 
     SUCCESS = 0
     FAILED = 1
@@ -45,7 +45,7 @@ SUCCESS, FAILED = MSRStatus.SUCCESS, MSRStatus.FAILED
 
 @dataclass
 class Header:
-    """What the header of a file says."""
+    """The header of a file."""
 
     schema: Schema
     description: str = ""
@@ -56,25 +56,25 @@ class Header:
     header_size: int = HEADER_SIZE
     page_size: int = PAGE_SIZE
     saved: int = 0
-    """Bytes that packing integers saved."""
+    """Number of bytes that packing integers saved."""
 
     @property
     def blobs(self) -> list[str]:
-        """The fields of bytes and arrays, in the order in which they lie in a row."""
+        """Return the fields of bytes and arrays, in their order in a row."""
         return [name for name, kind in self.schema.items() if is_blob(kind)]
 
-    def place(self, page: int) -> int:
-        """Where a page begins in the file."""
+    def page_offset(self, page: int) -> int:
+        """Return the position of a page in the file."""
         return self.header_size + page * self.page_size
 
 
 def is_blob(kind: dict[str, Any]) -> bool:
-    """Whether a field lies in the blob pages: bytes, or an array."""
+    """Return whether a field is in the blob pages: bytes, or an array."""
     return kind["type"] == "bytes" or "shape" in kind
 
 
 def check_schema(content: Any) -> Schema:
-    """The schema with its fields in order of their names. Raises MRMInvalidSchemaError, which names the field."""
+    """Return the schema with its fields sorted by name. Raises MRMInvalidSchemaError, which names the field."""
     if not isinstance(content, dict) or not content:
         raise MRMInvalidSchemaError(f"schema {short(content)}: expected a dict such as {{'label': {{'type': 'int32'}}}}.")
     for name, kind in content.items():
@@ -94,14 +94,14 @@ def _check_field(name: Any, kind: Any) -> None:
         return
     shape = kind["shape"]
     if kind["type"] not in NUMBERS:
-        raise MRMInvalidSchemaError(f"field {name!r}: a shape beside type {kind['type']!r}: only numbers have one.")
+        raise MRMInvalidSchemaError(f"field {name!r}: a shape with type {kind['type']!r}: only numbers have one.")
     lengths = isinstance(shape, list) and all(type(n) is int and (n == -1 or n > 0) for n in shape)
     if not lengths or shape.count(-1) > 1:
         raise MRMInvalidSchemaError(f"field {name!r}: shape {shape!r:.60}: expected a list of lengths, one of them -1 at most.")
 
 
 def header_to_bytes(header: Header) -> bytes:
-    """The header with its length; members in the order in which MindSpore has them."""
+    """Return the header with its length; members are in MindSpore's order."""
     text = json.dumps({
         "header_size": header.header_size,
         "index_fields": [{"index_field": name, "schema_id": 0} for name in header.index_fields] or None,
@@ -118,14 +118,14 @@ def header_to_bytes(header: Header) -> bytes:
 
 
 def header_from_bytes(text: bytes) -> Header:
-    """The header that a JSON text says. Raises FileFormatError."""
+    """Parse a header from JSON. Raises FileFormatError."""
     try:
-        found = json_text.parse(text)
-        (schema,) = found["schema"]
+        content = json_text.parse(text)
+        (schema,) = content["schema"]
         header = Header(
-            check_schema(schema["schema"]), str(schema["desc"]), [str(one["index_field"]) for one in found["index_fields"] or ()],
-            [str(name) for name in found["shard_addresses"]], int(found["shard_id"]), list(found["page"]),
-            int(found["header_size"]), int(found["page_size"]), int(found.get("compression_size", 0)),
+            check_schema(schema["schema"]), str(schema["desc"]), [str(field["index_field"]) for field in content["index_fields"] or ()],
+            [str(name) for name in content["shard_addresses"]], int(content["shard_id"]), list(content["page"]),
+            int(content["header_size"]), int(content["page_size"]), int(content.get("compression_size", 0)),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise FileFormatError(f"a header that is none of MindRecord's: {type(error).__name__}: {error!s:.100}") from None
@@ -137,7 +137,7 @@ def header_from_bytes(text: bytes) -> Header:
 
 
 def encode(schema: Schema, blobs: list[str], row: dict[str, Any]) -> tuple[bytes, bytes, int]:
-    """(the raw part, the blob part, bytes that packing saved) of a row that fits the schema."""
+    """Return (the raw part, the blob part, bytes that packing saved) of a row that fits the schema."""
     numbers = {name: plain(row[name]) for name in schema if name not in blobs}
     parts, saved = [], 0
     for name in blobs:
@@ -150,7 +150,7 @@ def encode(schema: Schema, blobs: list[str], row: dict[str, Any]) -> tuple[bytes
 
 
 def plain(value: Any) -> Any:
-    """A number as Python's, where it is NumPy's."""
+    """Convert a NumPy number to Python's."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -161,27 +161,27 @@ def _content(kind: dict[str, Any], value: Any) -> bytes:
 
 
 def decode_raw(content: bytes) -> dict[str, Any]:
-    """The numbers and texts of a row. Raises ValueError for what is no map."""
-    found = msgpack.unpackb(content, strict_map_key=False)
-    if not isinstance(found, dict):
-        raise ValueError(f"a row of {type(found).__name__}")
-    return found
+    """Return the numbers and texts of a row. Raises ValueError unless it is a map."""
+    values = msgpack.unpackb(content, strict_map_key=False)
+    if not isinstance(values, dict):
+        raise ValueError(f"a row of {type(values).__name__}")
+    return values
 
 
-def decode_blobs(schema: Schema, blobs: list[str], content: bytes, wanted: list[str]) -> dict[str, Any]:
-    """The bytes and arrays of a row, those that are wanted. Raises ValueError where the lengths do not fit."""
+def decode_blobs(schema: Schema, blobs: list[str], content: bytes, names: list[str]) -> dict[str, Any]:
+    """Return the selected bytes and arrays of a row. Raises ValueError if the lengths do not match."""
     if len(blobs) == 1:
-        return {name: _value(schema[name], content) for name in blobs if name in wanted}
-    found, place = {}, 0
+        return {name: _value(schema[name], content) for name in blobs if name in names}
+    values, position = {}, 0
     for name in blobs:
-        length = int.from_bytes(content[place : place + LENGTH], "big")
-        place += LENGTH
-        if place + length > len(content):
+        length = int.from_bytes(content[position : position + LENGTH], "big")
+        position += LENGTH
+        if position + length > len(content):
             raise ValueError(f"{name} of {length} bytes in a row of {len(content)}")
-        if name in wanted:
-            found[name] = _value(schema[name], content[place : place + length])
-        place += length
-    return found
+        if name in names:
+            values[name] = _value(schema[name], content[position : position + length])
+        position += length
+    return values
 
 
 def _value(kind: dict[str, Any], content: bytes) -> Any:

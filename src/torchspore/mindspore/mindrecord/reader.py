@@ -1,4 +1,4 @@
-"""Rows out of MindRecord files: all of them, or pages of those with one value."""
+"""Reading of rows from MindRecord files: all of them, or pages of rows with one value."""
 from __future__ import annotations
 
 import json
@@ -17,16 +17,16 @@ _MOST_CONSUMERS = 64
 
 
 def open_shards(call: str, file_name: Any) -> Shards:
-    """The files that `file_name` names: one for its whole set, a list for these alone. Raises TypeError, FileNotFoundError."""
+    """Return the files of `file_name`: a path means its full set, a list only these files. Raises TypeError, FileNotFoundError."""
     if isinstance(file_name, (str, Path)):
         return Shards(all_shards(Path(file_name).expanduser()))
-    if not isinstance(file_name, (list, tuple)) or not file_name or not all(isinstance(one, (str, Path)) for one in file_name):
+    if not isinstance(file_name, (list, tuple)) or not file_name or not all(isinstance(name, (str, Path)) for name in file_name):
         raise ParamTypeError(message(f"{call}({file_name!r:.60})", "a path or a list of paths"))
-    return Shards([Path(one).expanduser() for one in file_name])
+    return Shards([Path(name).expanduser() for name in file_name])
 
 
 def checked_columns(call: str, columns: Any, schema: Schema) -> list[str]:
-    """The columns asked for, all where there are none. Raises ParamTypeError, ParamValueError with the nearest name."""
+    """Return the requested columns, by default all. Raises ParamTypeError, ParamValueError with the nearest name."""
     if columns is None:
         return list(schema)
     if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
@@ -40,7 +40,7 @@ def checked_columns(call: str, columns: Any, schema: Schema) -> list[str]:
 
 
 def check_consumers(call: str, number: Any) -> None:
-    """Raises ParamValueError for a number of reading threads that is none; rows come in their order whatever it is."""
+    """Raises ParamValueError for an invalid number of reading threads, which does not affect the order of rows."""
     if type(number) is not int or not 1 <= number <= _MOST_CONSUMERS:
         raise ParamValueError(message(f"{call}: num_consumer {number!r:.40}", f"an int from 1 to {_MOST_CONSUMERS}"))
 
@@ -48,8 +48,8 @@ def check_consumers(call: str, number: Any) -> None:
 class FileReader:
     """Reads the rows of MindRecord files in their order, as dicts of Python's numbers, str, bytes and NumPy arrays.
 
-    `file_name` is one file, whose whole set is read, or a list of files. Raises FileNotFoundError, FileFormatError (a ValueError), which
-    name the file, ParamValueError for a column that is not there.
+    `file_name` is one file, whose full set is read, or a list of files. Raises FileNotFoundError, FileFormatError (a ValueError), which
+    name the file, ParamValueError for an unknown column.
     """
 
     def __init__(self, file_name: Any, num_consumer: int = 4, columns: list[str] | None = None, operator: Any = None) -> None:
@@ -58,19 +58,19 @@ class FileReader:
         check_consumers("FileReader", num_consumer)
         self._shards = open_shards("FileReader", file_name)
         chosen = checked_columns("FileReader", columns, self._shards.header.schema)
-        self._columns = sorted(chosen, key=self._shards.header.blobs.__contains__)  # as MindSpore has them: bytes and arrays last
+        self._columns = sorted(chosen, key=self._shards.header.blobs.__contains__)  # MindSpore's order: bytes and arrays last
 
     def get_next(self) -> Iterator[dict[str, Any]]:
-        """One row after the other."""
+        """Iterates over the rows."""
         for number in range(len(self._shards)):
             yield self._shards.row(number, self._columns)
 
     def schema(self) -> Schema:
-        """The schema of the files."""
+        """Returns the schema of the files."""
         return {name: dict(kind) for name, kind in self._shards.header.schema.items()}
 
     def len(self) -> int:
-        """How many rows there are."""
+        """Returns the number of rows."""
         return len(self._shards)
 
     def close(self) -> None:
@@ -81,7 +81,7 @@ class FileReader:
 class MindPage:
     """Reads MindRecord files by pages of rows with the same value of an index field.
 
-    Set `category_field` first; `candidate_fields` are the fields that the files are indexed by.
+    Set `category_field` first; `candidate_fields` are the index fields of the files.
     """
 
     def __init__(self, file_name: Any, num_consumer: int = 4) -> None:
@@ -92,19 +92,19 @@ class MindPage:
 
     @property
     def candidate_fields(self) -> list[str]:
-        """The index fields."""
+        """Returns the index fields."""
         return list(self._shards.header.index_fields)
 
     @property
     def category_field(self) -> str | None:
-        """The field that pages go by."""
+        """Returns the field of the pages."""
         return self._field
 
     @category_field.setter
     def category_field(self, category_field: str) -> None:
         if category_field not in self.candidate_fields:
-            wanted = f"one of {', '.join(self.candidate_fields) or 'no fields'}"
-            raise ParamValueError(message(f"category_field = {category_field!r:.60}", wanted))
+            expected = f"one of {', '.join(self.candidate_fields) or 'no fields'}"
+            raise ParamValueError(message(f"category_field = {category_field!r:.60}", expected))
         self._field, self._rows = category_field, {}
         values = [value for shard in self._shards.shards for value in index.read_values(shard.file, category_field)]
         for number, value in enumerate(values):
@@ -116,31 +116,31 @@ class MindPage:
         return self.candidate_fields
 
     def set_category_field(self, category_field: str) -> bool:
-        """Chooses the field that pages go by. Raises ParamTypeError for what is no str."""
+        """Selects the field of the pages. Raises ParamTypeError unless it is a str."""
         if not isinstance(category_field, str):
             raise ParamTypeError(message(f"set_category_field({short(category_field)})", f"a str, got {type(category_field).__name__}"))
         self.category_field = category_field
         return True
 
     def read_category_info(self) -> str:
-        """JSON: each value of the field, its number and how many rows have it."""
+        """Returns JSON with each value of the field, its number and its count of rows."""
         rows = self._chosen()
         listed = [{"count": len(numbers), "id": n, "name": str(value)} for n, (value, numbers) in enumerate(rows.items())]
         return json.dumps({"categories": listed, "key": f"{self._field}_0"}, separators=(",", ":"))
 
     def read_at_page_by_id(self, category_id: int, page: int, num_row: int) -> list[dict[str, Any]]:
-        """Page number `page` of `num_row` rows of the value with this number. Raises ParamValueError, MRMFetchDataError."""
+        """Returns page `page` of `num_row` rows of the value with this number. Raises ParamValueError, MRMFetchDataError."""
         values = list(self._chosen())
         if type(category_id) is not int or not 0 <= category_id < len(values):
             raise MRMFetchDataError(message(f"category_id {category_id!r:.40}", f"an int below {len(values)}"))
         return self._page(values[category_id], page, num_row)
 
     def read_at_page_by_name(self, category_name: str, page: int, num_row: int) -> list[dict[str, Any]]:
-        """Page number `page` of `num_row` rows whose value has this name. Raises ParamValueError, MRMFetchDataError."""
-        found = [value for value in self._chosen() if str(value) == category_name]
-        if not found:
+        """Returns page `page` of `num_row` rows whose value has this name. Raises ParamValueError, MRMFetchDataError."""
+        values = [value for value in self._chosen() if str(value) == category_name]
+        if not values:
             raise MRMFetchDataError(message(f"category_name {category_name!r:.40}", f"one of the values of {self._field}"))
-        return self._page(found[0], page, num_row)
+        return self._page(values[0], page, num_row)
 
     def _chosen(self) -> dict[Any, list[int]]:
         if self._field is None:

@@ -1,4 +1,4 @@
-"""The files of one MindRecord set, read row by row without loading one whole."""
+"""The files of one MindRecord set, read row by row without loading a complete file."""
 from __future__ import annotations
 
 import os
@@ -11,22 +11,22 @@ import numpy as np
 
 from torchspore.base.text import message
 from torchspore.errors import DataDamaged, FileFormatError
-from torchspore.mindspore.mindrecord import index, sealing
+from torchspore.mindspore.mindrecord import encrypted_files, index
 from torchspore.mindspore.mindrecord.exceptions import MRMOpenError
 from torchspore.mindspore.mindrecord.layout import LENGTH, LONGEST_HEADER, Header, decode_blobs, decode_raw, header_from_bytes
 
 _RAW, _BLOB = slice(1, 4), slice(5, 8)
-"""Columns of the index: page, first and last byte."""
+"""The columns of the index: page, first and last byte."""
 
 
 def read_header(path: Path) -> Header:
-    """The header of a file. Raises FileNotFoundError, FileFormatError, which name the file."""
+    """Read the header of a file. Raises FileNotFoundError, FileFormatError, which name the file."""
     if not path.is_file():
         raise MRMOpenError(message(str(path) if str(path).isprintable() else repr(str(path)), "a MindRecord file"))
     with path.open("rb") as file:
         length = int.from_bytes(file.read(LENGTH), "little")
         if not 0 < length <= min(LONGEST_HEADER, path.stat().st_size - LENGTH):
-            raise DataDamaged(message(f"{path}: {path.stat().st_size} bytes that begin otherwise", "a MindRecord file"))
+            raise DataDamaged(message(f"{path}: {path.stat().st_size} bytes with another beginning", "a MindRecord file"))
         text = file.read(length)
     try:
         return header_from_bytes(text)
@@ -35,15 +35,15 @@ def read_header(path: Path) -> Header:
 
 
 def paths_of(file_name: str | Path, number: int) -> list[Path]:
-    """The files of a set of `number`: `file_name` itself for one, else with a number of equally many digits behind it."""
+    """Return the files of a set of `number`: `file_name` itself for one, otherwise with appended numbers of equal width."""
     path = Path(file_name).expanduser()
     digits = len(str(number - 1))
     return [path] if number == 1 else [path.with_name(f"{path.name}{at:0{digits}}") for at in range(number)]
 
 
 def all_shards(path: Path) -> list[Path]:
-    """The files of the set that `path` belongs to, in the folder in which it lies."""
-    header = read_header(sealing.readable(path))
+    """Return the files of the set that `path` belongs to, in its folder."""
+    header = read_header(encrypted_files.readable(path))
     if Path(path).name not in [Path(name).name for name in header.shards]:
         return [path]
     return [path.with_name(Path(name).name) for name in header.shards]
@@ -54,32 +54,32 @@ class Shard:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.file = sealing.readable(path)
-        """Where the plain content is: elsewhere for an encrypted file."""
-        self.header, self.places = read_header(self.file), index.read(self.file)
+        self.file = encrypted_files.readable(path)
+        """Return the path of the decrypted content, which differs from the file's for an encrypted file."""
+        self.header, self.positions = read_header(self.file), index.read(self.file)
         self._handle = os.open(self.file, os.O_RDONLY)
         self._size = os.fstat(self._handle).st_size
         self.close = weakref.finalize(self, os.close, self._handle)
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.positions)
 
     def row(self, number: int, columns: list[str]) -> dict[str, Any]:
-        """The columns of a row. Raises FileFormatError, which names file and row, where it is damaged."""
+        """Read the columns of a row. Raises FileFormatError, which names file and row, if it is damaged."""
         blobs = self.header.blobs
-        place = self.places[number]
+        position = self.positions[number]
         try:
-            found = decode_raw(self._read(place[_RAW])) if any(name not in blobs for name in columns) else {}
+            values = decode_raw(self._read(position[_RAW])) if any(name not in blobs for name in columns) else {}
             if any(name in blobs for name in columns):
-                found.update(decode_blobs(self.header.schema, blobs, self._read(place[_BLOB]), columns))
-            return {name: found[name] for name in columns}
+                values.update(decode_blobs(self.header.schema, blobs, self._read(position[_BLOB]), columns))
+            return {name: values[name] for name in columns}
         except (ValueError, KeyError, msgpack.UnpackException) as error:
             where = f"{self.path}, row {number}: {error!s:.200}"
             raise DataDamaged(message(where, "a row of MindRecord; the file is damaged")) from None
 
-    def _read(self, place: np.ndarray[Any, Any]) -> bytes:
-        page, start, end = map(int, place)
-        first = self.header.place(page) + start
+    def _read(self, position: np.ndarray[Any, Any]) -> bytes:
+        page, start, end = map(int, position)
+        first = self.header.page_offset(page) + start
         if not start + LENGTH <= end or first + end - start > self._size:
             raise ValueError(f"bytes {first} to {first + end - start} of {self._size}; the index is that of another file")
         content = os.pread(self._handle, end - start, first)
@@ -104,15 +104,15 @@ class Shards:
         return int(self._ends[-1])
 
     def lengths(self) -> list[int]:
-        """How many rows each file has."""
+        """Return the number of rows of each file."""
         return [len(shard) for shard in self.shards]
 
     def row(self, number: int, columns: list[str]) -> dict[str, Any]:
-        """The columns of a row, counted over all files."""
+        """Read the columns of a row, counted over all files."""
         shard = int(np.searchsorted(self._ends, number, side="right"))
         return self.shards[shard].row(number - (int(self._ends[shard - 1]) if shard else 0), columns)
 
     def close(self) -> None:
-        """Closes the files."""
+        """Close the files."""
         for shard in self.shards:
             shard.close()

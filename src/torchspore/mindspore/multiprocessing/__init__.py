@@ -1,4 +1,4 @@
-"""`mindspore.multiprocessing`: Python's own module. Processes that it forks compute, and Tensors travel between them."""
+"""`mindspore.multiprocessing`: Python's module. Its forked processes can compute, and Tensors can be sent between them."""
 from __future__ import annotations
 
 import multiprocessing as _own

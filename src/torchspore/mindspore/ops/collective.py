@@ -13,7 +13,7 @@ from torchspore.base.later import LazyModule
 from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm import groups
 from torchspore.distributed.comm.groups import Group
-from torchspore.mindspore.communication.management import HCCL_WORLD_COMM_GROUP, found
+from torchspore.mindspore.communication.management import HCCL_WORLD_COMM_GROUP, find_group
 from torchspore.mindspore.ops.declare import part_of
 from torchspore.mindspore.ops.primitive import Primitive
 
@@ -116,7 +116,7 @@ class Collective(Primitive):
 
     def _found(self) -> Group:
         """The group, at a call."""
-        return found(self.name, self.group)
+        return find_group(self.name, self.group)
 
     def _expect(self, argument: str, value: Any, kind: type) -> None:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):

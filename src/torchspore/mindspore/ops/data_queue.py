@@ -37,10 +37,10 @@ class GetNext(Primitive):
             self.add_prim_attr(name, value)
 
     def __call__(self) -> tuple[Any, ...]:
-        from torchspore.mindspore.dataset.engine import sending
+        from torchspore.mindspore.dataset.engine import device_queue
 
         trace_guard_hooks.ends_trace("takes a row of a data queue", Kind.READS_VALUES)
-        row = tuple(sending.take(self.attrs["shared_name"]))
+        row = tuple(device_queue.take(self.attrs["shared_name"]))
         fits = len(row) == len(self._types) and all(map(_fits, row, self._types, self._shapes))
         if not fits:
             given = ", ".join(f"{getattr(one, 'dtype', type(one).__name__)}{list(getattr(one, 'shape', ()))}" for one in row)

@@ -1,4 +1,4 @@
-"""The object behind the options of parallel execution, as upstream programs reach for it."""
+"""The object with the options of parallel execution, under its upstream name."""
 from torchspore.context.upstream import auto_parallel_context
 
 __all__ = ["auto_parallel_context"]

@@ -1,4 +1,4 @@
-"""Figures of the search for parallel strategies, checked and kept: the memory of a device acts, the search counts seconds of its own."""
+"""Figures of the search for parallel strategies, checked and stored: only the device memory acts, because the search estimates seconds."""
 from __future__ import annotations
 
 from typing import Any
@@ -21,71 +21,71 @@ _switches: dict[str, Any] = {"multi_subgraphs": False, "algo_single_loop": False
 
 
 def set_cost_model_context(**kwargs: Any) -> None:
-    """Sets figures of the cost model, all or none. Raises ValueError for another name, TypeError for a value of another type."""
+    """Set figures of the cost model, all or none. Raises ValueError for another name, TypeError for a value of another type."""
     for name, value in kwargs.items():
-        wrote = f"set_cost_model_context({name}={short(value)})"
+        call_text = f"set_cost_model_context({name}={short(value)})"
         if name not in DEFAULTS:
-            raise ValueError(message(wrote, list_choices(DEFAULTS)))
+            raise ValueError(message(call_text, list_choices(DEFAULTS)))
         if type(value) is not type(DEFAULTS[name]):
-            raise TypeError(message(wrote, f"a {type(DEFAULTS[name]).__name__}, got {type(value).__name__}"))
+            raise TypeError(message(call_text, f"a {type(DEFAULTS[name]).__name__}, got {type(value).__name__}"))
     _values.update(kwargs)
     if "device_memory_capacity" in kwargs:
         machine_model.set_by_program["capacity"] = kwargs["device_memory_capacity"]
-    _tell(", ".join(name for name in kwargs if name != "device_memory_capacity"))
+    _report(", ".join(name for name in kwargs if name != "device_memory_capacity"))
 
 
 def get_cost_model_context(attr_key: str) -> Any:
-    """A figure of the cost model. Raises ValueError for another name."""
+    """Return a figure of the cost model. Raises ValueError for another name."""
     if attr_key not in DEFAULTS:
         raise ValueError(message(f"get_cost_model_context({short(attr_key)})", list_choices(DEFAULTS)))
     return _values[attr_key]
 
 
 def reset_cost_model_context() -> None:
-    """Gives all figures their defaults."""
+    """Reset all figures to their defaults."""
     _values.update(DEFAULTS)
     machine_model.set_by_program.clear()
 
 
-def _tell(what: str) -> None:
-    if what:
-        effects.note("distribution", f"set_cost_model_context({what}): no effect here: the search counts seconds of an assumed device")
+def _report(setting: str) -> None:
+    if setting:
+        effects.note("distribution", f"set_cost_model_context({setting}): no effect here: the search counts seconds of an assumed device")
 
 
 def _switch(name: str, value: Any, kind: type) -> None:
     if not isinstance(value, kind):
         raise TypeError(message(f"_set_{name}({short(value)})", f"a {kind.__name__}, got {type(value).__name__}"))
     _switches[name] = value
-    _tell(name)
+    _report(name)
 
 
 def _set_multi_subgraphs(multi_subgraph: bool = True) -> None:
-    """Says whether the network makes several subgraphs."""
+    """Set whether the network makes several subgraphs."""
     _switch("multi_subgraphs", multi_subgraph, bool)
 
 
 def _get_multi_subgraphs() -> bool:
-    """What `_set_multi_subgraphs` said."""
+    """Return the value of `_set_multi_subgraphs`."""
     return bool(_switches["multi_subgraphs"])
 
 
 def _set_algo_single_loop(single_loop: bool = True) -> None:
-    """Says whether the search unrolls loops but once."""
+    """Set whether the search unrolls loops only once."""
     _switch("algo_single_loop", single_loop, bool)
 
 
 def _get_algo_single_loop() -> bool:
-    """What `_set_algo_single_loop` said."""
+    """Return the value of `_set_algo_single_loop`."""
     return bool(_switches["algo_single_loop"])
 
 
 def _set_rp_matmul_mem_coef(coef: float) -> None:
-    """Sets how much memory counts for matrix products in the search by recursion."""
+    """Set the weight of memory for matrix products in the recursive search."""
     _switch("rp_matmul_mem_coef", coef, float)
 
 
 def _get_rp_matmul_mem_coef() -> float:
-    """What `_set_rp_matmul_mem_coef` said."""
+    """Return the value of `_set_rp_matmul_mem_coef`."""
     return float(_switches["rp_matmul_mem_coef"])
 
 

@@ -1,4 +1,4 @@
-"""What `dump_device_local_norm` adds up, for programs that read it."""
+"""The sum of `dump_device_local_norm`, for programs that read it."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,15 +10,15 @@ _parameter: Any = None
 
 
 def get_squared_device_local_norm_param() -> Parameter:
-    """The Parameter with the sum of the squares of this device's gradients, before they are summed over devices.
+    """Return the Parameter with the sum of the squares of this device's gradients, before the reduction over devices.
 
-    It grows with each step until the program sets it to 0. Raises ValueError where `dump_device_local_norm` is off.
+    It grows with each step until the program sets it to 0. Raises ValueError if `dump_device_local_norm` is off.
     """
     global _parameter
     from torchspore.distributed.shard import gradient_norms
 
-    held = gradient_norms.squared()
+    squared = gradient_norms.squared()
     if _parameter is None:
-        _parameter = Parameter(wrap(held), name="_squared_device_local_norm", requires_grad=False)
-        _parameter._t = held                                  # the very memory that the graph adds to
+        _parameter = Parameter(wrap(squared), name="_squared_device_local_norm", requires_grad=False)
+        _parameter._t = squared                                  # shares the memory that the graph adds to
     return _parameter

@@ -1,4 +1,4 @@
-"""What copies of MindSpore's own training loop ask about the parameter server: which part this process has, and the options."""
+"""Queries of the parameter server for copies of MindSpore's training loop: the role of this process, and the options."""
 from __future__ import annotations
 
 import os
@@ -8,22 +8,22 @@ from torchspore.context.public import get_ps_context, reset_ps_context, set_ps_c
 
 
 def _is_role_worker() -> bool:
-    """Whether MS_ROLE says that this process trains."""
+    """Return whether this process trains, according to MS_ROLE."""
     return os.environ.get("MS_ROLE") == "MS_WORKER"
 
 
 def _is_role_pserver() -> bool:
-    """Whether MS_ROLE says that this process keeps Parameters for others."""
+    """Return whether this process stores Parameters for others, according to MS_ROLE."""
     return os.environ.get("MS_ROLE") == "MS_PSERVER"
 
 
 def _is_role_sched() -> bool:
-    """Whether MS_ROLE says that this process brings the others together."""
+    """Return whether this process schedules the others, according to MS_ROLE."""
     return os.environ.get("MS_ROLE") == "MS_SCHED"
 
 
 def _is_ps_mode() -> bool:
-    """Whether Parameters are kept by a server."""
+    """Return whether a server stores the Parameters."""
     return bool(get_ps_context("enable_ps"))
 
 

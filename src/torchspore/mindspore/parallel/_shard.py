@@ -1,4 +1,4 @@
-"""`Layout`, `shard` and `reshard`: how Tensors are cut among devices, where graphs are split; elsewhere everything runs whole."""
+"""`Layout`, `shard` and `reshard`: the cut of Tensors among devices in split graphs; elsewhere operators run unsplit."""
 from __future__ import annotations
 
 import functools
@@ -16,8 +16,8 @@ from torchspore.names import missing
 
 
 class Layout:
-    """Devices in a grid whose axes have names; called with a name, 'None', or a tuple of names for each axis of a Tensor it says how that
-    is cut. Raises TypeError and ValueError for what does not fit.
+    """A grid of devices with named axes. A call with a name, 'None', or a tuple of names for each axis of a Tensor defines its cut. Raises
+    TypeError and ValueError for invalid arguments.
     """
 
     def __init__(self, device_matrix: tuple[int, ...], alias_name: tuple[str, ...], rank_list: list[int] | None = None) -> None:
@@ -26,7 +26,7 @@ class Layout:
         ):
             if value is None and name == "rank_list":
                 continue
-            if not isinstance(value, kind) or not all(isinstance(one, item) and not isinstance(one, bool) for one in value):
+            if not isinstance(value, kind) or not all(isinstance(element, item) and not isinstance(element, bool) for element in value):
                 raise TypeError(message(f"Layout({name}={short(value)})", f"a {kind.__name__} of {item.__name__}s"))
         if len(device_matrix) != len(alias_name):
             raise ValueError(message(f"Layout({device_matrix}, {alias_name})", "a name for each axis"))
@@ -41,18 +41,20 @@ class Layout:
             raise ValueError(message(f"Layout({device_matrix}, ...)", "numbers from 1 on"))
         self._devices, self._names = device_matrix, alias_name
         self._ranks = list(range(count)) if rank_list is None else list(rank_list)
-        self._places: tuple[Any, ...] | None = None
+        self._axes_of_devices: tuple[Any, ...] | None = None
 
     def __call__(self, *tensor_map: Any) -> Layout:
-        """The layout of a Tensor: for each of its axes the name, or names, of the devices' axes that cut it."""
-        made = Layout(self._devices, self._names, self._ranks)
-        made._places = tuple(tuple(map(self._place, one)) if isinstance(one, tuple) else self._place(one) for one in tensor_map)
-        used = [place for one in made._places for place in (one if isinstance(one, tuple) else (one,)) if place != -1]
+        """Returns the layout of a Tensor: for each of its axes the name, or names, of the device axes that cut it."""
+        layout = Layout(self._devices, self._names, self._ranks)
+        layout._axes_of_devices = tuple(
+            tuple(map(self._device_axis, names)) if isinstance(names, tuple) else self._device_axis(names) for names in tensor_map
+        )
+        used = [axis for axes in layout._axes_of_devices for axis in (axes if isinstance(axes, tuple) else (axes,)) if axis != -1]
         if len(set(used)) != len(used):
             raise ValueError(message(f"Layout(...){tensor_map}", "each name once"))
-        return made
+        return layout
 
-    def _place(self, name: Any) -> int:
+    def _device_axis(self, name: Any) -> int:
         if name == "None":
             return -1
         if name not in self._names:
@@ -60,20 +62,21 @@ class Layout:
         return len(self._names) - 1 - self._names.index(name)
 
     def to_dict(self) -> dict[str, Any]:
-        """The layout as a dict. Raises ValueError before it was called."""
-        if self._places is None:
+        """Returns the layout as a dict. Raises ValueError before a call."""
+        if self._axes_of_devices is None:
             raise ValueError(message("Layout(...).to_dict()", "a call with names first: layout('a', 'None')"))
         return {
-            "device_matrix": self._devices, "tensor_map": self._places, "interleaved_parallel": "interleaved_parallel" in self._names,
+            "device_matrix": self._devices, "tensor_map": self._axes_of_devices,
+            "interleaved_parallel": "interleaved_parallel" in self._names,
             "alias_name": self._names, "rank_list": self._ranks,
         }
 
 
 def shard(fn: Any, in_strategy: tuple[Any, ...], out_strategy: Any = None, parameter_plan: dict[str, Any] | None = None) -> Any:
-    """The Cell, or a function like `fn`, whose inputs and results are cut as the strategies say where a graph is split among devices.
+    """Returns the Cell, or a wrapped function, whose inputs and results are cut by the strategies in graphs that are split among devices.
 
-    A strategy is a tuple with a tuple of numbers, a Layout, or None for each Tensor. Elsewhere it runs whole, and `explain` says so.
-    Raises TypeError for what is no Cell or function, for strategies that are no tuples and a plan that is no dict.
+    A strategy is a tuple with a tuple of numbers, a Layout, or None for each Tensor. Elsewhere it runs unsplit, and `explain` reports it.
+    Raises TypeError unless `fn` is a Cell or function, the strategies are tuples and the plan is a dict.
     """
     if not isinstance(fn, Cell) and not callable(fn):
         raise TypeError(message(f"shard({short(fn)})", f"a Cell or a function, got {type(fn).__name__}"))
@@ -90,7 +93,7 @@ def shard(fn: Any, in_strategy: tuple[Any, ...], out_strategy: Any = None, param
 
 
 def _sharded(fn: Callable[..., Any], in_strategy: tuple[Any, ...], out_strategy: tuple[Any, ...] | None) -> Callable[..., Any]:
-    """A function like `fn` that lays its inputs and results out."""
+    """Wrap a function so that it lays out its inputs and results."""
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -103,9 +106,9 @@ def _sharded(fn: Callable[..., Any], in_strategy: tuple[Any, ...], out_strategy:
 
 
 def reshard(tensor: Tensor, layout: Layout) -> Tensor:
-    """The same Tensor, cut as a Layout says where a graph is split among devices; elsewhere the Tensor itself.
+    """Returns the Tensor, cut by a Layout in graphs that are split among devices; elsewhere unchanged.
 
-    Raises TypeError for what is no Tensor and no Layout.
+    Raises TypeError for anything but a Tensor and a Layout.
     """
     from torchspore.distributed.shard import function_strategies
 
@@ -114,12 +117,12 @@ def reshard(tensor: Tensor, layout: Layout) -> Tensor:
     if not isinstance(layout, Layout):
         raise TypeError(message(f"reshard(layout={short(layout)})", f"a Layout, got {type(layout).__name__}"))
     layout.to_dict()
-    found: Tensor = function_strategies.placed("reshard", tensor, (layout,))
-    return found
+    resharded: Tensor = function_strategies.placed("reshard", tensor, (layout,))
+    return resharded
 
 
 def sync_pipeline_shared_parameters(net: Cell) -> None:
-    """Gives Parameters that stages of a pipeline share one value; one process has one of each. Raises TypeError for what is no Cell."""
+    """Synchronizes Parameters that pipeline stages share; one process has one of each. Raises TypeError unless the net is a Cell."""
     if not isinstance(net, Cell):
         raise TypeError(message(f"sync_pipeline_shared_parameters({short(net)})", f"a Cell, got {type(net).__name__}"))
 
@@ -127,7 +130,8 @@ def sync_pipeline_shared_parameters(net: Cell) -> None:
 def lazy_inline(fn: Callable[..., Any] | None = None, attrs: Any = None, policy: str | None = None) -> Any:
     """Decorates a Cell's `__init__`: the arguments named in `attrs` (a name or a list; None: none) become attributes of the Cell.
 
-    A graph holds such a Cell's operators as any other's, and `explain` says so. Raises TypeError and ValueError for what does not fit.
+    A graph contains such a Cell's operators like any other's, and `explain` reports it. Raises TypeError and ValueError for invalid
+    arguments.
     """
     import inspect
 
@@ -142,12 +146,12 @@ def lazy_inline(fn: Callable[..., Any] | None = None, attrs: Any = None, policy:
         @functools.wraps(init)
         def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
             init(self, *args, **kwargs)
-            given = signature.bind(self, *args, **kwargs)
-            given.apply_defaults()
+            bound = signature.bind(self, *args, **kwargs)
+            bound.apply_defaults()
             for name in [attrs] if isinstance(attrs, str) else attrs or ():
-                if name not in given.arguments:
-                    raise ValueError(message(f"lazy_inline(attrs={short(attrs)})", list_choices(list(given.arguments)[1:])))
-                setattr(self, name, given.arguments[name])
+                if name not in bound.arguments:
+                    raise ValueError(message(f"lazy_inline(attrs={short(attrs)})", list_choices(list(bound.arguments)[1:])))
+                setattr(self, name, bound.arguments[name])
             effects.note("execution", f"lazy_inline of {type(self).__name__}: its operators are in the graph as any other's")
 
         return initialise
@@ -156,7 +160,7 @@ def lazy_inline(fn: Callable[..., Any] | None = None, attrs: Any = None, policy:
 
 
 def no_inline(fn: Callable[..., Any] | None = None) -> Any:
-    """Decorates a function. A graph holds its operators as any other's, and `explain` says so."""
+    """Decorates a function. A graph contains its operators like any other's, and `explain` reports it."""
 
     def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
         name = getattr(function, "__qualname__", function)

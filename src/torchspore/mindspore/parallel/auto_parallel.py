@@ -31,10 +31,10 @@ MODES = ("semi_auto", "sharding_propagation", "recursive_programming")
 
 
 class AutoParallel(Cell):
-    """A network, or function, with settings of parallel execution of its own: the context has them while it is called.
+    """A network, or function, with separate settings of parallel execution, which the context has during its calls.
 
-    One process runs the network as it is, and `explain` says so. Raises ValueError for another mode, TypeError for what is neither Cell nor
-    function.
+    A single process runs the network unchanged, and `explain` reports it. Raises ValueError for another mode, TypeError unless the network
+    is a Cell or function.
     """
 
     def __init__(self, network: Any, parallel_mode: str = "semi_auto") -> None:
@@ -61,14 +61,14 @@ class AutoParallel(Cell):
     def _acting(self) -> Iterator[None]:
         """A block in which the context has these settings."""
         token = STORE.open_scope()
-        files, given = dict(strategy_io.op_strategies), self._settings
+        files, settings = dict(strategy_io.op_strategies), self._settings
         try:
             STORE.change("auto_parallel", self._context(), "AutoParallel")
-            if "transformer_opt.file_path" in given:
-                path = given["transformer_opt.file_path"]
+            if "transformer_opt.file_path" in settings:
+                path = settings["transformer_opt.file_path"]
                 STORE.change("context", {"ascend_config": {"parallel_speed_up_json_path": path}}, "AutoParallel.transformer_opt")
-            if self._parallel_mode == "sharding_propagation":        # elsewhere MindSpore does not look at them either
-                strategy_io.op_strategies.update({mode: given[name] for name, mode in _OPERATOR_FILES.items() if name in given})
+            if self._parallel_mode == "sharding_propagation":        # elsewhere MindSpore ignores them too
+                strategy_io.op_strategies.update({mode: settings[name] for name, mode in _OPERATOR_FILES.items() if name in settings})
             yield
         finally:
             strategy_io.op_strategies.clear()
@@ -76,34 +76,34 @@ class AutoParallel(Cell):
             STORE.close_scope(token)
 
     def _context(self) -> dict[str, Any]:
-        """The settings as `set_auto_parallel_context` takes them."""
+        """Return the settings as arguments of `set_auto_parallel_context`."""
         mode = self._parallel_mode
-        found: dict[str, Any] = {"parallel_mode": "semi_auto_parallel" if mode == "semi_auto" else "auto_parallel"}
+        options: dict[str, Any] = {"parallel_mode": "semi_auto_parallel" if mode == "semi_auto" else "auto_parallel"}
         if mode != "semi_auto":
-            found["search_mode"] = mode
-        given = self._settings
-        found |= {option: given[name] for name, option in _OPTIONS.items() if name in given}
-        found |= {option: value for name, (option, value) in _SWITCHED.items() if name in given}
-        if "dump_local_norm" in given:
-            found["dump_local_norm"] = True
+            options["search_mode"] = mode
+        settings = self._settings
+        options |= {option: settings[name] for name, option in _OPTIONS.items() if name in settings}
+        options |= {option: value for name, (option, value) in _SWITCHED.items() if name in settings}
+        if "dump_local_norm" in settings:
+            options["dump_local_norm"] = True
         if self.get_pipeline_stages() > 1:
-            found["pipeline_config"] = {
-                "pipeline_interleave": given["pipeline.interleave"], "pipeline_scheduler": given["pipeline.scheduler"],
+            options["pipeline_config"] = {
+                "pipeline_interleave": settings["pipeline.interleave"], "pipeline_scheduler": settings["pipeline.scheduler"],
             }
-        files = {member: given[name] for name, member in _FILES.items() if name in given}
-        if "disable_strategy_file_only_for_trainable_params" in given:
+        files = {member: settings[name] for name, member in _FILES.items() if name in settings}
+        if "disable_strategy_file_only_for_trainable_params" in settings:
             files["only_trainable_params"] = False
         if files:
-            found["strategy_ckpt_config"] = files
-        if "hsdp.threshold" in given:
-            found |= {"enable_parallel_optimizer": True, "parallel_optimizer_config": {
-                "parallel_optimizer_threshold": given["hsdp.threshold"], "optimizer_level": given["hsdp.optimizer_level"],
-                "optimizer_weight_shard_size": given["hsdp.shard_size"],
+            options["strategy_ckpt_config"] = files
+        if "hsdp.threshold" in settings:
+            options |= {"enable_parallel_optimizer": True, "parallel_optimizer_config": {
+                "parallel_optimizer_threshold": settings["hsdp.threshold"], "optimizer_level": settings["hsdp.optimizer_level"],
+                "optimizer_weight_shard_size": settings["hsdp.shard_size"],
             }}
-        return found
+        return options
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
-        """What the network gives."""
+        """Returns the network's output."""
         return self.network(*args, **kwargs)
 
     def _keep_(self, call: str, **values: Any) -> None:
@@ -120,31 +120,31 @@ class AutoParallel(Cell):
         self._keep_(call, file_path=file_path)
 
     def load_param_strategy_file(self, file_path: str) -> None:
-        """Names the file that strategies of Parameters are read from."""
+        """Sets the file from which strategies of Parameters are read."""
         self._path("load_param_strategy_file", file_path)
 
     def save_param_strategy_file(self, file_path: str) -> None:
-        """Names the file that strategies of Parameters are written to; one process has none to write."""
+        """Sets the file to which strategies of Parameters are written; a single process writes none."""
         self._path("save_param_strategy_file", file_path)
 
     def load_operator_strategy_file(self, file_path: str) -> None:
-        """Names the file, by an absolute path, that strategies of operators are read from."""
+        """Sets the file, by an absolute path, from which strategies of operators are read."""
         self._path("load_operator_strategy_file", file_path, True)
 
     def save_operator_strategy_file(self, file_path: str) -> None:
-        """Names the file, by an absolute path, that strategies of operators are written to."""
+        """Sets the file, by an absolute path, to which strategies of operators are written."""
         self._path("save_operator_strategy_file", file_path, True)
 
     def set_group_ckpt_save_file(self, file_path: str) -> None:
-        """Names the file that groups of processes are written to."""
+        """Sets the file to which groups of processes are written."""
         self._path("set_group_ckpt_save_file", file_path)
 
     def dump_local_norm(self, file_path: str) -> None:
-        """Names the folder for norms of gradients before they are summed."""
+        """Sets the folder for norms of gradients before they are summed."""
         self._path("dump_local_norm", file_path)
 
     def dataset_strategy(self, config: Any) -> None:
-        """Says how rows are shared: 'data_parallel', 'full_batch', or a tuple of tuples or Layouts."""
+        """Sets the distribution of rows: 'data_parallel', 'full_batch', or a tuple of tuples or Layouts."""
         if not isinstance(config, (str, tuple)):
             raise TypeError(message(f"dataset_strategy({short(config)})", f"a str or a tuple, got {type(config).__name__}"))
         if isinstance(config, str) and config not in ("full_batch", "data_parallel"):
@@ -152,7 +152,7 @@ class AutoParallel(Cell):
         self._keep_("dataset_strategy", config=config)
 
     def hsdp(self, shard_size: int = -1, threshold: int = 64, optimizer_level: str = "level1") -> None:
-        """Says how the optimizer's state is shared: by so many processes (-1: all), for Parameters from `threshold` KB on."""
+        """Sets the sharding of the optimizer's state: the number of processes (-1: all), for Parameters of at least `threshold` KB."""
         for name, value in (("shard_size", shard_size), ("threshold", threshold)):
             if isinstance(value, bool) or not isinstance(value, int):
                 raise TypeError(message(f"hsdp({name}={short(value)})", f"an int, got {type(value).__name__}"))
@@ -165,7 +165,7 @@ class AutoParallel(Cell):
         self._keep_("hsdp", shard_size=shard_size, threshold=threshold, optimizer_level=optimizer_level)
 
     def pipeline(self, stages: int = 1, output_broadcast: bool = False, interleave: bool = False, scheduler: str = "1f1b") -> None:
-        """Says over how many stages the network is spread."""
+        """Sets the number of pipeline stages of the network."""
         if isinstance(stages, bool) or not isinstance(stages, int):
             raise TypeError(message(f"pipeline(stages={short(stages)})", f"an int, got {type(stages).__name__}"))
         if stages < 1:
@@ -179,11 +179,11 @@ class AutoParallel(Cell):
         self._keep_("pipeline", stages=stages, output_broadcast=output_broadcast, interleave=interleave, scheduler=scheduler)
 
     def get_pipeline_stages(self) -> int:
-        """How many stages `pipeline` named; 1 where it was not called."""
+        """Returns the number of stages of `pipeline`; 1 by default."""
         return int(self._settings.get("pipeline.stages", 1))
 
     def comm_fusion(self, config: dict[str, Any]) -> None:
-        """Says which messages between processes travel together."""
+        """Sets the fusion of messages between processes."""
         if not isinstance(config, dict):
             raise TypeError(message(f"comm_fusion({short(config)})", f"a dict, got {type(config).__name__}"))
         kinds = ("openstate", "allreduce", "allgather", "reducescatter")
@@ -193,14 +193,14 @@ class AutoParallel(Cell):
         self._keep_("comm_fusion", config=config)
 
     def transformer_opt(self, file_path: str | None) -> None:
-        """Names a file of speed-up switches; None or '' names none."""
+        """Sets a file of speed-up switches; None or '' unsets it."""
         if file_path:
             self._path("transformer_opt", file_path)
 
 
 @contextmanager
 def settings_of(network: Any) -> Iterator[None]:
-    """A block in which the context has the settings of a network, where it is an AutoParallel."""
+    """A block in which the context has the settings of a network, if it is an AutoParallel."""
     if not isinstance(network, AutoParallel):
         yield
         return
@@ -220,13 +220,13 @@ def _switch(name: str, doc: str) -> Callable[[AutoParallel], None]:
 
 for _name, _doc in {
     "no_init_parameters_in_compile": "Leaves Parameters without values while compiling.",
-    "disable_strategy_file_only_for_trainable_params": "Lets strategy files hold Parameters that are not trained, too.",
+    "disable_strategy_file_only_for_trainable_params": "Includes Parameters that are not trained in strategy files.",
     "enable_fp32_communication": "Sums between processes in float32.",
     "print_local_norm": "Prints norms of gradients before they are summed.",
     "enable_device_local_norm": "Prints the norm of each device's gradients.",
     "enable_gradients_mean": "Divides summed gradients by their number.",
-    "disable_gradient_fp32_sync": "Sums gradients in the dtype that they have.",
-    "disable_loss_repeated_mean": "Takes no mean in the backward pass of what several devices repeat.",
+    "disable_gradient_fp32_sync": "Sums gradients in their dtype.",
+    "disable_loss_repeated_mean": "Omits the mean in the backward pass of operators that several devices repeat.",
 }.items():
     setattr(AutoParallel, _name, _switch(_name, _doc))
 

@@ -1,4 +1,4 @@
-"""`mindspore.profiler`: which operators ran, how often and how long, where a step's time goes, and memory."""
+"""`mindspore.profiler`: the operators that ran, their counts and times, the breakdown of a step's time, and memory."""
 from torchspore.mindspore.profiler.arguments import _ExperimentalConfig
 from torchspore.mindspore.profiler.choices import AicoreMetrics, ExportType, HostSystem, ProfilerActivity, ProfilerLevel
 from torchspore.mindspore.profiler.envprofiler import EnvProfiler
@@ -8,7 +8,7 @@ from torchspore.mindspore.profiler.schedules import ProfilerAction, schedule, te
 
 
 def __getattr__(name: str) -> object:
-    """`DynamicProfilerMonitor` is a callback: it is loaded with the classes that train when it is asked for."""
+    """`DynamicProfilerMonitor` is a callback: it is loaded with the training classes on demand."""
     if name == "DynamicProfilerMonitor":
         from torchspore.mindspore.profiler.dynamic_profiler import DynamicProfilerMonitor
 

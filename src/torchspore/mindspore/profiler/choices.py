@@ -1,11 +1,11 @@
-"""What a profiler can be asked to look at."""
+"""Enumerations for the arguments of a profiler."""
 from __future__ import annotations
 
 from enum import Enum
 
 
 class ProfilerLevel(Enum):
-    """How much is written down: nothing but marks, or operators too."""
+    """Level of detail: only marks, or operators too."""
 
     LevelNone = "LevelNone"
     Level0 = "Level0"
@@ -14,7 +14,7 @@ class ProfilerLevel(Enum):
 
 
 class ProfilerActivity(Enum):
-    """Where operators are watched."""
+    """Devices whose operators are recorded."""
 
     CPU = "CPU"
     GPU = "GPU"
@@ -22,7 +22,7 @@ class ProfilerActivity(Enum):
 
 
 class AicoreMetrics(Enum):
-    """What counters of Ascend's cores measure."""
+    """Metrics of the counters of Ascend's cores."""
 
     AiCoreNone = "None"
     ArithmeticUtilization = "ArithmeticUtilization"
@@ -36,14 +36,14 @@ class AicoreMetrics(Enum):
 
 
 class ExportType(Enum):
-    """Forms of files."""
+    """File formats."""
 
     Db = "db"
     Text = "text"
 
 
 class HostSystem(Enum):
-    """Parts of the host."""
+    """Kinds of host data."""
 
     CPU = "cpu"
     MEM = "mem"

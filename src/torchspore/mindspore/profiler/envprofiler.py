@@ -1,4 +1,4 @@
-"""`EnvProfiler`: the profile that the environment variable MS_PROFILER_OPTIONS asks for, with no line in the program."""
+"""`EnvProfiler`: the profile that the environment variable MS_PROFILER_OPTIONS requests, without a change of the program."""
 from __future__ import annotations
 
 import atexit
@@ -15,33 +15,33 @@ from torchspore.mindspore.profiler.profiler import Profiler
 
 VARIABLE = "MS_PROFILER_OPTIONS"
 _CLASSES: dict[str, Any] = {"profiler_level": ProfilerLevel, "aic_metrics": AicoreMetrics}
-_LEFT_OUT = ("schedule", "on_trace_ready", "experimental_config", "start_profile")
-"""What no text can give; whether to start is said by `start`."""
+_EXCLUDED = ("schedule", "on_trace_ready", "experimental_config", "start_profile")
+"""Arguments that a text can't express; `start` replaces start_profile."""
 _running: Profiler | None = None
 
 
 class EnvProfiler:
-    """Watches the whole program as MS_PROFILER_OPTIONS says, a JSON object such as '{"start": true, "output_path": "data"}'.
+    """Profiles the full program with MS_PROFILER_OPTIONS, a JSON object such as '{"start": true, "output_path": "data"}'.
 
-    It begins when mindspore is imported, and writes its files at the program's end, or when `analyse` is called.
+    It starts when mindspore is imported, and writes its files at the program's end, or when `analyse` is called.
     """
 
     @staticmethod
     def init_profiler() -> None:
-        """Begins, where the variable asks for it. What can't be understood of it is told in the log, and the program goes on."""
+        """Starts if the variable requests it. Invalid parts of the variable are logged, and the program continues."""
         global _running
-        given = _options()
-        if _running is not None or given.pop("start", False) is not True:
+        options = _options()
+        if _running is not None or options.pop("start", False) is not True:
             return
         try:
-            _running = Profiler(**given)
+            _running = Profiler(**options)
         except (TypeError, ValueError, RuntimeError) as error:
             log.error(f"{VARIABLE}: {str(error).partition(chr(10))[0]}; nothing is profiled")
             return
         atexit.register(EnvProfiler().analyse)
 
     def analyse(self) -> None:
-        """Ends watching and writes the files; once more does nothing."""
+        """Ends recording and writes the files; a second call does nothing."""
         global _running
         running, _running = _running, None
         if running is not None:
@@ -49,7 +49,7 @@ class EnvProfiler:
 
 
 def _options() -> dict[str, Any]:
-    """The members of the variable that a Profiler has, as it takes them."""
+    """Return the members of the variable that are arguments of a Profiler, converted."""
     text = os.environ.get(VARIABLE, "")
     try:
         content = json_text.parse(text) if text else {}
@@ -58,23 +58,23 @@ def _options() -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         log.error(f"{VARIABLE}={short(text)}: {error or 'nested too deeply'}; nothing is profiled")
         return {}
-    known = [name for name in ("start", *CURRENT) if name not in _LEFT_OUT]
-    found = {}
+    allowed = [name for name in ("start", *CURRENT) if name not in _EXCLUDED]
+    options = {}
     for name, value in content.items():
-        if name not in known:
-            near = closest(name, known)
-            log.warning(f"{VARIABLE}: there is no {short(name)}; it is passed over" + (f". Did you mean {near}?" if near else ""))
+        if name not in allowed:
+            near = closest(name, allowed)
+            log.warning(f"{VARIABLE}: there is no {short(name)}; it is ignored" + (f". Did you mean {near}?" if near else ""))
             continue
         try:
-            found[name] = _as_class(name, value)
+            options[name] = _as_class(name, value)
         except (ValueError, TypeError) as error:
-            log.warning(f"{VARIABLE}: {name}={short(value)}: {error}; it is passed over")
-    return found
+            log.warning(f"{VARIABLE}: {name}={short(value)}: {error}; it is ignored")
+    return options
 
 
 def _as_class(name: str, value: Any) -> Any:
     if name == "activities":
-        return [ProfilerActivity(one) for one in value]
+        return [ProfilerActivity(name_of_activity) for name_of_activity in value]
     if name in _CLASSES and value is not None:
         return _CLASSES[name]("None" if value == "AiCoreNone" else value)
     return value

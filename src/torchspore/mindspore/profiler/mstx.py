@@ -1,4 +1,4 @@
-"""`mindspore.profiler.mstx`: marks and stretches of a program's own in what a profiler sees."""
+"""`mindspore.profiler.mstx`: a program's marks and ranges in a profile."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,30 +9,30 @@ from torchspore.observe import profiling
 
 
 def _checked(call: str, text: Any, stream: Any, domain: Any) -> str:
-    for name, given in (("message", text), ("domain", domain)):
-        if not isinstance(given, str) or not given:
-            raise TypeError(message(f"{call}({name}={short(given)})", f"a str that is not empty, got {type(given).__name__}"))
+    for name, value in (("message", text), ("domain", domain)):
+        if not isinstance(value, str) or not value:
+            raise TypeError(message(f"{call}({name}={short(value)})", f"a str that is not empty, got {type(value).__name__}"))
     if stream is not None and not isinstance(stream, Stream):
         raise TypeError(message(f"{call}(stream={short(stream)})", f"a Stream or None, got {type(stream).__name__}"))
     return text if domain == "default" else f"{domain}: {text}"
 
 
 class mstx:
-    """Marks in the trace of the profiler that is watching, if one is; torch puts them on their thread, whatever the stream."""
+    """Marks in the trace of the recording profiler, if any; torch assigns them to their thread, for any stream."""
 
     @staticmethod
     def mark(message: str, stream: Any = None, domain: str = "default") -> None:
-        """A mark at this moment. Raises TypeError for what is no text."""
+        """Adds a mark now. Raises TypeError unless the name is a str."""
         profiling.close_range(profiling.open_range(_checked("mstx.mark", message, stream, domain)))
 
     @staticmethod
     def range_start(message: str, stream: Any = None, domain: str = "default") -> int:
-        """Begins a stretch; gives its number for `range_end`. Raises TypeError for what is no text."""
+        """Starts a range; returns its number for `range_end`. Raises TypeError unless the name is a str."""
         return profiling.open_range(_checked("mstx.range_start", message, stream, domain))
 
     @staticmethod
     def range_end(range_id: int, domain: str = "default") -> None:
-        """Ends a stretch; one that is not open is passed over. Raises TypeError for what is no int."""
+        """Ends a range; ignores one that is not open. Raises TypeError unless the number is an int."""
         if isinstance(range_id, bool) or not isinstance(range_id, int):
             raise TypeError(message(f"mstx.range_end({short(range_id)})", f"an int, got {type(range_id).__name__}"))
         _checked("mstx.range_end", "end", None, domain)

@@ -22,17 +22,17 @@ from torchspore.observe.profiling.record import Record
 
 
 class Profiler:
-    """Watches operators from `start` (at once, with `start_profile`) to `stop`; `analyse` writes what was seen into `output_path`.
+    """Records operators from `start` (immediately, with `start_profile`) to `stop`; `analyse` writes the profile into `output_path`.
 
     A profile is a folder `HOST_PROCESS_TIME_ascend_ms` with the files of MindSpore 2.x: `ASCEND_PROFILER_OUTPUT/trace_view.json`, which
-    Perfetto and `torchspore trace view` draw, tables of operators, steps and memory, and `FRAMEWORK`; beside it stands `profiler` with
-    those of 1.x. `data_simplification=False` adds torch's own trace. Raises TypeError for an argument that no profiler has, ValueError
-    for one that asks for Ascend's hardware.
+    Perfetto and `torchspore trace view` draw, tables of operators, steps and memory, and `FRAMEWORK`; `profiler` next to it has those of
+    1.x. `data_simplification=False` adds torch's trace. Raises TypeError for an unknown argument, ValueError for one that needs Ascend's
+    hardware.
     """
 
     def __init__(self, **kwargs: Any) -> None:
-        self._given = arguments.checked(type(self).__name__, kwargs)
-        self._folder = Path(str(self._given["output_path"])).expanduser()
+        self._arguments = arguments.checked(type(self).__name__, kwargs)
+        self._folder = Path(str(self._arguments["output_path"])).expanduser()
         self._metadata: dict[str, Any] = {}
         self._watch: session.Watch | None = None
         self._warming = False
@@ -41,11 +41,11 @@ class Profiler:
         self._step = 0
         self._is_on = False
         session.expect()
-        if self._given["start_profile"]:
+        if self._arguments["start_profile"]:
             self.start()
 
     def start(self) -> None:
-        """Watches from now on, or the steps that the schedule names. Raises RuntimeError where it does already, or another one does."""
+        """Starts recording, or recording the steps of the schedule. Raises RuntimeError if this or another profiler is recording."""
         if self._is_on:
             raise RuntimeError(message("Profiler.start()", "a profiler that has not been started"))
         self._is_on, self._step = True, 0
@@ -57,7 +57,7 @@ class Profiler:
         atexit.register(self._leave)
 
     def stop(self) -> None:
-        """Watches no longer. Raises RuntimeError where it did not."""
+        """Stops recording. Raises RuntimeError if it was not recording."""
         if not self._is_on:
             raise RuntimeError(message("Profiler.stop()", "a profiler that was started", hint="call start() before"))
         self._is_on = False
@@ -65,76 +65,77 @@ class Profiler:
         self._end()
 
     def _leave(self) -> None:
-        """Ends a watch that the program left open: torch's profiler does not outlive the interpreter."""
+        """End an open recording, because torch's profiler must end before the interpreter."""
         if self._watch is not None:
             self._watch.stop()
 
     def step(self) -> None:
-        """Says that a step is over."""
+        """Marks the end of a step."""
         if not self._is_on:
             raise RuntimeError(message("Profiler.step()", "a profiler that was started", hint="call start() before"))
-        plan = self._given["schedule"]
+        plan = self._arguments["schedule"]
         if plan is not None and plan.ends_watch(self._step):
             self._end()
         self._step += 1
         self._follow()
 
     def _follow(self) -> None:
-        """Begins or ends watching, as the schedule says of the step that begins."""
-        plan = self._given["schedule"]
+        """Start or end recording, depending on the schedule's action for the next step."""
+        plan = self._arguments["schedule"]
         warms = plan is not None and not plan.is_watched(self._step) and plan(self._step).name == "WARM_UP"
         watched = plan is None or plan.is_watched(self._step)
         if self._watch is not None and self._warming and not warms:
-            self._watch.stop()                       # what was watched to warm up is thrown away
+            self._watch.stop()                       # the records of the warm-up are discarded
             self._watch = None
         if self._watch is None and (watched or warms):
             self._begin()
             self._warming = warms
 
     def _begin(self) -> None:
-        given = self._given
-        asked = given["activities"] or list(ProfilerActivity)
-        made = session.Watch(
-            ProfilerActivity.CPU in asked, ProfilerActivity.GPU in asked, given["record_shapes"], arguments.with_memory(given),
-            given["with_stack"], full=lambda: log.warning("the profile is as large as memory allows and ends; a schedule chooses steps"),
+        values = self._arguments
+        activities = values["activities"] or list(ProfilerActivity)
+        recording = session.Watch(
+            ProfilerActivity.CPU in activities, ProfilerActivity.GPU in activities, values["record_shapes"], arguments.with_memory(values),
+            values["with_stack"], full=lambda: log.warning("the profile is as large as memory allows and ends; a schedule chooses steps"),
         )
         try:
-            made.start()
+            recording.start()
         except session.Busy:
             hint = "call stop() of the other one, or unset enable_profiling"
             text = message("Profiler.start() while another profiler watches", "one at a time in a process", hint=hint)
             raise RuntimeError(text) from None
-        self._watch = made
+        self._watch = recording
 
     def _end(self) -> None:
-        made, self._watch = self._watch, None
-        if made is not None:
-            made.stop()
+        recording, self._watch = self._watch, None
+        if recording is not None:
+            recording.stop()
             if not self._warming:
-                self._seen.append((self._read(made), made))
-                if self._given["on_trace_ready"] is not None:
-                    self._given["on_trace_ready"](self)
+                self._seen.append((self._read(recording), recording))
+                if self._arguments["on_trace_ready"] is not None:
+                    self._arguments["on_trace_ready"](self)
 
-    def _read(self, made: session.Watch) -> Record:
-        found = made.read()
-        config = self._given["experimental_config"]
+    def _read(self, recording: session.Watch) -> Record:
+        record = recording.read()
+        config = self._arguments["experimental_config"]
         if config is not None:
-            found = replace(found, stretches=[one for one in found.stretches if one.kind != "range" or config.keeps(one.name)])
-        if not self._given["data_process"] and self._given["profiler_level"] is ProfilerLevel.LevelNone:
-            found = replace(found, operators=[])
-        for row in found.operators:
-            own = self._sums.setdefault((row.kind, ",".join(map(str, row.inputs))), [0, 0, 0])
-            own[0] += 1
-            own[1] += row.cost
-            own[2] += bool(row.device_span)
-        return found
+            stretches = [item for item in record.stretches if item.kind != "range" or config.keeps(item.name)]
+            record = replace(record, stretches=stretches)
+        if not self._arguments["data_process"] and self._arguments["profiler_level"] is ProfilerLevel.LevelNone:
+            record = replace(record, operators=[])
+        for row in record.operators:
+            sums = self._sums.setdefault((row.kind, ",".join(map(str, row.inputs))), [0, 0, 0])
+            sums[0] += 1
+            sums[1] += row.cost
+            sums[2] += bool(row.device_span)
+        return record
 
     def analyse(self, offline_path: str | None = None, pretty: bool = False, step_list: Any = None, mode: str = "sync") -> None:
-        """Ends watching, where it goes on, and writes the files; `pretty` indents JSON, `mode` 'async' writes beside the program.
+        """Ends an open recording and writes the files; `pretty` indents JSON, `mode` 'async' writes in the background.
 
-        Where they can't be written, as on a full disk, it warns, and the program goes on.
-        `step_list` chooses steps, by their numbers from 1 on. `offline_path` reads a profile that was written before, as `offline_analyse`
-        does. Raises TypeError and ValueError for arguments that do not fit.
+        If they can't be written, as on a full disk, it warns, and the program continues.
+        `step_list` selects steps, by their numbers from 1. `offline_path` reads an existing profile, as `offline_analyse` does. Raises
+        TypeError and ValueError for invalid arguments.
         """
         if offline_path is not None:
             self.offline_analyse(offline_path, pretty, step_list)
@@ -150,48 +151,48 @@ class Profiler:
     def _writer(
         self, folder: Path | None, worker: str | None, pretty: bool = False, steps: frozenset[int] = frozenset(),
     ) -> Callable[[], None]:
-        """What writes all that was seen and not written yet."""
+        """Return the function that writes all records that have not been written yet."""
         seen, self._seen = self._seen, []
         target, metadata = folder or self._folder, dict(self._metadata)
 
         def write() -> None:
-            wanted = arguments.wanted(self._given, metadata, pretty, steps)
-            for record, made in seen:
-                own = files.write(record, target, wanted, worker)
-                files.write_older(record, target, wanted, process.rank())
-                if self._given["data_process"]:
+            options = arguments.output_options(self._arguments, metadata, pretty, steps)
+            for record, recording in seen:
+                profile_folder = files.write(record, target, options, worker)
+                files.write_older(record, target, options, process.rank())
+                if self._arguments["data_process"]:
                     files.write_input(record, target, process.rank())
-                if not self._given["data_simplification"]:
-                    (own / "PROF_torch").mkdir()
-                    with atomic_file(own / "PROF_torch" / "trace.json") as file:
-                        made.export(file)
-                effects.note("profile", f"{len(record.operators):,} operators in {len(record.steps):,} steps: {own}")
+                if not self._arguments["data_simplification"]:
+                    (profile_folder / "PROF_torch").mkdir()
+                    with atomic_file(profile_folder / "PROF_torch" / "trace.json") as file:
+                        recording.export(file)
+                effects.note("profile", f"{len(record.operators):,} operators in {len(record.steps):,} steps: {profile_folder}")
 
         def write_or_warn() -> None:
             try:
                 write()
-            except OSError as error:                 # a full disk ends no training
-                log.warning(f"the profile can't be written to {target} ({error.strerror or error}); the program goes on without it, and "
+            except OSError as error:                 # a full disk must not end the training
+                log.warning(f"the profile can't be written to {target} ({error.strerror or error}); the program continues without it, and "
                             "what is written stays readable")
 
         return write_or_warn
 
     @staticmethod
     def offline_analyse(path: str, pretty: bool = False, step_list: Any = None, data_simplification: bool = True) -> None:
-        """Writes the page of each profile below `path` beside its trace, as `trace_view.html`, and its operators as `operators.json`.
+        """Writes the page of each profile below `path` next to its trace, as `trace_view.html`, and its operators as `operators.json`.
 
-        `pretty` indents that, `step_list` keeps the steps of these numbers. With `data_simplification=False` torch's own traces that lie
-        there get a page too. Raises ValueError where there is no profile, or a damaged one.
+        `pretty` indents that, `step_list` selects steps by number. With `data_simplification=False` torch's traces there get a page too.
+        Raises ValueError if there is no profile, or a damaged one.
         """
         from torchspore.base.files import write_atomically
         from torchspore.view import trace
 
         steps = _chosen("Profiler.offline_analyse", step_list)
-        found = sorted(Path(path).expanduser().rglob("trace_view.json"))
-        found += [] if data_simplification else sorted(Path(path).expanduser().rglob("PROF_torch/trace.json"))
-        if not found:
+        traces = sorted(Path(path).expanduser().rglob("trace_view.json"))
+        traces += [] if data_simplification else sorted(Path(path).expanduser().rglob("PROF_torch/trace.json"))
+        if not traces:
             raise ValueError(message(f"Profiler.offline_analyse({short(path)})", "a folder with a profile (trace_view.json)"))
-        for file in found:
+        for file in traces:
             try:
                 read = trace.read(file, steps)
             except trace.NotATrace as error:
@@ -201,39 +202,39 @@ class Profiler:
             write_atomically(file.with_name("operators.json"), json.dumps(rows, indent=2 if pretty else None))
 
     def op_analyse(self, op_name: str | Iterable[str], device_id: int | None = None) -> str:
-        """JSON: of each type of operator how often it ran with inputs of each shape, and how long, in microseconds.
+        """Returns JSON with the counts and times, in microseconds, of each type of operator for each shape of inputs.
 
-        Raises TypeError for what are no names, ValueError for a `device_id` below 0.
+        Raises TypeError unless the names are strs, ValueError for a `device_id` below 0.
         """
         names = [op_name] if isinstance(op_name, str) else list(op_name) if isinstance(op_name, (list, tuple, set)) else None
         if names is None or not all(isinstance(name, str) for name in names):
             raise TypeError(message(f"Profiler.op_analyse({short(op_name)})", f"a str or a list of strs, got {type(op_name).__name__}"))
         if device_id is not None and (isinstance(device_id, bool) or not isinstance(device_id, int) or device_id < 0):
             raise ValueError(message(f"Profiler.op_analyse(device_id={short(device_id)})", "an int from 0 on, or None"))
-        found: dict[str, Any] = {name: [] for name in names}
+        rows_by_kind: dict[str, Any] = {name: [] for name in names}
         for (kind, shapes), (count, span, on_device) in self._sums.items():
-            if kind in found:
-                found[kind].append({
+            if kind in rows_by_kind:
+                rows_by_kind[kind].append({
                     "op_side": "gpu" if on_device else "cpu", "input_shape": shapes, "op_occurrences": count,
                     "op_total_time(us)": span / 1e3, "op_avg_time(us)": span / 1e3 / count,
                 })
-        return json.dumps({**found, "device_id": str(process.rank()) if device_id is None else device_id})
+        return json.dumps({**rows_by_kind, "device_id": str(process.rank()) if device_id is None else device_id})
 
     def add_metadata(self, key: str, value: str) -> None:
-        """Writes `key: value` into profiler_metadata.json. Raises TypeError for what is no str."""
+        """Writes `key: value` into profiler_metadata.json. Raises TypeError unless both are str."""
         if not isinstance(key, str) or not isinstance(value, str):
             raise TypeError(message(f"add_metadata({short(key)}, {short(value)})", "two strs"))
         self._metadata[key] = value
 
     def add_metadata_json(self, key: str, value: str) -> None:
-        """Writes `key` and what the JSON text `value` says into profiler_metadata.json. Raises ValueError for what is no JSON."""
+        """Writes `key` and the content of the JSON text `value` into profiler_metadata.json. Raises ValueError for invalid JSON."""
         if not isinstance(key, str) or not isinstance(value, str):
             raise TypeError(message(f"add_metadata_json({short(key)}, {short(value)})", "two strs"))
         self._metadata[key] = json_text.parse(value)
 
 
 class profile(Profiler):
-    """A Profiler for a `with` block, whose trace `on_trace_ready` takes (or `analyse` writes)."""
+    """A Profiler for a `with` block, whose trace `on_trace_ready` handles (or `analyse` writes)."""
 
     def __init__(
         self, activities: Any = None, with_stack: bool = False, profile_memory: bool = False, data_process: bool = False,
@@ -260,9 +261,9 @@ class profile(Profiler):
 def analyse(
     profiler_path: str, max_process_number: int = 1, pretty: bool = False, step_list: Any = None, data_simplification: bool = True,
 ) -> None:
-    """`Profiler.offline_analyse`: the pages of profiles below `profiler_path`, made after their program; one process makes them all.
+    """`Profiler.offline_analyse`: creates the pages of profiles below `profiler_path` after their program, in one process.
 
-    Raises TypeError and ValueError for arguments that do not fit.
+    Raises TypeError and ValueError for invalid arguments.
     """
     if isinstance(max_process_number, bool) or not isinstance(max_process_number, int):
         raise TypeError(message(f"analyse(max_process_number={short(max_process_number)})", "an int from 1 on"))

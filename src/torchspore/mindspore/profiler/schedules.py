@@ -1,4 +1,4 @@
-"""`schedule`, which names the steps that a profiler watches, and `tensorboard_trace_handler`, which says where their traces go."""
+"""`schedule`, which selects the steps that a profiler records, and `tensorboard_trace_handler`, which writes their traces."""
 from __future__ import annotations
 
 import threading
@@ -11,7 +11,7 @@ from torchspore.base.text import message, short
 
 
 class ProfilerAction(Enum):
-    """What a schedule says of a step."""
+    """The action of a schedule for a step."""
 
     NONE = 0
     WARM_UP = 1
@@ -20,10 +20,10 @@ class ProfilerAction(Enum):
 
 
 class schedule:
-    """Which steps are watched: after `skip_first`, `wait` idle ones, `warmup` ones, `active` watched ones, `repeat` times (0: on and on).
+    """Selects steps: after `skip_first`, `wait` idle ones, `warmup` ones, `active` recorded ones, `repeat` times (0: endlessly).
 
-    A step of the warm-up is watched and thrown away: the first watched step costs more than the others. Called with a step's number,
-    from 0, it gives the ProfilerAction. Raises ValueError for negative numbers, or no active step.
+    Warm-up steps are recorded and discarded, because the first recorded step costs more than the others. A call with a step's number, from
+    0, returns the ProfilerAction. Raises ValueError for negative numbers, or no active step.
     """
 
     def __init__(self, *, wait: int, active: int, warmup: int = 0, repeat: int = 0, skip_first: int = 0) -> None:
@@ -35,7 +35,7 @@ class schedule:
         self.wait, self.active, self.warmup, self.repeat, self.skip_first = wait, active, warmup, repeat, skip_first
 
     def to_dict(self) -> dict[str, int]:
-        """The numbers by their names."""
+        """Return the numbers by name."""
         return dict(self.__dict__)
 
     def __call__(self, step: int) -> ProfilerAction:
@@ -47,27 +47,26 @@ class schedule:
         return ProfilerAction.RECORD_AND_SAVE if at == self.wait + self.warmup + self.active - 1 else ProfilerAction.RECORD
 
     def is_watched(self, step: int) -> bool:
-        """Whether the step of this number, from 0, is watched."""
+        """Return whether the step of this number, from 0, is recorded."""
         return self(step) in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
     def ends_watch(self, step: int) -> bool:
-        """Whether a watched step is the last one of its cycle."""
+        """Return whether a recorded step is the last one of its cycle."""
         return self(step) is ProfilerAction.RECORD_AND_SAVE
 
 
 def later(function: Callable[[], None]) -> None:
-    """Runs a function in a thread of its own, which the program's end waits for."""
+    """Run a function in a separate thread, for which the program's exit waits."""
     threading.Thread(target=function, name="torchspore-profile").start()
 
 
 def tensorboard_trace_handler(
     dir_name: str | None = None, worker_name: str | None = None, analyse_flag: bool = True, async_mode: bool = False,
 ) -> Callable[[Any], None]:
-    """What writes a profile into the folder `dir_name` (the profiler's own where None), once one is ready.
+    """Returns the function that writes a ready profile into the folder `dir_name` (None: the profiler's).
 
-    The folder of a profile begins with `worker_name`, by default the machine's name and the number of the process. Without
-    `analyse_flag` nothing is written before `analyse`; with `async_mode` the files are written beside the program. Raises TypeError for
-    names that are no texts.
+    A profile's folder name starts with `worker_name`, by default the machine's name and the process number. Without `analyse_flag`
+    nothing is written before `analyse`; `async_mode` writes the files in the background. Raises TypeError unless the names are strs.
     """
     for name, value in (("dir_name", dir_name), ("worker_name", worker_name)):
         if value is not None and not isinstance(value, str):

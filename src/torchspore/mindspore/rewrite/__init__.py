@@ -1,4 +1,4 @@
-"""`mindspore.rewrite`: a network's statements, to be looked at and changed."""
+"""`mindspore.rewrite`: reading and editing of a network's statements."""
 from __future__ import annotations
 
 from torchspore.mindspore.rewrite.node import Node, NodeType

@@ -1,4 +1,4 @@
-"""The source of `construct` as nodes: what is nested becomes statements of its own, with names for what is between."""
+"""Parsing of `construct` into nodes: nested expressions become separate statements, with names for intermediate results."""
 from __future__ import annotations
 
 import ast
@@ -27,84 +27,84 @@ _LEAVES = (ast.Name, ast.Constant, ast.Attribute)
 
 
 def source_of(function: Any) -> ast.FunctionDef:
-    """The definition of a function. Raises ValueError where its source is not to be had."""
+    """Return the definition of a function. Raises ValueError if its source is unavailable."""
     try:
         text = textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError) as error:
         raise ValueError(message(f"SymbolTree.create of {function.__qualname__}", "a construct whose source is in a file")) from error
-    found = ast.parse(text).body[0]
-    if not isinstance(found, ast.FunctionDef):
+    definition = ast.parse(text).body[0]
+    if not isinstance(definition, ast.FunctionDef):
         raise ValueError(message(f"SymbolTree.create of {function.__qualname__}", "a construct written with def"))
-    return found
+    return definition
 
 
 class Parser:
-    """Makes the nodes of one network's `construct`."""
+    """Creates the nodes of one network's `construct`."""
 
     def __init__(self, tree: SymbolTree, network: Cell, scope: dict[str, Any]) -> None:
         self._tree, self._network, self._scope = tree, network, scope
 
     def inputs(self, definition: ast.FunctionDef) -> list[Node]:
-        """A node for each parameter but self."""
+        """Create a node for each parameter except self."""
         arguments = definition.args
-        names = [one.arg for one in [*arguments.posonlyargs, *arguments.args][1:]]
-        names += [one.arg for one in (arguments.vararg, *arguments.kwonlyargs, arguments.kwarg) if one is not None]
-        return [self._kept(Node.create_input(name)) for name in names]
+        names = [parameter.arg for parameter in [*arguments.posonlyargs, *arguments.args][1:]]
+        names += [parameter.arg for parameter in (arguments.vararg, *arguments.kwonlyargs, arguments.kwarg) if parameter is not None]
+        return [self._with_source(Node.create_input(name)) for name in names]
 
     def body(self, statements: list[ast.stmt]) -> list[Node]:
-        """The nodes of a block of statements."""
-        found: list[Node] = []
+        """Create the nodes of a block of statements."""
+        nodes: list[Node] = []
         for statement in statements:
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 continue                                                     # a docstring
-            self._statement(statement, found)
-        return found
+            self._statement(statement, nodes)
+        return nodes
 
-    def _kept(self, node: Node) -> Node:
+    def _with_source(self, node: Node) -> Node:
         node.belongs_to(self._tree, self._tree.unique_node_name(node.get_name()))
         return node
 
-    def _statement(self, statement: ast.stmt, found: list[Node]) -> None:
+    def _statement(self, statement: ast.stmt, nodes: list[Node]) -> None:
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             targets = _targets(statement.targets[0])
             if targets is not None:
-                self._value(statement.value, targets, found)
+                self._value(statement.value, targets, nodes)
                 return
         if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
-            whole = ast.BinOp(ast.Name(statement.target.id), statement.op, statement.value)
-            self._value(whole, [of_expression(statement.target)], found)
+            sum_expression = ast.BinOp(ast.Name(statement.target.id), statement.op, statement.value)
+            self._value(sum_expression, [of_expression(statement.target)], nodes)
             return
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            self._value(statement.value, [], found)
+            self._value(statement.value, [], nodes)
             return
         if isinstance(statement, ast.Return):
-            args = [] if statement.value is None else [self._leaf(statement.value, found)]
-            made = new_node(NodeType.Output, "return", [], args, build=_return)
+            args = [] if statement.value is None else [self._leaf(statement.value, nodes)]
+            node = new_node(NodeType.Output, "return", [], args, build=_return)
         elif isinstance(statement, ast.If):
-            made = new_node(NodeType.ControlFlow, "if_node", [], [self._leaf(statement.test, found)], build=_if)
-            made.bodies = [self.body(statement.body), self.body(statement.orelse)]
+            node = new_node(NodeType.ControlFlow, "if_node", [], [self._leaf(statement.test, nodes)], build=_if)
+            node.bodies = [self.body(statement.body), self.body(statement.orelse)]
         elif isinstance(statement, ast.For):
-            made = new_node(NodeType.ControlFlow, "for_node", [], [self._leaf(statement.iter, found)], build=_for(statement.target))
-            made.bodies = [self.body(statement.body), self.body(statement.orelse)]
+            node = new_node(NodeType.ControlFlow, "for_node", [], [self._leaf(statement.iter, nodes)], build=_for(statement.target))
+            node.bodies = [self.body(statement.body), self.body(statement.orelse)]
         elif isinstance(statement, (ast.While, ast.With, ast.Try)):
-            made = new_node(NodeType.ControlFlow, f"{type(statement).__name__.lower()}_node", build=_as_it_is(statement))
+            node = new_node(NodeType.ControlFlow, f"{type(statement).__name__.lower()}_node", build=_unchanged(statement))
         else:
-            made = new_node(NodeType.Python, type(statement).__name__, build=_as_it_is(statement))
-        found.append(self._kept(made))
+            node = new_node(NodeType.Python, type(statement).__name__, build=_unchanged(statement))
+        nodes.append(self._with_source(node))
 
-    def _leaf(self, value: ast.expr, found: list[Node]) -> ScopedValue:
-        """A value that stands for itself, or the name of a statement that is put before."""
-        if isinstance(value, _LEAVES) or not self._is_apart(value):
+    def _leaf(self, value: ast.expr, nodes: list[Node]) -> ScopedValue:
+        """Return a simple value, or the name of a new preceding statement."""
+        if isinstance(value, _LEAVES) or not self._is_nested(value):
             return of_expression(value)
         name = ScopedValue.create_naming_value(self._tree.unique_name(f"{self._word(value)}_var", first_is_plain=True))
-        self._value(value, [name], found)
+        self._value(value, [name], nodes)
         return name
 
-    def _is_apart(self, value: ast.expr) -> bool:
+    def _is_nested(self, value: ast.expr) -> bool:
         if isinstance(value, ast.Compare):
             return len(value.ops) == 1
         if isinstance(value, (ast.Tuple, ast.List)):
-            return not any(isinstance(one, ast.Starred) for one in value.elts)
+            return not any(isinstance(element, ast.Starred) for element in value.elts)
         return isinstance(value, (ast.Call, ast.BinOp, ast.UnaryOp))
 
     def _word(self, value: ast.expr) -> str:
@@ -114,59 +114,59 @@ class Parser:
             return _last(value.func)
         return type(value).__name__.lower()
 
-    def _value(self, value: ast.expr, targets: list[ScopedValue], found: list[Node]) -> None:
-        """Appends the statement `targets = value`, after those of what is nested in it."""
+    def _value(self, value: ast.expr, targets: list[ScopedValue], nodes: list[Node]) -> None:
+        """Append the statement `targets = value`, after the statements of its nested expressions."""
         if isinstance(value, ast.Call):
-            made = self._call(value, targets, found)
+            node = self._call(value, targets, nodes)
         elif isinstance(value, ast.BinOp):
-            sides = [self._leaf(value.left, found), self._leaf(value.right, found)]
+            sides = [self._leaf(value.left, nodes), self._leaf(value.right, nodes)]
             operator = value.op
-            made = new_node(NodeType.MathOps, f"binop_{self._word(value)}", targets, sides, build=lambda node: ast.BinOp(
+            node = new_node(NodeType.MathOps, f"binop_{self._word(value)}", targets, sides, build=lambda node: ast.BinOp(
                 expression_of(node.get_args()[0]), operator, expression_of(node.get_args()[1]),
             ))
         elif isinstance(value, ast.UnaryOp):
             sign = value.op
-            made = new_node(NodeType.MathOps, f"unaryop_{self._word(value)}", targets, [self._leaf(value.operand, found)],
+            node = new_node(NodeType.MathOps, f"unaryop_{self._word(value)}", targets, [self._leaf(value.operand, nodes)],
                         build=lambda node: ast.UnaryOp(sign, expression_of(node.get_args()[0])))
         elif isinstance(value, ast.Compare) and len(value.ops) == 1:
-            sides, relation = [self._leaf(value.left, found), self._leaf(value.comparators[0], found)], value.ops[0]
-            made = new_node(NodeType.MathOps, f"compare_{_OPERATORS[type(relation)]}", targets, sides, build=lambda node: ast.Compare(
+            sides, relation = [self._leaf(value.left, nodes), self._leaf(value.comparators[0], nodes)], value.ops[0]
+            node = new_node(NodeType.MathOps, f"compare_{_OPERATORS[type(relation)]}", targets, sides, build=lambda node: ast.Compare(
                 expression_of(node.get_args()[0]), [relation], [expression_of(node.get_args()[1])],
             ))
-        elif isinstance(value, (ast.Tuple, ast.List)) and self._is_apart(value):
+        elif isinstance(value, (ast.Tuple, ast.List)) and self._is_nested(value):
             kind = type(value)
-            items = [self._leaf(one, found) for one in value.elts]
-            made = new_node(NodeType.CallMethod, kind.__name__.lower(), targets, items,
-                        build=lambda node: kind([expression_of(one) for one in node.get_args()], ast.Load()))
+            items = [self._leaf(element, nodes) for element in value.elts]
+            node = new_node(NodeType.CallMethod, kind.__name__.lower(), targets, items,
+                        build=lambda node: kind([expression_of(argument) for argument in node.get_args()], ast.Load()))
         else:
-            made = new_node(NodeType.Python, type(value).__name__.lower(), targets, [], build=_as_it_is(value))
-        found.append(self._kept(made))
+            node = new_node(NodeType.Python, type(value).__name__.lower(), targets, [], build=_unchanged(value))
+        nodes.append(self._with_source(node))
 
-    def _call(self, call: ast.Call, targets: list[ScopedValue], found: list[Node]) -> Node:
-        args = [of_expression(one) if isinstance(one, ast.Starred) else self._leaf(one, found) for one in call.args]
-        kwargs = {keyword.arg or f"**{place}": self._leaf(keyword.value, found) for place, keyword in enumerate(call.keywords)}
+    def _call(self, call: ast.Call, targets: list[ScopedValue], nodes: list[Node]) -> Node:
+        args = [of_expression(argument) if isinstance(argument, ast.Starred) else self._leaf(argument, nodes) for argument in call.args]
+        kwargs = {keyword.arg or f"**{index}": self._leaf(keyword.value, nodes) for index, keyword in enumerate(call.keywords)}
         function = call.func
         if isinstance(function, ast.Call):
-            function = expression_of(self._leaf(function, found))
-        elif isinstance(function, ast.Attribute) and self._is_apart(function.value):
-            function = ast.Attribute(expression_of(self._leaf(function.value, found)), function.attr, ast.Load())
+            function = expression_of(self._leaf(function, nodes))
+        elif isinstance(function, ast.Attribute) and self._is_nested(function.value):
+            function = ast.Attribute(expression_of(self._leaf(function.value, nodes)), function.attr, ast.Load())
         instance = self._instance(function)
         return new_node(_kind(instance), _last(function), targets, args, kwargs, instance, call_of(function))
 
     def _instance(self, function: ast.expr) -> Any:
-        """The Cell, primitive or function that an expression names, as far as that is known before it runs."""
+        """Return the Cell, primitive or function that an expression names, if it is known before execution."""
         text = ast.unparse(function)
         try:
-            found = eval(compile(ast.Expression(ast.parse(text, mode="eval").body), "<rewrite>", "eval"), {
+            instance = eval(compile(ast.Expression(ast.parse(text, mode="eval").body), "<rewrite>", "eval"), {
                 "__builtins__": {}, **self._scope, "self": self._network,
             }) if _is_dotted(function) else None
         except Exception:
             return None
-        return found if isinstance(found, (Cell, Primitive)) or (callable(found) and not hasattr(found, "__self__")) else None
+        return instance if isinstance(instance, (Cell, Primitive)) or (callable(instance) and not hasattr(instance, "__self__")) else None
 
 
 def _is_dotted(expression: ast.expr) -> bool:
-    """Whether an expression is a name with attributes: `self.relu`, `ops.concat`; nothing is called to look at it."""
+    """Return whether an expression is a name with attributes: `self.relu`, `ops.concat`; the check calls nothing."""
     while isinstance(expression, ast.Attribute):
         expression = expression.value
     return isinstance(expression, ast.Name)
@@ -187,9 +187,9 @@ def _last(function: ast.expr) -> str:
 
 
 def _targets(target: ast.expr) -> list[ScopedValue] | None:
-    """The names that are assigned, None for what is more than names."""
+    """Return the assigned names, None for targets other than names."""
     listed = target.elts if isinstance(target, ast.Tuple) else [target]
-    return [of_expression(one) for one in listed] if all(isinstance(one, (ast.Name, ast.Attribute)) for one in listed) else None
+    return [of_expression(item) for item in listed] if all(isinstance(item, (ast.Name, ast.Attribute)) for item in listed) else None
 
 
 def _return(node: Node) -> ast.stmt:
@@ -208,5 +208,5 @@ def _for(target: ast.expr) -> Callable[[Node], ast.stmt]:
     return lambda node: ast.For(target, expression_of(node.get_args()[0]), _block(node.bodies[0]) or [ast.Pass()], _block(node.bodies[1]))
 
 
-def _as_it_is(source: Any) -> Callable[[Node], Any]:
+def _unchanged(source: Any) -> Callable[[Node], Any]:
     return lambda _: source

@@ -1,4 +1,4 @@
-"""Values in statements of a network: names, constants, and whatever else stands there."""
+"""Values in statements of a network: names, constants, and other expressions."""
 from __future__ import annotations
 
 import ast
@@ -9,7 +9,7 @@ from torchspore.base.text import message, short
 
 
 class ValueType(enum.Enum):
-    """What a ScopedValue is."""
+    """The kind of a ScopedValue."""
 
     ConstantValue = 0
     NamingValue = 1
@@ -33,25 +33,25 @@ class ScopedValue:
 
     @classmethod
     def create_variable_value(cls, value: Any) -> ScopedValue:
-        """A ScopedValue of a value as it is."""
+        """Returns a ScopedValue of a constant."""
         if isinstance(value, (int, float, str, bool, complex, bytes, type(None))):
             return cls(ValueType.ConstantValue, "", value)
         return cls(_KINDS.get(type(value), ValueType.CustomObjValue), "", value)
 
     @classmethod
     def create_naming_value(cls, name: str, scope: str = "") -> ScopedValue:
-        """A ScopedValue of a name. Raises TypeError for what is no str."""
-        for key, given in (("name", name), ("scope", scope)):
-            if not isinstance(given, str):
-                raise TypeError(message(f"create_naming_value({key}={short(given)})", f"a str, got {type(given).__name__}"))
+        """Returns a ScopedValue of a name. Raises TypeError unless it is a str."""
+        for key, text in (("name", name), ("scope", scope)):
+            if not isinstance(text, str):
+                raise TypeError(message(f"create_naming_value({key}={short(text)})", f"a str, got {type(text).__name__}"))
         return cls(ValueType.NamingValue, scope, name)
 
     @staticmethod
     def create_name_values(names: Any, scopes: Any = None) -> list[ScopedValue]:
-        """A ScopedValue of each name, in the scopes given. Raises TypeError for what are no lists of str, ValueError for two lengths."""
-        for key, given in (("names", names), ("scopes", scopes)):
-            if not isinstance(given, (list, tuple)) and not (key == "scopes" and given is None):
-                raise TypeError(message(f"create_name_values({key}={short(given)})", f"a list of str, got {type(given).__name__}"))
+        """Returns a ScopedValue of each name in these scopes. Raises TypeError unless they are lists of str, ValueError for two lengths."""
+        for key, items in (("names", names), ("scopes", scopes)):
+            if not isinstance(items, (list, tuple)) and not (key == "scopes" and items is None):
+                raise TypeError(message(f"create_name_values({key}={short(items)})", f"a list of str, got {type(items).__name__}"))
         if scopes is not None and len(scopes) != len(names):
             raise ValueError(message(f"create_name_values of {len(names)} names and {len(scopes)} scopes", "a scope for each name"))
         return [ScopedValue.create_naming_value(name, scope) for name, scope in zip(names, scopes or [""] * len(names))]
@@ -72,7 +72,7 @@ class ScopedValue:
 
 
 def of_expression(expression: ast.expr) -> ScopedValue:
-    """The ScopedValue of what stands in a statement."""
+    """Return the ScopedValue of an expression in a statement."""
     if isinstance(expression, ast.Constant):
         return ScopedValue.create_variable_value(expression.value)
     if isinstance(expression, ast.Name):
@@ -85,7 +85,7 @@ def of_expression(expression: ast.expr) -> ScopedValue:
 
 
 def expression_of(value: ScopedValue) -> ast.expr:
-    """What stands in a statement for a ScopedValue. Raises ValueError for an object that no source can name."""
+    """Return the expression of a ScopedValue in a statement. Raises ValueError for an object without a source form."""
     if isinstance(value.value, ast.expr):
         return value.value
     if value.type is ValueType.NamingValue:

@@ -1,4 +1,4 @@
-"""`mindspore.runtime`: memory, threads and streams of what runs."""
+"""`mindspore.runtime`: memory, threads and streams."""
 from torchspore.mindspore.hal.device import synchronize
 from torchspore.mindspore.hal.memory import empty_cache
 from torchspore.mindspore.hal.stream import (

@@ -1,4 +1,4 @@
-"""How operators reach the device: threads, cores, one after the other."""
+"""Execution of operators on the device: threads, cores, synchronous launches."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,39 +10,39 @@ from torchspore.engine.core import threads
 
 
 def launch_blocking() -> None:
-    """Waits for each operator from here on, so that an error appears at its line."""
+    """Makes each operator run synchronously, so that an error appears at its line."""
     set_context(pynative_synchronize=True)
 
 
 def dispatch_threads_num(threads_num: int) -> None:
-    """Sets how many threads operators on the CPU use. Raises TypeError and ValueError for what is no int above 0."""
+    """Sets the number of threads of operators on the CPU. Raises TypeError and ValueError unless it is an int above 0."""
     if isinstance(threads_num, bool) or not isinstance(threads_num, int):
         raise TypeError(message(f"dispatch_threads_num({short(threads_num)})", f"an int, got {type(threads_num).__name__}"))
     set_context(runtime_num_threads=threads_num)
 
 
-def _cores(given: Any) -> set[int]:
-    """The cores of texts such as '0-3' or '5'."""
-    found: set[int] = set()
-    for text in given:
+def _cores(texts: Any) -> set[int]:
+    """Return the cores of texts such as '0-3' or '5'."""
+    cores: set[int] = set()
+    for text in texts:
         low, _, high = str(text).partition("-")
-        found.update(range(int(low), int(high or low) + 1))
-    return found
+        cores.update(range(int(low), int(high or low) + 1))
+    return cores
 
 
 def set_cpu_affinity(
     enable_affinity: bool, affinity_cpu_list: Any = None, module_to_cpu_dict: dict[str, Any] | None = None, bind_file: str | None = None,
 ) -> None:
-    """Keeps the process to the cores in `affinity_cpu_list` (['0-3', '5']), or gives it all of its own back.
+    """Restricts the process to the cores in `affinity_cpu_list` (['0-3', '5']), or removes the restriction.
 
-    Its threads of CPU kernels come along, one for each core at most. Without a list nothing is changed: the operating system places
-    threads, and `explain` says so. Modules have no threads of their own here, so that `module_to_cpu_dict` and `bind_file` are
-    refused. Raises TypeError and ValueError for what does not fit.
+    This includes its threads of CPU kernels, at most one for each core. Without a list nothing changes: the operating system schedules
+    threads, and `explain` reports it. Modules have no separate threads here, so that `module_to_cpu_dict` and `bind_file` are refused.
+    Raises TypeError and ValueError for invalid arguments.
     """
     if not isinstance(enable_affinity, bool):
         raise TypeError(message(f"set_cpu_affinity({short(enable_affinity)})", f"True or False, got {type(enable_affinity).__name__}"))
     if module_to_cpu_dict or bind_file:
-        raise ValueError(message("set_cpu_affinity(module_to_cpu_dict=..., bind_file=...)", "affinity_cpu_list for the whole process"))
+        raise ValueError(message("set_cpu_affinity(module_to_cpu_dict=..., bind_file=...)", "affinity_cpu_list for the full process"))
     if affinity_cpu_list is not None and not isinstance(affinity_cpu_list, (list, tuple)):
         raise TypeError(message(f"set_cpu_affinity(affinity_cpu_list={short(affinity_cpu_list)})", "a list such as ['0-3']"))
     if not enable_affinity:
@@ -52,17 +52,17 @@ def set_cpu_affinity(
         effects.note("threads", "set_cpu_affinity(True): no cores are named, the system places threads")
         return
     try:
-        wanted = _cores(affinity_cpu_list)
+        cores = _cores(affinity_cpu_list)
     except ValueError:
-        wanted = set()
+        cores = set()
     try:
-        threads.bind(wanted)
+        threads.bind(cores)
     except ValueError as error:
         raise ValueError(message(f"set_cpu_affinity(affinity_cpu_list={short(affinity_cpu_list)})", f"cores of {error}")) from None
 
 
 def set_kernel_launch_group(thread_num: int = 2, kernel_group_num: int = 8) -> None:
-    """Checks how many threads send operators to an Ascend device; `explain` says that torch sends them from one thread here."""
+    """Checks the number of threads that launch operators on an Ascend device; `explain` reports that torch launches from one thread."""
     for name, value in (("thread_num", thread_num), ("kernel_group_num", kernel_group_num)):
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(message(f"set_kernel_launch_group({name}={short(value)})", f"an int, got {type(value).__name__}"))
@@ -74,11 +74,11 @@ def set_kernel_launch_group(thread_num: int = 2, kernel_group_num: int = 8) -> N
 
 
 def set_kernel_launch_capture(enable_capture_graph: bool, op_capture_skip: list[str] | None = None) -> None:
-    """Checks a switch of Ascend devices that records launches; `explain` says that jit levels do so here (CUDA graphs at O2)."""
+    """Checks a switch of Ascend devices that records launches; `explain` reports that jit levels do so here (CUDA graphs at O2)."""
     if not isinstance(enable_capture_graph, bool):
-        wrote = f"set_kernel_launch_capture({short(enable_capture_graph)})"
-        raise TypeError(message(wrote, f"True or False, got {type(enable_capture_graph).__name__}"))
-    if op_capture_skip is not None and not (isinstance(op_capture_skip, list) and all(isinstance(one, str) for one in op_capture_skip)):
+        call_text = f"set_kernel_launch_capture({short(enable_capture_graph)})"
+        raise TypeError(message(call_text, f"True or False, got {type(enable_capture_graph).__name__}"))
+    if op_capture_skip is not None and not (isinstance(op_capture_skip, list) and all(isinstance(name, str) for name in op_capture_skip)):
         raise TypeError(message(f"set_kernel_launch_capture(op_capture_skip={short(op_capture_skip)})", "a list of names, or None"))
     shown = f", {op_capture_skip}" if op_capture_skip else ""
     effects.note("execution", f"set_kernel_launch_capture({enable_capture_graph}{shown}): launches are recorded by the levels of jit")

@@ -60,7 +60,7 @@ from torchspore.mindspore.train.metrics import (
     rearrange_inputs,
 )
 from torchspore.mindspore.train.model import Model
-from torchspore.mindspore.train.printed import parse_print
+from torchspore.mindspore.train.print_files import parse_print
 from torchspore.mindspore.train.serialization import (
     async_ckpt_thread_status,
     load_checkpoint,
@@ -77,7 +77,7 @@ from torchspore.mindspore.train.transform import (
     transform_checkpoint_by_rank,
     transform_checkpoints,
 )
-from torchspore.mindspore.train.unified import unified_safetensors
+from torchspore.mindspore.train.unified_files import unified_safetensors
 from torchspore.names import missing
 
 __getattr__ = missing(__name__)

@@ -1,4 +1,4 @@
-"""Types by the names that checkpoints have for them."""
+"""Types by their names in checkpoints."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +9,7 @@ from torchspore.mindspore.common import dtype as mstype
 
 
 class _Types(dict[str, Any]):
-    """Types by the name that a checkpoint has for them: a dict, as in 1.x, and a function, as in 2.x."""
+    """Types by their names in checkpoints: a dict, as in 1.x, and a function, as in 2.x."""
 
     def __call__(self, name: str) -> Any:
         return self[name]

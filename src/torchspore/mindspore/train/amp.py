@@ -41,7 +41,7 @@ _config_level: dict[str, dict[str, Any]] = {
         "loss_scale_manager": DynamicLossScaleManager() if level == "O2" else None,
     } for level in LEVELS
 }
-"""What a level means, for packages that build training steps of their own."""
+"""The settings of each level, for packages that build custom training steps."""
 
 
 class _OutputLowered(Cell):
@@ -56,26 +56,26 @@ class _OutputLowered(Cell):
 
 
 def get_black_list() -> list[type[Cell]]:
-    """The classes of Cells that stay in float32 at O2, in a list of the caller's own."""
+    """Returns a copy of the list of Cell classes that stay in float32 at O2."""
     return list(AMP_BLACK_LIST)
 
 
 def get_white_list() -> list[type]:
-    """The classes of Cells and primitives that compute in the lower dtype at O1, in a list of the caller's own."""
+    """Returns a copy of the list of Cell and primitive classes that compute in the lower dtype at O1."""
     return list(AMP_WHITE_LIST)
 
 
 class _LossIn32(WithLossCell):
-    """The loss of the network's output as float32."""
+    """Computes the loss of the network's output as float32."""
 
     def construct(self, data: Any, label: Any) -> Any:
         output = self._backbone(data)
-        outputs = output.astype(mstype.float32) if hasattr(output, "astype") else tuple(one.astype(mstype.float32) for one in output)
+        outputs = output.astype(mstype.float32) if hasattr(output, "astype") else tuple(item.astype(mstype.float32) for item in output)
         return self._loss_fn(outputs, label)
 
 
 def check_level(call: str, level: Any) -> str:
-    """The level. Raises ValueError for one that is none."""
+    """Return the level. Raises ValueError for an unknown one."""
     if level not in LEVELS:
         raise ValueError(message(f"{call}(amp_level={short(level)})", list_choices(LEVELS)))
     return level  # type: ignore[no-any-return]
@@ -83,44 +83,44 @@ def check_level(call: str, level: Any) -> str:
 
 def lower_precision(
     network: Cell, level: str, keep_batchnorm_fp32: bool | None = None, dtype: Any = mstype.float16,
-    kept: tuple[type, ...] = _FLOAT32_CELLS, whole: bool | None = None,
+    float32_classes: tuple[type, ...] = _FLOAT32_CELLS, is_full: bool | None = None,
 ) -> Cell:
-    """The network computing in `dtype` at O2 and O3; at O2, or with `keep_batchnorm_fp32`, layers of the classes `kept` stay in float32.
+    """Make the network compute in `dtype` at O2 and O3. Layers of `float32_classes` stay in float32 at O2, or with `keep_batchnorm_fp32`.
 
-    At O1 only the classes of `AMP_WHITE_LIST` compute in `dtype`, at auto each operator as its numbers need it. `whole` says, whatever the
-    level, whether the whole network computes in `dtype`.
+    At O1 only the classes of `AMP_WHITE_LIST` compute in `dtype`, at auto each operator in the precision that it needs. `is_full` sets,
+    at any level, whether the full network computes in `dtype`.
     """
-    if not (whole if whole is not None else level in ("O2", "O3")):
+    if not (is_full if is_full is not None else level in ("O2", "O3")):
         if level == "O1":
             return lower_listed(network, AMP_WHITE_LIST, dtype)
         return choose_by_operator(network, dtype) if level == "auto" else network  # type: ignore[no-any-return]
     network.to_float(dtype)
     if keep_batchnorm_fp32 if keep_batchnorm_fp32 is not None else level == "O2":
-        _keep_in_float32(network, dtype, kept)
+        _keep_in_float32(network, dtype, float32_classes)
     return network
 
 
-def _keep_in_float32(cell: Cell, dtype: Any, kept: tuple[type, ...]) -> None:
+def _keep_in_float32(cell: Cell, dtype: Any, float32_classes: tuple[type, ...]) -> None:
     for name, child in list(cell.name_cells().items()):
-        if isinstance(child, kept):
+        if isinstance(child, float32_classes):
             wrapped = _OutputLowered(child, dtype)
             cell._cells[name] = wrapped
             if hasattr(cell, "cell_list"):
                 cell.cell_list = list(cell.cells())
         elif not isinstance(child, _OutputLowered):
-            _keep_in_float32(child, dtype, kept)
+            _keep_in_float32(child, dtype, float32_classes)
 
 
 def _auto_black_list(network: Cell, black_list: Any, dtype: Any = mstype.float16) -> Cell:
-    """The network computing in `dtype`, but for layers of the classes `black_list`; gives it back."""
-    kept = tuple(kind for kind in black_list if isinstance(kind, type) and issubclass(kind, Cell))
-    return network if isinstance(network, kept) else lower_precision(network, "O2", True, dtype, kept)
+    """Make the network compute in `dtype`, except layers of the classes `black_list`, and return it."""
+    cell_classes = tuple(kind for kind in black_list if isinstance(kind, type) and issubclass(kind, Cell))
+    return network if isinstance(network, cell_classes) else lower_precision(network, "O2", True, dtype, cell_classes)
 
 
 def _auto_mixed_precision_rewrite(network: Cell, dtype: Any, *, white_list: Any = None, black_list: Any = None) -> Cell:
-    """The network with its layers and primitives of the classes `white_list`, or with all but those of `black_list`, computing in `dtype`.
+    """Make the layers and primitives of the classes `white_list`, or all except those of `black_list`, compute in `dtype`.
 
-    Raises ValueError for both lists, or none.
+    Raises ValueError for both lists, or neither.
     """
     if (white_list is None) == (black_list is None):
         raise ValueError(message("_auto_mixed_precision_rewrite(white_list=..., black_list=...)", "one of the two"))
@@ -128,25 +128,25 @@ def _auto_mixed_precision_rewrite(network: Cell, dtype: Any, *, white_list: Any 
 
 
 def lower_listed(network: Cell, classes: Iterable[type], dtype: Any) -> Cell:
-    """The network with the Cells in it and the primitives that it calls of just these classes computing in `dtype` and giving float32.
+    """Make the network's Cells and primitives of exactly these classes compute in `dtype` and return float32.
 
-    Containers are gone into, and so is the network itself. What has a dtype of its own by `to_float` keeps it.
+    This includes the network itself and the content of containers. A Cell with a dtype of `to_float` keeps it.
     """
-    wanted = tuple(classes)
-    cells = {kind for kind in wanted if issubclass(kind, Cell) and not issubclass(kind, (nn.SequentialCell, nn.CellList, nn.CellDict))}
-    _compute(network, by_primitives([kind for kind in wanted if not issubclass(kind, Cell)], dtype))
-    left = list(network.cells())
-    while left:
-        cell = left.pop()
+    selected = tuple(classes)
+    cells = {kind for kind in selected if issubclass(kind, Cell) and not issubclass(kind, (nn.SequentialCell, nn.CellList, nn.CellDict))}
+    _compute(network, by_primitives([kind for kind in selected if not issubclass(kind, Cell)], dtype))
+    pending = list(network.cells())
+    while pending:
+        cell = pending.pop()
         if type(cell) in cells:
             _compute(cell, lowered_to(dtype, mstype.float32))
         else:
-            left += cell.cells()
+            pending += cell.cells()
     return network
 
 
 def choose_by_operator(network: Any, dtype: Any) -> Any:
-    """The network, or a function like the one given, with each operator computing as the level auto has it."""
+    """Return the network, or a wrapped function, in which each operator computes in the precision of the level auto."""
     if isinstance(network, Cell):
         _compute(network, automatic(dtype))
         return network
@@ -154,31 +154,31 @@ def choose_by_operator(network: Any, dtype: Any) -> Any:
 
 
 def _compute(cell: Cell, how: Any) -> None:
-    """Lets a Cell compute as `how` says, but where `to_float` has said it already."""
-    own = cell.__dict__
-    if not isinstance(own["_lower_"], Lowered):
-        own["_lower_"] = how
+    """Set the precision `how` of a Cell, unless `to_float` has set one."""
+    attributes = cell.__dict__
+    if not isinstance(attributes["_lower_"], Lowered):
+        attributes["_lower_"] = how
         change_counters.calls_changed()
 
 
 def _do_keep_batchnorm_fp32(network: Cell) -> None:
-    """Lets normalization layers compute in float32, with float16 as what they give."""
+    """Make normalization layers compute in float32 and return float16."""
     _keep_in_float32(network, mstype.float16, _FLOAT32_CELLS)
 
 
 def _add_loss_network(network: Cell, loss_fn: Any, cast_model_type: Any) -> Cell:
-    """The network with its loss, which is computed in float32 where the network is in float16."""
+    """Return the network with its loss, which is computed in float32 if the network is in float16."""
     return (_LossIn32 if cast_model_type == mstype.float16 else WithLossCell)(network, loss_fn)
 
 
 def check_boost(call: str, boost_level: Any) -> None:
-    """Checks a level of boosting. Raises ValueError for what is none."""
+    """Checks a level of boosting. Raises ValueError for an unknown one."""
     if boost_level not in ("O0", "O1", "O2"):
         raise ValueError(message(f"{call}(boost_level={short(boost_level)})", list_choices(("O0", "O1", "O2"))))
 
 
 def check_manager(call: str, manager: Any) -> None:
-    """Raises TypeError for what is no loss-scale manager, nor `boost.GroupLossScaleManager`."""
+    """Raises TypeError unless the value is a loss-scale manager or a `boost.GroupLossScaleManager`."""
     if not (isinstance(manager, Cell) and hasattr(manager, "set_loss_scale_status")):
         check_type(call, "loss_scale_manager", manager, LossScaleManager, "a loss-scale manager")
 
@@ -186,9 +186,9 @@ def check_manager(call: str, manager: Any) -> None:
 def boosted(
     network: Cell, optimizer: Any, eval_network: Cell | None, has_metrics: bool, level: str, config: Any,
 ) -> tuple[Cell, Any, Cell | None]:
-    """(Network, optimizer, network to evaluate with) as `boost.AutoBoost` has them at this level.
+    """Return (network, optimizer, network to evaluate with) of `boost.AutoBoost` at this level.
 
-    As in MindSpore they stay as they are where there is no optimizer, or where neither metrics nor a network to evaluate with were given.
+    As in MindSpore they stay unchanged without an optimizer, and without both metrics and a network to evaluate with.
     """
     if level == "O0":
         return network, optimizer, eval_network
@@ -206,12 +206,12 @@ def boosted(
 def build_train_network(
     network: Cell, optimizer: Any, loss_fn: Any = None, level: str = "O0", boost_level: str = "O0", **kwargs: Any
 ) -> Cell:
-    """The Cell of one training step: network, loss, gradient, optimizer, at a level of mixed precision.
+    """Builds the Cell of one training step: network, loss, gradient, optimizer, at a level of mixed precision.
 
-    `level` is 'O0' (float32), 'O1' (what `AMP_WHITE_LIST` names in float16), 'O2' (float16 but for normalization layers; the loss is
-    scaled), 'O3' (float16) or 'auto' (each operator as its numbers need it). Further arguments win over the level: `loss_scale_manager`,
-    `keep_batchnorm_fp32`, and `cast_model_type`, float16 or float32 for the whole network. Raises ValueError and TypeError for
-    arguments that do not fit.
+    `level` is 'O0' (float32), 'O1' (the classes of `AMP_WHITE_LIST` in float16), 'O2' (float16 except normalization layers; the loss is
+    scaled), 'O3' (float16) or 'auto' (each operator in the precision that it needs). Other arguments override the level:
+    `loss_scale_manager`, `keep_batchnorm_fp32`, and `cast_model_type`, float16 or float32 for the full network. Raises ValueError and
+    TypeError for invalid arguments.
     """
     check_type("build_train_network", "network", network, Cell, "a Cell")
     check_level("build_train_network", level)
@@ -224,9 +224,9 @@ def build_train_network(
         check_bool("build_train_network", "keep_batchnorm_fp32", keep)
     cast_to = kwargs.get("cast_model_type", _config_level[level]["cast_model_type"])
     if cast_to not in (mstype.float16, mstype.float32):
-        wrote = f"build_train_network(cast_model_type={short(cast_to)})"
-        raise ValueError(message(wrote, list_choices(("mindspore.float16", "mindspore.float32"))))
-    lower_precision(network, level, keep, whole=cast_to == mstype.float16)
+        call_text = f"build_train_network(cast_model_type={short(cast_to)})"
+        raise ValueError(message(call_text, list_choices(("mindspore.float16", "mindspore.float32"))))
+    lower_precision(network, level, keep, is_full=cast_to == mstype.float16)
     if loss_fn is not None:
         network = _add_loss_network(network, loss_fn, cast_to)
     manager = kwargs.get("loss_scale_manager", DynamicLossScaleManager() if level == "O2" else None)
@@ -241,7 +241,7 @@ def build_train_network(
 
 
 def _steps(boost_level: str) -> tuple[Any, Any]:
-    """The classes of training steps, without and with a loss scale that changes."""
+    """Return the classes of training steps, without and with a dynamic loss scale."""
     if boost_level == "O0":
         return TrainOneStepCell, TrainOneStepWithLossScaleCell
     from torchspore.mindspore.boost import BoostTrainOneStepCell, BoostTrainOneStepWithLossScaleCell

@@ -1,12 +1,12 @@
 """MindSpore's checkpoint file, read and written as a stream.
 
 The file is a protobuf message: field 1, repeated, is one parameter { 1 tag: its name, 2 tensor { 1 dims: repeated int64, absent for a 0-d
-tensor, 2 type name, 3 content: little-endian, C order } }. A large parameter comes in several such entries under one tag, each with the
-whole shape. In front stands a field that MindSpore skips: "a checksum ends this file" or, in an encrypted file, which has no checksum, the
-length of the rest. It reveals a file of torchspore that was cut between two parameters.
+tensor, 2 type name, 3 content: little-endian, C order } }. A large parameter has several such entries under one tag, each with the
+full shape. The first field of the file is one that MindSpore skips: "a checksum ends this file" or, in an encrypted file, which has no
+checksum, the length of the following bytes. It reveals a file of torchspore that was truncated between two parameters.
 
-The wire format is written here by hand: protobuf's Python messages hold at most 2 GB, copy the content twice, and a message type with these
-names would clash with real MindSpore's in the same process.
+This module implements the wire format itself: protobuf's Python messages are limited to 2 GB and copy the content twice, and a message type
+with these names would clash with real MindSpore's in the same process.
 """
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from torchspore.errors import FileFormatError
 from torchspore.mindspore.train import encryption
 
 PIECE_BYTES = 512 * 2**20
-"""How much of one parameter stands in one entry, as MindSpore writes it."""
+"""Maximum bytes of a parameter in one entry, as in MindSpore."""
 
 _CHECKSUM_MARK = b"crc_num"
 _CHECKSUM_BYTES = 10
 _COMPLETE_FIELD = 14
-"""The number of the field in front whose value 1 says that a checksum ends the file."""
+"""The number of the first field, whose value 1 means that a checksum ends the file."""
 _COMPLETE_HEAD = bytes([_COMPLETE_FIELD << 3, 1])
 _LENGTH_DELIMITED = 2
 _MOST_AXES = 32
-"""What every NumPy holds."""
+"""NumPy's maximum number of axes."""
 
 NUMPY_TYPES = {
     "Bool": np.bool_, "Int8": np.int8, "Int16": np.int16, "Int32": np.int32, "Int64": np.int64, "UInt8": np.uint8, "UInt16": np.uint16,
     "UInt32": np.uint32, "UInt64": np.uint64, "Float16": np.float16, "Float32": np.float32, "Float64": np.float64,
     "Complex64": np.complex64, "Complex128": np.complex128, "BFloat16": np.uint16,
 }
-"""The type names that a file may hold. BFloat16 stands as the upper 16 bits of float32: NumPy has no such type."""
+"""The type names of a file. BFloat16 is stored as the upper 16 bits of float32: NumPy does not have this type."""
 
 TEXT = "str"
 
@@ -72,7 +72,7 @@ def _field(number: int, content: bytes) -> bytes:
 
 
 def _head(name: str, type_name: str, dims: tuple[int, ...], size: int) -> bytes:
-    """All of an entry but its content of `size` bytes, which follows."""
+    """Return an entry without its content of `size` bytes, which follows."""
     tensor = b"".join(b"\x08" + _number(size) for size in dims) + _field(2, type_name.encode()) + b"\x1a" + _number(size)
     tag = _field(1, name.encode())
     inner = tag + b"\x12" + _number(len(tensor) + size) + tensor
@@ -80,7 +80,7 @@ def _head(name: str, type_name: str, dims: tuple[int, ...], size: int) -> bytes:
 
 
 def pieces(entry: Entry, size: int = PIECE_BYTES) -> Iterator[tuple[bytes, Any]]:
-    """The file's bytes for one parameter: a head and a content of at most `size` bytes, as often as it takes."""
+    """Yield the file's bytes for one parameter: alternately a head and a content of at most `size` bytes."""
     if entry.type_name == TEXT:
         content: Any = entry.values.encode("utf-32-le")
         dims: tuple[int, ...] = (0,)
@@ -95,9 +95,10 @@ def pieces(entry: Entry, size: int = PIECE_BYTES) -> Iterator[tuple[bytes, Any]]
 def write(
     path: Path, entries: Iterator[Entry], key: bytes | None = None, mode: str = "AES-GCM", piece: int = PIECE_BYTES,
 ) -> None:
-    """Writes a checkpoint file with MindSpore's CRC-32 of all bytes at its end, which MindSpore reads with and without `crc_check`.
+    """Write a checkpoint file with MindSpore's CRC-32 of all bytes at its end, which MindSpore reads with and without `crc_check`.
 
-    With a `key` it is encrypted, and has no checksum: MindSpore reads none there. Values of more than `piece` bytes come in several.
+    With a `key` it is encrypted and has no checksum, because MindSpore does not read one there. Values of more than `piece` bytes are
+    divided.
     """
     if key is not None:
         content = b"".join(bytes(part) for entry in entries for head_and_content in pieces(entry, piece) for part in head_and_content)
@@ -120,13 +121,13 @@ def write(
 
 
 class _Damaged(Exception):
-    """The bytes are no checkpoint file; the text says where."""
+    """The bytes are not a checkpoint file; the text names the position."""
 
 
 def read(path: Path, key: bytes | None = None, mode: str = "AES-GCM") -> tuple[list[Entry], bool]:
-    """All parameters of a checkpoint file, in its order, and whether it has a checksum, which they fit then.
+    """Return all parameters of a checkpoint file, in its order, and whether it has a (matching) checksum.
 
-    With a `key` the file is an encrypted one. Raises FileFormatError, which names the file, for one that is cut short or foreign.
+    With a `key` the file is encrypted. Raises FileFormatError, which names the file, for a truncated file or another format.
     """
     try:
         content = np.memmap(path, np.uint8, mode="r") if path.stat().st_size else np.empty(0, np.uint8)
@@ -139,26 +140,26 @@ def read(path: Path, key: bytes | None = None, mode: str = "AES-GCM") -> tuple[l
         hint = "pass dec_key and dec_mode as it was saved with"
         raise FileFormatError(message(f"{path}: {error}", "a checkpoint file for this dec_key and dec_mode", hint=hint)) from None
     except _Damaged as error:
-        hint = "save it again, or copy it again from where it came"
-        raise FileFormatError(message(f"{path}: {error}", "a whole checkpoint file of MindSpore", hint=hint)) from None
+        hint = "save it again, or copy it again from its source"
+        raise FileFormatError(message(f"{path}: {error}", "a complete checkpoint file of MindSpore", hint=hint)) from None
 
 
 def _entries(content: memoryview) -> tuple[list[Entry], bool]:
     tail = len(_CHECKSUM_MARK) + _CHECKSUM_BYTES
     is_checked = len(content) >= tail and bytes(content[-tail:-_CHECKSUM_BYTES]) == _CHECKSUM_MARK
     if is_checked:
-        written = int.from_bytes(content[-_CHECKSUM_BYTES:], "big")
+        stored_checksum = int.from_bytes(content[-_CHECKSUM_BYTES:], "big")
         content = content[:-tail]
-        if zlib.crc32(content) != written:
+        if zlib.crc32(content) != stored_checksum:
             raise _Damaged("its checksum does not fit its content")
     content = _without_head(content, is_checked)
-    found: dict[str, list[tuple[str, tuple[int, ...], memoryview]]] = {}
+    parts_by_name: dict[str, list[tuple[str, tuple[int, ...], memoryview]]] = {}
     for number, entry in _fields(content, 0, len(content)):
         if number != 1 or not isinstance(entry, tuple):
-            raise _Damaged(f"field {number} where only parameters stand")
+            raise _Damaged(f"field {number} where a file has only parameters")
         name, parts = _parameter(content, *entry)
-        found.setdefault(name, []).append(parts)
-    return [_joined(name, parts) for name, parts in found.items()], is_checked
+        parts_by_name.setdefault(name, []).append(parts)
+    return [_joined(name, parts) for name, parts in parts_by_name.items()], is_checked
 
 
 def _without_head(content: memoryview, is_checked: bool) -> memoryview:
@@ -168,41 +169,41 @@ def _without_head(content: memoryview, is_checked: bool) -> memoryview:
             raise _Damaged("it is cut short: its checksum is missing")
         return content[2:]
     if len(content) and content[0] == SIZE_FIELD << 3:
-        size, place = _read_number(content, 1, len(content))
-        if size != len(content) - place:
-            raise _Damaged(f"it is cut short: {size} bytes are announced, {len(content) - place} are there")
-        return content[place:]
+        size, position = _read_number(content, 1, len(content))
+        if size != len(content) - position:
+            raise _Damaged(f"it is cut short: {size} bytes are expected, {len(content) - position} are there")
+        return content[position:]
     return content
 
 
-def _read_number(content: memoryview, place: int, end: int) -> tuple[int, int]:
+def _read_number(content: memoryview, position: int, end: int) -> tuple[int, int]:
     value = shift = 0
     while True:
-        if place >= end or shift > 63:
-            raise _Damaged(f"it ends within a number at byte {place}")
-        byte = content[place]
-        place += 1
+        if position >= end or shift > 63:
+            raise _Damaged(f"it ends within a number at byte {position}")
+        byte = content[position]
+        position += 1
         value |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
-            return value, place
+            return value, position
 
 
-def _fields(content: memoryview, place: int, end: int) -> Iterator[tuple[int, Any]]:
-    """The fields of a message: (number, int) or (number, (start, end))."""
-    while place < end:
-        start = place
-        key, place = _read_number(content, place, end)
+def _fields(content: memoryview, position: int, end: int) -> Iterator[tuple[int, Any]]:
+    """Yield the fields of a message: (number, int) or (number, (start, end))."""
+    while position < end:
+        start = position
+        key, position = _read_number(content, position, end)
         number, kind = key >> 3, key & 7
         if number and kind == 0:
-            value, place = _read_number(content, place, end)
+            value, position = _read_number(content, position, end)
             yield number, value
         elif number and kind == _LENGTH_DELIMITED:
-            size, place = _read_number(content, place, end)
-            if place + size > end:
-                raise _Damaged(f"it is cut short: {size} bytes are announced at byte {start}, {end - place} are there")
-            yield number, (place, place + size)
-            place += size
+            size, position = _read_number(content, position, end)
+            if position + size > end:
+                raise _Damaged(f"it is cut short: {size} bytes are expected at byte {start}, {end - position} are there")
+            yield number, (position, position + size)
+            position += size
         else:
             raise _Damaged(f"no field of a checkpoint at byte {start}")
 
@@ -224,9 +225,9 @@ def _parameter(content: memoryview, start: int, end: int) -> tuple[str, tuple[st
         if number == 1 and isinstance(value, int):
             dims.append(value)
         elif number == 1:  # the packed form, which other writers of protobuf choose
-            place, stop = value
-            while place < stop and len(dims) <= _MOST_AXES:
-                size, place = _read_number(content, place, stop)
+            position, stop = value
+            while position < stop and len(dims) <= _MOST_AXES:
+                size, position = _read_number(content, position, stop)
                 dims.append(size)
         elif number == 2 and isinstance(value, tuple):
             type_name = _text(content, value)
@@ -239,17 +240,17 @@ def _parameter(content: memoryview, start: int, end: int) -> tuple[str, tuple[st
     return name, (type_name, tuple(dims), values)
 
 
-def _text(content: memoryview, place: tuple[int, int]) -> str:
+def _text(content: memoryview, span: tuple[int, int]) -> str:
     try:
-        return bytes(content[place[0] : place[1]]).decode()
+        return bytes(content[span[0] : span[1]]).decode()
     except UnicodeDecodeError:
-        raise _Damaged(f"a name that is no text at byte {place[0]}") from None
+        raise _Damaged(f"an invalid name at byte {span[0]}") from None
 
 
 def _joined(name: str, parts: list[tuple[str, tuple[int, ...], memoryview]]) -> Entry:
     type_name, shape, _ = parts[0]
     if any(part[:2] != (type_name, shape) for part in parts):
-        raise _Damaged(f"the parameter {name!r:.80} stands there twice, with two types or shapes")
+        raise _Damaged(f"the parameter {name!r:.80} occurs twice, with two types or shapes")
     size = sum(len(values) for _, _, values in parts)
     if type_name == TEXT:
         try:
@@ -257,12 +258,12 @@ def _joined(name: str, parts: list[tuple[str, tuple[int, ...], memoryview]]) -> 
         except UnicodeDecodeError:
             raise _Damaged(f"the text {name!r:.80} is no text") from None
     if type_name not in NUMPY_TYPES:
-        raise _Damaged(f"the parameter {name!r:.80} has the type {type_name!r:.40}, which is none of MindSpore's")
+        raise _Damaged(f"the parameter {name!r:.80} has the type {type_name!r:.40}, which MindSpore does not have")
     dtype = np.dtype(NUMPY_TYPES[type_name]).newbyteorder("<")
-    wanted = math.prod(shape) * dtype.itemsize
-    if size != wanted or any(length >> 62 for length in shape):
-        told = f"{wanted}" if wanted < 1 << 63 else "more than any file holds"
-        raise _Damaged(f"the parameter {name!r:.80} of shape {short(list(shape))} and type {type_name} has {size} bytes, not {told}")
+    expected_size = math.prod(shape) * dtype.itemsize
+    if size != expected_size or any(length >> 62 for length in shape):
+        description = f"{expected_size}" if expected_size < 1 << 63 else "more than any file has"
+        raise _Damaged(f"the parameter {name!r:.80} of shape {short(list(shape))} and type {type_name} has {size} bytes, not {description}")
     content = bytearray()
     for _, _, values in parts:
         content += values

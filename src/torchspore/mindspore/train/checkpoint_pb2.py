@@ -1,4 +1,4 @@
-"""The message of a checkpoint file, for programs that read or write such files themselves: `Checkpoint().ParseFromString(bytes)`."""
+"""The message of a checkpoint file, for programs that read or write such files directly: `Checkpoint().ParseFromString(bytes)`."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""What `torchspore ckpt` does with files: reads any kind, describes and compares what they hold, and renames it for torch and back."""
+"""The operations of `torchspore ckpt`: read any kind of file, describe and compare its parameters, convert names to and from torch's."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ _KINDS = {".ckpt": "ckpt", ".safetensors": "safetensors", ".pt": "torch", ".pth"
 
 
 class Difference(NamedTuple):
-    """Where two files differ: the parameter, in what, and what stands in each."""
+    """A difference of two files: the parameter, the property, and its value in each file."""
 
     name: str
     what: str
@@ -28,9 +28,9 @@ class Difference(NamedTuple):
 
 
 def read(name: str) -> tuple[list[Entry], str]:
-    """The parameters of a file of any kind, and what is known of its checksum.
+    """Read the parameters of a file of any kind, and the state of its checksum.
 
-    Raises ValueError where there is no such file or its name has no known end, FileFormatError for one that is damaged.
+    Raises ValueError if the file does not exist or its suffix is unknown, FileFormatError for a damaged one.
     """
     path, kind = Path(name).expanduser(), _kind(name, _KINDS)
     if not path.is_file():
@@ -39,25 +39,25 @@ def read(name: str) -> tuple[list[Entry], str]:
         entries, is_checked = checkpoint_file.read(path)
         return entries, "fits" if is_checked else "none"
     stored = tensor_files.read(path) if kind == "safetensors" else tensor_files.read_torch(path)
-    return [Entry(*one) for one in stored], "none"
+    return [Entry(*item) for item in stored], "none"
 
 
 def describe(entry: Entry) -> dict[str, Any]:
-    """What is shown of a parameter: name, type, shape, number of values, bytes; of numbers mean, smallest, largest and whether finite."""
-    about = {"name": entry.name, "type": entry.type_name, "shape": list(entry.shape), "mean": None, "smallest": None, "largest": None}
+    """Describe a parameter: name, type, shape, number of values, bytes; for numbers also mean, minimum, maximum, and whether finite."""
+    description = {"name": entry.name, "type": entry.type_name, "shape": list(entry.shape), "mean": None, "smallest": None, "largest": None}
     if entry.type_name == TEXT:
-        return {**about, "values": 1, "bytes": len(entry.values.encode("utf-32-le")), "finite": True}
-    about |= {"values": int(entry.values.size), "bytes": int(entry.values.nbytes), "finite": True}
+        return {**description, "values": 1, "bytes": len(entry.values.encode("utf-32-le")), "finite": True}
+    description |= {"values": int(entry.values.size), "bytes": int(entry.values.nbytes), "finite": True}
     values = _wide(entry)
     if values.size and values.dtype.kind in "fiu":
-        about["finite"] = bool(np.isfinite(values).all())
-        about["mean"] = float(values.mean(dtype=np.float64))
-        about |= {"smallest": values.min().item(), "largest": values.max().item()}
-    return about
+        description["finite"] = bool(np.isfinite(values).all())
+        description["mean"] = float(values.mean(dtype=np.float64))
+        description |= {"smallest": values.min().item(), "largest": values.max().item()}
+    return description
 
 
 def _wide(entry: Entry) -> np.ndarray:
-    """The values as numbers: bfloat16 as float32, bools as uint8."""
+    """Return the values as numbers: bfloat16 as float32, bools as uint8."""
     if entry.type_name == "BFloat16":
         wide: np.ndarray = (entry.values.astype(np.uint32) << 16).view(np.float32)
         return wide
@@ -66,34 +66,37 @@ def _wide(entry: Entry) -> np.ndarray:
 
 
 def differences(first: str, second: str, rtol: float = 0.0, atol: float = 0.0) -> tuple[list[Difference], int]:
-    """Where two files differ, in the order of the first, and how many parameters are equal.
+    """Return the differences of two files, in the order of the first, and the number of equal parameters.
 
     Values differ where |a - b| > atol + rtol * |b|; NaN equals NaN.
     """
-    one, other = ({entry.name: entry for entry in read(name)[0]} for name in (first, second))
-    told = [_difference(name, one.get(name), other.get(name), rtol, atol) for name in [*one, *(name for name in other if name not in one)]]
-    return [item for item in told if item is not None], told.count(None)
+    first_entries, second_entries = ({entry.name: entry for entry in read(name)[0]} for name in (first, second))
+    names = [*first_entries, *(name for name in second_entries if name not in first_entries)]
+    compared = [_difference(name, first_entries.get(name), second_entries.get(name), rtol, atol) for name in names]
+    return [item for item in compared if item is not None], compared.count(None)
 
 
-def _difference(name: str, one: Entry | None, other: Entry | None, rtol: float, atol: float) -> Difference | None:
-    if one is None or other is None:
-        return Difference(name, "only in one", *(f"{entry.type_name} {list(entry.shape)}" if entry else "-" for entry in (one, other)))
-    if one.type_name != other.type_name:
-        return Difference(name, "type", one.type_name, other.type_name)
-    if one.type_name == TEXT:
-        return None if one.values == other.values else Difference(name, "text", short(one.values), short(other.values))
-    if one.shape != other.shape:
-        return Difference(name, "shape", str(list(one.shape)), str(list(other.shape)))
-    left, right = (_wide(entry).astype(np.complex128 if entry.values.dtype.kind == "c" else np.float64).ravel() for entry in (one, other))
-    unlike = ~np.isclose(left, right, rtol, atol, equal_nan=True)
-    if not rtol and not atol and one.values.dtype.kind in "iu" and one.type_name != "BFloat16":
-        unlike = (one.values != other.values).ravel()                        # whole numbers beyond 2**53 are no float64
+def _difference(name: str, first: Entry | None, second: Entry | None, rtol: float, atol: float) -> Difference | None:
+    if first is None or second is None:
+        return Difference(name, "only in one", *(f"{entry.type_name} {list(entry.shape)}" if entry else "-" for entry in (first, second)))
+    if first.type_name != second.type_name:
+        return Difference(name, "type", first.type_name, second.type_name)
+    if first.type_name == TEXT:
+        return None if first.values == second.values else Difference(name, "text", short(first.values), short(second.values))
+    if first.shape != second.shape:
+        return Difference(name, "shape", str(list(first.shape)), str(list(second.shape)))
+    kind = np.complex128 if first.values.dtype.kind == "c" else np.float64
+    first_values, second_values = _wide(first).astype(kind).ravel(), _wide(second).astype(kind).ravel()
+    unlike = ~np.isclose(first_values, second_values, rtol, atol, equal_nan=True)
+    if not rtol and not atol and first.values.dtype.kind in "iu" and first.type_name != "BFloat16":
+        unlike = (first.values != second.values).ravel()                        # float64 can't represent integers beyond 2**53
     if not unlike.any():
         return None
     with np.errstate(invalid="ignore"):
-        most = int(np.argmax(np.where(unlike, np.nan_to_num(np.abs(left - right), nan=np.inf), -1.0)))
-    at = [int(n) for n in np.unravel_index(most, one.shape)] if one.shape else []
-    return Difference(name, f"{int(unlike.sum()):,} of {left.size:,} values, most at {at}", f"{left[most]:.9g}", f"{right[most]:.9g}")
+        largest_at = int(np.argmax(np.where(unlike, np.nan_to_num(np.abs(first_values - second_values), nan=np.inf), -1.0)))
+    at = [int(n) for n in np.unravel_index(largest_at, first.shape)] if first.shape else []
+    summary = f"{int(unlike.sum()):,} of {first_values.size:,} values, most at {at}"
+    return Difference(name, summary, f"{first_values[largest_at]:.9g}", f"{second_values[largest_at]:.9g}")
 
 
 def to_torch(
@@ -101,8 +104,8 @@ def to_torch(
 ) -> tuple[list[str], list[str]]:
     """Write a checkpoint as torch's state_dict, with torch's names and shapes. Return the names without a counterpart, and notes.
 
-    `cell` is `MODULE:FACTORY`, which makes the Cell of the checkpoint. `conv` is '1d' or '2d', for weights that fit both.
-    Raises ValueError, and writes nothing, where a parameter cannot be converted.
+    `cell` is `MODULE:FACTORY`, which returns the Cell of the checkpoint. `conv` is '1d' or '2d', for weights that fit both.
+    Raises ValueError, and writes nothing, if a parameter cannot be converted.
     """
     kind = _output(output, [end for end in _KINDS if end != ".ckpt"])
     entries, _ = read(source)
@@ -119,7 +122,7 @@ def to_torch(
 
 
 def _by_cell(shapes: dict[str, tuple[int, ...]], cell: str, source: str) -> Plan:
-    """The plan that a Cell gives for the parameters of a file. Raises ValueError where the file lacks parameters of the Cell."""
+    """Return a Cell's plan for the parameters of a file. Raises ValueError if the file lacks parameters of the Cell."""
     net = torch_layers.cell_of(cell)
     plan = torch_layers.plan(net)
     originals = {parameter.name: tuple(parameter.shape) for parameter in net.get_parameters()}
@@ -137,7 +140,7 @@ def _by_cell(shapes: dict[str, tuple[int, ...]], cell: str, source: str) -> Plan
 
 
 def _converted(entries: list[Entry], plan: Plan) -> list[Entry]:
-    """The entries of a plan under their new names, in their new shapes."""
+    """Return the entries of a plan under their new names, in their new shapes."""
     return [
         entry._replace(name=converted.name, shape=converted.shape, values=entry.values.reshape(converted.shape))
         for entry in entries if (converted := plan.parameters.get(entry.name)) is not None
@@ -149,7 +152,7 @@ def from_torch(
 ) -> tuple[list[str], list[str]]:
     """Write torch's state_dict as a checkpoint with MindSpore's names and shapes. Return the names without a counterpart, and notes.
 
-    `like` is a checkpoint of the same net, `cell` is `MODULE:FACTORY`, which makes the net; without both, names and shapes decide.
+    `like` is a checkpoint of the same net, `cell` is `MODULE:FACTORY`, which returns the net; without both, names and shapes decide.
     """
     kind = _output(output, [end for end in _KINDS if _KINDS[end] != "torch"])
     entries, _ = read(source)
@@ -158,9 +161,9 @@ def from_torch(
         plan = Plan({name: Converted(name, shape) for name, shape in shapes.items()}, [], [])
     elif cell is not None:
         net = torch_layers.cell_of(cell)
-        known = torch_layers.plan(net)
-        plan = torch_names.like(shapes, known.parameters, {one.name: tuple(one.shape) for one in net.get_parameters()})
-        plan.notes.extend(known.notes)
+        net_plan = torch_layers.plan(net)
+        plan = torch_names.like(shapes, net_plan.parameters, {parameter.name: tuple(parameter.shape) for parameter in net.get_parameters()})
+        plan.notes.extend(net_plan.notes)
     elif like is not None:
         originals = {entry.name: entry.shape for entry in read(like)[0] if entry.type_name != TEXT}
         plan = torch_names.like(shapes, _counterparts(shapes, originals, conv), originals)
@@ -171,7 +174,7 @@ def from_torch(
 
 
 def _counterparts(shapes: dict[str, tuple[int, ...]], originals: dict[str, tuple[int, ...]], conv: str | None) -> dict[str, Converted]:
-    """Torch's names and shapes for `originals`; the file of torch decides which weights are a Conv1d's, by their three axes."""
+    """Return torch's names and shapes for `originals`; torch's file identifies the weights of a Conv1d by their three axes."""
     converted = torch_names.to_torch(originals, "2d" if conv is None else conv).parameters
     for name, counterpart in converted.items():
         shape = originals[name]
@@ -181,7 +184,7 @@ def _counterparts(shapes: dict[str, tuple[int, ...]], originals: dict[str, tuple
 
 
 def _output(name: str, ends: Iterable[str]) -> str:
-    """The kind of a file to write. Raises ValueError for another end and for a folder that is not there."""
+    """Return the kind of a file to write. Raises ValueError for another suffix and for a missing folder."""
     folder = Path(name).expanduser().absolute().parent
     if not folder.is_dir():
         raise ValueError(message(name, f"a folder that exists: {folder}"))

@@ -7,14 +7,14 @@ from torchspore.base.text import message, short
 
 
 def check_type(call: str, argument: str, value: Any, types: type | tuple[type, ...], expected: str) -> None:
-    """Raises TypeError unless `value` is one of `types`; a bool does not pass for a number."""
-    wanted = types if isinstance(types, tuple) else (types,)
-    if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+    """Raises TypeError unless `value` is one of `types`; a bool is not a number."""
+    accepted = types if isinstance(types, tuple) else (types,)
+    if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in accepted):
         raise TypeError(message(f"{call}({argument}={short(value)})", f"{expected}, got {type(value).__name__}"))
 
 
 def check_int(call: str, argument: str, value: Any, low: int) -> None:
-    """Raises TypeError unless `value` is an int, ValueError where it is below `low`."""
+    """Raises TypeError unless `value` is an int, ValueError if it is below `low`."""
     check_type(call, argument, value, int, "an int")
     if value < low:
         raise ValueError(message(f"{call}({argument}={value})", f"an int from {low}"))

@@ -1,4 +1,4 @@
-"""Checkpoints written in the other format: .ckpt as .safetensors and back."""
+"""Conversion of checkpoints between .ckpt and .safetensors."""
 from __future__ import annotations
 
 import os
@@ -17,10 +17,10 @@ def ckpt_to_safetensors(
     file_path: str, save_path: str | None = None, name_map: dict[str, str] | None = None, file_name_regex: str | None = None,
     processes_num: int = 1,
 ) -> None:
-    """Writes a .ckpt file, or those in the folders rank* of a folder, as .safetensors, beside it or into the folder `save_path`.
+    """Writes a .ckpt file, or those in the folders rank* of a folder, as .safetensors, next to it or into the folder `save_path`.
 
-    `name_map` renames Parameters, `file_name_regex` chooses files, `processes_num` are written at once. Raises ValueError for a path that
-    is not there.
+    `name_map` renames Parameters, `file_name_regex` selects files, `processes_num` are written at once. Raises ValueError for a missing
+    path.
     """
     _convert("ckpt_to_safetensors", "ckpt", "safetensors", file_path, save_path, name_map, file_name_regex, processes_num)
 
@@ -29,17 +29,17 @@ def safetensors_to_ckpt(
     file_path: str, save_path: str | None = None, name_map: dict[str, str] | None = None, file_name_regex: str | None = None,
     processes_num: int = 1,
 ) -> None:
-    """Writes a .safetensors file, or those in the folders rank* of a folder, as .ckpt, beside it or into the folder `save_path`.
+    """Writes a .safetensors file, or those in the folders rank* of a folder, as .ckpt, next to it or into the folder `save_path`.
 
-    `name_map` renames Parameters, `file_name_regex` chooses files, `processes_num` are written at once. Raises ValueError for a path that
-    is not there.
+    `name_map` renames Parameters, `file_name_regex` selects files, `processes_num` are written at once. Raises ValueError for a missing
+    path.
     """
     _convert("safetensors_to_ckpt", "safetensors", "ckpt", file_path, save_path, name_map, file_name_regex, processes_num)
 
 
-def _convert(call: str, old: str, new: str, given: Any, to: Any, names: Any, regex: Any, at_once: Any) -> None:
-    if not isinstance(given, str) or not os.path.exists(given):
-        raise ValueError(message(f"{call}({short(given)})", "a file or folder that is there"))
+def _convert(call: str, old: str, new: str, source: Any, to: Any, names: Any, regex: Any, at_once: Any) -> None:
+    if not isinstance(source, str) or not os.path.exists(source):
+        raise ValueError(message(f"{call}({short(source)})", "an existing file or folder"))
     for key, value, kind in (("save_path", to, str), ("name_map", names, dict), ("file_name_regex", regex, str)):
         if value is not None and not isinstance(value, kind):
             raise TypeError(message(f"{call}({key}={short(value)})", f"a {kind.__name__}, got {type(value).__name__}"))
@@ -57,23 +57,23 @@ def _convert(call: str, old: str, new: str, given: Any, to: Any, names: Any, reg
         ]
         save_checkpoint(entries, str(target), format=new)
 
-    pairs = list(_pairs(call, Path(given), old, new, to, regex))
+    pairs = list(_pairs(call, Path(source), old, new, to, regex))
     with ThreadPoolExecutor(min(at_once, len(pairs))) as threads:
         list(threads.map(write, pairs))
 
 
-def _pairs(call: str, given: Path, old: str, new: str, to: str | None, regex: str | None) -> Iterator[tuple[Path, Path]]:
-    """Each file to read, with the one to write."""
-    if given.is_file():
-        if given.suffix != f".{old}":
-            raise ValueError(message(f"{call}({str(given)!r})", f"a .{old} file"))
-        yield given, (Path(to) if to else given.parent) / f"{given.stem}.{new}"
+def _pairs(call: str, source: Path, old: str, new: str, to: str | None, regex: str | None) -> Iterator[tuple[Path, Path]]:
+    """Return each file to read, with the file to write."""
+    if source.is_file():
+        if source.suffix != f".{old}":
+            raise ValueError(message(f"{call}({str(source)!r})", f"a .{old} file"))
+        yield source, (Path(to) if to else source.parent) / f"{source.stem}.{new}"
         return
-    folders = sorted(one for one in given.iterdir() if one.is_dir() and one.name.startswith("rank"))
+    folders = sorted(child for child in source.iterdir() if child.is_dir() and child.name.startswith("rank"))
     if not folders:
-        raise ValueError(message(f"{call}({str(given)!r})", "a folder with folders whose names begin with rank"))
-    found = [file for one in folders for file in sorted(one.glob(f"*.{old}")) if regex is None or re.search(regex, file.stem)]
-    if not found:
-        raise ValueError(message(f"{call}({str(given)!r})", f".{old} files in its folders" + (f" that {regex!r} finds" if regex else "")))
-    for file in found:
+        raise ValueError(message(f"{call}({str(source)!r})", "a folder with folders whose names begin with rank"))
+    files = [file for folder in folders for file in sorted(folder.glob(f"*.{old}")) if regex is None or re.search(regex, file.stem)]
+    if not files:
+        raise ValueError(message(f"{call}({str(source)!r})", f".{old} files in its folders" + (f" that {regex!r} finds" if regex else "")))
+    for file in files:
         yield file, (Path(to) / file.parent.name if to else file.parent) / f"{file.stem}.{new}"

@@ -1,4 +1,4 @@
-"""A dataset's batches for a training loop of one's own."""
+"""A dataset's batches for custom training loops."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ from torchspore.mindspore.train.checks import check_bool, check_int, check_type
 
 
 class DatasetHelper:
-    """Goes through a dataset's batches, one epoch for each loop over it.
+    """Iterates over a dataset's batches, one epoch for each loop over it.
 
-    `dataset_sink_mode` changes nothing on a device without a data queue: each step is given its batch. Raises TypeError and ValueError for
-    arguments that do not fit.
+    `dataset_sink_mode` changes nothing on a device without a data queue: each step receives its batch. Raises TypeError and ValueError for
+    invalid arguments.
     """
 
     def __init__(self, dataset: Any, dataset_sink_mode: bool = True, sink_size: int = -1, epoch_num: int = 1) -> None:
@@ -37,29 +37,29 @@ class DatasetHelper:
 
     @property
     def iter(self) -> SimpleNamespace:
-        """The dataset is its `dataset`; where rows are sunk, the name of its queue is that of `dataset.__transfer_dataset__`."""
+        """The dataset is its `dataset`; in sink mode its queue's name is that of `dataset.__transfer_dataset__`."""
         if self._sinks and not hasattr(self._dataset, "__transfer_dataset__"):
             self._dataset.__transfer_dataset__ = self._dataset.device_que(create_data_info_queue=True)
             self._dataset.__transfer_dataset__.send(self._epochs)
         return SimpleNamespace(dataset=self._dataset)
 
     def types_shapes(self) -> tuple[list[Any], list[Any]]:
-        """The dtypes and shapes of a batch."""
+        """Returns the dtypes and shapes of a batch."""
         from torchspore.mindspore.common.tensor import Tensor
 
         row = next(iter(self._dataset.create_tuple_iterator(num_epochs=1)))
         return [value.dtype for value in row if isinstance(value, Tensor)], [list(value.shape) for value in row]
 
     def sink_size(self) -> int:
-        """Steps of one loop."""
+        """Returns the number of steps of one loop."""
         return self._sink_size if self._sink_size > 0 else self._dataset.get_dataset_size()
 
     def get_data_info(self) -> tuple[list[Any], list[list[int]]]:
-        """The dtypes and shapes of the next batch. Raises RuntimeError after the last one."""
+        """Returns the dtypes and shapes of the next batch. Raises RuntimeError after the last one."""
         return self.iter.dataset.__transfer_dataset__.get_data_info() if self._sinks else self.types_shapes()
 
     def stop_send(self) -> None:
-        """Ends the data's threads, those of its queue too."""
+        """Ends the data's threads, including those of its queue."""
         self._batches.stop()
         if hasattr(self._dataset, "__transfer_dataset__"):
             self._dataset.__transfer_dataset__.release()
@@ -68,18 +68,18 @@ class DatasetHelper:
     release = stop_send
 
     def continue_send(self) -> None:
-        """The next loop goes on by itself; nothing is left to do."""
+        """Does nothing: the next loop continues by itself."""
 
 
 def connect_network_with_dataset(network: Cell, dataset_helper: DatasetHelper) -> Cell:
-    """The network, for `for batch in dataset_helper: network(*batch)`: without a data queue on the device there is nothing to connect."""
+    """Returns the network, for `for batch in dataset_helper: network(*batch)`: the device has no data queue to connect."""
     check_type("connect_network_with_dataset", "network", network, Cell, "a Cell")
     check_type("connect_network_with_dataset", "dataset_helper", dataset_helper, DatasetHelper, "a DatasetHelper")
     return network
 
 
 def data_sink(fn: Any, dataset: Any, sink_size: int = 1, jit_config: Any = None, input_signature: Any = None) -> Any:
-    """A function that runs `fn` on the next `sink_size` batches of `dataset`, again from its start when it ends, and gives the last
+    """Returns a function that runs `fn` on the next `sink_size` batches of `dataset`, restarting it at its end, and returns the last
     result.
     """
     if not callable(fn):

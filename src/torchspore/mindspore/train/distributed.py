@@ -1,4 +1,4 @@
-"""Checkpoints of several processes made one: their slices are put together as a strategy says."""
+"""Merging of the checkpoints of several processes: their slices are joined according to a strategy."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -13,14 +13,14 @@ from torchspore.distributed.shard import strategy_file
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.train import recut, unified
+from torchspore.mindspore.train import recut, unified_files
 from torchspore.mindspore.train.checkpoint_file import Entry
 from torchspore.mindspore.train.serialization import load_checkpoint, load_param_into_net, to_entry, to_value
 from torchspore.mindspore.train.slices import Cut, cuts_of
 
 
 def build_searched_strategy(strategy_filename: str) -> dict[str, Any]:
-    """The layouts of Parameters in a strategy file, by name. Raises TypeError and ValueError for what is no such file."""
+    """Returns the layouts of Parameters in a strategy file, by name. Raises TypeError and ValueError for anything else."""
     return strategy_file.layouts(_file("build_searched_strategy", strategy_filename))
 
 
@@ -28,35 +28,35 @@ def _file(call: str, name: str) -> Path:
     if not isinstance(name, str):
         raise TypeError(message(f"{call}({short(name)})", f"a file name, got {type(name).__name__}"))
     if not Path(name).is_file():
-        raise ValueError(message(f"{call}({name!r})", "a file that is there"))
+        raise ValueError(message(f"{call}({name!r})", "an existing file"))
     return Path(name)
 
 
 def merge_sliced_parameter(sliced_parameters: list[Parameter], strategy: dict[str, Any] | None = None) -> Parameter:
-    """One Parameter of the slices that processes hold, in order of their numbers: along axis 0, or as the Parameter's strategy says.
+    """Merges the slices of a Parameter, in order of the processes: along axis 0, or according to the Parameter's strategy.
 
-    Raises TypeError and ValueError for what is no list of Parameters of one name, KeyError for a name without a strategy.
+    Raises TypeError and ValueError for anything but a list of Parameters with one name, KeyError for a name without a strategy.
     """
-    wrote = f"merge_sliced_parameter({short(sliced_parameters)})"
+    call_text = f"merge_sliced_parameter({short(sliced_parameters)})"
     if not isinstance(sliced_parameters, list):
-        raise TypeError(message(wrote, f"a list, got {type(sliced_parameters).__name__}"))
+        raise TypeError(message(call_text, f"a list, got {type(sliced_parameters).__name__}"))
     if not sliced_parameters:
-        raise ValueError(message(wrote, "Parameters"))
-    for one in sliced_parameters:
-        if not isinstance(one, Parameter):
-            raise TypeError(message(wrote, f"Parameters, got {type(one).__name__}"))
+        raise ValueError(message(call_text, "Parameters"))
+    for parameter in sliced_parameters:
+        if not isinstance(parameter, Parameter):
+            raise TypeError(message(call_text, f"Parameters, got {type(parameter).__name__}"))
     if strategy is not None and not isinstance(strategy, dict):
         raise TypeError(message(f"merge_sliced_parameter(strategy={short(strategy)})", f"a dict, got {type(strategy).__name__}"))
     first = sliced_parameters[0]
-    names = {one.name for one in sliced_parameters}
+    names = {parameter.name for parameter in sliced_parameters}
     if len(names) > 1:
         raise ValueError(message(f"merge_sliced_parameter of {', '.join(sorted(names))}", "slices of one Parameter"))
     if strategy is not None and first.name not in strategy:
         call = f"merge_sliced_parameter(strategy=...) of {first.name!r}"
         raise KeyError(message(call, f"a strategy for it beside {list_choices(strategy)}"))
-    slices = [one.asnumpy() for one in sliced_parameters]
-    whole = np.concatenate(slices) if strategy is None else _joined(first.name, slices, strategy[first.name])
-    return Parameter(Tensor(whole), first.name, first.requires_grad, first.layerwise_parallel)
+    slices = [parameter.asnumpy() for parameter in sliced_parameters]
+    merged = np.concatenate(slices) if strategy is None else _joined(first.name, slices, strategy[first.name])
+    return Parameter(Tensor(merged), first.name, first.requires_grad, first.layerwise_parallel)
 
 
 def _joined(name: str, slices: list[np.ndarray], layout: Any) -> np.ndarray:
@@ -65,36 +65,36 @@ def _joined(name: str, slices: list[np.ndarray], layout: Any) -> np.ndarray:
         return np.concatenate(slices)
     if len(slices) != cut.devices:
         raise ValueError(message(f"{len(slices)} slices of {name!r}", f"{cut.devices}, one for each process of its strategy"))
-    return cut.whole(name, dict(enumerate(slices)))
+    return cut.merged(name, dict(enumerate(slices)))
 
 
 def _lists(part: Any) -> list[list[int]]:
-    """The lists of numbers of a part of a layout, however it is held: a message, messages, or numbers."""
+    """Return the lists of numbers in a part of a layout, in any representation: a message, messages, or numbers."""
     if hasattr(part, "dim"):
-        return [[int(one) for one in part.dim]]
+        return [[int(number) for number in part.dim]]
     if isinstance(part, Iterable) and not isinstance(part, (str, bytes)):
-        held = list(part)
-        return [[int(n) for n in one.dim] for one in held] if held and hasattr(held[0], "dim") else [[int(one) for one in held]]
+        items = list(part)
+        return [[int(n) for n in item.dim] for item in items] if items and hasattr(items[0], "dim") else [[int(item) for item in items]]
     return []
 
 
 def cut_of(name: str, layout: Any) -> Cut:
-    """The cut that a layout of `build_searched_strategy`, or a list [dev_matrix, tensor_map, ...], says. Raises ValueError for another."""
+    """Return the cut of a layout of `build_searched_strategy`, or of a list [dev_matrix, tensor_map, ...]. Raises ValueError for others."""
     if isinstance(layout, (list, tuple)) and len(layout) == 1 and hasattr(layout[0], "dev_matrix"):
         layout = layout[0]
     try:
         if isinstance(layout, (list, tuple)):
-            devices, places = _lists(layout[0]), _lists(layout[1])
-            step, size = (one if type(one) is int else 0 for one in (*layout[4:6], 0, 0)[:2])
+            devices, tensor_map = _lists(layout[0]), _lists(layout[1])
+            step, size = (number if type(number) is int else 0 for number in (*layout[4:6], 0, 0)[:2])
             rows: list[int] = []
         else:
-            devices, places = _lists(layout.dev_matrix), _lists(layout.tensor_map)
+            devices, tensor_map = _lists(layout.dev_matrix), _lists(layout.tensor_map)
             step, size = (int(getattr(layout, f"opt_weight_shard_{part}", 0) or 0) for part in ("step", "size"))
             rows = (_lists(getattr(layout, "param_split_shape", ())) or [[]])[0]
     except (AttributeError, TypeError, ValueError, IndexError):
-        raise ValueError(message(f"the strategy of {name!r}, {short(layout)}", "a layout as build_searched_strategy gives it")) from None
-    nested = tuple(tuple(one for one in part if one != -1) for part in places) if len(places) > 1 else None
-    flat = tuple(one for part in places for one in part)
+        raise ValueError(message(f"the strategy of {name!r}, {short(layout)}", "a layout that build_searched_strategy returned")) from None
+    nested = tuple(tuple(number for number in part if number != -1) for part in tensor_map) if len(tensor_map) > 1 else None
+    flat = tuple(number for part in tensor_map for number in part)
     return Cut(strategy_file.StoredLayout(tuple((devices or [[]])[0]), flat, None, step, size, nested, tuple(rows)))
 
 
@@ -104,15 +104,15 @@ def load_distributed_checkpoint(
     unified_safetensors_dir: str | None = None, dst_safetensors_dir: str | None = None, rank_id: int | None = None,
     output_format: str = "safetensors", name_map: dict[str, str] | None = None, max_process_num: int = 64, return_param_dict: bool = False,
 ) -> Any:
-    """Puts the Parameters of several processes' checkpoint files, in order of their numbers, into the network of one process.
+    """Loads the Parameters of several processes' checkpoint files, in order of the processes, into the network of one process.
 
-    `train_strategy_filename`, or the context's strategy file, says how they were cut; one file needs none. A Parameter that it does not
-    name is taken from the first file. `predict_strategy`, a strategy file or what `build_searched_strategy` gives, says which part of
-    each this process (`rank_id`, or its own number) has; None: all. `name_map` renames what is in the files. Instead of files,
-    `unified_safetensors_dir` may name a folder that `unified_safetensors` wrote; then, where `network` is None, the parts of process
-    `rank_id` are written to `dst_safetensors_dir`/rank_N/net.safetensors (`output_format` 'ckpt' or 'safetensors') and True is given. With
-    `return_param_dict` the Parameters are given. One process does all of it, whatever `max_process_num` allows. Raises TypeError and
-    ValueError for what does not fit.
+    `train_strategy_filename`, or the context's strategy file, defines the cuts; one file needs none. A Parameter without an entry comes
+    from the first file. `predict_strategy`, a strategy file or the result of `build_searched_strategy`, defines the part of each Parameter
+    on this process (`rank_id`, by default its rank); None: all. `name_map` renames the Parameters of the files. Instead of files,
+    `unified_safetensors_dir` may name a folder that `unified_safetensors` wrote; then, if `network` is None, the parts of process `rank_id`
+    are written to `dst_safetensors_dir`/rank_N/net.safetensors (`output_format` 'ckpt' or 'safetensors') and the result is True. With
+    `return_param_dict` the Parameters are returned. One process does all the work, for any `max_process_num`. Raises TypeError and
+    ValueError for invalid arguments.
     """
     call = "load_distributed_checkpoint"
     if isinstance(max_process_num, bool) or not isinstance(max_process_num, int) or max_process_num < 1:
@@ -120,28 +120,29 @@ def load_distributed_checkpoint(
     if output_format not in ("ckpt", "safetensors"):
         raise ValueError(message(f"{call}(output_format={short(output_format)})", list_choices(["ckpt", "safetensors"])))
     if not isinstance(network, Cell) and (network is not None or dst_safetensors_dir is None):
-        wanted = "a Cell, or None with unified_safetensors_dir, dst_safetensors_dir and rank_id"
-        raise ValueError(message(f"{call}({short(network)})", f"{wanted}, got {type(network).__name__}"))
+        expected = "a Cell, or None with unified_safetensors_dir, dst_safetensors_dir and rank_id"
+        raise ValueError(message(f"{call}({short(network)})", f"{expected}, got {type(network).__name__}"))
     if network is None and (unified_safetensors_dir is None or rank_id is None):
         raise ValueError(message(f"{call}(None, dst_safetensors_dir={dst_safetensors_dir!r})", "unified_safetensors_dir and rank_id, too"))
     cuts = _predicted(call, predict_strategy)
-    rank = _own_number(call, rank_id) if cuts or rank_id is not None else 0
+    rank = _rank_of(call, rank_id) if cuts or rank_id is not None else 0
     if unified_safetensors_dir is not None:
-        found = dict(unified.entries(call, unified_safetensors_dir, network and [p.name for p in network.get_parameters()], name_map))
+        names = network and [parameter.name for parameter in network.get_parameters()]
+        entries = dict(unified_files.entries(call, unified_safetensors_dir, names, name_map))
     else:
-        found = _from_files(call, checkpoint_filenames, train_strategy_filename, format, (dec_key, dec_mode), name_map or {})
-    parts = {name: recut.part_of(entry, cuts.get(name), rank) for name, entry in found.items()}
+        entries = _from_files(call, checkpoint_filenames, train_strategy_filename, format, (dec_key, dec_mode), name_map or {})
+    parts = {name: recut.part_of(entry, cuts.get(name), rank) for name, entry in entries.items()}
     if network is None:
         target = Path(dst_safetensors_dir or "") / f"rank_{rank}" / f"net.{output_format}"
-        recut.written_whole({target: lambda: list(parts.values())})
+        recut.write_all({target: lambda: list(parts.values())})
         return True
     values = {name: to_value(entry) for name, entry in parts.items()}
-    told = load_param_into_net(network, {name: p for name, p in values.items() if isinstance(p, Parameter)}, strict_load)
-    return values if return_param_dict else told if unified_safetensors_dir is not None else None
+    unloaded = load_param_into_net(network, {name: p for name, p in values.items() if isinstance(p, Parameter)}, strict_load)
+    return values if return_param_dict else unloaded if unified_safetensors_dir is not None else None
 
 
 def _predicted(call: str, strategy: Any) -> dict[str, Cut]:
-    """The cuts of a strategy for this process: none without one."""
+    """Return the cuts of a strategy for this process; empty without a strategy."""
     if strategy is None:
         return {}
     if isinstance(strategy, str):
@@ -151,7 +152,7 @@ def _predicted(call: str, strategy: Any) -> dict[str, Cut]:
     return {name: cut_of(name, layout) for name, layout in strategy.items()}
 
 
-def _own_number(call: str, rank_id: Any) -> int:
+def _rank_of(call: str, rank_id: Any) -> int:
     if rank_id is None:
         from torchspore.distributed.comm import groups
 
@@ -164,7 +165,7 @@ def _own_number(call: str, rank_id: Any) -> int:
 def _from_files(
     call: str, names: Any, strategy: str | None, format: str, secret: tuple[bytes | None, str], renamed: dict[str, str],
 ) -> dict[str, Entry]:
-    """The whole Parameters in the files of all processes."""
+    """Return the full Parameters from the files of all processes."""
     files = _files(call, names, format)
     cuts = _trained(call, strategy, len(files))
     loaded = {
@@ -181,7 +182,7 @@ def _files(call: str, names: Any, format: str) -> list[str]:
         raise TypeError(message(f"{call}(checkpoint_filenames={short(names)})", "a list of file names"))
     for name in names:
         if not isinstance(name, str) or not name.endswith(f".{format}") or not Path(name).is_file():
-            raise ValueError(message(f"{call}(checkpoint_filenames=[{short(name)}])", f"names of .{format} files that are there"))
+            raise ValueError(message(f"{call}(checkpoint_filenames=[{short(name)}])", f"names of existing .{format} files"))
     return list(names)
 
 
@@ -195,8 +196,8 @@ def _trained(call: str, file: Any, count: int) -> dict[str, Cut]:
 
 
 def restore_group_info_list(group_info_file_name: str) -> list[int]:
-    """The numbers of the processes whose checkpoints hold the same, from the file that GROUP_INFO_FILE named in the training.
+    """Returns the ranks of the processes with equal checkpoints, from the file that GROUP_INFO_FILE named in the training.
 
-    Raises TypeError and ValueError for what is no such file.
+    Raises TypeError and ValueError for any other file.
     """
     return strategy_file.ranks_with_equal_layout(_file("restore_group_info_list", group_info_file_name))

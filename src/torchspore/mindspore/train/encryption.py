@@ -1,6 +1,6 @@
-"""Encrypted files as MindSpore writes them: AES or SM4 over blocks of 64 MiB, by the library `cryptography`.
+"""Encrypted files in MindSpore's format: AES or SM4 over blocks of 64 MiB, by the library `cryptography`.
 
-Each block: a magic number that says the mode (4 bytes), for GCM the tag (16), then as little-endian int32 the number of bytes that follow,
+Each block: a magic number for the mode (4 bytes), for GCM the tag (16), then as little-endian int32 the number of bytes that follow,
 the length of the initialisation vector and the vector, the length of the encrypted bytes and these. Measured on files of 2.10: of the 16
 bytes of GCM's vector the first 12 count, and CBC pads as PKCS #7 does.
 """
@@ -20,7 +20,7 @@ _VECTOR, _TAG, _COUNTED = 16, 16, 12
 
 
 class NotDecrypted(ValueError):
-    """The bytes are not what this key and mode encrypted; the text says what is known."""
+    """The bytes were not encrypted with this key and mode; the text has the details."""
 
 
 def check(call: str, prefix: str, key: Any, mode: Any) -> None:
@@ -37,7 +37,7 @@ def check(call: str, prefix: str, key: Any, mode: Any) -> None:
 
 
 def encrypted(content: bytes, key: bytes, mode: str) -> Iterator[bytes]:
-    """The file's blocks."""
+    """Yield the file's blocks."""
     for start in range(0, max(len(content), 1), BLOCK):
         part, vector = content[start : start + BLOCK], os.urandom(_VECTOR)
         tag = b""
@@ -49,24 +49,24 @@ def encrypted(content: bytes, key: bytes, mode: str) -> Iterator[bytes]:
             pad = _VECTOR - len(part) % _VECTOR
             worker = _cipher(key, mode, vector, None).encryptor()
             part = worker.update(part + bytes([pad]) * pad) + worker.finalize()
-        rest = struct.pack("<i", _VECTOR) + vector + struct.pack("<i", len(part)) + part
-        yield struct.pack("<I", MODES[mode]) + tag + struct.pack("<i", len(rest)) + rest
+        block = struct.pack("<i", _VECTOR) + vector + struct.pack("<i", len(part)) + part
+        yield struct.pack("<I", MODES[mode]) + tag + struct.pack("<i", len(block)) + block
 
 
 def is_encrypted(content: bytes | memoryview) -> bool:
-    """Whether a file begins as an encrypted one."""
+    """Return whether a file begins like an encrypted one."""
     return len(content) >= 4 and struct.unpack("<I", content[:4])[0] in MODES.values()
 
 
 def decrypted(content: bytes | memoryview, key: bytes, mode: str) -> bytes:
-    """The content that was encrypted. Raises NotDecrypted."""
+    """Return the decrypted content. Raises NotDecrypted."""
     if not is_encrypted(content):
         raise NotDecrypted("it is not encrypted")
-    found, at = [], 0
+    parts, at = [], 0
     while at < len(content):
         part, at = _block(memoryview(content), at, key, mode)
-        found.append(part)
-    return b"".join(found)
+        parts.append(part)
+    return b"".join(parts)
 
 
 def _block(content: memoryview, at: int, key: bytes, mode: str) -> tuple[bytes, int]:
@@ -90,7 +90,7 @@ def _block(content: memoryview, at: int, key: bytes, mode: str) -> tuple[bytes, 
     try:
         worker = _cipher(key, mode, vector, tag).decryptor()
         plain = worker.update(part) + worker.finalize()
-    except Exception:  # the library has one class for each reason, and none says more than this
+    except Exception:  # the library has one class for each reason, without further information
         raise NotDecrypted("the key is another one, or the file was changed") from None
     if tag is not None:
         return plain, at

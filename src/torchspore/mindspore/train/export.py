@@ -17,7 +17,7 @@ OPTIONS = ("enc_key", "enc_mode", "dataset", "incremental", "custom_func", "obf_
 
 
 class LoadedGraph:
-    """What `load` gives: a network's graph and its parameters, which `nn.GraphCell` runs."""
+    """The result of `load`: a network's graph and its parameters, which `nn.GraphCell` runs."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -29,49 +29,49 @@ class LoadedGraph:
 def export(net: Any, *inputs: Any, file_name: str, file_format: str, **kwargs: Any) -> None:
     """Writes `net`, a Cell or a function, for inputs of the shapes and dtypes of `inputs` to a file.
 
-    `file_format` is 'MINDIR', which `load` and `nn.GraphCell` run here, or 'ONNX' (needs the libraries onnx and onnxscript), written as
-    the network is for inference; 'AIR' runs on Ascend processors alone and is refused. The suffix is added where `file_name` has none.
+    `file_format` is 'MINDIR', which `load` and `nn.GraphCell` run here, or 'ONNX' (needs the libraries onnx and onnxscript), written in
+    inference mode; 'AIR' runs only on Ascend processors and is refused. The suffix is added if `file_name` has none.
     `enc_key` (16, 24 or 32 bytes) with `enc_mode` ('AES-GCM', 'AES-CBC', 'SM4-CBC', or for every format a function of contents and key)
     encrypts the file; `custom_func(model)` may change the message of a MINDIR file before it is written.
 
-    Raises TypeError and ValueError for arguments that do not fit, and ValueError for a call that can't be one graph.
+    Raises TypeError and ValueError for invalid arguments, and ValueError for a call that can't be one graph.
     """
     path = _path(net, file_name, file_format, kwargs)
-    given = tensors_of(inputs)
+    tensors = tensors_of(inputs)
     call = f"export(file_format={file_format!r})"
-    model = inference_model(net, given, call) if file_format == "ONNX" else _captured(net, given, call)
-    content = _content(model, given, file_format, kwargs.get("custom_func"))
+    model = inference_model(net, tensors, call) if file_format == "ONNX" else _captured(net, tensors, call)
+    content = _content(model, tensors, file_format, kwargs.get("custom_func"))
     write_atomically(path, _secret(content, kwargs), READ_ONLY)
 
 
 def _path(net: Any, file_name: Any, file_format: Any, options: dict[str, Any]) -> Path:
-    _check_given("export", net, file_name)
+    _check_arguments("export", net, file_name)
     if file_format not in FORMATS:
         raise ValueError(message(f"export(file_format={short(file_format)})", list_choices(FORMATS)))
     if file_format == "AIR":
-        raise ValueError(message("export(file_format='AIR')", "'ONNX' or 'MINDIR': AIR files run on Ascend processors alone"))
+        raise ValueError(message("export(file_format='AIR')", "'ONNX' or 'MINDIR': AIR files run only on Ascend processors"))
     unknown = next((name for name in options if name not in OPTIONS), None)
     if unknown is not None:
         raise ValueError(message(f"export({unknown}=...)", list_choices(OPTIONS)))
     for name in ("dataset", "incremental", "obf_config"):
         if options.get(name):
-            raise ValueError(message(f"export({name}=...)", "None: a file holds the network alone"))
+            raise ValueError(message(f"export({name}=...)", "None: a file contains only the network"))
     custom = options.get("custom_func")
     if custom is not None and (not callable(custom) or file_format != "MINDIR"):
         raise ValueError(message(f"export(custom_func=..., file_format={file_format!r})", "a function, with file_format='MINDIR'"))
     _check_secret(options, file_format)
-    return whole_path("export", net, file_name, f".{file_format.lower()}")
+    return full_path("export", net, file_name, f".{file_format.lower()}")
 
 
-def whole_path(call: str, net: Any, file_name: Any, suffix: str) -> Path:
-    """Where the file goes, in a folder that exists. Raises TypeError for what is no network or no name."""
-    _check_given(call, net, file_name)
+def full_path(call: str, net: Any, file_name: Any, suffix: str) -> Path:
+    """Return the path of the file, in an existing folder. Raises TypeError for an invalid network or name."""
+    _check_arguments(call, net, file_name)
     path = Path(file_name if file_name.endswith(suffix) else file_name + suffix).expanduser().absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
 
-def _check_given(call: str, net: Any, file_name: Any) -> None:
+def _check_arguments(call: str, net: Any, file_name: Any) -> None:
     if not isinstance(net, Cell) and not callable(net):
         raise TypeError(message(f"{call}({short(net)}, ...)", f"a Cell or a function, got {type(net).__name__}"))
     if not isinstance(file_name, str):
@@ -79,17 +79,17 @@ def _check_given(call: str, net: Any, file_name: Any) -> None:
 
 
 def tensors_of(inputs: tuple[Any, ...]) -> list[Any]:
-    """The inputs as Tensors of their own, so that one that is given twice is two inputs; tuples stay."""
-    def one(value: Any) -> Any:
+    """Return copies of the input Tensors, so that a Tensor passed twice becomes two inputs; tuples stay."""
+    def as_tensor(value: Any) -> Any:
         if isinstance(value, (tuple, list)):
-            return type(value)(map(one, value))
+            return type(value)(map(as_tensor, value))
         return value.copy() if isinstance(value, Tensor) else value if value is None else Tensor(value)
 
-    return [one(value) for value in inputs]
+    return [as_tensor(value) for value in inputs]
 
 
 def inference_model(net: Any, inputs: list[Any], call: str) -> Any:
-    """The graph and the parameters of a network as it is for inference."""
+    """Return the graph and the parameters of a network in inference mode."""
     is_training = isinstance(net, Cell) and net.training
     if is_training:
         net.set_train(False)
@@ -126,8 +126,8 @@ def _check_secret(options: dict[str, Any], file_format: str) -> None:
     if key is None or callable(mode):
         return
     if file_format != "MINDIR":
-        wrote = f"export(enc_mode={short(mode)}, file_format={file_format!r})"
-        raise ValueError(message(wrote, "a function: these files have no mode of their own"))
+        call_text = f"export(enc_mode={short(mode)}, file_format={file_format!r})"
+        raise ValueError(message(call_text, "a function: these files have no encryption mode"))
     encryption.check("export", "enc", key, mode)
 
 
@@ -137,16 +137,16 @@ def _secret(content: bytes, options: dict[str, Any]) -> bytes:
         return content
     if not callable(mode):
         return b"".join(encryption.encrypted(content, key, mode))
-    found = mode(content, key)
-    if not isinstance(found, bytes):
-        raise TypeError(message(f"export(enc_mode={short(mode)})", f"a function that gives bytes, got {type(found).__name__}"))
-    return found
+    encrypted = mode(content, key)
+    if not isinstance(encrypted, bytes):
+        raise TypeError(message(f"export(enc_mode={short(mode)})", f"a function that returns bytes, got {type(encrypted).__name__}"))
+    return encrypted
 
 
 def load(file_name: str, **kwargs: Any) -> LoadedGraph:
-    """The graph of a MINDIR file that `export` wrote, for `nn.GraphCell`; `dec_key` and `dec_mode` as it was encrypted with.
+    """Returns the graph of a MINDIR file that `export` wrote, for `nn.GraphCell`; `dec_key` and `dec_mode` are those of the encryption.
 
-    Files of MindSpore itself are read as far as their operators go. Raises TypeError and ValueError for arguments and FileFormatError (a
+    Files of MindSpore itself are read if all operators are supported. Raises TypeError and ValueError for arguments and FileFormatError (a
     ValueError), which names the file and the reason, for one that can't be run.
     """
     if not isinstance(file_name, str):
@@ -169,7 +169,7 @@ def load(file_name: str, **kwargs: Any) -> LoadedGraph:
 
 
 def load_mindir(file_name: str) -> Any:
-    """The ModelProto of a MINDIR file, to look at and to change; `user_info` maps strings to strings. Raises ValueError for other files."""
+    """Returns the ModelProto of a MINDIR file, for editing; `user_info` maps strings to strings. Raises ValueError for other files."""
     _check_file_name("load_mindir", file_name)
     path = Path(file_name).expanduser().absolute()
     if not path.is_file():
@@ -183,15 +183,15 @@ def load_mindir(file_name: str) -> Any:
 
 
 def save_mindir(model: Any, file_name: str) -> None:
-    """Writes the ModelProto `model`, which `load_mindir` gave, to a file, whose name gets the ending .mindir.
+    """Writes the ModelProto `model` of `load_mindir` to a file, whose name gets the suffix .mindir.
 
-    Raises TypeError for what is none, ValueError for what is no file name.
+    Raises TypeError for another `model`, ValueError for an invalid file name.
     """
     from torchspore.export import mindir_format
 
     _check_file_name("save_mindir", file_name)
     if not isinstance(model, mindir_format.message("ModelProto")):
-        raise TypeError(message(f"save_mindir({short(model)}, ...)", f"what load_mindir gives, got {type(model).__name__}"))
+        raise TypeError(message(f"save_mindir({short(model)}, ...)", f"the result of load_mindir, got {type(model).__name__}"))
     path = Path(file_name if file_name.endswith(".mindir") else f"{file_name}.mindir").expanduser().absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, model.SerializeToString(), READ_ONLY)

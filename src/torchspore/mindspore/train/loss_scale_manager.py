@@ -1,4 +1,4 @@
-"""How the loss is scaled, for gradients of float16."""
+"""Loss scaling for gradients of float16."""
 from __future__ import annotations
 
 from typing import Any
@@ -12,17 +12,17 @@ class LossScaleManager:
     """Base of the loss-scale managers."""
 
     def get_loss_scale(self) -> Any:
-        """The scale."""
+        """Returns the scale."""
 
     def update_loss_scale(self, overflow: bool) -> None:
         """Changes the scale after a step."""
 
     def get_update_cell(self) -> Any:
-        """The Cell that changes the scale within a training step, None where the scale stays."""
+        """Returns the Cell that changes the scale within a training step, None for a constant scale."""
 
 
 class FixedLossScaleManager(LossScaleManager):
-    """One scale (from 1) for the whole training; with `drop_overflow_update`, a step that overflows changes no Parameter."""
+    """One constant scale (from 1); with `drop_overflow_update`, a step that overflows changes no Parameter."""
 
     def __init__(self, loss_scale: float = 128.0, drop_overflow_update: bool = True) -> None:
         check_type("FixedLossScaleManager", "loss_scale", loss_scale, (int, float), "a number")
@@ -32,18 +32,18 @@ class FixedLossScaleManager(LossScaleManager):
         self._drop_overflow_update = drop_overflow_update
 
     def get_loss_scale(self) -> float:
-        """The scale."""
+        """Returns the scale."""
         return self._loss_scale
 
     def get_drop_overflow_update(self) -> bool:
-        """Whether a step that overflows is left out."""
+        """Returns whether a step that overflows is skipped."""
         return self._drop_overflow_update
 
     def update_loss_scale(self, overflow: bool) -> None:
-        """Leaves the scale as it is."""
+        """Leaves the scale unchanged."""
 
     def get_update_cell(self) -> Any:
-        """A FixedLossScaleUpdateCell, None without `drop_overflow_update`."""
+        """Returns a FixedLossScaleUpdateCell, None without `drop_overflow_update`."""
         return FixedLossScaleUpdateCell(self._loss_scale) if self._drop_overflow_update else None
 
 
@@ -63,11 +63,11 @@ class DynamicLossScaleManager(LossScaleManager):
         self.cur_iter, self.last_overflow_iter = 1, 0
 
     def get_loss_scale(self) -> float:
-        """The scale at this moment."""
+        """Returns the current scale."""
         return self.loss_scale
 
     def update_loss_scale(self, overflow: bool) -> None:
-        """Changes the scale after a step. Raises TypeError for what is no bool."""
+        """Changes the scale after a step. Raises TypeError unless `overflow` is a bool."""
         check_bool("update_loss_scale", "overflow", overflow)
         if overflow:
             self.loss_scale = max(1, self.loss_scale * self.decrease_ratio)
@@ -77,9 +77,9 @@ class DynamicLossScaleManager(LossScaleManager):
         self.cur_iter += 1
 
     def get_drop_overflow_update(self) -> bool:
-        """True: a step that overflows is left out."""
+        """Returns True: a step that overflows is skipped."""
         return True
 
     def get_update_cell(self) -> DynamicLossScaleUpdateCell:
-        """The Cell that does the same within a training step."""
+        """Returns the Cell that does the same within a training step."""
         return DynamicLossScaleUpdateCell(self.loss_scale, self.scale_factor, self.scale_window)

@@ -22,7 +22,7 @@ _KEYWORDS = ("loss_scale_manager", "keep_batchnorm_fp32", "boost_config_dict", "
 
 
 def _as_its_network_says(method: Method) -> Method:
-    """Gives the context the settings of the Model's network, where that is an AutoParallel, while a method runs."""
+    """Applies the settings of the Model's network to the context while a method runs, if the network is an AutoParallel."""
     @functools.wraps(method)
     def run(self: Model, *args: Any, **kwargs: Any) -> Any:
         from torchspore.mindspore.parallel.auto_parallel import settings_of
@@ -36,10 +36,10 @@ def _as_its_network_says(method: Method) -> Method:
 class Model(ModelLoops):
     """A network with its loss, optimizer and metrics.
 
-    `metrics` is a set of names or a dict from name to Metric; they are computed from (loss, outputs, label), or from what `eval_network`
-    gives, where `eval_indexes` says which of its outputs are these three. `amp_level` is the level of mixed precision. `boost_level`
-    'O1' and 'O2', or `acc_level`, trains by `boost.AutoBoost(boost_level, boost_config_dict)`, where metrics or `eval_network` are given.
-    Further arguments: `loss_scale_manager`, `keep_batchnorm_fp32`. Raises TypeError and ValueError for arguments that do not fit.
+    `metrics` is a set of names or a dict from name to Metric; they are computed from (loss, outputs, label), or from the outputs of
+    `eval_network`, in which `eval_indexes` are the indexes of these three. `amp_level` is the level of mixed precision. `boost_level`
+    'O1' and 'O2', or `acc_level`, trains by `boost.AutoBoost(boost_level, boost_config_dict)` if there are metrics or an `eval_network`.
+    Further arguments: `loss_scale_manager`, `keep_batchnorm_fp32`. Raises TypeError and ValueError for invalid arguments.
     """
 
     _boost_level_ = "O0"
@@ -63,11 +63,11 @@ class Model(ModelLoops):
         self._train_network = self._build_train_network()
         self._build_eval_network(metrics, eval_network, eval_indexes)
         self._build_predict_network()
-        for made in (self._train_network, self._eval_network):
-            if made is not None and made is not network and network.jit_config_dict:
-                made.set_jit_config(network.jit_config_dict)
+        for cell in (self._train_network, self._eval_network):
+            if cell is not None and cell is not network and network.jit_config_dict:
+                cell.set_jit_config(network.jit_config_dict)
 
-    # What subclasses put in the place of __init__ calls these by MindSpore's names.
+    # Overriding __init__ methods of subclasses call these by MindSpore's names.
 
     def _check_kwargs(self, kwargs: dict[str, Any]) -> None:
         amp.check_level("Model", self._amp_level)
@@ -85,17 +85,17 @@ class Model(ModelLoops):
 
     @property
     def train_network(self) -> Cell:
-        """The Cell of one training step."""
+        """Returns the Cell of one training step."""
         return self._train_network
 
     @property
     def eval_network(self) -> Cell | None:
-        """The Cell of one evaluation step, None without metrics."""
+        """Returns the Cell of one evaluation step, None without metrics."""
         return self._eval_network
 
     @property
     def predict_network(self) -> Cell:
-        """The network that predicts."""
+        """Returns the network for prediction."""
         return self._predict_network
 
     def _build_train_network(self) -> Cell:
@@ -133,10 +133,10 @@ class Model(ModelLoops):
         sink_size: int = -1,
         initial_epoch: int = 0,
     ) -> None:
-        """Trains from `initial_epoch` up to `epoch` epochs; `callbacks` are called on the way, per step also with `dataset_sink_mode`.
+        """Trains from `initial_epoch` up to `epoch` epochs; `callbacks` are called per step, also with `dataset_sink_mode`.
 
-        Raises TypeError and ValueError for arguments that do not fit, ValueError for a dataset without rows or with more columns than
-        data and label.
+        Raises TypeError and ValueError for invalid arguments, ValueError for a dataset without rows or with more columns than data and
+        label.
         """
         self._check_train_("Model.train", epoch, train_dataset, dataset_sink_mode, sink_size, initial_epoch)
         self._train(epoch, train_dataset, callbacks, dataset_sink_mode, sink_size, initial_epoch)
@@ -146,7 +146,7 @@ class Model(ModelLoops):
         self, epoch: int, train_dataset: Any, valid_dataset: Any = None, valid_frequency: Any = 1, callbacks: Any = None,
         dataset_sink_mode: bool = False, valid_dataset_sink_mode: bool = False, sink_size: int = -1, initial_epoch: int = 0,
     ) -> None:
-        """Trains like `train` and evaluates on `valid_dataset` after every `valid_frequency` epochs, or after those in that list."""
+        """Trains like `train` and evaluates on `valid_dataset` after every `valid_frequency` epochs, or after the epochs in a list."""
         self._check_train_("Model.fit", epoch, train_dataset, dataset_sink_mode, sink_size, initial_epoch)
         check_bool("Model.fit", "valid_dataset_sink_mode", valid_dataset_sink_mode)
         if valid_dataset is not None:
@@ -176,7 +176,7 @@ class Model(ModelLoops):
 
     @_as_its_network_says
     def eval(self, valid_dataset: Any, callbacks: Any = None, dataset_sink_mode: bool = False) -> dict[str, Any]:
-        """The metrics of a dataset, by name. Raises ValueError without metrics and for a dataset without rows."""
+        """Returns the metrics of a dataset, by name. Raises ValueError without metrics and for a dataset without rows."""
         check_bool("Model.eval", "dataset_sink_mode", dataset_sink_mode)
         _check_dataset("Model.eval", "valid_dataset", valid_dataset)
         if not self._metric_fns:
@@ -187,7 +187,7 @@ class Model(ModelLoops):
 
     @_as_its_network_says
     def predict(self, *predict_data: Any, backend: str | None = None, config: Any = None) -> Any:
-        """The network's output for the given Tensors. Raises TypeError for arrays."""
+        """Returns the network's output for the Tensors. Raises TypeError for arrays."""
         if backend is not None:
             raise ValueError(message(f"Model.predict(backend={backend!r})", "None: other backends are not in torchspore"))
         for value in predict_data:
@@ -199,10 +199,10 @@ class Model(ModelLoops):
     def build(
         self, train_dataset: Any = None, valid_dataset: Any = None, sink_size: int = -1, epoch: int = 1, sink_mode: bool = True
     ) -> None:
-        """In GRAPH_MODE, captures the graphs of the training and evaluation step for the first batch, so that the first step need not.
+        """In GRAPH_MODE, captures the graphs of the training and evaluation step for the first batch, before the first step.
 
-        `sink_size`, `epoch` and `sink_mode` are those of the training that follows; no data are read ahead. Raises TypeError and ValueError
-        for arguments that do not fit, ValueError without a dataset, and for a `valid_dataset` of a Model without metrics.
+        `sink_size`, `epoch` and `sink_mode` are those of the following training; no data are read ahead. Raises TypeError and ValueError
+        for invalid arguments, ValueError without a dataset, and for a `valid_dataset` of a Model without metrics.
         """
         check_int("Model.build", "epoch", epoch, 1)
         check_bool("Model.build", "sink_mode", sink_mode)
@@ -230,10 +230,10 @@ class Model(ModelLoops):
 
     @_as_its_network_says
     def infer_predict_layout(self, *predict_data: Any, skip_backend_compile: bool = False) -> dict[str, Any]:
-        """How each Parameter is cut among devices where the network predicts: the `parameter_layout_dict` of its graph, which is captured.
+        """Returns the layout of each Parameter in prediction: the `parameter_layout_dict` of the network's graph, which is captured.
 
-        A graph that is captured here is the one that `predict` runs, `skip_backend_compile` or not. Raises RuntimeError in a mode that
-        splits no operators and in PYNATIVE_MODE, TypeError for arrays.
+        `predict` runs the captured graph, with and without `skip_backend_compile`. Raises RuntimeError in a mode that does not split
+        operators and in PYNATIVE_MODE, TypeError for arrays.
         """
         check_bool("Model.infer_predict_layout", "skip_backend_compile", skip_backend_compile)
         _check_splits("Model.infer_predict_layout")
@@ -245,23 +245,23 @@ class Model(ModelLoops):
 
     @_as_its_network_says
     def infer_train_layout(self, train_dataset: Any, dataset_sink_mode: bool = True, sink_size: int = -1) -> dict[str, Any]:
-        """How each Parameter is cut among devices in a training step: its graph is captured for the first batch, and nothing runs.
+        """Returns the layout of each Parameter in a training step: its graph is captured for the first batch, and nothing runs.
 
-        `dataset_sink_mode` must be True, as in MindSpore; what is found holds for both. Raises RuntimeError in a mode that splits no
-        operators and in PYNATIVE_MODE, TypeError and ValueError for arguments that do not fit.
+        `dataset_sink_mode` must be True, as in MindSpore; the result is valid for both. Raises RuntimeError in a mode that does not split
+        operators and in PYNATIVE_MODE, TypeError and ValueError for invalid arguments.
         """
         call = "Model.infer_train_layout"
         _check_splits(call)
         check_bool(call, "dataset_sink_mode", dataset_sink_mode)
         if not dataset_sink_mode:
-            raise ValueError(message(f"{call}(dataset_sink_mode=False)", "True: what is found holds for both"))
+            raise ValueError(message(f"{call}(dataset_sink_mode=False)", "True: the result is valid for both"))
         _check_sink_size(call, sink_size)
         self._compile_(call, "train_dataset", train_dataset, self._train_network, True)
         return self._train_network.parameter_layout_dict
 
 
 def _check_splits(call: str) -> None:
-    """Raises RuntimeError where nothing would be split: in another parallel mode, and outside of graphs."""
+    """Raises RuntimeError if nothing would be split: in another parallel mode, and outside of graphs."""
     if settings.mode() not in ("semi_auto_parallel", "auto_parallel"):
         raise RuntimeError(message(f"{call} in parallel_mode={settings.mode()!r}", "'semi_auto_parallel' or 'auto_parallel'"))
     if not _is_graph_mode():
@@ -275,7 +275,7 @@ def _check_sink_size(call: str, sink_size: Any) -> None:
 
 
 def _check_optimizer(optimizer: Any) -> None:
-    """Raises TypeError for what is no optimizer, nor one around others, such as `nn.AdaSumByGradWrapCell` and `boost.FreezeOpt`."""
+    """Raises TypeError unless it is an optimizer or a wrapper of one, such as `nn.AdaSumByGradWrapCell` and `boost.FreezeOpt`."""
     if not (isinstance(optimizer, Cell) and hasattr(optimizer, "parameters")):
         check_type("Model", "optimizer", optimizer, Optimizer, "an optimizer")
 
@@ -296,17 +296,17 @@ def _check_dataset(call: str, name: str, dataset: Any) -> None:
 
 
 def _check_frequency(frequency: Any) -> None:
-    for one in frequency if isinstance(frequency, (list, tuple)) else [frequency]:
-        check_int("Model.fit", "valid_frequency", one, 1)
+    for epoch in frequency if isinstance(frequency, (list, tuple)) else [frequency]:
+        check_int("Model.fit", "valid_frequency", epoch, 1)
 
 
 def _check_input(value: Any, call: str = "Model.predict") -> None:
     inside: Iterator[Any] = (
         iter(value.values()) if isinstance(value, dict) else iter(value) if isinstance(value, (tuple, list)) else iter((value,))
     )
-    for one in inside:
-        if one is not None and not isinstance(one, (Tensor, int, float, str)):
-            raise TypeError(message(f"{call} of {type(one).__name__}", "Tensors", hint="write mindspore.Tensor(array)"))
+    for item in inside:
+        if item is not None and not isinstance(item, (Tensor, int, float, str)):
+            raise TypeError(message(f"{call} of {type(item).__name__}", "Tensors", hint="write mindspore.Tensor(array)"))
 
 
 def _is_graph_mode() -> bool:

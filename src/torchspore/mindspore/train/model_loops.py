@@ -1,6 +1,6 @@
-"""How `Model` goes through epochs and batches, in steps under MindSpore's names: a program's Model may say each of them anew.
+"""The loops of `Model` over epochs and batches, in methods with MindSpore's names: a program's Model may override each of them.
 
-`train` and `fit` call `_train`, which calls `_train_process`, or `_train_dataset_sink_process` where a device has a queue of data; `eval`
+`train` and `fit` call `_train`, which calls `_train_process`, or `_train_dataset_sink_process` on a device with a data queue; `eval`
 and the evaluations of `fit` call `_eval_process` or `_eval_dataset_sink_process`. Both kinds get their batches by `_exec_preprocess`.
 """
 from __future__ import annotations
@@ -70,18 +70,18 @@ class ModelLoops:
         sink_size: int = -1,                               # noqa: ARG002  callbacks are called at each step, whatever it is
         initial_epoch: int = 0, valid_infos: Any = None,
     ) -> None:
-        """The epochs with a queue of data on the device; each step is given its batch here, so that callbacks see each."""
+        """Run the epochs with a data queue on the device; here each step receives its batch, so that callbacks see each."""
         self._train_epochs_(epoch, train_dataset, list_callback, cb_params, initial_epoch, valid_infos)
 
     def _train_process(
         self, epoch: int, train_dataset: Any, list_callback: Any = None, cb_params: Any = None, initial_epoch: int = 0,
         valid_infos: Any = None,
     ) -> None:
-        """The epochs, batch by batch; `valid_infos` are the dataset to evaluate on, how often, and whether it is sunk."""
+        """Run the epochs, batch by batch; `valid_infos` are the dataset to evaluate on, the frequency, and the sink mode."""
         self._train_epochs_(epoch, train_dataset, list_callback, cb_params, initial_epoch, valid_infos)
 
     def _train_epochs_(self, epoch: int, dataset: Any, called: Any, state: Any, initial_epoch: int, valid_infos: Any) -> None:
-        # What set_init_step skips are epochs of the data that were trained on before.
+        # set_init_step skips epochs of the data that an earlier training used.
         skipped = getattr(dataset, "get_init_step", int)() // max(dataset.get_dataset_size(), 1)
         helper, _ = self._exec_preprocess(True, dataset, False, epoch_num=epoch - initial_epoch + skipped)
         valid_dataset, frequency, sinks = valid_infos or (None, 1, False)
@@ -130,39 +130,39 @@ class ModelLoops:
     def _exec_preprocess(
         self, is_train: bool, dataset: Any, dataset_sink_mode: bool, sink_size: int = -1, epoch_num: int = 1, dataset_helper: Any = None,
     ) -> tuple[Any, Cell]:
-        """The batches of a dataset, one epoch for each loop over them, and the network for them, training or not."""
+        """Return the batches of a dataset, one epoch for each loop over them, and the network for them, in training mode or not."""
         network = self._train_network if is_train else self._eval_network
         assert network is not None
         network.set_train(is_train)
         return dataset_helper or DatasetHelper(dataset, dataset_sink_mode, sink_size, epoch_num), network
 
     def _check_network_mode(self, network: Cell, is_train: bool) -> Cell:
-        """The network, training or not as is asked for."""
+        """Return the network in the requested mode."""
         return network.set_train(is_train)
 
     def _flush_from_cache(self, cb_params: Any) -> None:
-        """Parameters whose rows lie in a cache would be written back; there are none."""
+        """Write back Parameters with cached rows; there are none."""
 
     @staticmethod
     def _should_eval(epoch: int, validation_freq: Any) -> bool:
-        """Whether `fit` evaluates after this epoch: every so many, or those of a list."""
+        """Return whether `fit` evaluates after this epoch, by a frequency or a list of epochs."""
         return epoch % validation_freq == 0 if isinstance(validation_freq, int) else epoch in validation_freq
 
     # Evaluation --------------------------------------------------------------------------------------------------------------------------
 
     def _eval_in_fit(self, valid_dataset: Any, callbacks: Any = None, dataset_sink_mode: bool = True, cb_params: Any = None) -> None:
-        """Evaluates after an epoch of `fit`; the losses of these steps are not printed."""
+        """Evaluate after an epoch of `fit`; the losses of these steps are not printed."""
         state = InternalCallbackParam(cb_params)
-        quiet = [one for one in tree.listed(callbacks or []) if not isinstance(one, LossMonitor)]
+        quiet = [callback for callback in tree.listed(callbacks or []) if not isinstance(callback, LossMonitor)]
         results = self._evaluate_(valid_dataset, quiet, dataset_sink_mode, state, add_eval_loss=True)
         cb_params.metrics = results
-        # EarlyStopping and ReduceLROnPlateau follow 'eval_loss', which is there whatever the metrics are.
+        # EarlyStopping and ReduceLROnPlateau monitor 'eval_loss', which exists for any metrics.
         cb_params.eval_results = {**results, **state.get("eval_results", {})}
 
     def _evaluate_(
         self, dataset: Any, callbacks: Any, sink: bool, state: InternalCallbackParam, add_eval_loss: bool = False,
     ) -> dict[str, Any]:
-        """The metrics; `state` is a copy of the training's in `fit`."""
+        """Return the metrics; in `fit`, `state` is a copy of the training's state."""
         state.update(
             eval_network=self._eval_network, valid_dataset=dataset, batch_num=dataset.get_dataset_size(), mode="eval", cur_step_num=0,
             list_callback=list(CallbackManager(callbacks)._callbacks), network=self._network, dataset_sink_mode=sink,
@@ -175,13 +175,13 @@ class ModelLoops:
     def _eval_dataset_sink_process(
         self, valid_dataset: Any, list_callback: Any = None, cb_params: Any = None, add_eval_loss: bool = False,
     ) -> dict[str, Any]:
-        """The metrics with a queue of data on the device; each step is given its batch here."""
+        """Return the metrics with a data queue on the device; here each step receives its batch."""
         return self._eval_batches_(valid_dataset, list_callback, cb_params, add_eval_loss)
 
     def _eval_process(
         self, valid_dataset: Any, list_callback: Any = None, cb_params: Any = None, add_eval_loss: bool = False,
     ) -> dict[str, Any]:
-        """The metrics, batch by batch."""
+        """Compute the metrics, batch by batch."""
         return self._eval_batches_(valid_dataset, list_callback, cb_params, add_eval_loss)
 
     def _eval_batches_(self, dataset: Any, called: Any, state: Any, add_eval_loss: bool) -> dict[str, Any]:
@@ -196,7 +196,7 @@ class ModelLoops:
                 state.cur_step_num += 1
                 state.eval_dataset_element = batch
                 called.on_eval_step_begin(run)
-                state.net_outputs = _here(network(*batch))
+                state.net_outputs = _from_all_stages(network(*batch))
                 self._update_metrics(state.net_outputs)
                 called.on_eval_step_end(run)
                 if run.get_stop_requested():
@@ -228,13 +228,13 @@ class ModelLoops:
                 metric.update(*values)
 
 
-def _sinks(is_wanted: bool) -> bool:
-    """Whether data are sunk: the CPU has no queue, as in MindSpore."""
-    return is_wanted and STORE.get("device_target") != "CPU"
+def _sinks(is_requested: bool) -> bool:
+    """Return whether the sink mode applies: the CPU has no data queue, as in MindSpore."""
+    return is_requested and STORE.get("device_target") != "CPU"
 
 
-def _here(outputs: Any) -> Any:
-    """What metrics and callbacks read: results that one stage of a pipeline holds are given to all of them."""
+def _from_all_stages(outputs: Any) -> Any:
+    """Return the values for metrics and callbacks: every stage of a pipeline gets the results of one stage."""
     if not any(isinstance(leaf, Tensor) and "_cut" in leaf.__dict__ for leaf in tree.listed(outputs)):
         return outputs
     from torchspore.distributed.shard import gather

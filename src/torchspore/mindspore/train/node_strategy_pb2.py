@@ -1,4 +1,4 @@
-"""The messages of strategy and group files, for programs that read or write such files themselves."""
+"""The messages of strategy and group files, for programs that read or write such files directly."""
 from __future__ import annotations
 
 from typing import Any

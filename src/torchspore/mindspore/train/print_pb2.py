@@ -1,4 +1,4 @@
-"""The message of `ops.Print`'s files, for programs that read such files themselves."""
+"""The message of `ops.Print`'s files, for programs that read such files directly."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,6 +1,6 @@
-"""The progress bar of `Model.train`: one line on stderr, on a terminal alone; what the program prints stays as it is.
+"""The progress bar of `Model.train`: one line on stderr, only on a terminal; it does not change the program's output.
 
-The bar is no rich.progress, whose display takes over what the program prints and breaks its lines anew.
+The bar does not use rich.progress, whose display captures the program's output and rewraps its lines.
 """
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ OFF = "TORCHSPORE_NO_PROGRESS"
 _EVERY = 0.2
 """Seconds between two drawings; the loss is read then, which waits for the device."""
 _WAITS = 0.1
-"""From this share of the time on that the program waits for data, the bar says which step of the pipeline takes it."""
+"""If the program waits for data for at least this share of the time, the bar names the slowest step of the pipeline."""
 _BAR = 20
 
 
 def bar(state: Any, batches: Any) -> Bar | None:
-    """The bar for a training over `batches`; None where stderr is no terminal, or the user wants none."""
+    """Return the bar for a training over `batches`; None if stderr is not a terminal, or the user disabled the bar."""
     if os.environ.get(OFF, "") not in ("", "0") or os.environ.get("TERM") == "dumb":
         return None
     return Bar(state, batches) if sys.stderr is not None and sys.stderr.isatty() else None
 
 
 class Bar:
-    """Draws while its `with` block lasts, and leaves nothing behind."""
+    """Draws during its `with` block, and is erased at the end."""
 
     def __init__(self, state: Any, batches: Any) -> None:
         self._total, self._epochs, self._batches = state.batch_num, state.epoch_num, batches
@@ -58,7 +58,7 @@ class Bar:
                 setattr(sys, name, stream)
 
     def step(self, state: Any) -> None:
-        """A step has ended."""
+        """Record the end of a step."""
         self._counted += 1
         now = time.monotonic()
         if now - self._drawn_at < _EVERY or self.line_is_open or self._is_broken:
@@ -99,7 +99,7 @@ class Bar:
         self._is_drawn = True
 
     def clear(self) -> None:
-        """Takes the bar off the terminal."""
+        """Erase the bar."""
         if self._is_drawn:
             self._is_drawn = False
             self._write("\r\x1b[2K")
@@ -108,18 +108,18 @@ class Bar:
         try:
             self._stream.write(text)
             self._stream.flush()
-        except (OSError, ValueError, UnicodeEncodeError):      # a terminal that has gone, or one that can't write the bar
+        except (OSError, ValueError, UnicodeEncodeError):      # a closed terminal, or one that can't print the bar
             self._is_broken = True
 
 
 class _Above:
-    """A stream of the program's on the same terminal: the bar makes room for what is written to it."""
+    """A wrapper of the program's stream on the same terminal: the bar is erased before output."""
 
     def __init__(self, stream: Any, bar: Bar) -> None:
         self.__dict__.update(_stream=stream, _bar=bar)
 
     def write(self, text: str) -> Any:
-        """Writes as the stream itself does."""
+        """Write to the stream."""
         self._bar.clear()
         if text:
             self._bar.line_is_open = not text.endswith("\n")

@@ -22,7 +22,7 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.experimental.map_parameter import MapParameter
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.train import checkpoint_file, encryption, writing
+from torchspore.mindspore.train import checkpoint_file, encryption, writer_threads
 from torchspore.mindspore.train.checkpoint_file import TEXT, Entry
 from torchspore.observe import tensor_files
 
@@ -34,7 +34,7 @@ _INTEGERS = frozenset({"Int8", "Int16", "Int32", "Int64"})
 
 
 def to_entry(name: str, value: Any) -> Entry:
-    """A Tensor, array, number, bool or str as an entry of a checkpoint file."""
+    """Convert a Tensor, array, number, bool or str to an entry of a checkpoint file."""
     if isinstance(value, str):
         return Entry(name, TEXT, (), value)
     if isinstance(value, bool):
@@ -47,7 +47,7 @@ def to_entry(name: str, value: Any) -> Entry:
         value = Tensor(value)
     type_name = str(value.dtype)
     if type_name not in checkpoint_file.NUMPY_TYPES:
-        raise TypeError(message(f"save_checkpoint: {name!r} of type {type_name}", "a type that a checkpoint can hold"))
+        raise TypeError(message(f"save_checkpoint: {name!r} of type {type_name}", "a type that a checkpoint can store"))
     if type_name == "BFloat16":
         bits = np.ascontiguousarray(value.astype(mstype.float32).asnumpy()).view(np.uint32) >> 16
         return Entry(name, type_name, tuple(value.shape), bits.astype(np.uint16))
@@ -55,7 +55,7 @@ def to_entry(name: str, value: Any) -> Entry:
 
 
 def to_value(entry: Entry, requires_grad: bool = True) -> Any:
-    """An entry as a Parameter, or the str that it holds."""
+    """Convert an entry to a Parameter, or to the str in it."""
     if entry.type_name == TEXT:
         return entry.values
     if entry.type_name == "BFloat16":
@@ -77,14 +77,14 @@ def save_checkpoint(
     """Saves Parameters to a file that MindSpore reads too.
 
     `save_obj` is a Cell, a list of {'name': str, 'data': Tensor}, or a dict from name to Tensor. `append_dict` adds numbers, bools, text
-    and Tensors. What is cut among processes is put together by all of them, which must all save; without `integrated_save` it is saved as
-    this process has it, and what another stage of a pipeline has is left out. `choice_func(name)` says which Parameters are saved; what
-    `append_dict` adds always is. `format` is 'ckpt' or 'safetensors'; its suffix is added where the name has another.
-    The file is written under another name first, so that it is whole or not there; it is read-only, as MindSpore makes it. With
-    `async_save` a thread writes while the program goes on; the next call that saves or loads waits for it and raises what went wrong
-    there. A checksum is written (`crc_check` asks for it when a file is loaded), but for a file that is encrypted: with `enc_key`, 16, 24
-    or 32 bytes, and `enc_mode` 'AES-GCM', 'AES-CBC' or 'SM4-CBC', which needs the library cryptography. Raises TypeError and ValueError
-    for arguments that do not fit, FileNotFoundError where the folder is not there.
+    and Tensors. Sharded Parameters are gathered from all processes, which must all save; without `integrated_save` each process saves its
+    part, without the Parameters of other stages of a pipeline. `choice_func(name)` selects the Parameters; the values of `append_dict` are
+    always saved. `format` is 'ckpt' or 'safetensors'; its suffix is added if the name has another.
+    The file is first written under a temporary name, so that it never exists incompletely; it is read-only, as in MindSpore. With
+    `async_save` a thread writes while the program continues; the next call that saves or loads waits for it and raises its errors. The
+    file has a checksum (`crc_check` requires it when loading), unless it is encrypted: with `enc_key`, 16, 24 or 32 bytes, and `enc_mode`
+    'AES-GCM', 'AES-CBC' or 'SM4-CBC', which needs the library cryptography. Raises TypeError and ValueError for invalid arguments,
+    FileNotFoundError if the folder does not exist.
     """
     if not isinstance(integrated_save, bool):
         raise TypeError(message(f"save_checkpoint(integrated_save={short(integrated_save)})", "True or False"))
@@ -93,16 +93,16 @@ def save_checkpoint(
 
 def save_and_then(
     save_obj: Any, name: str, async_save: Any, append_dict: dict[str, Any] | None, secret: tuple[Any, Any], format: str,
-    then: Callable[[], None], is_whole: bool = True, kept: frozenset[str] | None = None,
+    then: Callable[[], None], is_gathered: bool = True, only: frozenset[str] | None = None,
 ) -> None:
-    """`save_checkpoint`, and `then()` when the file is whole: with `async_save` in the thread that writes. Of `kept` these names alone."""
-    _save(save_obj, name, async_save, append_dict, secret, None, format, then, is_whole, kept)
+    """Run `save_checkpoint`, then call `then()`: with `async_save` in the writing thread. With `only`, only these names are saved."""
+    _save(save_obj, name, async_save, append_dict, secret, None, format, then, is_gathered, only)
 
 
 def _save(
     save_obj: Any, ckpt_file_name: str, async_save: Any, append_dict: dict[str, Any] | None, secret: tuple[Any, Any],
-    choice_func: Callable[[str], bool] | None, format: str, then: Callable[[], None] | None, is_whole: bool,
-    kept: frozenset[str] | None = None,
+    choice_func: Callable[[str], bool] | None, format: str, then: Callable[[], None] | None, is_gathered: bool,
+    only: frozenset[str] | None = None,
 ) -> None:
     _check_save(save_obj, ckpt_file_name, async_save, append_dict, choice_func, format)
     if secret[0] is not None:
@@ -112,8 +112,8 @@ def _save(
     path = Path(ckpt_file_name if ckpt_file_name.endswith("." + format) else f"{ckpt_file_name}.{format}").expanduser().absolute()
     if not path.parent.is_dir():
         raise FileNotFoundError(message(f"save_checkpoint({ckpt_file_name!r})", f"a folder that exists: {path.parent}"))
-    entries = [one for one in _entries(save_obj, append_dict, choice_func, is_whole) if kept is None or one.name in kept]
-    # One writer at a time, in the order of the calls: memory holds one copy, and of two saves to one name the later one stays.
+    entries = [entry for entry in _entries(save_obj, append_dict, choice_func, is_gathered) if only is None or entry.name in only]
+    # One writer at a time, in the order of the calls: memory then has one copy, and the later of two saves to one name remains.
     wait_for_writers()
     if not async_save:
         _write(path, entries, format, secret)
@@ -128,7 +128,7 @@ def _save(
         if then is not None:
             then()
 
-    writing.start(write, f"save_checkpoint({ckpt_file_name!r}, async_save={async_save!r})")
+    writer_threads.start(write, f"save_checkpoint({ckpt_file_name!r}, async_save={async_save!r})")
 
 
 def _check_save(save_obj: Any, name: Any, async_save: Any, append_dict: Any, choice_func: Any, format: Any) -> None:
@@ -156,29 +156,29 @@ def _check_save(save_obj: Any, name: Any, async_save: Any, append_dict: Any, cho
 
 
 def _entries(
-    save_obj: Any, append_dict: dict[str, Any] | None, choose: Callable[[str], bool] | None, is_whole: bool,
+    save_obj: Any, append_dict: dict[str, Any] | None, choose: Callable[[str], bool] | None, is_gathered: bool,
 ) -> Iterator[Entry]:
     chosen: dict[str, Any] = {}
     for name, value in _named(save_obj):
         if choose is None or choose(name):
             chosen.setdefault(name, value)
-    found = chosen | (append_dict or {})
-    if is_whole:
-        gather.meet("save_checkpoint", found.values())
-    for name, value in found.items():
+    values = chosen | (append_dict or {})
+    if is_gathered:
+        gather.meet("save_checkpoint", values.values())
+    for name, value in values.items():
         if isinstance(value, MapParameter):
             raise TypeError(message(
                 f"save_checkpoint of the MapParameter {name!r}", "Tensors: a checkpoint has no place for its keys",
-                hint="write choice_func=... to leave it out, and save table.export_data() beside it",
+                hint="write choice_func=... to leave it out, and save table.export_data() separately",
             ))
-        if is_whole or not isinstance(value, Tensor):
-            yield to_entry(name, _whole(value))
+        if is_gathered or not isinstance(value, Tensor):
+            yield to_entry(name, _gathered(value))
         elif not gather.is_elsewhere(value):
             yield to_entry(name, gather.local_value(value))
 
 
-def _whole(value: Any) -> Any:
-    """The value with the parts of all processes, where each has its own; all of them must save."""
+def _gathered(value: Any) -> Any:
+    """Return the value joined from the parts of all processes; all of them must save."""
     share = getattr(value, "__dict__", {}).get(optimizer_shards.MARK)
     if share is not None:
         return wrap(optimizer_shards.full_value(raw(value), share))
@@ -208,18 +208,18 @@ def _check_named(name: Any, value: Any, expected: str, types: tuple[type, ...]) 
 
 
 def read_file(path: Path, format: str) -> list[Entry]:
-    """The entries of a checkpoint file. Raises FileFormatError, which names the file, for one that is cut short or foreign."""
+    """Return the entries of a checkpoint file. Raises FileFormatError, which names the file, for a truncated file or another format."""
     wait_for_writers()
     return _read(path, format, False, (None, "AES-GCM"))
 
 
 def write_file(path: Path, entries: list[Entry], format: str) -> None:
-    """Writes a checkpoint file, whole or not at all. Raises OSError."""
+    """Write a checkpoint file, completely or not at all. Raises OSError."""
     _write(path, entries, format, (None, "AES-GCM"))
 
 
 def _write(path: Path, entries: list[Entry], format: str, secret: tuple[Any, Any]) -> None:
-    files.sweep(path.parent, f".{format}")         # what killed programs left, of files with other names too
+    files.sweep(path.parent, f".{format}")         # temporary files of killed programs, also for other names
     if format == "ckpt":
         checkpoint_file.write(path, iter(entries), *secret)
         return
@@ -228,13 +228,13 @@ def _write(path: Path, entries: list[Entry], format: str, secret: tuple[Any, Any
 
 
 def async_ckpt_thread_status() -> bool:
-    """Whether a thread of `save_checkpoint(async_save=True)` still writes."""
-    return writing.is_busy()
+    """Returns whether a thread of `save_checkpoint(async_save=True)` still writes."""
+    return writer_threads.is_busy()
 
 
 def wait_for_writers() -> None:
-    """Waits until the threads of `save_checkpoint(async_save=True)` are done. Raises what went wrong there, once."""
-    writing.wait()
+    """Wait until the threads of `save_checkpoint(async_save=True)` have ended. Raises their errors, once."""
+    writer_threads.wait()
 
 
 # Loading ---------------------------------------------------------------------------------------------------------------------------------
@@ -245,27 +245,26 @@ def load_checkpoint(
     dec_mode: str = "AES-GCM", specify_prefix: Any = None, choice_func: Callable[[str], bool] | None = None, crc_check: bool = False,
     remove_redundancy: bool = False, format: str = "ckpt",
 ) -> dict[str, Any]:
-    """The Parameters of a checkpoint file by name, and put into `net` where one is given.
+    """Returns the Parameters of a checkpoint file by name, and loads them into `net` if there is one.
 
-    `specify_prefix` keeps the names that begin so, `filter_prefix` drops them; without both `choice_func(name)` keeps those it is true for.
-    A checksum in the file is always looked at. Raises ValueError for a missing file, a wrong suffix and where nothing is left, and
-    FileFormatError (a
-    ValueError), which names the file, for one that is cut short or foreign: nothing is loaded then.
+    `specify_prefix` selects the names with a prefix, `filter_prefix` drops them; without both `choice_func(name)` selects names. A checksum
+    in the file is always verified. Raises ValueError for a missing file, a wrong suffix and an empty selection, and FileFormatError (a
+    ValueError), which names the file, for a truncated file or another format: nothing is loaded then.
     """
     wait_for_writers()
     path = _check_load(ckpt_file_name, format, (dec_key, dec_mode))
-    dropped, kept = _prefixes("filter_prefix", filter_prefix), _prefixes("specify_prefix", specify_prefix)
-    if choice_func is not None and (dropped or kept):
-        given = "filter_prefix" if dropped else "specify_prefix"
-        _warn(f"load_checkpoint({ckpt_file_name!r}, choice_func=...): {given} counts, and choice_func is not asked",
-              "let choice_func look at how names begin")
+    dropped, prefixes = _prefixes("filter_prefix", filter_prefix), _prefixes("specify_prefix", specify_prefix)
+    if choice_func is not None and (dropped or prefixes):
+        argument = "filter_prefix" if dropped else "specify_prefix"
+        _warn(f"load_checkpoint({ckpt_file_name!r}, choice_func=...): {argument} is used, and choice_func is ignored",
+              "let choice_func check the prefixes")
         choice_func = None
     loaded = {}
     for entry in _read(path, format, crc_check, (dec_key, dec_mode)):
         name = entry.name
         if (
             (dropped and name.startswith(dropped))
-            or (kept and not name.startswith(kept))
+            or (prefixes and not name.startswith(prefixes))
             or (choice_func is not None and not choice_func(name))
         ):
             continue
@@ -275,24 +274,24 @@ def load_checkpoint(
             message(f"load_checkpoint({ckpt_file_name!r})", "at least one parameter, after filter_prefix, specify_prefix and choice_func")
         )
     if net is not None:
-        own = {name: value for name, value in loaded.items() if isinstance(value, Parameter)}
-        _tell_missing(ckpt_file_name, net, *load_param_into_net(net, own, strict_load, remove_redundancy))
+        parameters = {name: value for name, value in loaded.items() if isinstance(value, Parameter)}
+        _warn_missing(ckpt_file_name, net, *load_param_into_net(net, parameters, strict_load, remove_redundancy))
     return loaded
 
 
-def _tell_missing(name: str, net: Cell, missing: list[str], unused: list[str]) -> None:
-    """Warns of Parameters of the net that the file has not: it may be another net's, or cut short where one record ends."""
+def _warn_missing(name: str, net: Cell, missing: list[str], unused: list[str]) -> None:
+    """Warn about Parameters of the net that the file lacks: it may belong to another net, or be truncated between two records."""
     if not missing:
         return
     count = len(list(net.parameters_and_names()))
-    shown = ", ".join(repr(one) for one in missing[:3]) + (", .." if len(missing) > 3 else "")
-    what = "none" if len(missing) == count else f"{count - len(missing)}"
+    shown = ", ".join(repr(parameter_name) for parameter_name in missing[:3]) + (", .." if len(missing) > 3 else "")
+    num_present = "none" if len(missing) == count else f"{count - len(missing)}"
     hint = f"the file has {unused[0]!r} among others; rename them, or load another file" if unused else "the file may be cut short"
-    _warn(f"load_checkpoint({name!r}, net): {what} of the net's {count} parameters are in the file; {shown} keep their values", hint)
+    _warn(f"load_checkpoint({name!r}, net): {num_present} of the net's {count} parameters are in the file; {shown} keep their values", hint)
 
 
 def _warn(text: str, hint: str) -> None:
-    """Warns at the user's line."""
+    """Warn at the user's line."""
     warn(with_hint(f"{text}.", hint), "load_checkpoint")
 
 
@@ -318,7 +317,7 @@ def _check_load(name: Any, format: str, secret: tuple[Any, Any]) -> Path:
 def _prefixes(argument: str, value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
-    if not isinstance(value, (str, list, tuple)) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, (str, list, tuple)) or not all(isinstance(prefix, str) for prefix in value):
         raise TypeError(message(f"load_checkpoint({argument}={short(value)})", "a str, or a list or tuple of them"))
     prefixes = (value,) if isinstance(value, str) else tuple(value)
     if "" in prefixes:
@@ -326,14 +325,14 @@ def _prefixes(argument: str, value: Any) -> tuple[str, ...]:
     return prefixes
 
 
-def _read(path: Path, format: str, asks: bool, secret: tuple[Any, Any]) -> list[Entry]:
+def _read(path: Path, format: str, is_checked_required: bool, secret: tuple[Any, Any]) -> list[Entry]:
     if format == "ckpt":
         entries, is_checked = checkpoint_file.read(path, *secret)
     else:
         stored = tensor_files.read(path)
-        entries, is_checked = [Entry(*one) for one in stored], tensor_files.check(path, stored)
-    if asks and not is_checked and secret[0] is None:
-        _warn(f"load_checkpoint({str(path)!r}, crc_check=True): the file has no checksum, so that nobody can tell whether it is whole",
+        entries, is_checked = [Entry(*item) for item in stored], tensor_files.check(path, stored)
+    if is_checked_required and not is_checked and secret[0] is None:
+        _warn(f"load_checkpoint({str(path)!r}, crc_check=True): the file has no checksum, so that damage can't be detected",
               "save it again with save_checkpoint, which writes one")
     return entries
 
@@ -342,7 +341,7 @@ def load_checkpoint_async(
     ckpt_file_name: str, net: Cell | None = None, strict_load: bool = False, filter_prefix: Any = None, dec_key: bytes | None = None,
     dec_mode: str = "AES-GCM", specify_prefix: Any = None, choice_func: Callable[[str], bool] | None = None,
 ) -> Future[dict[str, Any]]:
-    """`load_checkpoint` in a thread; `.result()` of what it gives waits for the Parameters and raises what loading raised."""
+    """Runs `load_checkpoint` in a thread; `.result()` of the returned object waits for the Parameters and raises loading errors."""
     future: Future[dict[str, Any]] = Future()
     arguments = (ckpt_file_name, net, strict_load, filter_prefix, dec_key, dec_mode, specify_prefix, choice_func)
 
@@ -359,13 +358,13 @@ def load_checkpoint_async(
 def load_param_into_net(
     net: Cell, parameter_dict: dict[str, Parameter], strict_load: bool = False, remove_redundancy: bool = False
 ) -> tuple[list[str], list[str]]:
-    """Puts Parameters into the ones of `net` with the same names. Gives the net's names that were not found, and the dict's that were not
+    """Loads Parameters into the ones of `net` with the same names. Returns the net's names that were missing, and the dict's that were not
     used.
 
-    Floats are converted to the net's float type and integers to its integer type, unless `strict_load`. Where all names of the dict have
-    one prefix more than the net's, it is taken off. With `remove_redundancy`, which all processes must ask for, a Parameter that this dict
-    has not comes from a process whose dict has it and that holds the same of it. Raises TypeError for wrong types, RuntimeError where a
-    shape or a type does not fit: then nothing is loaded.
+    Floats are converted to the net's float type and integers to its integer type, unless `strict_load`. If all names of the dict have
+    an additional prefix, it is removed. With `remove_redundancy`, which all processes must request, a Parameter that this dict lacks comes
+    from a process whose dict has it and that has the same part. Raises TypeError for wrong types, RuntimeError if a shape or a type does
+    not fit: then nothing is loaded.
     """
     if not isinstance(net, Cell):
         raise TypeError(message(f"load_param_into_net({short(net)}, ...)", f"a Cell, got {type(net).__name__}"))
@@ -376,15 +375,15 @@ def load_param_into_net(
             raise TypeError(message(f"load_param_into_net({name}={short(value)})", "True or False"))
     for key, value in parameter_dict.items():
         if not isinstance(key, str) or not isinstance(value, (Parameter, str)):
-            what = f"load_param_into_net(..., {{{short(key)}: {type(value).__name__}}})"
-            raise TypeError(message(what, "names with Parameters", hint="write mindspore.Parameter(tensor, name=...)"))
-    own = [parameter for _, parameter in net.parameters_and_names()]
-    pairs = [(parameter, parameter_dict[parameter.name]) for parameter in own if parameter.name in parameter_dict]
-    missing = [parameter for parameter in own if parameter.name not in parameter_dict]
+            subject = f"load_param_into_net(..., {{{short(key)}: {type(value).__name__}}})"
+            raise TypeError(message(subject, "names with Parameters", hint="write mindspore.Parameter(tensor, name=...)"))
+    parameters = [parameter for _, parameter in net.parameters_and_names()]
+    pairs = [(parameter, parameter_dict[parameter.name]) for parameter in parameters if parameter.name in parameter_dict]
+    missing = [parameter for parameter in parameters if parameter.name not in parameter_dict]
     if missing and not strict_load:
-        found = _with_prefix(missing, parameter_dict)
-        pairs += found
-        taken = {id(parameter) for parameter, _ in found}
+        prefixed = _with_prefix(missing, parameter_dict)
+        pairs += prefixed
+        taken = {id(parameter) for parameter, _ in prefixed}
         missing = [parameter for parameter in missing if id(parameter) not in taken]
     for parameter, value in pairs:
         _check_fits(parameter, value, strict_load)
@@ -395,42 +394,42 @@ def load_param_into_net(
         if cut is not None and tuple(value.shape) == cut.shape:
             value = wrap(gather.part_of(raw(value), cut))
         parameter.set_data(value if tuple(value.shape) == tuple(parameter.shape) else value.reshape(parameter.shape))
-    names = {parameter.name for parameter in own}
-    found = set[str]()
+    names = {parameter.name for parameter in parameters}
+    filled = set[str]()
     if remove_redundancy and settings.processes() > 1:
         from torchspore.distributed.shard import redundancy
 
-        found = redundancy.filled(own, {parameter.name for parameter, _ in pairs})
-    absent = [parameter.name for parameter in missing if parameter.name not in found]
+        filled = redundancy.filled(parameters, {parameter.name for parameter, _ in pairs})
+    absent = [parameter.name for parameter in missing if parameter.name not in filled]
     return absent, [name for name in parameter_dict if name not in names]
 
 
 def _with_prefix(missing: list[Parameter], parameter_dict: dict[str, Any]) -> list[tuple[Parameter, Any]]:
-    """The pairs that fit once a prefix is put before the net's names."""
+    """Return the pairs that match after adding a prefix to the net's names."""
     for parameter in missing:
         for name in parameter_dict:
             if name.endswith(parameter.name):
                 prefix = name[: -len(parameter.name)]
-                return [(one, parameter_dict[prefix + one.name]) for one in missing if prefix + one.name in parameter_dict]
+                return [(item, parameter_dict[prefix + item.name]) for item in missing if prefix + item.name in parameter_dict]
     return []
 
 
 def _check_fits(parameter: Parameter, value: Any, strict: bool) -> None:
-    what = f"load_param_into_net: {parameter.name!r}"
+    subject = f"load_param_into_net: {parameter.name!r}"
     if not isinstance(value, Parameter):
-        raise TypeError(message(f"{what} of text", "a Parameter"))
-    have, wanted = str(value.dtype), str(parameter.dtype)
-    same_kind = {have, wanted} <= _FLOATS or {have, wanted} <= _INTEGERS
-    if have != wanted and (strict or not same_kind):
-        raise RuntimeError(message(f"{what} has the type {have} in the checkpoint", f"{wanted}, as in the net"))
+        raise TypeError(message(f"{subject} of text", "a Parameter"))
+    current, required = str(value.dtype), str(parameter.dtype)
+    is_convertible = {current, required} <= _FLOATS or {current, required} <= _INTEGERS
+    if current != required and (strict or not is_convertible):
+        raise RuntimeError(message(f"{subject} has the type {current} in the checkpoint", f"{required}, as in the net"))
     share = parameter.__dict__.get(optimizer_shards.MARK)
     cut = cut_of(parameter)
-    own = share.whole if share is not None else cut.shape if cut is not None else tuple(parameter.shape)
+    full_shape = share.whole if share is not None else cut.shape if cut is not None else tuple(parameter.shape)
     if cut is not None and tuple(value.shape) == tuple(parameter.shape):
-        own = tuple(parameter.shape)                      # a part, as it was saved without being put together
-    shapes = tuple(value.shape), own
+        full_shape = tuple(parameter.shape)                      # a part that was saved without gathering
+    shapes = tuple(value.shape), full_shape
     if shapes[0] != shapes[1] and shapes != ((1,), ()):
         hint = "the net is built with other sizes than the one that was saved"
         raise RuntimeError(
-            message(f"{what} has the shape {list(shapes[0])} in the checkpoint", f"{list(shapes[1])}, as in the net", hint=hint)
+            message(f"{subject} has the shape {list(shapes[0])} in the checkpoint", f"{list(shapes[1])}, as in the net", hint=hint)
         )

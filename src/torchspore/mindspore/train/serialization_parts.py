@@ -1,4 +1,4 @@
-"""Inner functions of saving and loading that packages call: `_exec_save`, `_parse_ckpt_proto`, `_update_param` and others."""
+"""Internal functions of saving and loading that packages call: `_exec_save`, `_parse_ckpt_proto`, `_update_param` and others."""
 from __future__ import annotations
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from torchspore.mindspore.train.checkpoint_file import TEXT, Entry
 
 
 def _check_checkpoint_param(ckpt_file_name: str, filter_prefix: Any = None) -> tuple[str, tuple[str, ...]]:
-    """The file's name and the prefixes as a tuple. Raises TypeError and ValueError for what `load_checkpoint` would not take."""
+    """Return the file's name and the prefixes as a tuple. Raises TypeError and ValueError for arguments that `load_checkpoint` refuses."""
     serialization._check_load(ckpt_file_name, "ckpt", (None, "AES-GCM"))
     return ckpt_file_name, serialization._prefixes("filter_prefix", filter_prefix)
 
@@ -25,10 +25,10 @@ def _exec_save(
     ckpt_file_name: str, data_list: dict[str, Any], enc_key: bytes | None = None, enc_mode: str = "AES-GCM", map_param_inc: bool = False,
     crc_check: bool = False, format: str = "ckpt", remove_redundancy: Any = None,
 ) -> None:
-    """Writes {name: [shape, type name, array or Tensor]} to the file of exactly this name.
+    """Write {name: [shape, type name, array or Tensor]} to the file of exactly this name.
 
-    Every file has a checksum, with `crc_check` and without. Raises ValueError for what it can't be here: incremental (`map_param_inc`), or
-    with redundancy removed.
+    Every file has a checksum, with and without `crc_check`. Raises ValueError for unsupported files: incremental (`map_param_inc`), or with
+    redundancy removed.
     """
     del crc_check
     for name, value in (("map_param_inc", map_param_inc), ("remove_redundancy", remove_redundancy)):
@@ -55,7 +55,7 @@ def _entry(name: str, parts: Any) -> Entry:
 
 
 def _parse_ckpt_proto(ckpt_file_name: str, dec_key: bytes | None, dec_mode: str | None, crc_check: bool) -> SimpleNamespace:
-    """What a checkpoint file holds, as its format says: `value` lists entries with `tag` and `tensor` (dims, tensor_type, tensor_content).
+    """Return a checkpoint file as a message: `value` lists entries with `tag` and `tensor` (dims, tensor_type, tensor_content).
 
     With `crc_check` a file without a checksum is a ValueError.
     """
@@ -72,7 +72,7 @@ def _described(entry: Entry) -> SimpleNamespace:
 
 
 def _update_param(param: Parameter, new_param: Parameter, strict_load: bool) -> None:
-    """Gives `param` the values of `new_param`. Raises RuntimeError where a shape or a type does not fit."""
+    """Copy the values of `new_param` to `param`. Raises RuntimeError if a shape or a type does not fit."""
     serialization._check_fits(param, new_param, strict_load)
     param.set_data(new_param if tuple(new_param.shape) == tuple(param.shape) else new_param.reshape(param.shape))
 
@@ -80,19 +80,19 @@ def _update_param(param: Parameter, new_param: Parameter, strict_load: bool) -> 
 def _load_dismatch_prefix_params(
     net: Cell, parameter_dict: dict[str, Parameter], param_not_load: list[str], strict_load: bool,
 ) -> None:
-    """Loads those of the Parameters named in `param_not_load` that the dict has under one prefix more, and takes them off this list."""
-    own = {parameter.name: parameter for _, parameter in net.parameters_and_names()}
-    for parameter, value in serialization._with_prefix([own[name] for name in param_not_load if name in own], parameter_dict):
+    """Load the Parameters of `param_not_load` that the dict has under an additional prefix, and remove them from this list."""
+    parameters = {parameter.name: parameter for _, parameter in net.parameters_and_names()}
+    for parameter, value in serialization._with_prefix([parameters[name] for name in param_not_load if name in parameters], parameter_dict):
         _update_param(parameter, value, strict_load)
         param_not_load.remove(parameter.name)
 
 
 def _get_merged_param_data(net: Cell, parameter_layout_dict: Any, param_name: str, param_data: Any, integrated_save: bool) -> Any:
-    """The whole of a Parameter of which each process has a part; with one process each part is the whole: `param_data`.
+    """Return the full value of a sharded Parameter; with one process the part is the full value: `param_data`.
 
-    Raises KeyError where the layout does not know it.
+    Raises KeyError if it is not in the layout.
     """
-    del net, integrated_save                     # both say how parts are fetched from other processes
+    del net, integrated_save                     # both configure the transfer from other processes
     if parameter_layout_dict and param_name not in parameter_layout_dict:
         raise KeyError(f"_get_merged_param_data: {param_name!r} is not in the layout.")
     return param_data

@@ -1,4 +1,4 @@
-"""The parameters of a Cell in torch's names and shapes: what `torchspore ckpt --cell` knows and a checkpoint cannot say."""
+"""The parameters of a Cell in torch's names and shapes: the information of `torchspore ckpt --cell` that a checkpoint lacks."""
 from __future__ import annotations
 
 import importlib
@@ -17,7 +17,7 @@ _INSTANCE_NORM = (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
 _CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _CONV_TRANSPOSE = (nn.Conv1dTranspose, nn.Conv2dTranspose, nn.Conv3dTranspose)
 _TRANSFORMER_LAYERS = (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
-_SAME_NAMES = (*_CONV, *_CONV_TRANSPOSE, nn.Dense, nn.BiDense, nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell, nn.RNNCell,
+_EQUAL_NAMES = (*_CONV, *_CONV_TRANSPOSE, nn.Dense, nn.BiDense, nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell, nn.RNNCell,
                nn.MultiheadAttention, *_TRANSFORMER_LAYERS)
 _AFFINE = {"gamma": "weight", "beta": "bias"}
 _STATISTICS = {"moving_mean": "running_mean", "moving_variance": "running_var"}
@@ -26,9 +26,9 @@ _TORCH_EPSILON = 1e-5
 
 
 def cell_of(text: str) -> Cell:
-    """Make the Cell that `MODULE:FACTORY` names; FACTORY is called without arguments. MODULE may be the path of a .py file.
+    """Create the Cell that `MODULE:FACTORY` names; FACTORY is called without arguments. MODULE may be the path of a .py file.
 
-    Raises ValueError where there is no such module or name, or where the result is not a Cell.
+    Raises ValueError if there is no such module or name, or if the result is not a Cell.
     """
     module_name, _, factory_name = text.rpartition(":")
     try:
@@ -55,7 +55,7 @@ def _load(name: str) -> Any:
 
 
 def plan(cell: Cell) -> Plan:
-    """The counterpart in torch of each parameter of a Cell, and notes on settings whose defaults differ.
+    """Return the counterpart in torch of each parameter of a Cell, and notes on settings whose defaults differ.
 
     Raises ValueError that lists the layers without a counterpart in torch.
     """
@@ -64,12 +64,12 @@ def plan(cell: Cell) -> Plan:
     notes: list[str] = []
     unknown: list[str] = []
     for path, layer in [("", cell), *_inner(cell)]:
-        own = {name: parameter for name, parameter in layer._params.items() if parameter is not None}
-        if own and not _is_known(layer):
+        layer_parameters = {name: parameter for name, parameter in layer._params.items() if parameter is not None}
+        if layer_parameters and not _is_convertible(layer):
             unknown.append(f"{path or 'the Cell'} ({type(layer).__name__})")
             continue
         notes += [f"{path or type(layer).__name__}: {note}" for note in _notes(layer)]
-        for attribute, parameter in own.items():
+        for attribute, parameter in layer_parameters.items():
             torch_name = _renamed(layer, attribute)
             if parameter.name in parameters:
                 continue                         # shared by two layers: a checkpoint has it once
@@ -80,7 +80,7 @@ def plan(cell: Cell) -> Plan:
             if isinstance(layer, (nn.Conv1d, nn.Conv1dTranspose)) and attribute == "weight":
                 shape = (*shape[:2], *shape[3:])
             parameters[parameter.name] = Converted(f"{_torch_path(cell, path)}.{torch_name}".lstrip("."), shape)
-    for name, parameter in cell.parameters_and_names():          # those in lists of Parameters
+    for name, parameter in cell.parameters_and_names():          # Parameters in lists
         if parameter.name not in parameters and parameter.name not in omitted and not unknown:
             parameters[parameter.name] = Converted(name, tuple(parameter.shape))
     if unknown:
@@ -95,9 +95,9 @@ def _inner(cell: Cell) -> Iterator[tuple[str, Cell]]:
     return ((path, layer) for path, layer in cell.cells_and_names() if layer is not cell)
 
 
-def _is_known(layer: Cell) -> bool:
-    """Return whether the layer's parameters have names in torch: known layers, those of `mint.nn`, and the program's own."""
-    listed = (*_SAME_NAMES, *_BATCH_NORM, *_INSTANCE_NORM, nn.LayerNorm, nn.GroupNorm, nn.PReLU, nn.Embedding, nn.EmbeddingLookup)
+def _is_convertible(layer: Cell) -> bool:
+    """Return whether the layer's parameters have names in torch: known layers, those of `mint.nn`, and custom layers."""
+    listed = (*_EQUAL_NAMES, *_BATCH_NORM, *_INSTANCE_NORM, nn.LayerNorm, nn.GroupNorm, nn.PReLU, nn.Embedding, nn.EmbeddingLookup)
     is_multi_field = isinstance(layer, nn.MultiFieldEmbeddingLookup)
     if isinstance(layer, listed) and not is_multi_field:
         return True
@@ -106,7 +106,7 @@ def _is_known(layer: Cell) -> bool:
 
 
 def _renamed(layer: Cell, attribute: str) -> str | None:
-    """The name in torch of a layer's parameter; None where torch has none."""
+    """Return the name in torch of a layer's parameter; None if torch has none."""
     if isinstance(layer, _INSTANCE_NORM):
         return _AFFINE.get(attribute)
     if isinstance(layer, _BATCH_NORM):
@@ -119,7 +119,7 @@ def _renamed(layer: Cell, attribute: str) -> str | None:
 
 
 def _torch_path(root: Cell, path: str) -> str:
-    """The path of a layer in torch: without the inner layer of BatchNorm3d, with torch's names of a Transformer's feed-forward layers."""
+    """Return a layer's path in torch: without the inner layer of BatchNorm3d, with torch's names of feed-forward layers."""
     layer, parts = root, []
     for part in path.split(".") if path else []:
         inner = layer._cells[part]
@@ -132,7 +132,7 @@ def _torch_path(root: Cell, path: str) -> str:
 
 
 def _notes(layer: Cell) -> Iterator[str]:
-    """Settings of a layer under which torch's default computes other values."""
+    """Return notes on settings of a layer for which torch's default computes different values."""
     if isinstance(layer, (*_CONV, *_CONV_TRANSPOSE)):
         if layer.pad_mode == "same" and any(size > 1 for size in layer.kernel_size):
             is_plain = isinstance(layer, _CONV) and all(step == 1 for step in layer.stride)

@@ -27,7 +27,7 @@ _PROGRESS = frozenset({
     "current_iterator_step", "last_overflow_iterator_step",
 })
 _ONLY_TORCH = "num_batches_tracked"
-"""How many steps a batch norm of torch has seen; MindSpore has no such count."""
+"""The name of torch's step count of a batch norm; MindSpore has no such count."""
 
 
 class Converted(NamedTuple):
@@ -38,7 +38,7 @@ class Converted(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """How parameters are renamed and reshaped.
+    """A plan for renaming and reshaping parameters.
 
     `parameters` maps names to their counterparts; `omitted` lists names without a counterpart; `notes` are sentences for the user.
     """
@@ -51,26 +51,26 @@ class Plan(NamedTuple):
 def to_torch(shapes: Shapes, conv: str | None = None) -> Plan:
     """Convert MindSpore's names and shapes to torch's.
 
-    `conv` ('1d' or '2d') decides how weights of shape (out, in, 1, k) are read. Raises ValueError where this cannot be decided without it,
-    and where two parameters would get one name.
+    `conv` ('1d' or '2d') decides the meaning of weights of shape (out, in, 1, k). Raises ValueError if it is required but missing, and if
+    two parameters would get one name.
     """
     omitted = [name for name in shapes if _is_training_state(name, shapes)]
-    kept = {name: shape for name, shape in shapes.items() if name not in omitted}
+    converted = {name: shape for name, shape in shapes.items() if name not in omitted}
     notes: list[str] = []
-    sequences = _conv1d_weights(kept, conv, notes)
-    is_volume = _has_volumes(kept)
+    sequences = _conv1d_weights(converted, conv, notes)
+    is_volume = _has_volumes(converted)
     parameters = {}
-    for name, shape in kept.items():
+    for name, shape in converted.items():
         shape = (*shape[:2], *shape[3:]) if name in sequences else shape
-        parameters[name] = Converted(_torch_name(name, kept, is_volume), shape)
-    statistics = [name for name in kept if parameters[name].name.rpartition(".")[2] == "running_mean"]
+        parameters[name] = Converted(_torch_name(name, converted, is_volume), shape)
+    statistics = [name for name in converted if parameters[name].name.rpartition(".")[2] == "running_mean"]
     if any(_last(name) in ("moving_mean", "mean") for name in statistics):
         notes.append(f"{_listed(statistics)}: BatchNorm and InstanceNorm have the same names. The values are written for BatchNorm. "
-                     "For InstanceNorm give --cell")
-    is_norm = any(_last(name) == "gamma" and parameters[name].name != name for name in kept)
-    is_conv = any(len(shape) > 3 and _last(name) == "weight" for name, shape in kept.items())
+                     "For InstanceNorm pass --cell")
+    is_norm = any(_last(name) == "gamma" and parameters[name].name != name for name in converted)
+    is_conv = any(len(shape) > 3 and _last(name) == "weight" for name, shape in converted.items())
     if is_norm or is_conv:
-        notes.append("a checkpoint holds no settings. Compare pad_mode (MindSpore: 'same'), epsilon (LayerNorm: 1e-7) and data_format with "
+        notes.append("a checkpoint has no settings. Compare pad_mode (MindSpore: 'same'), epsilon (LayerNorm: 1e-7) and data_format with "
                      "the torch module. --cell lists the settings that differ")
     return Plan(_distinct(parameters), omitted, notes)
 
@@ -78,61 +78,61 @@ def to_torch(shapes: Shapes, conv: str | None = None) -> Plan:
 def to_mindspore(shapes: Shapes, conv: str | None = None) -> Plan:
     """Convert torch's names and shapes to MindSpore's, by names and shapes alone.
 
-    A weight of one axis beside a bias is a norm's `gamma`, without a bias it is a PReLU's, or a norm's where the name says so. `conv='2d'`
-    leaves weights of three axes as they are. Raises ValueError where two parameters would get one name.
+    A weight of one axis with a bias is a norm's `gamma`; without a bias it is a PReLU's, or a norm's if its name contains one. `conv='2d'`
+    leaves weights of three axes unchanged. Raises ValueError if two parameters would get one name.
     """
-    kept = {name: shape for name, shape in shapes.items() if _last(name) != _ONLY_TORCH}
-    is_volume = _has_volumes(kept)
-    parameters = {name: Converted(_mindspore_name(name, kept, is_volume), shape) for name, shape in kept.items()}
+    converted = {name: shape for name, shape in shapes.items() if _last(name) != _ONLY_TORCH}
+    is_volume = _has_volumes(converted)
+    parameters = {name: Converted(_mindspore_name(name, converted, is_volume), shape) for name, shape in converted.items()}
     notes: list[str] = []
-    sequences = [name for name, shape in kept.items() if len(shape) == 3 and _last(name) == "weight" and conv != "2d"]
+    sequences = [name for name, shape in converted.items() if len(shape) == 3 and _last(name) == "weight" and conv != "2d"]
     for name in sequences:
-        parameters[name] = parameters[name]._replace(shape=(*kept[name][:2], 1, *kept[name][2:]))
+        parameters[name] = parameters[name]._replace(shape=(*converted[name][:2], 1, *converted[name][2:]))
     if sequences:
         notes.append(f"written for Conv1d, with the axis of length 1 that MindSpore has: {_listed(sequences)}. "
-                     "For BiDense and mint.nn.Conv1d give --cell, --like or --conv 2d")
-    slopes = [name for name in kept if _last(parameters[name].name) in ("w", "a") and _last(name) == "weight"]
+                     "For BiDense and mint.nn.Conv1d pass --cell, --like or --conv 2d")
+    slopes = [name for name in converted if _last(parameters[name].name) in ("w", "a") and _last(name) == "weight"]
     if slopes:
-        notes.append(f"written for PReLU: {_listed(slopes)}. If these are weights of a norm, give --cell or --like")
-    tables = [name for name, shape in kept.items() if len(shape) == 2 and parameters[name].name == name
-              and _last(name) == "weight" and _with_last(name, "bias") not in kept]
+        notes.append(f"written for PReLU: {_listed(slopes)}. If these are weights of a norm, pass --cell or --like")
+    tables = [name for name, shape in converted.items() if len(shape) == 2 and parameters[name].name == name
+              and _last(name) == "weight" and _with_last(name, "bias") not in converted]
     if tables:
-        notes.append(f"written for Dense layers without a bias: {_listed(tables)}. For Embedding give --cell or --like")
-    return Plan(_distinct(parameters), [name for name in shapes if name not in kept], notes)
+        notes.append(f"written for Dense layers without a bias: {_listed(tables)}. For Embedding pass --cell or --like")
+    return Plan(_distinct(parameters), [name for name in shapes if name not in converted], notes)
 
 
 def like(shapes: Shapes, counterparts: Mapping[str, Converted], originals: Shapes) -> Plan:
     """Convert torch's names and shapes to those of `originals`, MindSpore's, whose torch names and shapes are `counterparts`.
 
-    Raises ValueError, which names them, for entries without a counterpart of the same shape. Single numbers, such as an epoch, need none.
+    Raises ValueError, which names them, for entries without a counterpart of the same shape. Scalars, such as an epoch, need none.
     """
     by_torch_name = {converted.name: name for name, converted in counterparts.items()}
-    kept = [name for name in shapes if _last(name) != _ONLY_TORCH and (shapes[name] or name in by_torch_name)]
-    lost = [name for name in kept if name not in by_torch_name or counterparts[by_torch_name[name]].shape != shapes[name]]
+    converted = [name for name in shapes if _last(name) != _ONLY_TORCH and (shapes[name] or name in by_torch_name)]
+    lost = [name for name in converted if name not in by_torch_name or counterparts[by_torch_name[name]].shape != shapes[name]]
     if lost:
         name = lost[0]
-        there = by_torch_name.get(name)
-        expected = (f"the shape {list(counterparts[there].shape)}, as {there!r} has" if there
+        counterpart = by_torch_name.get(name)
+        expected = (f"the shape {list(counterparts[counterpart].shape)}, as {counterpart!r} has" if counterpart
                     else "a name that the other file has in MindSpore's words")
         more = f" ({len(lost)} such)" if len(lost) > 1 else ""
         raise ValueError(message(f"{name!r} of shape {list(shapes[name])}{more}", expected))
     absent = [name for torch_name, name in by_torch_name.items() if torch_name not in shapes]
     notes = [f"the file of torch has no values for {_listed(absent)}"] if absent else []
-    parameters = {name: Converted(by_torch_name[name], originals[by_torch_name[name]]) for name in kept}
+    parameters = {name: Converted(by_torch_name[name], originals[by_torch_name[name]]) for name in converted}
     return Plan(parameters, [name for name in shapes if name not in parameters], notes)
 
 
 def _is_training_state(name: str, shapes: Shapes) -> bool:
-    """Return whether a parameter is a value of the optimizer or of the progress of training, which a torch Module has no name for."""
-    prefix, _, rest = name.partition(".")
-    is_state = prefix in _OPTIMIZER_STATE and shapes.get(rest) == shapes[name]
+    """Return whether a parameter is a value of the optimizer or of the progress of training, for which a torch Module has no name."""
+    prefix, _, suffix = name.partition(".")
+    is_state = prefix in _OPTIMIZER_STATE and shapes.get(suffix) == shapes[name]
     return is_state or (name in _PROGRESS and len(shapes) > 1 and (shapes[name] in ((), (1,)) or name == "learning_rate"))
 
 
 def _conv1d_weights(shapes: Shapes, conv: str | None, notes: list[str]) -> set[str]:
     """Return the weights (out, in, 1, k) that belong to Conv1d or Conv1dTranspose.
 
-    Raises ValueError where a file has such weights beside those of two-dimensional kernels: both kinds of layers are possible then.
+    Raises ValueError if a file also has weights of two-dimensional kernels: both kinds of layers are possible then.
     """
     weights = {name: shape for name, shape in shapes.items() if len(shape) == 4 and _last(name) == "weight"}
     flat = [name for name, shape in weights.items() if shape[2] == 1]
@@ -142,14 +142,14 @@ def _conv1d_weights(shapes: Shapes, conv: str | None, notes: list[str]) -> set[s
         return set(flat)
     long = [name for name in flat if weights[name][3] > 1]
     if len(flat) == len(weights) and long:
-        notes.append(f"written for Conv1d: {_listed(flat)}. If these are Conv2d weights with a kernel of (1, k), give --conv 2d or --cell")
+        notes.append(f"written for Conv1d: {_listed(flat)}. If these are Conv2d weights with a kernel of (1, k), pass --conv 2d or --cell")
         return set(flat)
     if not long and len(flat) < len(weights):
-        return set()                             # 1x1 kernels beside larger ones: Conv2d
+        return set()                             # 1x1 kernels together with larger ones: Conv2d
     unclear = long or flat
     raise ValueError(with_hint(
         f"{_listed(unclear)}: a weight of shape {list(weights[unclear[0]])} is a Conv1d's or a Conv2d's, and the file does not say which.",
-        "give --cell MODULE:FACTORY, or --conv 1d or --conv 2d",
+        "pass --cell MODULE:FACTORY, or --conv 1d or --conv 2d",
     ))
 
 
@@ -177,7 +177,7 @@ def _mindspore_name(name: str, shapes: Shapes, is_volume: bool) -> str:
     has_statistics = _joined(head, "running_mean") in shapes
     inner = _joined(head, "bn2d") if has_statistics and is_volume else head
     statistics = _STATISTICS if inner else _ROOT_STATISTICS
-    back = {torch_name: own for own, torch_name in statistics.items()}
+    back = {torch_name: name_in_mindspore for name_in_mindspore, torch_name in statistics.items()}
     if last in back:
         return _joined(inner, back[last])
     shape = shapes.get(_joined(head, "weight"), ())
@@ -189,17 +189,17 @@ def _mindspore_name(name: str, shapes: Shapes, is_volume: bool) -> str:
     layer = head.rpartition(".")[2].lower()
     if last == "weight" and len(shape) == 2 and "embed" in layer and _joined(head, "bias") not in shapes:
         return _joined(head, "embedding_table")
-    return _with_feed_forward(name, shapes, {torch_name: own for own, torch_name in _FEED_FORWARD.items()})
+    return _with_feed_forward(name, shapes, {torch_name: name_in_mindspore for name_in_mindspore, torch_name in _FEED_FORWARD.items()})
 
 
 def _is_norm(head: str, shapes: Shapes) -> bool:
-    """Return whether the parameters under `head` are those of a norm: gamma and beta of one shape. A lone `gamma` is the program's own."""
+    """Return whether the parameters under `head` are a norm's gamma and beta of one shape. A lone `gamma` belongs to a custom layer."""
     gamma, beta = (shapes.get(_joined(head, last)) for last in ("gamma", "beta"))
     return gamma is not None and gamma == beta
 
 
 def _is_slope(name: str, shapes: Shapes) -> bool:
-    """Return whether this is the weight of a PReLU: `act.w` without a neighbour, or `a` as all that the file holds."""
+    """Return whether this is the weight of a PReLU: `act.w` without other parameters of its layer, or `a` as the file's only parameter."""
     head, _, last = name.rpartition(".")
     if len(shapes[name]) != 1:
         return False
@@ -209,7 +209,7 @@ def _is_slope(name: str, shapes: Shapes) -> bool:
 
 
 def _with_feed_forward(name: str, shapes: Shapes, renamed: Mapping[str, str]) -> str:
-    """The name with the feed-forward layers of a Transformer's layer renamed: those beside a `self_attn`."""
+    """Return the name with renamed feed-forward layers of a Transformer's layer: those next to a `self_attn`."""
     parts = name.split(".")
     if len(parts) < 2 or parts[-2] not in renamed:
         return name
@@ -232,13 +232,13 @@ def _with_last(name: str, last: str) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    """The first five names, printable."""
+    """Return the first five names as text."""
     shown = ", ".join(repr(name) for name in names[:5])
     return shown if len(names) < 6 else f"{shown} and {len(names) - 5} more"
 
 
 def _distinct(parameters: dict[str, Converted]) -> dict[str, Converted]:
-    """The same parameters, once it is certain that no two have one counterpart."""
+    """Return the parameters unchanged, after checking that no two have one counterpart."""
     sources: dict[str, str] = {}
     for name, converted in parameters.items():
         other = converted.name

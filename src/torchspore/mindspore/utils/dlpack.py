@@ -1,4 +1,4 @@
-"""`mindspore.utils.dlpack`: capsules that carry a Tensor's memory to another library and back."""
+"""`mindspore.utils.dlpack`: capsules that share a Tensor's memory with another library."""
 from __future__ import annotations
 
 from torchspore.mindspore.common.sharing import from_dlpack, to_dlpack

@@ -1,4 +1,4 @@
-"""Transforms of sound."""
+"""Audio transforms."""
 from __future__ import annotations
 
 from torchspore.mindspore.dataset.audio import transforms, utils

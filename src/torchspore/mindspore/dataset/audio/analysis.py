@@ -1,4 +1,4 @@
-"""What is measured in sound: differences, sliding means, pitch, and where speech begins."""
+"""Measurements of audio: differences, sliding means, pitch, and the start of speech."""
 from __future__ import annotations
 
 import math
@@ -12,7 +12,7 @@ from torchspore.mindspore.dataset.core.validator_helpers import check_bool, chec
 
 
 class ComputeDeltas(AudioTensorOperation):
-    """The slopes in time of features (..., freq, time), each fitted to `win_length` frames."""
+    """Computes the slopes over time of features (..., freq, time), each fitted to `win_length` frames."""
 
     _shape = "<..., freq, time>"
 
@@ -30,9 +30,9 @@ class ComputeDeltas(AudioTensorOperation):
 
 
 class SlidingWindowCmn(AudioTensorOperation):
-    """Takes the mean of a window of `cmn_window` frames away from features (..., time, freq); with `norm_vars` divides by the deviation.
+    """Subtracts the mean of a window of `cmn_window` frames from features (..., time, freq); with `norm_vars` divides by the deviation.
 
-    The window ends at the frame, which has at first `min_cmn_window` frames, or with `center` has it in its middle (Kaldi's rule).
+    The window ends at the current frame, or with `center` is centered on it. The first windows have `min_cmn_window` frames (Kaldi's rule).
     """
 
     _shape = "<..., freq, time>"
@@ -61,12 +61,12 @@ class SlidingWindowCmn(AudioTensorOperation):
         width = (end - start)[:, None]
         wide = value.astype(np.float64)
         mean = self._sums(wide, start, end) / width
-        found = wide - mean
+        result = wide - mean
         if self.norm_vars:
             variance = self._sums(wide**2, start, end) / width - mean**2
             with np.errstate(divide="ignore", invalid="ignore"):
-                found = np.where(width == 1, 0.0, found / np.sqrt(variance))
-        return found.astype(value.dtype)
+                result = np.where(width == 1, 0.0, result / np.sqrt(variance))
+        return result.astype(value.dtype)
 
     @staticmethod
     def _sums(values: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -75,7 +75,7 @@ class SlidingWindowCmn(AudioTensorOperation):
 
 
 class DetectPitchFrequency(AudioTensorOperation):
-    """The pitch in Hz of each frame of `frame_time` seconds, by normalized correlation, smoothed by a median over `win_length` frames."""
+    """Detects the pitch in Hz of each frame of `frame_time` seconds by normalized correlation, with a median over `win_length` frames."""
 
     _takes_integers = False
 
@@ -94,36 +94,36 @@ class DetectPitchFrequency(AudioTensorOperation):
         before = (self.win_length - 1) // 2
         count = lags.shape[-1] + before - self.win_length + 1
         if count < 1:
-            what = f"DetectPitchFrequency(win_length={self.win_length}) of {lags.shape[-1]} frames"
-            raise RuntimeError(message(what, f"at least {self.win_length - before} frames"))
+            subject = f"DetectPitchFrequency(win_length={self.win_length}) of {lags.shape[-1]} frames"
+            raise RuntimeError(message(subject, f"at least {self.win_length - before} frames"))
         padded = np.concatenate([np.repeat(lags[..., :1], before, -1), lags], -1)
         windows = np.sort(np.lib.stride_tricks.sliding_window_view(padded, self.win_length, -1), -1)
         return (self.sample_rate / (1e-9 + windows[..., (self.win_length - 1) // 2])).astype(value.dtype)
 
     def _lags(self, sound: np.ndarray) -> np.ndarray:
-        """How many samples later each frame is most like itself."""
-        most, least = math.ceil(self.sample_rate / self.freq_low), math.ceil(self.sample_rate / self.freq_high)
+        """Return the lag, in samples, at which each frame correlates best with itself."""
+        longest, shortest = math.ceil(self.sample_rate / self.freq_low), math.ceil(self.sample_rate / self.freq_high)
         size = math.ceil(self.sample_rate * self.frame_time)
         count = math.ceil(sound.shape[-1] / size)
-        padded = np.pad(sound, [(0, 0)] * (sound.ndim - 1) + [(0, most + count * size - sound.shape[-1])])
+        padded = np.pad(sound, [(0, 0)] * (sound.ndim - 1) + [(0, longest + count * size - sound.shape[-1])])
         frames = padded[..., : count * size].reshape(*sound.shape[:-1], count, size)
         norms = (1e-9 + np.sqrt((frames**2).sum(-1))) ** 2
-        likeness = np.empty((*frames.shape[:-1], most))
-        for lag in range(1, most + 1):
+        likeness = np.empty((*frames.shape[:-1], longest))
+        for lag in range(1, longest + 1):
             later = padded[..., lag : lag + count * size].reshape(frames.shape)
             likeness[..., lag - 1] = (frames * later).sum(-1) / norms / (1e-9 + np.sqrt((later**2).sum(-1))) ** 2
-        half = most // 2
-        best = likeness[..., least:].argmax(-1)
-        near = likeness[..., least:half].argmax(-1) if half > least else best
-        values = np.take_along_axis(likeness[..., least:], np.stack([near, best], -1), -1)
-        return np.where(values[..., 0] > 0.99 * values[..., 1], near, best) + least + 1
+        half = longest // 2
+        best = likeness[..., shortest:].argmax(-1)
+        near = likeness[..., shortest:half].argmax(-1) if half > shortest else best
+        values = np.take_along_axis(likeness[..., shortest:], np.stack([near, best], -1), -1)
+        return np.where(values[..., 0] > 0.99 * values[..., 1], near, best) + shortest + 1
 
 
 class Vad(AudioTensorOperation):
-    """Cuts away what comes before speech; SoX's voice activity detector, with its settings (https://sox.sourceforge.net, vad).
+    """Removes the signal before speech; SoX's voice activity detector, with its settings (https://sox.sourceforge.net, vad).
 
-    Every 1 / `measure_freq` seconds the power of the cepstrum of the noise-reduced spectrum is measured; speech begins where its mean
-    reaches `trigger_level`, and what reached it within `search_time` before, with gaps of at most `allowed_gap`, is kept.
+    The detector measures the power of the cepstrum of the noise-reduced spectrum every 1 / `measure_freq` seconds. Speech begins where
+    the mean power reaches `trigger_level`. Earlier sections that reached it within `search_time`, with gaps of at most `allowed_gap`, stay.
     """
 
     def __init__(
@@ -151,14 +151,14 @@ class Vad(AudioTensorOperation):
         if measure_duration is not None:
             check_from_0("Vad", "measure_duration", measure_duration)
         if noise_up_time < noise_down_time:
-            written = f"Vad(noise_up_time={noise_up_time}, noise_down_time={noise_down_time})"
-            raise ValueError(message(written, "a noise_up_time that is not below noise_down_time"))
+            call = f"Vad(noise_up_time={noise_up_time}, noise_down_time={noise_down_time})"
+            raise ValueError(message(call, "a noise_up_time that is not below noise_down_time"))
         self.level, self.gap, self.reduction = trigger_level, int(allowed_gap * measure_freq + 0.5), noise_reduction_amount
         duration = 2.0 / measure_freq if measure_duration is None else measure_duration
         self.length = int(sample_rate * duration + 0.5)
         self.period = int(sample_rate / measure_freq + 0.5)
         self.searched = math.ceil(search_time * measure_freq)
-        self.kept = int(pre_trigger_time * sample_rate + 0.5) + self.searched * self.period + self.length
+        self.num_samples_before = int(pre_trigger_time * sample_rate + 0.5) + self.searched * self.period + self.length
         self.transform = 16
         while self.transform < self.length:
             self.transform *= 2
@@ -167,8 +167,8 @@ class Vad(AudioTensorOperation):
         self.first = math.ceil(sample_rate * 0.5 / lp_lifter_freq)
         self.last = min(math.floor(sample_rate * 0.5 / hp_lifter_freq), self.transform // 4)
         if self.last <= self.first or self.high <= self.low:
-            hint = "a lower hp_lifter_freq or a longer measure_duration gives room"
-            raise RuntimeError(message(f"Vad(sample_rate={sample_rate})", "frequencies between which something lies", hint=hint))
+            hint = "lower hp_lifter_freq or raise measure_duration"
+            raise RuntimeError(message(f"Vad(sample_rate={sample_rate})", "a range with at least one frequency", hint=hint))
         self.up, self.down, self.smooth, self.slow = (
             math.exp(-1.0 / (time * measure_freq)) if time else 0.0
             for time in (noise_up_time, noise_down_time, measure_smooth_time, trigger_time)
@@ -177,7 +177,7 @@ class Vad(AudioTensorOperation):
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
         rows = value.reshape(-1, value.shape[-1])
-        if rows.shape[1] < self.length:                   # nothing can be measured, and all is kept
+        if rows.shape[1] < self.length:                   # too short for one measurement, so that the signal stays unchanged
             return value.copy()
         ends = np.arange(self.length - 1, rows.shape[1], self.period)
         padded = np.pad(rows, [(0, 0), (1, 0)])
@@ -188,28 +188,28 @@ class Vad(AudioTensorOperation):
         return rows[:, begin:].reshape(*value.shape[:-1], -1)
 
     def _begin(self, spectra: np.ndarray, ends: np.ndarray, count: int) -> int:
-        """The first sample that is kept."""
+        """Return the index of the first sample that stays."""
         channels = len(spectra)
         smoothed, noise = np.zeros_like(spectra[:, 0]), np.zeros_like(spectra[:, 0])
         means, history = np.zeros(channels), np.zeros((channels, max(self.searched, 1)))
         booting = 0
-        place, flushed = 0, 0
+        position, flushed = 0, 0
         for number, end in enumerate(ends.tolist()):
             measured = self._measure(spectra[:, number], smoothed, noise, booting)
-            place = number % history.shape[1]
-            history[:, place] = measured
+            position = number % history.shape[1]
+            history[:, position] = measured
             means = means * self.slow + measured * (1 - self.slow)
             triggered = np.flatnonzero(means >= self.level)
             if len(triggered):
-                # A channel after the first that triggers is looked at too, though it did not trigger itself.
-                flushed = max(self._flushed(history[channel], place) for channel in range(triggered[0], channels))
-                return _place(end + 1 - self.kept + (self.searched - flushed) * self.period, count)
+                # Channels after the first one that triggers are examined too, even if they did not trigger.
+                flushed = max(self._flushed(history[channel], position) for channel in range(triggered[0], channels))
+                return _clamped_index(end + 1 - self.num_samples_before + (self.searched - flushed) * self.period, count)
             if booting >= 0:
                 booting = -1 if booting == self.boot else booting + 1
-        return _place(count - self.kept, count)
+        return _clamped_index(count - self.num_samples_before, count)
 
     def _measure(self, magnitudes: np.ndarray, smoothed: np.ndarray, noise: np.ndarray, booting: int) -> np.ndarray:
-        """How much each channel sounds like speech, from 0 on; `smoothed` and `noise` go on."""
+        """Return the speech measure of each channel, at least 0. Updates `smoothed` and `noise`."""
         share = booting / (1.0 + booting) if booting >= 0 else self.smooth
         smoothed *= share
         smoothed += magnitudes * (1 - share)
@@ -226,13 +226,13 @@ class Vad(AudioTensorOperation):
         with np.errstate(divide="ignore"):
             return np.maximum(0, 21 + np.log(power))
 
-    def _flushed(self, history: np.ndarray, place: int) -> int:
-        """How many measures back speech may have begun."""
+    def _flushed(self, history: np.ndarray, position: int) -> int:
+        """Return the number of measures before the trigger at which speech may have begun."""
         count = self.searched
         last, silent = count, count
         steps = 0
         for steps in range(count):
-            measured = history[(place - steps) % count]
+            measured = history[(position - steps) % count]
             if measured >= self.level and steps <= last + self.gap:
                 silent = last = steps
             elif measured == 0 and last >= silent:
@@ -244,6 +244,6 @@ def _hann(length: int) -> np.ndarray:
     return 0.5 - 0.5 * np.cos(2 * math.pi * np.arange(length) / length)
 
 
-def _place(first: int, count: int) -> int:
-    """A place that Python would count from the end, where it is below 0."""
+def _clamped_index(first: int, count: int) -> int:
+    """Return a clamped index, because Python counts a negative one from the end."""
     return max(count + first, 0) if first < 0 else min(first, count)

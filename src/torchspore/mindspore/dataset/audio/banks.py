@@ -1,4 +1,4 @@
-"""Banks of filters over frequencies, and the matrix of a cosine transform."""
+"""Filter banks over frequencies, and the matrix of a cosine transform."""
 from __future__ import annotations
 
 import math
@@ -13,7 +13,7 @@ from torchspore.mindspore.dataset.core.validator_helpers import check_int, check
 
 
 def create_dct(n_mfcc: int, n_mels: int, norm: NormMode = NormMode.NONE) -> np.ndarray:
-    """The cosine transform of type 2 as a matrix (n_mels, n_mfcc), float32; orthonormal with NormMode.ORTHO."""
+    """Return the type-2 cosine transform as a matrix (n_mels, n_mfcc), float32; orthonormal with NormMode.ORTHO."""
     check_int("create_dct", "n_mfcc", n_mfcc, 1)
     check_int("create_dct", "n_mels", n_mels, 1)
     check_type("create_dct", "norm", norm, NormMode, "a member of NormMode")
@@ -35,41 +35,41 @@ def _check_bank(call: str, name: str, n_freqs: Any, f_min: Any, f_max: Any, n_fi
 
 
 def _triangles(frequencies: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """Filters (frequency, filter) that rise from one corner to the next, and fall to the one after."""
+    """Return triangular filters (frequency, filter) that rise from one corner to the next and fall to the one after it."""
     widths = np.diff(corners)
     slopes = corners[None] - frequencies[:, None]
     return np.maximum(0, np.minimum(-slopes[:, :-2] / widths[:-1], slopes[:, 2:] / widths[1:]))
 
 
 def linear_fbanks(n_freqs: int, f_min: float, f_max: float, n_filter: int, sample_rate: int) -> np.ndarray:
-    """`n_filter` triangles of equal width from `f_min` to `f_max` Hz, (n_freqs, n_filter), float32."""
+    """Return `n_filter` triangles of equal width from `f_min` to `f_max` Hz, (n_freqs, n_filter), float32."""
     _check_bank("linear_fbanks", "n_filter", n_freqs, f_min, f_max, n_filter, sample_rate)
     return _triangles(np.linspace(0, sample_rate // 2, n_freqs), np.linspace(f_min, f_max, n_filter + 2)).astype(np.float32)
 
 
 class Bank:
-    """A bank (frequency, filter) that is applied to spectra (..., frequency, time).
+    """A filter bank (frequency, filter) for spectra (..., frequency, time).
 
-    Most of it is zeros, so it is kept sparse: a product with BLAS takes ten times as long, most of it for waking threads.
+    The matrix is sparse because most of it is zeros: a product with BLAS takes ten times as long, mostly to wake threads.
     """
 
     def __init__(self, matrix: np.ndarray) -> None:
         from scipy import sparse
 
         self.frequencies, self.filters = matrix.shape
-        self._kept = {np.dtype(kind): sparse.csr_array(matrix.T.astype(kind)) for kind in (np.float32, np.float64)}
+        self._matrices = {np.dtype(kind): sparse.csr_array(matrix.T.astype(kind)) for kind in (np.float32, np.float64)}
 
     def __call__(self, spectrum: np.ndarray) -> np.ndarray:
-        kept = self._kept[spectrum.dtype]
+        matrix = self._matrices[spectrum.dtype]
         if spectrum.ndim == 2:
-            return kept @ spectrum
+            return matrix @ spectrum
         rows = np.moveaxis(spectrum, -2, 0)
-        found = kept @ rows.reshape(self.frequencies, -1)
-        return np.ascontiguousarray(np.moveaxis(found.reshape(self.filters, *rows.shape[1:]), 0, -2))
+        bands = matrix @ rows.reshape(self.frequencies, -1)
+        return np.ascontiguousarray(np.moveaxis(bands.reshape(self.filters, *rows.shape[1:]), 0, -2))
 
 
 _BREAK, _STEP = 1000.0, math.log(6.4) / 27.0
-"""Slaney's mel scale (Auditory Toolbox, 1998) is linear up to 1 kHz and logarithmic above."""
+"""Convert to Slaney's mel scale (Auditory Toolbox, 1998): linear up to 1 kHz, logarithmic above."""
 
 
 def _to_mel(hertz: float, mel_type: MelType) -> float:
@@ -89,7 +89,7 @@ def _to_hertz(mels: np.ndarray, mel_type: MelType) -> np.ndarray:
 def melscale_fbanks(
     n_freqs: int, f_min: float, f_max: float, n_mels: int, sample_rate: int, norm: NormType = NormType.NONE, mel_type: MelType = MelType.HTK
 ) -> np.ndarray:
-    """`n_mels` triangles of equal width on the mel scale, (n_freqs, n_mels), float32; NormType.SLANEY divides each by its width in Hz."""
+    """Return `n_mels` triangles of equal mel width, (n_freqs, n_mels), float32; NormType.SLANEY divides each by its width in Hz."""
     call = "melscale_fbanks"
     _check_bank(call, "n_mels", n_freqs, f_min, f_max, n_mels, sample_rate)
     check_type(call, "norm", norm, NormType, "a member of NormType")

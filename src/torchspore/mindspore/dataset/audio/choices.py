@@ -1,11 +1,11 @@
-"""What audio transforms are told by name."""
+"""Enumerations for the arguments of audio transforms."""
 from __future__ import annotations
 
 from enum import Enum
 
 
 class BorderType(str, Enum):
-    """What stands before and after a signal: a constant, its edge, its mirror image without the edge, or with it."""
+    """Padding of a signal at both ends: a constant, its edge value, or its mirror image without or with the edge."""
 
     CONSTANT = "constant"
     EDGE = "edge"
@@ -14,7 +14,7 @@ class BorderType(str, Enum):
 
 
 class DensityFunction(str, Enum):
-    """Of the noise of `Dither`: triangular, rectangular or Gaussian."""
+    """Density function of the noise of `Dither`: triangular, rectangular or Gaussian."""
 
     TPDF = "TPDF"
     RPDF = "RPDF"
@@ -22,7 +22,7 @@ class DensityFunction(str, Enum):
 
 
 class FadeShape(str, Enum):
-    """How `Fade` goes from silence to full loudness."""
+    """Shape of `Fade` between silence and full volume."""
 
     QUARTER_SINE = "quarter_sine"
     HALF_SINE = "half_sine"
@@ -32,7 +32,7 @@ class FadeShape(str, Enum):
 
 
 class GainType(str, Enum):
-    """How the gain of `Vol` is meant."""
+    """Unit of the gain of `Vol`."""
 
     AMPLITUDE = "amplitude"
     POWER = "power"
@@ -40,56 +40,56 @@ class GainType(str, Enum):
 
 
 class Interpolation(str, Enum):
-    """How `Flanger` finds values between samples."""
+    """Interpolation between samples in `Flanger`."""
 
     LINEAR = "linear"
     QUADRATIC = "quadratic"
 
 
 class MelType(str, Enum):
-    """Which formula the mel scale has."""
+    """Formula of the mel scale."""
 
     HTK = "htk"
     SLANEY = "slaney"
 
 
 class Modulation(str, Enum):
-    """The wave by which `Flanger` changes its delay."""
+    """Waveform that modulates the delay of `Flanger`."""
 
     SINUSOIDAL = "sinusoidal"
     TRIANGULAR = "triangular"
 
 
 class NormMode(str, Enum):
-    """Whether a cosine transform is orthonormal."""
+    """Normalization of a cosine transform: none or orthonormal."""
 
     ORTHO = "ortho"
     NONE = "none"
 
 
 class NormType(str, Enum):
-    """Whether the bands of a filter bank are divided by their widths."""
+    """Normalization of a filter bank: none, or division of each band by its width."""
 
     SLANEY = "slaney"
     NONE = "none"
 
 
 class ResampleMethod(str, Enum):
-    """The window of the sinc filter of `Resample`: Hann's or Kaiser's."""
+    """Window of the sinc filter of `Resample`: Hann or Kaiser."""
 
     SINC_INTERPOLATION = "sinc_interpolation"
     KAISER_WINDOW = "kaiser_window"
 
 
 class ScaleType(str, Enum):
-    """Whether a spectrogram holds powers or magnitudes."""
+    """Content of a spectrogram: powers or magnitudes."""
 
     POWER = "power"
     MAGNITUDE = "magnitude"
 
 
 class WindowType(str, Enum):
-    """The window of a Fourier transform."""
+    """Window of a Fourier transform."""
 
     BARTLETT = "bartlett"
     BLACKMAN = "blackman"

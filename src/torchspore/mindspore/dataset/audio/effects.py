@@ -1,7 +1,7 @@
-"""Effects of delays that change in time: `Phaser` and `Flanger`, after SoX's effects of these names.
+"""Effects with time-varying delays: `Phaser` and `Flanger`, after SoX's effects of these names.
 
-Both feed their output back into the delay. Where each sample depends on one earlier one, the chain is followed by doubling: after k steps
-2**k links are summed; where it depends on two or three, the sparse triangular system is solved.
+Both feed their output back into the delay. If each sample depends on one earlier sample, the chain is summed by doubling: k steps sum
+2**k links. If it depends on two or three, the sparse triangular system is solved.
 """
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from torchspore.mindspore.dataset.core.validator_helpers import check_bool, chec
 
 
 def wave(kind: Modulation, size: int, low: float, high: float, phase: float) -> np.ndarray:
-    """One period, of `size` samples, of a wave between `low` and `high`."""
-    place = (np.arange(size) + int(phase / math.pi / 2 * size + 0.5)) % size
+    """Return one period, of `size` samples, of a wave between `low` and `high`."""
+    phases = (np.arange(size) + int(phase / math.pi / 2 * size + 0.5)) % size
     if kind is Modulation.SINUSOIDAL:
-        values = (np.sin(place / size * math.pi * 2) + 1) / 2
+        values = (np.sin(phases / size * math.pi * 2) + 1) / 2
     else:
-        values, quarter = place * 2 / size, 4 * place // size
+        values, quarter = phases * 2 / size, 4 * phases // size
         values = np.where(quarter == 0, values + 0.5, np.where(quarter == 3, values - 1.5, 1.5 - values))
     return values * (high - low) + low
 
 
 class Phaser(AudioTensorOperation):
-    """Adds the sound's own past, `delay_ms` at most, which comes and goes `mod_speed` times a second and fades by `decay`."""
+    """Adds the delayed signal: at most `delay_ms`, modulated `mod_speed` times a second; the feedback decays by `decay`."""
 
     def __init__(
         self, sample_rate: int, gain_in: float = 0.4, gain_out: float = 0.74, delay_ms: float = 3.0, decay: float = 0.4,
@@ -47,8 +47,8 @@ class Phaser(AudioTensorOperation):
         count = value.shape[-1]
         longest = int(self.delay_ms * 0.001 * self.sample_rate + 0.5)
         if longest < 1:
-            what = f"Phaser(sample_rate={self.sample_rate}, delay_ms={self.delay_ms})"
-            raise RuntimeError(message(what, "a delay of at least one sample"))
+            subject = f"Phaser(sample_rate={self.sample_rate}, delay_ms={self.delay_ms})"
+            raise RuntimeError(message(subject, "a delay of at least one sample"))
         kind = Modulation.SINUSOIDAL if self.sinusoidal else Modulation.TRIANGULAR
         period = int(self.sample_rate / self.mod_speed + 0.5)
         steps = (wave(kind, period, 1.0, float(longest), math.pi / 2) + 0.5).astype(np.int64)
@@ -64,9 +64,9 @@ class Phaser(AudioTensorOperation):
 
 
 class Flanger(AudioTensorOperation):
-    """Mixes a sound (..., channel, time) with itself, `delay` to `delay + depth` ms late, in a wave of `speed` Hz.
+    """Mixes a signal (..., channel, time) with a copy delayed by `delay` to `delay + depth` ms, modulated by a wave of `speed` Hz.
 
-    `regen` percent of the delayed sound is delayed again, `width` percent of it is heard, channels are `phase` percent of a wave apart.
+    The effect feeds back `regen` percent of the delayed signal and mixes in `width` percent. Channels are `phase` percent of a wave apart.
     """
 
     _shape = "<..., channel, time>"
@@ -104,29 +104,29 @@ class Flanger(AudioTensorOperation):
         return np.clip(heard, -1, 1).astype(value.dtype)
 
     def _delayed(self, sound: np.ndarray, late: np.ndarray, size: int) -> np.ndarray:
-        """What comes out of the delay of one channel (..., time)."""
+        """Return the output of the delay line of one channel (..., time)."""
         from scipy import sparse
         from scipy.sparse import linalg
 
         count = sound.shape[-1]
-        whole = np.floor(late).astype(np.int64)
-        part = (late - whole).astype(np.float64)
+        delay = np.floor(late).astype(np.int64)
+        part = (late - delay).astype(np.float64)
         if self.interpolation is Interpolation.LINEAR:
             shares = [1 - part, part]
         else:
             shares = [1 + part * (part - 3) / 2, part * (2 - part), part * (part - 1) / 2]
-        places = np.arange(count)
+        positions = np.arange(count)
         rows, columns, weights = [], [], []
         for step, share in enumerate(shares):
-            source = places - (whole + step) % size
-            kept = source >= 0
-            rows.append(places[kept])
-            columns.append(source[kept])
-            weights.append(share[kept])
+            source = positions - (delay + step) % size
+            is_inside = source >= 0
+            rows.append(positions[is_inside])
+            columns.append(source[is_inside])
+            weights.append(share[is_inside])
         picked = sparse.csr_array((np.concatenate(weights), (np.concatenate(rows), np.concatenate(columns))), (count, count))
         flat = sound.reshape(-1, count).T
         if self.feedback:
-            # The delay holds x[n] + feedback * out[n - 1], and out is what `picked` takes of the delay.
+            # The delay line contains x[n] + feedback * out[n - 1], and out is the value that `picked` selects from it.
             before = sparse.eye_array(count, k=-1, format="csr")
             system = (sparse.eye_array(count) - self.feedback * (before @ picked)).tocsc()
             flat = linalg.splu(system, permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True}).solve(flat)

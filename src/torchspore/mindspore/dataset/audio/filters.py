@@ -1,4 +1,4 @@
-"""Filters: all biquads are one recursive filter with coefficients.
+"""Audio filters: every biquad is one recursive filter with its own coefficients.
 
 The coefficients are Robert Bristow-Johnson's (Audio EQ Cookbook, https://www.w3.org/TR/audio-eq-cookbook/); those of `BandBiquad`,
 `DeemphBiquad` and `RiaaBiquad` are SoX's (https://sox.sourceforge.net, biquads).
@@ -16,30 +16,30 @@ from torchspore.mindspore.dataset.core.validator_helpers import check_bool, chec
 
 
 def filtered(value: np.ndarray, a: Any, b: Any, clamp: bool = True) -> np.ndarray:
-    """`value` (..., time) after a filter of coefficients `a` (of the output) and `b`, cut to [-1, 1] with `clamp`."""
-    from scipy import signal  # takes long to import: only where sound is filtered
+    """Filter `value` (..., time) with the coefficients `a` (of the output) and `b`; `clamp` clips the result to [-1, 1]."""
+    from scipy import signal  # a slow import, deferred until a filter runs
 
     out = signal.lfilter(np.asarray(b, np.float64), np.asarray(a, np.float64), value.astype(np.float64, copy=False))
     return (np.clip(out, -1, 1, out) if clamp else out).astype(value.dtype, copy=False)
 
 
 class _Filter(AudioTensorOperation):
-    """Base: float16 stays float16; integers are refused."""
+    """Base of the filters: float16 stays float16; integers are refused."""
 
     _takes_integers = False
     _a: tuple[float, ...]
     _b: tuple[float, ...]
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
-        (found,) = super()._apply_all(*values)
-        return (found.astype(values[0].dtype, copy=False),)
+        (result,) = super()._apply_all(*values)
+        return (result.astype(values[0].dtype, copy=False),)
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
         return filtered(value, self._a, self._b)
 
 
 class _Equal(_Filter):
-    """Base of the filters about one frequency: `_coefficients(cosine, alpha)` gives b and a."""
+    """Base of the filters around one frequency: `_coefficients(cosine, alpha)` returns b and a."""
 
     def __init__(self, sample_rate: int, name: str, frequency: float, quality: float, gain: float = 0.0) -> None:
         call = type(self).__name__
@@ -57,7 +57,7 @@ class _Equal(_Filter):
 
 
 class AllpassBiquad(_Equal):
-    """Turns phases about `central_freq` and leaves loudness."""
+    """Shifts phases around `central_freq` and leaves the volume unchanged."""
 
     def __init__(self, sample_rate: int, central_freq: float, Q: float = 0.707) -> None:
         super().__init__(sample_rate, "central_freq", central_freq, Q)
@@ -67,7 +67,7 @@ class AllpassBiquad(_Equal):
 
 
 class LowpassBiquad(_Equal):
-    """Lets through what lies below `cutoff_freq`."""
+    """Passes the frequencies below `cutoff_freq`."""
 
     def __init__(self, sample_rate: int, cutoff_freq: float, Q: float = 0.707) -> None:
         super().__init__(sample_rate, "cutoff_freq", cutoff_freq, Q)
@@ -77,7 +77,7 @@ class LowpassBiquad(_Equal):
 
 
 class HighpassBiquad(_Equal):
-    """Lets through what lies above `cutoff_freq`."""
+    """Passes the frequencies above `cutoff_freq`."""
 
     def __init__(self, sample_rate: int, cutoff_freq: float, Q: float = 0.707) -> None:
         super().__init__(sample_rate, "cutoff_freq", cutoff_freq, Q)
@@ -87,7 +87,7 @@ class HighpassBiquad(_Equal):
 
 
 class BandpassBiquad(_Equal):
-    """Lets through what lies about `central_freq`; with `const_skirt_gain` the peak grows with `Q`, otherwise it is 0 dB."""
+    """Passes the frequencies around `central_freq`; with `const_skirt_gain` the peak grows with `Q`, otherwise it is 0 dB."""
 
     def __init__(self, sample_rate: int, central_freq: float, Q: float = 0.707, const_skirt_gain: bool = False) -> None:
         check_bool("BandpassBiquad", "const_skirt_gain", const_skirt_gain)
@@ -100,7 +100,7 @@ class BandpassBiquad(_Equal):
 
 
 class BandrejectBiquad(_Equal):
-    """Takes away what lies about `central_freq`."""
+    """Removes the frequencies around `central_freq`."""
 
     def __init__(self, sample_rate: int, central_freq: float, Q: float = 0.707) -> None:
         super().__init__(sample_rate, "central_freq", central_freq, Q)
@@ -110,7 +110,7 @@ class BandrejectBiquad(_Equal):
 
 
 class BandBiquad(_Equal):
-    """Two poles about `central_freq`; with `noise` scaled for sounds without pitch."""
+    """Two-pole filter around `central_freq`; `noise` scales it for sounds without pitch."""
 
     def __init__(self, sample_rate: int, central_freq: float, Q: float = 0.707, noise: bool = False) -> None:
         check_bool("BandBiquad", "noise", noise)
@@ -127,15 +127,15 @@ class BandBiquad(_Equal):
 
 
 def _shelf(amplitude: float, cosine: float, alpha: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The high shelf; with the sign of `cosine` and the middle coefficients turned, the low one."""
+    """Return the coefficients of a high shelf; negating `cosine` and the middle coefficients makes a low shelf."""
     wide, more, less = 2 * math.sqrt(amplitude) * alpha, (amplitude - 1) * cosine, (amplitude + 1) * cosine
     b = (amplitude + 1 + more + wide, -2 * (amplitude - 1 + less), amplitude + 1 + more - wide)
     a = (amplitude + 1 - more + wide, 2 * (amplitude - 1 - less), amplitude + 1 - more - wide)
-    return tuple(amplitude * one for one in b), a
+    return tuple(amplitude * coefficient for coefficient in b), a
 
 
 class TrebleBiquad(_Equal):
-    """Raises what lies above `central_freq` by `gain` dB."""
+    """Raises the frequencies above `central_freq` by `gain` dB."""
 
     def __init__(self, sample_rate: int, gain: float, central_freq: float = 3000, Q: float = 0.707) -> None:
         super().__init__(sample_rate, "central_freq", central_freq, Q, gain)
@@ -145,7 +145,7 @@ class TrebleBiquad(_Equal):
 
 
 class BassBiquad(_Equal):
-    """Raises what lies below `central_freq` by `gain` dB."""
+    """Raises the frequencies below `central_freq` by `gain` dB."""
 
     def __init__(self, sample_rate: int, gain: float, central_freq: float = 100.0, Q: float = 0.707) -> None:
         super().__init__(sample_rate, "central_freq", central_freq, Q, gain)
@@ -156,7 +156,7 @@ class BassBiquad(_Equal):
 
 
 class EqualizerBiquad(_Equal):
-    """Raises what lies about `center_freq` by `gain` dB."""
+    """Raises the frequencies around `center_freq` by `gain` dB."""
 
     def __init__(self, sample_rate: int, center_freq: float, gain: float, Q: float = 0.707) -> None:
         super().__init__(sample_rate, "center_freq", center_freq, Q, gain)
@@ -167,7 +167,7 @@ class EqualizerBiquad(_Equal):
 
 
 class Biquad(_Filter):
-    """A filter of two delays with given coefficients."""
+    """A second-order filter with the coefficients in the arguments."""
 
     def __init__(self, b0: float, b1: float, b2: float, a0: float, a1: float, a2: float) -> None:
         for name, value in zip("b0 b1 b2 a0 a1 a2".split(), (b0, b1, b2, a0, a1, a2)):
@@ -178,7 +178,7 @@ class Biquad(_Filter):
 
 
 class DeemphBiquad(_Filter):
-    """Takes the emphasis of Compact Discs away (a shelf after ISO 908); `sample_rate` is 44100 or 48000."""
+    """Removes the emphasis of Compact Discs (a shelf after ISO 908); `sample_rate` is 44100 or 48000."""
 
     def __init__(self, sample_rate: int) -> None:
         check_type("DeemphBiquad", "sample_rate", sample_rate, int, "an int")
@@ -190,7 +190,7 @@ class DeemphBiquad(_Filter):
 
 
 class RiaaBiquad(_Filter):
-    """The playback curve of vinyl records (RIAA), 0 dB at 1 kHz; `sample_rate` is 44100, 48000, 88200 or 96000."""
+    """Applies the playback curve of vinyl records (RIAA), 0 dB at 1 kHz; `sample_rate` is 44100, 48000, 88200 or 96000."""
 
     def __init__(self, sample_rate: int) -> None:
         check_type("RiaaBiquad", "sample_rate", sample_rate, int, "an int")
@@ -217,7 +217,7 @@ def _check_coefficients(call: str, a_coeffs: Any, b_coeffs: Any, clamp: Any) -> 
 
 
 class LFilter(_Filter):
-    """A filter with the coefficients `a_coeffs` of the output and `b_coeffs` of the input, the smallest delay first."""
+    """A recursive filter with the coefficients `a_coeffs` of the output and `b_coeffs` of the input, the smallest delay first."""
 
     def __init__(self, a_coeffs: Any, b_coeffs: Any, clamp: bool = True) -> None:
         _check_coefficients("LFilter", a_coeffs, b_coeffs, clamp)
@@ -228,7 +228,7 @@ class LFilter(_Filter):
 
 
 class Filtfilt(LFilter):
-    """`LFilter` forwards and then backwards, which leaves phases as they are."""
+    """Applies `LFilter` forwards and then backwards, which leaves phases unchanged."""
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
         forward = filtered(value, self._a, self._b, False)

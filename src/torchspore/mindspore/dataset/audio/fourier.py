@@ -1,4 +1,4 @@
-"""Fourier transforms of short frames, forwards and backwards, by SciPy."""
+"""Short-time Fourier transforms and their inverses, by SciPy."""
 from __future__ import annotations
 
 from functools import cache
@@ -12,7 +12,7 @@ KAISER_BETA = 12.0
 
 @cache
 def window(kind: WindowType, length: int, frame: int) -> np.ndarray:
-    """A window of `length`, periodic, in the middle of `frame` zeros."""
+    """Return a periodic window of `length`, centered in `frame` zeros."""
     from scipy import signal
 
     name = ("kaiser", KAISER_BETA) if kind is WindowType.KAISER else str(kind.value)
@@ -24,7 +24,7 @@ def window(kind: WindowType, length: int, frame: int) -> np.ndarray:
 
 
 def framed(value: np.ndarray, center: bool, mode: BorderType, n_fft: int, hop: int) -> np.ndarray:
-    """The frames (..., frame, n_fft) of a signal (..., time), with half a frame added at both ends where they are `center`ed."""
+    """Return the frames (..., frame, n_fft) of a signal (..., time); `center` pads half a frame at both ends."""
     if center:
         value = _with_ends(value, n_fft // 2, mode)
     value = np.ascontiguousarray(value)
@@ -33,8 +33,8 @@ def framed(value: np.ndarray, center: bool, mode: BorderType, n_fft: int, hop: i
 
 
 def _with_ends(value: np.ndarray, size: int, mode: BorderType) -> np.ndarray:
-    """The signal with `size` values more at each end."""
-    if mode is BorderType.REFLECT and 0 < size < value.shape[-1]:       # np.pad takes longer for it than the spectrum does
+    """Return the signal with `size` more values at each end."""
+    if mode is BorderType.REFLECT and 0 < size < value.shape[-1]:       # np.pad takes longer than the whole spectrum
         return np.concatenate((value[..., size:0:-1], value, value[..., -2 : -size - 2 : -1]), -1)
     return np.pad(value, [(0, 0)] * (value.ndim - 1) + [(size, size)], mode=mode.value)  # type: ignore[call-overload,no-any-return]
 
@@ -43,7 +43,7 @@ def stft(
     value: np.ndarray, n_fft: int, hop: int, values: np.ndarray, center: bool = True, mode: BorderType = BorderType.REFLECT,
     onesided: bool = True,
 ) -> np.ndarray:
-    """The complex spectrum (..., freq, frame) of a signal (..., time)."""
+    """Return the complex spectrum (..., freq, frame) of a signal (..., time)."""
     from scipy import fft
 
     frames = framed(value, center, mode, n_fft, hop) * values.astype(value.dtype)
@@ -54,38 +54,38 @@ def stft(
 def istft(
     spectrum: np.ndarray, n_fft: int, hop: int, values: np.ndarray, length: int | None, center: bool = True, onesided: bool = True
 ) -> np.ndarray:
-    """The signal (..., time) of a complex spectrum (..., freq, frame): frames are added up and divided by the windows' squares."""
+    """Return the signal (..., time) of a complex spectrum (..., freq, frame): the sum of the frames, divided by the squared windows."""
     from scipy import fft
 
     bins = np.swapaxes(spectrum, -1, -2)
     frames = fft.irfft(bins, n_fft, axis=-1) if onesided else fft.ifft(bins, axis=-1).real
     values = values.astype(frames.dtype)
-    whole = added(frames * values, hop)
+    signal = added(frames * values, hop)
     weights = added(np.broadcast_to(values**2, (frames.shape[-2], n_fft)), hop)
-    whole = whole / np.where(weights > 1e-11, weights, 1)
+    signal = signal / np.where(weights > 1e-11, weights, 1)
     start = n_fft // 2 if center else 0
-    end = whole.shape[-1] - start if length is None else start + length
-    found = whole[..., start:end]
-    missing = 0 if length is None else length - found.shape[-1]
-    return np.pad(found, [(0, 0)] * (found.ndim - 1) + [(0, missing)]) if missing > 0 else found
+    end = signal.shape[-1] - start if length is None else start + length
+    cropped = signal[..., start:end]
+    missing = 0 if length is None else length - cropped.shape[-1]
+    return np.pad(cropped, [(0, 0)] * (cropped.ndim - 1) + [(0, missing)]) if missing > 0 else cropped
 
 
 def added(frames: np.ndarray, hop: int) -> np.ndarray:
-    """Frames (..., frame, n) laid over each other every `hop` samples, and added up."""
+    """Return the sum of frames (..., frame, n) that overlap at a distance of `hop` samples."""
     count, size = frames.shape[-2:]
     pieces = -(-size // hop)
     frames = np.pad(frames, [(0, 0)] * (frames.ndim - 1) + [(0, pieces * hop - size)])
-    whole = np.zeros((*frames.shape[:-2], count + pieces - 1, hop), frames.dtype)
+    total = np.zeros((*frames.shape[:-2], count + pieces - 1, hop), frames.dtype)
     for piece in range(pieces):
-        whole[..., piece : piece + count, :] += frames[..., piece * hop : (piece + 1) * hop]
-    return whole.reshape(*frames.shape[:-2], -1)[..., : (count - 1) * hop + size]
+        total[..., piece : piece + count, :] += frames[..., piece * hop : (piece + 1) * hop]
+    return total.reshape(*frames.shape[:-2], -1)[..., : (count - 1) * hop + size]
 
 
 def as_pairs(spectrum: np.ndarray) -> np.ndarray:
-    """Complex numbers as pairs (..., 2)."""
+    """Return complex numbers as pairs (..., 2)."""
     return np.stack([spectrum.real, spectrum.imag], -1)
 
 
 def as_complex(pairs: np.ndarray) -> np.ndarray:
-    """Pairs (..., 2) as complex numbers."""
+    """Return pairs (..., 2) as complex numbers."""
     return pairs[..., 0] + 1j * pairs[..., 1]

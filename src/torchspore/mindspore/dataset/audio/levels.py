@@ -1,4 +1,4 @@
-"""Transforms of loudness, sample by sample: gains, decibels, fades, distortion, quantization; parts of complex numbers."""
+"""Sample-wise transforms of the volume: gains, decibels, fades, distortion, quantization; parts of complex numbers."""
 from __future__ import annotations
 
 import math
@@ -14,16 +14,16 @@ from torchspore.mindspore.dataset.core.validator_helpers import check_bool, chec
 
 
 def decibels(value: np.ndarray, scale: float, ref_value: float, amin: float, top_db: float | None) -> np.ndarray:
-    """`scale * log10(value / ref_value)`, no lower than `amin`, and at most `top_db` below the loudest of each (channel, freq, time)."""
-    found = scale * np.log10(np.maximum(value, value.dtype.type(amin))) - value.dtype.type(scale * math.log10(max(amin, ref_value)))
+    """Compute `scale * log10(value / ref_value)`, at least `amin` and at most `top_db` below the peak of each (channel, freq, time)."""
+    result = scale * np.log10(np.maximum(value, value.dtype.type(amin))) - value.dtype.type(scale * math.log10(max(amin, ref_value)))
     if top_db is None:
-        return found
-    axes = tuple(range(max(found.ndim - 3, 0), found.ndim))
-    return np.maximum(found, found.max(axes, keepdims=True) - value.dtype.type(top_db))
+        return result
+    axes = tuple(range(max(result.ndim - 3, 0), result.ndim))
+    return np.maximum(result, result.max(axes, keepdims=True) - value.dtype.type(top_db))
 
 
 class AmplitudeToDB(AudioTensorOperation):
-    """Powers or magnitudes (..., freq, time) as decibels."""
+    """Converts powers or magnitudes (..., freq, time) to decibels."""
 
     _shape = "<..., freq, time>"
 
@@ -39,7 +39,7 @@ class AmplitudeToDB(AudioTensorOperation):
 
 
 class DBToAmplitude(AudioTensorOperation):
-    """`ref * (10 ** (0.1 * x)) ** power`."""
+    """Computes `ref * (10 ** (0.1 * x)) ** power`."""
 
     def __init__(self, ref: float, power: float) -> None:
         check_any("DBToAmplitude", "ref", ref)
@@ -51,7 +51,7 @@ class DBToAmplitude(AudioTensorOperation):
 
 
 class Angle(AudioTensorOperation):
-    """The angles of complex numbers (..., 2)."""
+    """Computes the angles of complex numbers (..., 2)."""
 
     _shape = "<..., complex=2>"
 
@@ -65,7 +65,7 @@ def _magnitude(value: np.ndarray, power: float) -> np.ndarray:
 
 
 class ComplexNorm(AudioTensorOperation):
-    """The magnitudes of complex numbers (..., 2), to the power `power`."""
+    """Computes the magnitudes of complex numbers (..., 2), to the power `power`."""
 
     _shape = "<..., complex=2>"
 
@@ -78,7 +78,7 @@ class ComplexNorm(AudioTensorOperation):
 
 
 class Magphase(AudioTensorOperation):
-    """The magnitudes, to the power `power`, and the angles of complex numbers (..., 2)."""
+    """Computes the magnitudes, to the power `power`, and the angles of complex numbers (..., 2)."""
 
     _shape = "<..., complex=2>"
 
@@ -91,19 +91,19 @@ class Magphase(AudioTensorOperation):
 
 
 class Contrast(AudioTensorOperation):
-    """Makes sound seem louder: `sin(x * pi / 2 + amount / 750 * sin(x * 2 * pi))` (SoX's contrast)."""
+    """Increases the perceived volume: `sin(x * pi / 2 + amount / 750 * sin(x * 2 * pi))` (SoX's contrast)."""
 
     def __init__(self, enhancement_amount: float = 75.0) -> None:
         check_number("Contrast", "enhancement_amount", enhancement_amount, 0, 100)
         self.enhancement_amount = enhancement_amount
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
-        turned = value * value.dtype.type(math.pi / 2)
-        return np.sin(turned + value.dtype.type(self.enhancement_amount / 750) * np.sin(turned * 4))
+        phase = value * value.dtype.type(math.pi / 2)
+        return np.sin(phase + value.dtype.type(self.enhancement_amount / 750) * np.sin(phase * 4))
 
 
 class DCShift(AudioTensorOperation):
-    """Adds `shift`; peaks beyond 1 - (abs(shift) - limiter_gain) are squeezed by `limiter_gain`, all is cut to [-1, 1] (SoX's dcshift)."""
+    """Adds `shift`; compresses peaks beyond 1 - (abs(shift) - limiter_gain) by `limiter_gain` and clips to [-1, 1] (SoX's dcshift)."""
 
     def __init__(self, shift: float, limiter_gain: float | None = None) -> None:
         check_number("DCShift", "shift", shift, -2, 2)
@@ -124,7 +124,7 @@ class DCShift(AudioTensorOperation):
 
 
 class Fade(AudioTensorOperation):
-    """Lets the first `fade_in_len` samples come up from silence, and the last `fade_out_len` go down, in the shape `fade_shape`."""
+    """Fades in the first `fade_in_len` samples and fades out the last `fade_out_len`, in the shape `fade_shape`."""
 
     def __init__(self, fade_in_len: int = 0, fade_out_len: int = 0, fade_shape: FadeShape = FadeShape.LINEAR) -> None:
         check_int("Fade", "fade_in_len", fade_in_len, 0)
@@ -134,9 +134,9 @@ class Fade(AudioTensorOperation):
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
         length = value.shape[-1]
-        for name, wanted in (("fade_in_len", self.fade_in_len), ("fade_out_len", self.fade_out_len)):
-            if wanted > length:
-                raise RuntimeError(message(f"Fade({name}={wanted}) of {length} samples", f"at most {length}"))
+        for name, length_of_fade in (("fade_in_len", self.fade_in_len), ("fade_out_len", self.fade_out_len)):
+            if length_of_fade > length:
+                raise RuntimeError(message(f"Fade({name}={length_of_fade}) of {length} samples", f"at most {length}"))
         faded = value.copy()
         faded[..., : self.fade_in_len] *= self._rise(self.fade_in_len).astype(value.dtype)
         faded[..., length - self.fade_out_len :] *= self._fall(self.fade_out_len).astype(value.dtype)
@@ -161,7 +161,7 @@ class Fade(AudioTensorOperation):
 
 
 class Gain(AudioTensorOperation):
-    """Louder by `gain_db` decibels."""
+    """Raises the volume by `gain_db` decibels."""
 
     def __init__(self, gain_db: float = 1.0) -> None:
         check_any("Gain", "gain_db", gain_db)
@@ -172,7 +172,7 @@ class Gain(AudioTensorOperation):
 
 
 class Vol(AudioTensorOperation):
-    """Louder by `gain`: a factor of the amplitude, of the power, or decibels; cut to [-1, 1]."""
+    """Raises the volume by `gain`: a factor of the amplitude or of the power, or decibels; clips to [-1, 1]."""
 
     def __init__(self, gain: float, gain_type: GainType = GainType.AMPLITUDE) -> None:
         check_type("Vol", "gain_type", gain_type, GainType, "a member of GainType")
@@ -191,33 +191,33 @@ class Vol(AudioTensorOperation):
 
 
 class MuLawEncoding(AudioTensorOperation):
-    """Sound in [-1, 1] as `quantization_channels` steps, finer where it is soft (ITU-T G.711), int32."""
+    """Quantizes a signal in [-1, 1] to `quantization_channels` steps, finer at low volume (ITU-T G.711), int32."""
 
     def __init__(self, quantization_channels: int = 256) -> None:
         check_int("MuLawEncoding", "quantization_channels", quantization_channels, 1)
         self.quantization_channels = quantization_channels
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
-        most = self.quantization_channels - 1.0
-        squeezed = np.sign(value) * np.log1p(most * np.abs(value)) / math.log1p(most)
-        return ((squeezed + 1) / 2 * most + 0.5).astype(np.int32)
+        max_step = self.quantization_channels - 1.0
+        squeezed = np.sign(value) * np.log1p(max_step * np.abs(value)) / math.log1p(max_step)
+        return ((squeezed + 1) / 2 * max_step + 0.5).astype(np.int32)
 
 
 class MuLawDecoding(AudioTensorOperation):
-    """The sound in [-1, 1] of `MuLawEncoding`'s steps."""
+    """Converts `MuLawEncoding`'s steps back to a signal in [-1, 1]."""
 
     def __init__(self, quantization_channels: int = 256) -> None:
         check_int("MuLawDecoding", "quantization_channels", quantization_channels, 1)
         self.quantization_channels = quantization_channels
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
-        most = self.quantization_channels - 1.0
-        squeezed = value / most * 2 - 1
-        return (np.sign(squeezed) * np.expm1(np.abs(squeezed) * math.log1p(most)) / most).astype(value.dtype)
+        max_step = self.quantization_channels - 1.0
+        squeezed = value / max_step * 2 - 1
+        return (np.sign(squeezed) * np.expm1(np.abs(squeezed) * math.log1p(max_step)) / max_step).astype(value.dtype)
 
 
 class Overdrive(AudioTensorOperation):
-    """Distorts: `gain` dB louder and then bent at 1, with `color` for even overtones (SoX's overdrive)."""
+    """Distorts: amplifies by `gain` dB and saturates at 1; `color` adds even overtones (SoX's overdrive)."""
 
     def __init__(self, gain: float = 20.0, color: float = 20.0) -> None:
         check_number("Overdrive", "gain", gain, 0, 100)
@@ -229,15 +229,15 @@ class Overdrive(AudioTensorOperation):
 
         loud = np.clip(value * 10 ** (self.gain / 20) + self.color / 200, -1, 1).astype(np.float64)
         bent = loud - loud**3 / 3
-        # The mean is taken away by a filter: y[n] = x[n] - x[n - 1] + 0.995 y[n - 1].
+        # A filter removes the mean: y[n] = x[n] - x[n - 1] + 0.995 y[n - 1].
         level = signal.lfilter([1.0, -1.0], [1.0, -0.995], bent)
         return np.clip(value * 0.5 + level * 0.75, -1, 1).astype(value.dtype)
 
 
 class Dither(AudioTensorOperation):
-    """Rounds to 16 bits after a little was added: a triangle, or values of the signal itself; with `noise_shaping`, errors move on.
+    """Rounds to 16 bits after adding a triangle or values of the signal itself; `noise_shaping` carries rounding errors forward.
 
-    What is added is not noise: so do SoX's successors, and MindSpore after them.
+    The added values are not random, as in SoX's successors and in MindSpore.
     """
 
     def __init__(self, density_function: DensityFunction = DensityFunction.TPDF, noise_shaping: bool = False) -> None:
@@ -254,8 +254,8 @@ class Dither(AudioTensorOperation):
         else:
             drawn = generator()
             draws = 1 if self.density_function is DensityFunction.RPDF else 7
-            places = drawn.integers(0, [[max(rows.shape[0] - 1, 1)], [max(rows.shape[1] - 1, 1)]], (2, draws))
-            scaled = scaled + rows[places[0], places[1]].sum() - (0.5 if draws == 1 else 0)
+            positions = drawn.integers(0, [[max(rows.shape[0] - 1, 1)], [max(rows.shape[1] - 1, 1)]], (2, draws))
+            scaled = scaled + rows[positions[0], positions[1]].sum() - (0.5 if draws == 1 else 0)
         rounded = (np.where(scaled < 0, np.ceil(scaled - 0.5), np.floor(scaled + 0.5)) / 2**15).astype(value.dtype)
         if self.noise_shaping:
             error = rounded - rows

@@ -1,4 +1,4 @@
-"""Masks: runs of frequencies or of time are set to one value."""
+"""Masks: set a range of frequencies or of frames to one value."""
 from __future__ import annotations
 
 from typing import Any
@@ -12,31 +12,31 @@ from torchspore.mindspore.dataset.core.validator_helpers import check_bool, chec
 
 
 def _masked(call: str, value: np.ndarray, start: int, width: int, fill: float, axis: int) -> np.ndarray:
-    """The run `start` to `start + width` of `axis` (-2 or -1) filled."""
+    """Fill the range `start` to `start + width` of `axis` (-2 or -1)."""
     size = value.shape[axis]
     if width > size or start + width > size:
         raise RuntimeError(message(f"{call}: {start} to {start + width} of {size}", "a run inside the spectrogram"))
-    found = value.copy()
-    np.swapaxes(found, axis, -1)[..., start : start + width] = fill
-    return found
+    masked = value.copy()
+    np.swapaxes(masked, axis, -1)[..., start : start + width] = fill
+    return masked
 
 
-def _masked_at_random(call: str, value: np.ndarray, most: int, fill: float, axis: int) -> np.ndarray:
-    """A run of at most `most` of `axis`, somewhere else in each spectrogram, filled."""
+def _masked_at_random(call: str, value: np.ndarray, max_width: int, fill: float, axis: int) -> np.ndarray:
+    """Fill a random range of at most `max_width` along `axis`, a different one in each spectrogram."""
     size = value.shape[axis]
-    if most > size:
-        raise RuntimeError(message(f"{call} of at most {most} of {size}", "a run that is not longer than the spectrogram"))
+    if max_width > size:
+        raise RuntimeError(message(f"{call} of at most {max_width} of {size}", "a run that is not longer than the spectrogram"))
     lead = value.shape[:-2]
-    widths = generator().random(lead) * most
+    widths = generator().random(lead) * max_width
     starts = (generator().random(lead) * (size - widths)).astype(int)
-    places = np.arange(size)
-    inside = (places >= starts[..., None]) & (places < starts[..., None] + widths.astype(int)[..., None])
+    positions = np.arange(size)
+    inside = (positions >= starts[..., None]) & (positions < starts[..., None] + widths.astype(int)[..., None])
     inside = inside[..., :, None] if axis == -2 else inside[..., None, :]
     return np.where(inside, value.dtype.type(fill), value)
 
 
 class MaskAlongAxis(AudioTensorOperation):
-    """Fills the run of `mask_width` from `mask_start` on, of frequencies (axis 1) or of time (axis 2)."""
+    """Fills a range of `mask_width` from `mask_start` on, of frequencies (axis 1) or of time (axis 2)."""
 
     _shape = "<..., freq, time>"
 
@@ -52,7 +52,7 @@ class MaskAlongAxis(AudioTensorOperation):
 
 
 class MaskAlongAxisIID(AudioTensorOperation):
-    """Fills a random run, of a random length below `mask_param`, of frequencies (axis 1) or of time (axis 2), another one for each."""
+    """Fills a random range, shorter than `mask_param`, of frequencies (axis 1) or of time (axis 2); a different one in each."""
 
     _shape = "<..., freq, time>"
 
@@ -67,36 +67,36 @@ class MaskAlongAxisIID(AudioTensorOperation):
 
 
 class _Masking(AudioTensorOperation):
-    """Base: a run from `start` on, of length `most`; with `iid_masks` a random run for each spectrogram."""
+    """Base: a range of length `max_width` from `start` on; with `iid_masks` a random range for each spectrogram."""
 
     _shape = "<..., freq, time>"
     _axis = -2
 
-    def __init__(self, iid_masks: Any, name: str, most: Any, start: Any, fill: Any) -> None:
+    def __init__(self, iid_masks: Any, name: str, max_width: Any, start: Any, fill: Any) -> None:
         call = type(self).__name__
         check_bool(call, "iid_masks", iid_masks)
-        check_int(call, name, most, 0)
+        check_int(call, name, max_width, 0)
         check_type(call, "mask_start", start, int, "an int")
         check_int(call, "mask_start", start, 0)
         check_from_0(call, "mask_value", fill)
-        self.iid_masks, self.most, self.mask_start, self.mask_value = iid_masks, most, start, fill
+        self.iid_masks, self.max_width, self.mask_start, self.mask_value = iid_masks, max_width, start, fill
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
         call = type(self).__name__
         if self.iid_masks:
-            return _masked_at_random(call, value, self.most, self.mask_value, self._axis)
-        return _masked(call, value, self.mask_start, self.most, self.mask_value, self._axis)
+            return _masked_at_random(call, value, self.max_width, self.mask_value, self._axis)
+        return _masked(call, value, self.mask_start, self.max_width, self.mask_value, self._axis)
 
 
 class FrequencyMasking(_Masking):
-    """Fills frequencies of a spectrogram: `freq_mask_param` of them from `mask_start` on, or with `iid_masks` a random run for each."""
+    """Fills frequencies of a spectrogram: `freq_mask_param` of them from `mask_start` on, or with `iid_masks` a random range for each."""
 
     def __init__(self, iid_masks: bool = False, freq_mask_param: int = 0, mask_start: int = 0, mask_value: float = 0.0) -> None:
         super().__init__(iid_masks, "freq_mask_param", freq_mask_param, mask_start, mask_value)
 
 
 class TimeMasking(_Masking):
-    """Fills frames of a spectrogram: `time_mask_param` of them from `mask_start` on, or with `iid_masks` a random run for each."""
+    """Fills frames of a spectrogram: `time_mask_param` of them from `mask_start` on, or with `iid_masks` a random range for each."""
 
     _axis = -1
 

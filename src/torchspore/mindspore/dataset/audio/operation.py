@@ -1,4 +1,4 @@
-"""The base of audio transforms: one column of numbers, at least of the axes that the transform names."""
+"""The base of audio transforms: one numeric column with at least the axes that the transform names."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ from torchspore.mindspore.dataset.core.validator_helpers import check_number, ch
 
 
 class AudioTensorOperation(TensorOperation):
-    """A transform of one column of shape `_shape`. float64 stays, all other numbers become float32."""
+    """A transform of one column of shape `_shape`. float64 stays float64; all other dtypes become float32."""
 
     _shape = "<..., time>"
     _takes_integers = True
@@ -26,8 +26,8 @@ class AudioTensorOperation(TensorOperation):
             raise RuntimeError(message(f"{call} of {value.dtype}", expected))
         if value.ndim < self._shape.count(",") or ("complex" in self._shape and value.shape[-1] != 2):
             raise RuntimeError(message(f"{call} of shape {list(value.shape)}", f"shape {self._shape}"))
-        found = self._apply(value if value.dtype in (np.float32, np.float64) else value.astype(np.float32))
-        return found if type(found) is tuple else (found,)
+        result = self._apply(value if value.dtype in (np.float32, np.float64) else value.astype(np.float32))
+        return result if type(result) is tuple else (result,)
 
 
 def check_above(call: str, argument: str, value: Any, high: float = 3.4e38) -> None:

@@ -1,4 +1,4 @@
-"""Another sample rate, by a windowed sinc filter (Smith, https://ccrma.stanford.edu/~jos/resample)."""
+"""Resampling by a windowed sinc filter (Smith, https://ccrma.stanford.edu/~jos/resample)."""
 from __future__ import annotations
 
 import math
@@ -15,17 +15,17 @@ _BETA = 14.769656459379492
 
 
 _LARGEST = 1 << 20
-"""Numbers of a table of filters; and so many samples are taken up at once where each filter has its own place."""
+"""Maximum number of values in a filter table, and of samples processed at once where each filter has its own position."""
 
 
 def _reach(old: int, new: int, zeros: int, rolloff: float) -> int:
-    """How many samples a filter reaches back."""
+    """Return the number of earlier samples that a filter uses."""
     return math.ceil(zeros * old / (min(old, new) * rolloff))
 
 
 @cache
 def _kernels(old: int, new: int, method: ResampleMethod, zeros: int, rolloff: float, beta: float) -> np.ndarray:
-    """One filter for each of `new` samples that come out of `old`, all from the same sample on."""
+    """Return one filter for each of the `new` samples that replace `old` samples; all filters start at the same sample."""
     width = _reach(old, new, zeros, rolloff)
     return _filters(np.arange(-width, width + old), old, new, method, zeros, rolloff, beta)
 
@@ -33,21 +33,21 @@ def _kernels(old: int, new: int, method: ResampleMethod, zeros: int, rolloff: fl
 def _filters(
     samples: np.ndarray, old: int, new: int, method: ResampleMethod, zeros: int, rolloff: float, beta: float,
 ) -> np.ndarray:
-    """What each of `new` filters makes of the samples at these places."""
+    """Apply each of the `new` filters to the samples at these positions."""
     base = min(old, new) * rolloff
-    places = np.clip((samples / old - np.arange(new)[:, None] / new) * base, -zeros, zeros)
+    positions = np.clip((samples / old - np.arange(new)[:, None] / new) * base, -zeros, zeros)
     if method is ResampleMethod.SINC_INTERPOLATION:
-        windows = np.cos(places * math.pi / zeros / 2) ** 2
+        windows = np.cos(positions * math.pi / zeros / 2) ** 2
     else:
-        windows = np.i0(beta * np.sqrt(np.maximum(1 - (places / zeros) ** 2, 0))) / np.i0(beta)
-    return np.sinc(places) * windows * (base / old)
+        windows = np.i0(beta * np.sqrt(np.maximum(1 - (positions / zeros) ** 2, 0))) / np.i0(beta)
+    return np.sinc(positions) * windows * (base / old)
 
 
 def resampled(
     value: np.ndarray, old: int, new: int, method: ResampleMethod = ResampleMethod.SINC_INTERPOLATION, zeros: int = 6,
     rolloff: float = 0.99, beta: float | None = None,
 ) -> np.ndarray:
-    """A signal (..., time) at the rate `new` instead of `old`."""
+    """Resample a signal (..., time) from the rate `old` to the rate `new`."""
     if old == new:
         return value
     common = math.gcd(old, new)
@@ -60,12 +60,12 @@ def resampled(
         parts = np.lib.stride_tricks.sliding_window_view(padded[..., :-1], kernels.shape[1], -1)[..., ::old, :]
         out = parts @ kernels.T.astype(value.dtype)
     else:
-        out = _one_by_one(padded, length // old + 1, width, design)
+        out = _apply_individually(padded, length // old + 1, width, design)
     return np.ascontiguousarray(out.reshape(*value.shape[:-1], -1)[..., : math.ceil(new * length / old)])
 
 
-def _one_by_one(padded: np.ndarray, count: int, width: int, design: Any) -> np.ndarray:
-    """`count` times all filters, where hardly two begin at the same sample: rates such as 12699 and 16000 have no number in common."""
+def _apply_individually(padded: np.ndarray, count: int, width: int, design: Any) -> np.ndarray:
+    """Apply all filters `count` times if few of them start at the same sample, as for coprime rates such as 12699 and 16000."""
     old, new = design[:2]
     samples = (np.arange(new) * old // new)[:, None] + np.arange(-width, width + 2)
     kernels = _filters(samples, *design).astype(padded.dtype)
@@ -80,7 +80,7 @@ def _one_by_one(padded: np.ndarray, count: int, width: int, design: Any) -> np.n
 
 
 class Resample(AudioTensorOperation):
-    """A signal (..., time) at another rate; the filter has `lowpass_filter_width` zeros on each side and ends at `rolloff` of its band."""
+    """Resamples a signal (..., time); the filter has `lowpass_filter_width` zeros on each side and cuts off at `rolloff` of its band."""
 
     def __init__(
         self, orig_freq: float = 16000, new_freq: float = 16000, resample_method: ResampleMethod = ResampleMethod.SINC_INTERPOLATION,

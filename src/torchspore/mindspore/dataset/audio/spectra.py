@@ -1,4 +1,4 @@
-"""Spectrograms, what is made of them, and the ways back to sound."""
+"""Spectrograms, features that are computed from them, and their inverses."""
 from __future__ import annotations
 
 import math
@@ -18,7 +18,7 @@ from torchspore.mindspore.dataset.core.validator_helpers import check_bool, chec
 
 
 class Frames:
-    """How a signal is cut into frames: sizes and window, checked."""
+    """Frame sizes and window of a spectrogram, checked."""
 
     def __init__(self, call: str, n_fft: Any, win_length: Any, hop_length: Any, kind: Any, name: str = "window") -> None:
         check_int(call, "n_fft", n_fft, 1)
@@ -33,7 +33,7 @@ class Frames:
         self.values = window(kind, self.length, n_fft)
 
     def check_length(self, call: str, value: np.ndarray, center: bool = True) -> None:
-        """Raises RuntimeError where a signal is shorter than a frame, or has nothing that could be mirrored at its ends."""
+        """Raises RuntimeError if a signal is shorter than a frame, or too short for mirror padding."""
         least = 2 if center else self.n_fft
         if value.shape[-1] < least:
             raise RuntimeError(message(f"{call}(n_fft={self.n_fft}) of {value.shape[-1]} samples", f"at least {least}"))
@@ -44,7 +44,7 @@ def _padded(value: np.ndarray, pad: int) -> np.ndarray:
 
 
 class Spectrogram(AudioTensorOperation):
-    """The spectrum (..., freq, frame) of a signal (..., time), to the power `power`; complex pairs (..., 2) for power 0."""
+    """Computes the spectrum (..., freq, frame) of a signal (..., time), to the power `power`; complex pairs (..., 2) for power 0."""
 
     def __init__(
         self, n_fft: int = 400, win_length: int | None = None, hop_length: int | None = None, pad: int = 0,
@@ -77,7 +77,7 @@ class Spectrogram(AudioTensorOperation):
 
 
 class InverseSpectrogram(AudioTensorOperation):
-    """The signal (..., time) of a complex spectrum (..., freq, frame, 2), cut or filled up to `length`."""
+    """Computes the signal (..., time) of a complex spectrum (..., freq, frame, 2), cut or padded to `length`."""
 
     _shape = "<..., freq, time, complex=2>"
 
@@ -93,7 +93,7 @@ class InverseSpectrogram(AudioTensorOperation):
         check_int(call, "pad", pad, 0)
         for name, value in (("normalized", normalized), ("center", center), ("onesided", onesided)):
             check_bool(call, name, value)
-        # Which values stood before the signal does not matter on the way back: they are cut off.
+        # The kind of padding before the signal does not matter for the inverse: the padding is cut off.
         check_type(call, "pad_mode", pad_mode, BorderType, "a member of BorderType")
         self.length, self.pad, self.normalized, self.center, self.onesided = length or None, pad, normalized, center, onesided
 
@@ -106,14 +106,14 @@ class InverseSpectrogram(AudioTensorOperation):
         if self.normalized:
             spectrum = spectrum * value.dtype.type(math.sqrt((frames.values**2).sum()))
         length = None if self.length is None else self.length + 2 * self.pad
-        found = istft(spectrum, frames.n_fft, frames.hop, frames.values, length, self.center, self.onesided)
-        return np.ascontiguousarray(found[..., self.pad : found.shape[-1] - self.pad]).astype(value.dtype, copy=False)
+        signal = istft(spectrum, frames.n_fft, frames.hop, frames.values, length, self.center, self.onesided)
+        return np.ascontiguousarray(signal[..., self.pad : signal.shape[-1] - self.pad]).astype(value.dtype, copy=False)
 
 
 class GriffinLim(AudioTensorOperation):
-    """A signal (..., time) whose spectrum has the magnitudes (..., freq, frame), to the power `power`, and likely phases.
+    """Reconstructs a signal (..., time) from the magnitudes (..., freq, frame) of its spectrum, to the power `power`, and estimated phases.
 
-    Griffin and Lim 1984, with the momentum of Perraudin, Balazs and Sondergaard 2013; phases start at random, or at 0.
+    Griffin and Lim 1984, with the momentum of Perraudin, Balazs and Sondergaard 2013; the initial phases are random, or 0.
     """
 
     _shape = "<..., freq, time>"
@@ -142,7 +142,7 @@ class GriffinLim(AudioTensorOperation):
             phases = drawn[0] + 1j * drawn[1]
         else:
             phases = np.ones(value.shape, np.result_type(value.dtype, np.complex64))
-        momentum = value.dtype.type(self.momentum / (1 + 2 * self.momentum))  # MindSpore's scaling of it
+        momentum = value.dtype.type(self.momentum / (1 + 2 * self.momentum))  # MindSpore's scaling of the momentum
         before: Any = value.dtype.type(0)
         for _ in range(self.n_iter):
             sound = istft(magnitudes * phases, frames.n_fft, frames.hop, frames.values, None)
@@ -164,7 +164,7 @@ def _check_highest(call: str, f_min: Any, f_max: Any, sample_rate: int) -> float
 
 
 class MelScale(AudioTensorOperation):
-    """A spectrogram (..., freq, time) in `n_mels` bands of equal width on the mel scale."""
+    """Converts a spectrogram (..., freq, time) to `n_mels` bands of equal width on the mel scale."""
 
     _shape = "<..., freq, time>"
 
@@ -183,13 +183,13 @@ class MelScale(AudioTensorOperation):
     def _apply(self, value: np.ndarray) -> np.ndarray:
         bins = self._bank.frequencies
         if value.shape[-2] != bins:
-            what = f"MelScale(n_stft={bins}) of {value.shape[-2]} frequencies"
-            raise RuntimeError(message(what, f"{bins}", hint=f"write n_stft={value.shape[-2]}"))
+            subject = f"MelScale(n_stft={bins}) of {value.shape[-2]} frequencies"
+            raise RuntimeError(message(subject, f"{bins}", hint=f"write n_stft={value.shape[-2]}"))
         return self._bank(value)
 
 
 class MelSpectrogram(AudioTensorOperation):
-    """The spectrogram of a signal (..., time) in `n_mels` bands of the mel scale: (..., n_mels, frame)."""
+    """Computes the spectrogram of a signal (..., time) in `n_mels` bands of the mel scale: (..., n_mels, frame)."""
 
     def __init__(
         self, sample_rate: int = 16000, n_fft: int = 400, win_length: int | None = None, hop_length: int | None = None, f_min: float = 0.0,
@@ -212,10 +212,10 @@ class MelSpectrogram(AudioTensorOperation):
 
 
 class InverseMelScale(AudioTensorOperation):
-    """A spectrogram (..., n_stft, time) whose mel bands are the input (..., n_mels, time), found by gradient steps from random numbers.
+    """Computes a spectrogram (..., n_stft, time) from its mel bands (..., n_mels, time), by gradient descent from random values.
 
-    `sgdargs` holds 'sgd_lr' and 'sgd_momentum'; the search ends after `max_iter` steps, where the loss is below `tolerance_loss`, or where
-    it changes by less than `tolerance_change`.
+    `sgdargs` has 'sgd_lr' and 'sgd_momentum'. The search ends after `max_iter` steps, or when the loss is below `tolerance_loss` or
+    changes by less than `tolerance_change`.
     """
 
     _shape = "<..., freq, time>"
@@ -247,32 +247,32 @@ class InverseMelScale(AudioTensorOperation):
         if value.shape[-2] != mels:
             raise RuntimeError(message(f"InverseMelScale(n_mels={mels}) of {value.shape[-2]} bands", f"{mels}"))
         bank = self._bank.astype(value.dtype)
-        wanted = np.swapaxes(value.reshape(-1, *value.shape[-2:]), -1, -2)
-        found = generator().random((*wanted.shape[:2], bins)).astype(value.dtype)
-        speed = np.zeros_like(found)
-        most, small, still = self._limits
+        target = np.swapaxes(value.reshape(-1, *value.shape[-2:]), -1, -2)
+        estimate = generator().random((*target.shape[:2], bins)).astype(value.dtype)
+        speed = np.zeros_like(estimate)
+        max_iterations, small, still = self._limits
         before = math.inf
-        for _ in range(most):
-            difference = wanted - found @ bank
+        for _ in range(max_iterations):
+            difference = target - estimate @ bank
             loss = float((difference**2).sum(-1).mean())
-            gradient = difference @ bank.T * value.dtype.type(-2 / (wanted.shape[0] * wanted.shape[1]))
+            gradient = difference @ bank.T * value.dtype.type(-2 / (target.shape[0] * target.shape[1]))
             speed = speed * value.dtype.type(self._momentum) + gradient
-            found = np.maximum(found - value.dtype.type(self._rate) * speed, 0)
+            estimate = np.maximum(estimate - value.dtype.type(self._rate) * speed, 0)
             if loss < small or abs(before - loss) < still:
                 break
             before = loss
-        return np.ascontiguousarray(np.swapaxes(found, -1, -2)).reshape(*value.shape[:-2], bins, value.shape[-1])
+        return np.ascontiguousarray(np.swapaxes(estimate, -1, -2)).reshape(*value.shape[:-2], bins, value.shape[-1])
 
 
-def _settings(call: str, argument: str, given: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """A dict of settings, empty for None. Raises TypeError for no dict, ValueError for a name that is not known."""
-    if given is None:
+def _settings(call: str, argument: str, settings: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return a dict of settings, empty for None. Raises TypeError if the value is not a dict, ValueError for an unknown name."""
+    if settings is None:
         return {}
-    check_type(call, argument, given, dict, "a dict")
-    for name in given:
+    check_type(call, argument, settings, dict, "a dict")
+    for name in settings:
         if name not in names:
-            raise ValueError(message(f"{call}({argument}={short(given)})", f"the names {list_choices(names)}"))
-    return dict(given)
+            raise ValueError(message(f"{call}({argument}={short(settings)})", f"the names {list_choices(names)}"))
+    return dict(settings)
 
 
 _SPECTROGRAM = ("n_fft", "win_length", "hop_length", "pad", "window", "power", "normalized", "center", "pad_mode", "onesided")
@@ -302,7 +302,7 @@ class _Cepstrum(AudioTensorOperation):
 
 
 class MFCC(_Cepstrum):
-    """`n_mfcc` cepstral coefficients of the mel spectrogram of a signal (..., time); `melkwargs` holds settings of `MelSpectrogram`."""
+    """Computes `n_mfcc` cepstral coefficients of the mel spectrogram of a signal (..., time); `melkwargs` sets up `MelSpectrogram`."""
 
     def __init__(
         self, sample_rate: int = 16000, n_mfcc: int = 40, dct_type: int = 2, norm: NormMode = NormMode.ORTHO, log_mels: bool = False,
@@ -319,7 +319,7 @@ class MFCC(_Cepstrum):
 
 
 class LFCC(_Cepstrum):
-    """`n_lfcc` cepstral coefficients of `n_filter` bands of equal width; `speckwargs` holds settings of `Spectrogram`."""
+    """Computes `n_lfcc` cepstral coefficients of `n_filter` bands of equal width; `speckwargs` are settings of `Spectrogram`."""
 
     def __init__(
         self, sample_rate: int = 16000, n_filter: int = 128, n_lfcc: int = 40, f_min: float = 0.0, f_max: float | None = None,
@@ -341,7 +341,7 @@ class LFCC(_Cepstrum):
 
 
 class SpectralCentroid(AudioTensorOperation):
-    """The mean frequency of each frame of a signal (..., time), weighted by magnitude: (..., 1, frame)."""
+    """Computes the mean frequency of each frame of a signal (..., time), weighted by magnitude: (..., 1, frame)."""
 
     def __init__(
         self, sample_rate: int, n_fft: int = 400, win_length: int | None = None, hop_length: int | None = None, pad: int = 0,
@@ -358,7 +358,7 @@ class SpectralCentroid(AudioTensorOperation):
 
 
 def stretched(spectrum: np.ndarray, rate: float, advance: np.ndarray) -> np.ndarray:
-    """A complex spectrum (..., freq, frame) `rate` times as fast; `advance` (freq, 1) is how far each phase turns in a frame."""
+    """Return a complex spectrum (..., freq, frame) `rate` times as fast; `advance` (freq, 1) is the phase advance per frame."""
     if rate == 1:
         return spectrum
     steps = np.arange(0, spectrum.shape[-1], rate)
@@ -373,7 +373,7 @@ def stretched(spectrum: np.ndarray, rate: float, advance: np.ndarray) -> np.ndar
 
 
 class PhaseVocoder(AudioTensorOperation):
-    """A complex spectrum (..., freq, frame, 2) `rate` times as fast, at the same pitch; `phase_advance` (freq, 1) for each frame."""
+    """Speeds up a complex spectrum (..., freq, frame, 2) by `rate` at the same pitch; `phase_advance` (freq, 1) is per frame."""
 
     _shape = "<..., freq, time, complex=2>"
 
@@ -386,13 +386,13 @@ class PhaseVocoder(AudioTensorOperation):
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
         if value.shape[-3] != len(self.phase_advance):
-            what = f"PhaseVocoder with {len(self.phase_advance)} phases of {value.shape[-3]} frequencies"
-            raise RuntimeError(message(what, "one phase for each frequency"))
+            subject = f"PhaseVocoder with {len(self.phase_advance)} phases of {value.shape[-3]} frequencies"
+            raise RuntimeError(message(subject, "one phase for each frequency"))
         return as_pairs(stretched(as_complex(value), self.rate, self.phase_advance)).astype(value.dtype, copy=False)
 
 
 class TimeStretch(AudioTensorOperation):
-    """A complex spectrum (..., freq, frame, 2) `fixed_rate` times as fast, at the same pitch; None leaves it as it is."""
+    """Speeds up a complex spectrum (..., freq, frame, 2) by `fixed_rate` at the same pitch; None leaves it unchanged."""
 
     _shape = "<..., freq, time, complex=2>"
 
@@ -412,7 +412,7 @@ class TimeStretch(AudioTensorOperation):
 
 
 class PitchShift(AudioTensorOperation):
-    """A signal (..., time) higher by `n_steps` of `bins_per_octave`, as long as before."""
+    """Raises the pitch of a signal (..., time) by `n_steps` of `bins_per_octave`, without changing its length."""
 
     def __init__(
         self, sample_rate: int, n_steps: int, bins_per_octave: int = 12, n_fft: int = 512, win_length: int | None = None,

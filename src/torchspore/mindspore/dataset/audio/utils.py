@@ -1,4 +1,4 @@
-"""The choices that audio transforms take by name, and banks of filters."""
+"""Enumerations for the arguments of audio transforms, and filter banks."""
 
 from __future__ import annotations
 

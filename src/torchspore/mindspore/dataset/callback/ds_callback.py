@@ -1,4 +1,4 @@
-"""Callbacks of a `map`: told of its epochs and steps, and those that wait for the training that reads it."""
+"""Callbacks of a `map`: for its epochs and steps, and for waiting for the training that reads the map."""
 from __future__ import annotations
 
 import threading
@@ -14,14 +14,14 @@ _EVENTS = ("ds_begin", "ds_epoch_begin", "ds_epoch_end", "ds_step_begin", "ds_st
 
 
 class DSRunContext:
-    """Where a `map` stands: `cur_epoch_num`, `cur_step_num_in_epoch` and `cur_step_num` of all epochs, from 1 once the first has begun."""
+    """The position of a `map`: `cur_epoch_num`, `cur_step_num_in_epoch` and, over all epochs, `cur_step_num`; each counts from 1."""
 
     def __init__(self) -> None:
         self.cur_epoch_num = self.cur_step_num_in_epoch = self.cur_step_num = 0
 
 
 class DSCallback:
-    """Base of callbacks that `map(callbacks=...)` calls; overwrite the methods that are wanted. A step is one row of the map.
+    """Base of callbacks that `map(callbacks=...)` calls; override the methods that you need. A step is one row of the map.
 
     With `step_size` n, the step methods are called for the first step of an epoch and for every n-th after it.
     """
@@ -45,16 +45,16 @@ class DSCallback:
     def ds_step_end(self, ds_run_context: DSRunContext) -> None:
         """Is called after a step."""
 
-    def _wants_(self, event: str) -> bool:
-        """Whether a subclass has overwritten this method."""
+    def _is_interested_in_(self, event: str) -> bool:
+        """Return whether a subclass has overridden this method."""
         return getattr(type(self), event) is not getattr(DSCallback, event)
 
 
 class WaitedDSCallback(Callback, DSCallback):
-    """A callback of a `map` and of the training that reads it: the map waits, before a step or an epoch, for the training to reach it.
+    """A callback of a `map` and of the training that reads it: before a step or an epoch, the map waits until the training reaches it.
 
-    Give it to `map` and to `Model.train`, and overwrite `sync_epoch_begin` or `sync_step_begin`. With `step_size` n the map runs n steps
-    ahead. Raises RuntimeError where the training does not come within `config.get_callback_timeout()` seconds.
+    Pass it to `map` and to `Model.train`, and override `sync_epoch_begin` or `sync_step_begin`. With `step_size` n the map runs n steps
+    ahead. Raises RuntimeError if the training does not arrive within `config.get_callback_timeout()` seconds.
     """
 
     def __init__(self, step_size: int = 1) -> None:
@@ -65,10 +65,10 @@ class WaitedDSCallback(Callback, DSCallback):
         self._has_ended = False
 
     def sync_epoch_begin(self, train_run_context: Any, ds_run_context: DSRunContext) -> None:
-        """Is called before each epoch of the map but the first, once the training has ended the one before."""
+        """Is called before each epoch of the map except the first, after the training has ended the previous one."""
 
     def sync_step_begin(self, train_run_context: Any, ds_run_context: DSRunContext) -> None:
-        """Is called before a step of the map, once the training has ended the one `step_size` before."""
+        """Is called before a step of the map, after the training has ended the step `step_size` earlier."""
 
     def ds_epoch_begin(self, ds_run_context: DSRunContext) -> None:
         if ds_run_context.cur_epoch_num > 1 and self._overwrites_("sync_epoch_begin"):
@@ -81,74 +81,74 @@ class WaitedDSCallback(Callback, DSCallback):
             self.sync_step_begin(self.train_run_context, ds_run_context)
 
     def step_end(self, run_context: Any) -> None:
-        """Tells the map that a step of the training has ended; a subclass that overwrites it calls it."""
-        self._tell_(run_context, steps=1)
+        """Informs the map that a training step has ended; an overriding method must call this one."""
+        self._record_progress_(run_context, steps=1)
 
     def epoch_end(self, run_context: Any) -> None:
-        """Tells the map that an epoch of the training has ended; a subclass that overwrites it calls it."""
-        self._tell_(run_context, epochs=1)
+        """Informs the map that a training epoch has ended; an overriding method must call this one."""
+        self._record_progress_(run_context, epochs=1)
 
     def end(self, run_context: Any) -> None:
-        """Lets a map that waits go on: no step comes any more."""
+        """Releases a waiting map, because no more steps follow."""
         self._has_ended = True
-        self._tell_(run_context)
+        self._record_progress_(run_context)
 
     def _overwrites_(self, name: str) -> bool:
         return getattr(type(self), name) is not getattr(WaitedDSCallback, name)
 
-    def _wants_(self, event: str) -> bool:
+    def _is_interested_in_(self, event: str) -> bool:
         waits = {"ds_epoch_begin": "sync_epoch_begin", "ds_step_begin": "sync_step_begin"}
-        own = getattr(type(self), event) is not getattr(WaitedDSCallback, event)
-        return own or (event in waits and self._overwrites_(waits[event]))
+        is_overridden = getattr(type(self), event) is not getattr(WaitedDSCallback, event)
+        return is_overridden or (event in waits and self._overwrites_(waits[event]))
 
-    def _tell_(self, run_context: Any, steps: int = 0, epochs: int = 0) -> None:
+    def _record_progress_(self, run_context: Any, steps: int = 0, epochs: int = 0) -> None:
         with self._changed:
             self.train_run_context = run_context
             self._steps, self._epochs = self._steps + steps, self._epochs + epochs
             self._changed.notify_all()
 
-    def _wait_(self, is_reached: Any, what: str) -> None:
+    def _wait_(self, is_reached: Any, unit: str) -> None:
         seconds = config.get_callback_timeout()
         end = time.monotonic() + seconds
         with self._changed:
             while not is_reached() and not self._has_ended:
                 if not self._changed.wait(max(0.0, min(end - time.monotonic(), 1.0))) and time.monotonic() >= end:
-                    hint = "give it to Model.train(callbacks=...) too, or raise ds.config.set_callback_timeout"
-                    said = f"{type(self).__name__}: the training did not end its {what} within {seconds} s"
-                    raise RuntimeError(message(said, "a training with this callback", hint=hint))
+                    hint = "pass it to Model.train(callbacks=...) too, or raise ds.config.set_callback_timeout"
+                    error_text = f"{type(self).__name__}: the training did not end its {unit} within {seconds} s"
+                    raise RuntimeError(message(error_text, "a training that also has this callback", hint=hint))
 
 
 class Caller:
-    """What one pass of a map does around its rows: keeps the context, and calls the callbacks that want it."""
+    """Updates the context around the rows of one pass of a map, and calls the interested callbacks."""
 
     def __init__(self, callbacks: list[DSCallback]) -> None:
         self._context = DSRunContext()
-        self._wanted = {event: [one for one in callbacks if one._wants_(event)] for event in _EVENTS}
+        self._callbacks_of = {event: [callback for callback in callbacks if callback._is_interested_in_(event)] for event in _EVENTS}
         self._call("ds_begin")
 
     def epoch_begin(self) -> None:
-        """Before an epoch."""
+        """Run the callbacks before an epoch."""
         self._context.cur_epoch_num += 1
         self._context.cur_step_num_in_epoch = 0
         self._call("ds_epoch_begin")
 
     def epoch_end(self) -> None:
-        """After an epoch."""
+        """Run the callbacks after an epoch."""
         self._call("ds_epoch_end")
 
     def step_begin(self) -> None:
-        """Before a row."""
+        """Run the callbacks before a row."""
         self._context.cur_step_num_in_epoch += 1
         self._context.cur_step_num += 1
         self._call("ds_step_begin")
 
     def step_end(self) -> None:
-        """After a row."""
+        """Run the callbacks after a row."""
         self._call("ds_step_end")
 
     def _call(self, event: str) -> None:
         from torchspore.mindspore.dataset.engine.failures import guarded
 
-        for callback in self._wanted[event]:
+        for callback in self._callbacks_of[event]:
             if "step" not in event or (self._context.cur_step_num_in_epoch - 1) % callback.step_size == 0:
                 guarded(f"map(callbacks={type(callback).__name__}).{event}", getattr(callback, event), self._context)

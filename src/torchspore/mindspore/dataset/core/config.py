@@ -1,7 +1,7 @@
 """`mindspore.dataset.config`: settings of every data pipeline of this process.
 
-A setting that has no meaning here (shared memory between processes, NUMA, autotuning of C++ threads) is checked, kept and read back;
-its docstring says that nothing acts on it.
+A setting that has no meaning here (shared memory between processes, NUMA, autotuning of C++ threads) is checked, stored and returned;
+its docstring states that nothing acts on it.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DEFAULT_WORKERS = 8
 
 
 class ErrorSamplesMode(IntEnum):
-    """What a pipeline does with a row whose function raises: stop, replace it by another row, or leave it out."""
+    """Treatment of a row whose function raises: stop, replace it by another row, or skip it."""
 
     RETURN = 0
     REPLACE = 1
@@ -45,13 +45,13 @@ def _defaults() -> dict[str, Any]:
 
 _values = _defaults()
 _seed: int | None = None
-_seedings = 0  # how often `mindspore.set_seed` had been called when `_seed` was written; a later call there wins
+_seedings = 0  # the number of `mindspore.set_seed` calls when `_seed` was set; a later call there takes precedence
 
 
 def set_seed(seed: int) -> None:
     """Seeds shuffling, sampling and random transforms, and, as MindSpore does, Python's and NumPy's random numbers.
 
-    Raises TypeError where `seed` is no int, ValueError outside [0, 2**32 - 1].
+    Raises TypeError if `seed` is not an int, ValueError outside [0, 2**32 - 1].
     """
     global _seed, _seedings
     check_int("set_seed", "seed", seed, 0, UINT32_MAX)
@@ -61,47 +61,47 @@ def set_seed(seed: int) -> None:
 
 
 def get_seed() -> int:
-    """The seed in force: the later of this module's and `mindspore.set_seed`'s, 5489 where none was set."""
+    """Returns the current seed: the later of this module's and `mindspore.set_seed`'s, 5489 if none was set."""
     seed = chosen_seed()
     return 5489 if seed is None else seed
 
 
 def chosen_seed() -> int | None:
-    """The seed that the program set, None where it set none."""
+    """Returns the seed that the program set, None if it set none."""
     program = engine_random.get_seed()
     return program if program is not None and (_seed is None or engine_random.seedings != _seedings) else _seed
 
 
 def fresh_seed() -> int:
-    """The seed that one pipeline starts from: the program's, or 32 bits from the operating system."""
+    """Returns the start seed of one pipeline: the program's, or 32 bits from the operating system."""
     seed = chosen_seed()
     return int.from_bytes(os.urandom(4), "little") if seed is None else seed
 
 
 def set_prefetch_size(size: int) -> None:
-    """How many rows a pipeline may prepare ahead of its reader, from 1."""
+    """Sets the number of rows that a pipeline may prepare ahead of its reader, from 1."""
     check_int("set_prefetch_size", "size", size, 1)
     _values["prefetch_size"] = size
 
 
 def get_prefetch_size() -> int:
-    """How many rows a pipeline may prepare ahead of its reader; 16 by default."""
+    """Returns the number of rows that a pipeline may prepare ahead of its reader; 16 by default."""
     return _values["prefetch_size"]
 
 
 def set_num_parallel_workers(num: int) -> None:
-    """How many threads a `map` of built-in operations uses where it names none, from 1."""
+    """Sets the default number of threads of a `map` of built-in operations, from 1."""
     check_int("set_num_parallel_workers", "num", num, 1)
     _values["num_parallel_workers"] = num
 
 
 def get_num_parallel_workers() -> int:
-    """How many threads a `map` uses where it names none; by default 8, or the number of cores where that is smaller."""
+    """Returns the default number of threads of a `map`: initially the smaller of 8 and the number of cores."""
     return _values["num_parallel_workers"]
 
 
 def set_enable_autotune(enable: bool, filepath_prefix: str | None = None) -> None:
-    """Kept and read back; threads are cheap to start here, so there is nothing to tune."""
+    """Stores the setting. Nothing acts on it: threads are cheap to start here, so there is nothing to tune."""
     check_bool("set_enable_autotune", "enable", enable)
     if filepath_prefix is not None:
         check_type("set_enable_autotune", "filepath_prefix", filepath_prefix, str, "a path without its suffix")
@@ -109,46 +109,46 @@ def set_enable_autotune(enable: bool, filepath_prefix: str | None = None) -> Non
 
 
 def set_autotune_interval(interval: int) -> None:
-    """Kept and read back; see `set_enable_autotune`."""
+    """Stores the setting; see `set_enable_autotune`."""
     check_int("set_autotune_interval", "interval", interval, 0)
     _values["autotune_interval"] = interval
 
 
 def set_monitor_sampling_interval(interval: int) -> None:
-    """Milliseconds between two samples of MindSpore's monitor; kept and read back."""
+    """Stores the milliseconds between two samples of MindSpore's monitor; nothing acts on them."""
     check_int("set_monitor_sampling_interval", "interval", interval, 1)
     _values["monitor_sampling_interval"] = interval
 
 
 def set_callback_timeout(timeout: int) -> None:
-    """Seconds that a waiting data callback may take; kept and read back."""
+    """Sets the timeout, in seconds, of a waiting data callback."""
     check_int("set_callback_timeout", "timeout", timeout, 1)
     _values["callback_timeout"] = timeout
 
 
 def set_multiprocessing_timeout_interval(interval: int) -> None:
-    """Seconds between two warnings of the watchdog about a thread or process that works on one row for long; 300 by default."""
+    """Sets the seconds between two warnings of the watchdog about a thread or process that works on one row for long; 300 by default."""
     check_int("set_multiprocessing_timeout_interval", "interval", interval, 1, INT32_MAX - 1)
     _values["multiprocessing_timeout_interval"] = interval
 
 
 def set_multiprocessing_start_method(start_method: str = "fork") -> None:
-    """'fork' or 'spawn'; kept and read back, workers are threads."""
+    """Stores 'fork' or 'spawn'; nothing acts on it, because workers are threads."""
     check_type("set_multiprocessing_start_method", "start_method", start_method, str, "'fork' or 'spawn'")
     check_choice("set_multiprocessing_start_method", "start_method", start_method, ("fork", "spawn"))
     _values["multiprocessing_start_method"] = start_method
 
 
 def set_error_samples_mode(error_samples_mode: ErrorSamplesMode) -> None:
-    """What a pipeline does with a row whose function raises."""
+    """Sets the treatment of a row whose function raises."""
     check_type("set_error_samples_mode", "error_samples_mode", error_samples_mode, ErrorSamplesMode, "a member of ErrorSamplesMode")
     _values["error_samples_mode"] = error_samples_mode
 
 
 def set_debug_mode(debug_mode_flag: bool, debug_hook_list: list[Any] | None = None) -> None:
-    """With True, pipelines run in the reader's own thread, so that a debugger stops in the user's functions.
+    """Makes pipelines run in the reader's thread if True, so that a debugger stops in the user's functions.
 
-    The hooks look at each row before the first and after every transform of a `map`; without any, dtypes and shapes are printed.
+    The hooks inspect each row before the first and after every transform of a `map`; without hooks, dtypes and shapes are printed.
     """
     check_bool("set_debug_mode", "debug_mode_flag", debug_mode_flag)
     if debug_hook_list is not None:
@@ -161,7 +161,7 @@ def set_debug_mode(debug_mode_flag: bool, debug_hook_list: list[Any] | None = No
 
 
 def debug_hooks() -> list[Any]:
-    """The hooks of debug mode; empty outside of it."""
+    """Returns the hooks of debug mode; empty outside of it."""
     if not _values["debug_mode"]:
         return []
     if _values["debug_hooks"] is None:
@@ -172,19 +172,19 @@ def debug_hooks() -> list[Any]:
 
 
 def set_sending_batches(batch_num: int) -> None:
-    """How many batches are sent to a device ahead; kept, a pipeline's reader asks for each."""
+    """Stores the number of batches that are sent to a device ahead; nothing acts on it, because a pipeline's reader requests each batch."""
     check_int("set_sending_batches", "batch_num", batch_num, 0)
     _values["sending_batches"] = batch_num
 
 
 def set_video_backend(backend: str) -> None:
-    """'CPU' or 'Ascend'; kept and read back."""
+    """Stores 'CPU' or 'Ascend'; nothing acts on it."""
     check_choice("set_video_backend", "backend", backend, ("CPU", "Ascend"))
     _values["video_backend"] = backend
 
 
 def set_iterator_mode(do_copy: bool = False, parallel_convert: bool = False) -> None:
-    """Whether iterators copy what they hand out."""
+    """Sets whether iterators copy the rows that they return."""
     check_bool("set_iterator_mode", "do_copy", do_copy)
     check_bool("set_iterator_mode", "parallel_convert", parallel_convert)
     _values["iterator_mode"] = {"do_copy": do_copy, "parallel_convert": parallel_convert}
@@ -193,7 +193,7 @@ def set_iterator_mode(do_copy: bool = False, parallel_convert: bool = False) -> 
 def load(file: str) -> None:
     """Reads settings from a JSON file whose keys are the names of the setters without `set_`.
 
-    Raises FileNotFoundError where it is missing, FileFormatError where it is no JSON object of known names.
+    Raises FileNotFoundError if the file is missing, FileFormatError if it is not a JSON object of known names.
     """
     path = Path(file)
     if not path.is_file():
@@ -212,8 +212,8 @@ def load(file: str) -> None:
 def _flag(name: str, meaning: str, argument: str = "enable") -> tuple[Any, Any]:
     signature = inspect.Signature([inspect.Parameter(argument, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=bool)])
 
-    def setter(*given: Any, **named: Any) -> None:
-        value = signature.bind(*given, **named).arguments[argument]
+    def setter(*args: Any, **named: Any) -> None:
+        value = signature.bind(*args, **named).arguments[argument]
         check_bool(f"set_{name}", argument, value)
         _values[name] = value
 
@@ -228,20 +228,20 @@ def _flag(name: str, meaning: str, argument: str = "enable") -> tuple[Any, Any]:
 
 
 set_numa_enable, get_numa_enable = _flag(
-    "numa_enable", "Binding to NUMA nodes; kept and read back, the operating system places threads.", "numa_enable",
+    "numa_enable", "Binding to NUMA nodes; nothing acts on it, because the operating system schedules threads.", "numa_enable",
 )
 set_enable_shared_mem, get_enable_shared_mem = _flag(
-    "enable_shared_mem", "Shared memory between worker processes; kept, threads share all."
+    "enable_shared_mem", "Shared memory between worker processes; nothing acts on it, because threads share all memory."
 )
-set_auto_num_workers, get_auto_num_workers = _flag("auto_num_workers", "Choosing the number of workers; kept and read back.")
-set_auto_offload, get_auto_offload = _flag("auto_offload", "Moving transforms to the accelerator; kept, they run on the host.", "offload")
+set_auto_num_workers, get_auto_num_workers = _flag("auto_num_workers", "Choosing the number of workers; nothing acts on it.")
+set_auto_offload, get_auto_offload = _flag("auto_offload", "Moving transforms to the accelerator; nothing acts on it.", "offload")
 set_enable_watchdog, get_enable_watchdog = _flag(
-    "enable_watchdog", "Warnings about a pipeline that keeps the program waiting: which step hangs, for how long, and at which line."
+    "enable_watchdog", "Warnings about a pipeline that delays the program: the step that hangs, for how long, and at which line."
 )
 set_fast_recovery, get_fast_recovery = _flag(
-    "fast_recovery", "Skipping to a step without repeating random transforms; kept.", "fast_recovery",
+    "fast_recovery", "Skipping to a step without repeating random transforms; nothing acts on it.", "fast_recovery",
 )
-set_dynamic_shape, get_dynamic_shape = _flag("dynamic_shape", "Batches whose shapes differ; kept, every pipeline takes them.", "is_dynamic")
+set_dynamic_shape, get_dynamic_shape = _flag("dynamic_shape", "Batches whose shapes differ; every pipeline accepts them.", "is_dynamic")
 
 
 def _getter(name: str) -> Any:
@@ -249,7 +249,7 @@ def _getter(name: str) -> Any:
         return _values[name]
 
     getter.__name__ = getter.__qualname__ = f"get_{name}"
-    getter.__doc__ = f"The value that `set_{name}` wrote, or its default."
+    getter.__doc__ = f"The value that `set_{name}` stored, or its default."
     return getter
 
 

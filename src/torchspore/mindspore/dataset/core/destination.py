@@ -1,4 +1,4 @@
-"""Where the result of a row's transforms is wanted: a transform that makes a large array makes it there, and nobody copies it after."""
+"""The destination of a row's result: a transform that creates a large array writes into it, so that no copy is needed afterwards."""
 from __future__ import annotations
 
 import threading
@@ -15,12 +15,12 @@ _thread = _Thread()
 
 
 def offer(array: np.ndarray | None) -> None:
-    """Says where this thread's next large result may go; None takes the offer back."""
+    """Offer an array for this thread's next large result; None withdraws the offer."""
     _thread.array = array
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """An array for a result: what was offered, once and where it fits, else a new one."""
+    """Return an array for a result: the offered one, once and if it fits, otherwise a new one."""
     array = _thread.array
     if array is None or array.shape != shape or array.dtype != dtype:
         return np.empty(shape, dtype)

@@ -1,4 +1,4 @@
-"""`TensorOperation`, the base of every transform: it takes one value for each column and gives as many back, or more."""
+"""`TensorOperation`, the base of every transform: it takes one value for each column and returns at least that many."""
 from __future__ import annotations
 
 from typing import Any
@@ -6,20 +6,20 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.mindspore.dataset.core.recording import record
+from torchspore.mindspore.dataset.core.constructor_arguments import record
 
 
 class TensorOperation:
     """A transform. Called by hand or by `map`, it takes arrays, PIL images, Tensors, numbers or text, one for each column.
 
-    A subclass gives `_apply(array)` for the transform of one column, or `_apply_all(*values)` for all of them together.
+    A subclass defines `_apply(array)` for the transform of one column, or `_apply_all(*values)` for all columns together.
     """
 
     runs_in_any_order = True
-    """Whether rows may be shared by threads: random numbers come from a stream for each row, not from the order of calls.
+    """True if threads may share rows: random numbers come from a stream for each row, not from the order of calls.
 
-    It also says that the transform writes into nothing that it is given and keeps none of it. A class of the user's is a function of the
-    user's, whatever it is derived from: it may do both, and what it makes of `__call__` is what counts.
+    True also means that the transform neither modifies nor retains its inputs. A user's class counts as a user's function, whatever its
+    base: it may do both, and its `__call__` decides.
     """
 
     _takes_pictures = False
@@ -33,8 +33,8 @@ class TensorOperation:
     def __call__(self, *values: Any) -> Any:
         if not values:
             raise RuntimeError(message(f"{type(self).__name__}()", "a value to transform"))
-        found = self._apply_all(*[self._input(value) for value in values])
-        return found[0] if len(found) == 1 else found
+        results = self._apply_all(*[self._input(value) for value in values])
+        return results[0] if len(results) == 1 else results
 
     def _input(self, value: Any) -> Any:
         return value if self._takes_pictures and is_pil(value) else as_array(value, type(self).__name__)
@@ -47,16 +47,16 @@ class TensorOperation:
 
 
 class PyTensorOperation(TensorOperation):
-    """MindSpore's base of the transforms that it writes in Python; the same thing here."""
+    """MindSpore's base of its Python transforms; an alias here."""
 
 
 def is_pil(value: Any) -> bool:
-    """Whether a value is a PIL image; imports no PIL to find out."""
+    """Return whether a value is a PIL image, without importing PIL."""
     return type(value).__module__.startswith("PIL.") and hasattr(value, "getbands")
 
 
 def as_array(value: Any, call: str) -> np.ndarray:
-    """A transform's input as an array. Raises TypeError for what is neither an array nor becomes one."""
+    """Convert a transform's input to an array. Raises TypeError if that is impossible."""
     if type(value) is np.ndarray:
         return value
     if is_pil(value) or isinstance(value, (int, float, bool, str, bytes, np.ndarray, np.generic, list, tuple)):
@@ -67,16 +67,16 @@ def as_array(value: Any, call: str) -> np.ndarray:
 
 
 def flatten(transforms: Any) -> list[Any]:
-    """Functions and transforms of nested lists and Composes, in order."""
+    """Return the functions and transforms of nested lists and Composes, in order."""
     flat: list[Any] = []
-    for one in transforms:
-        flat += flatten(one) if isinstance(one, (list, tuple)) else [one]
+    for transform in transforms:
+        flat += flatten(transform) if isinstance(transform, (list, tuple)) else [transform]
     return flat
 
 
 def run_chain(steps: list[Any], values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Applies functions one after the other; a tuple result becomes the arguments of the next one."""
+    """Applies functions in sequence; a tuple result becomes the arguments of the next one."""
     for step in steps:
-        found = step(*values)
-        values = found if type(found) is tuple else (found,)
+        result = step(*values)
+        values = result if type(result) is tuple else (result,)
     return values

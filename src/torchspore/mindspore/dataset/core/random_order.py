@@ -3,7 +3,7 @@
 Its data engine is C++: the samplers use the 32-bit Mersenne twister with the standard library's `shuffle`, the shuffle buffer the 64-bit
 one, MindRecord files `minstd_rand0`. All are public algorithms (Matsumoto and Nishimura 1998; Nishimura 2000; libstdc++'s
 `uniform_int_distribution` draws by scaling and rejection, and its `shuffle` takes two positions from one draw while they fit).
-`tests/parity/cases/dataset_order.py` and `mindrecord.py` hold the records.
+The records are in `tests/parity/cases/dataset_order.py` and `mindrecord.py`.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SPAN = 2**32 - 1
 
 
 class _Engine:
-    """What libstdc++ draws from an engine whose numbers lie in `span` + 1 steps."""
+    """The draws of libstdc++ from an engine with `span` + 1 different numbers."""
 
     __slots__ = ()
     span = _SPAN
@@ -26,7 +26,7 @@ class _Engine:
         raise NotImplementedError
 
     def below(self, count: int) -> int:
-        """An integer in [0, count), every one as likely."""
+        """Draw an integer in [0, count), uniformly."""
         scale = self.span // count
         past = count * scale
         while True:
@@ -35,7 +35,7 @@ class _Engine:
                 return word // scale
 
     def shuffle(self, items: MutableSequence[Any]) -> None:
-        """Shuffles in place, in the order that libstdc++ gives for this state."""
+        """Shuffle in place, in the order that libstdc++ produces for this state."""
         count = len(items)
         if self.span // max(count, 1) < count:
             for index in range(1, count):
@@ -60,7 +60,7 @@ class Twister32(_Engine):
     __slots__ = ("_next", "_words")
 
     def __init__(self, seed: int) -> None:
-        # RandomState's old seeding is the twister's own, and its raw stream the twister's output.
+        # RandomState's legacy seeding is the one of the twister, and its raw stream is the twister's output.
         self._words = np.random.RandomState(seed % 2**32)._bit_generator
         self._next = iter(())
 

@@ -1,7 +1,7 @@
 """Random numbers of the random transforms.
 
-Inside a pipeline each row of a `map` has a stream of its own, made from the pipeline's seed, the epoch and the row's number: the same seed
-gives the same numbers whatever the number of threads. A transform that is called by hand draws from one stream of the process.
+Inside a pipeline each row of a `map` has its own stream, derived from the pipeline's seed, the epoch and the row's number: the same seed
+gives the same numbers for any number of threads. A transform that a program calls directly draws from one stream of the process.
 """
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _NONE: Outer = (None, None)
 
 
 def enter_row(key: tuple[int, ...], stream: np.random.Generator | None = None) -> Outer:
-    """Says which row this thread works on from now; its stream goes on, or is made when a transform draws.
+    """Set the row that this thread works on; its stream continues, or is created when a transform draws.
 
-    Gives the row that it worked on before: a function of a `map` may itself go through a pipeline.
+    Returns the previous row: a function of a `map` may itself iterate over a pipeline.
     """
     outer = _thread.key, _thread.generator
     _thread.key, _thread.generator = key, stream
@@ -39,19 +39,19 @@ def enter_row(key: tuple[int, ...], stream: np.random.Generator | None = None) -
 
 
 def next_row(key: tuple[int, ...]) -> None:
-    """Goes on to another row, between `enter_row` and `leave_row`."""
+    """Switch to another row, between `enter_row` and `leave_row`."""
     _thread.key, _thread.generator = key, None
 
 
 def leave_row(outer: Outer = _NONE) -> np.random.Generator | None:
-    """Ends what `enter_row` began, and goes back to `outer`; gives the row's stream, for a later step of the same row."""
+    """Undo `enter_row` and return to `outer`. Returns the row's stream, for a later step of the same row."""
     stream = _thread.generator
     _thread.key, _thread.generator = outer
     return stream
 
 
 def generator() -> np.random.Generator:
-    """The stream that a transform draws from at this moment."""
+    """Return the stream that a transform currently draws from."""
     global _process
     if _thread.generator is not None:
         return _thread.generator
@@ -66,12 +66,12 @@ def generator() -> np.random.Generator:
 
 
 def seed_python(key: tuple[int, ...]) -> None:
-    """Seeds Python's and NumPy's own random numbers for a row of a worker process: the same whichever of the processes has it."""
+    """Seed Python's and NumPy's random numbers for a row of a worker process, independently of the process that has it."""
     number = zlib.crc32(repr(key).encode())
     random.seed(number)
     np.random.seed(number)
 
 
 def happens(probability: float) -> bool:
-    """True with the given probability."""
+    """Return True with this probability."""
     return generator().random() < probability

@@ -1,6 +1,6 @@
 """Argument checks of the dataset functions, and the limits that programs import from here.
 
-A wrong Python type is a TypeError, a wrong value a ValueError, as in MindSpore 2.10; the texts are ours.
+A wrong Python type is a TypeError, a wrong value a ValueError, as in MindSpore 2.10; the messages differ.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POS_INT_MIN = 1
 
 
 def check_processes(call: str, python_multiprocessing: Any, max_rowsize: Any, workers: Any) -> None:
-    """Checks what is said of worker processes, and says in `explain` where Python functions run.
+    """Checks the arguments about worker processes, and reports to `explain` where Python functions run.
 
     Raises TypeError for wrong types, ValueError for a size of rows below -1.
     """
@@ -36,13 +36,13 @@ def check_processes(call: str, python_multiprocessing: Any, max_rowsize: Any, wo
             if size < -1:
                 raise ValueError(message(f"{call}(max_rowsize={short(max_rowsize)})", "sizes in MB from -1 on"))
         if not python_multiprocessing or workers is None or workers < 2:
-            effects.note("data", f"{call}(max_rowsize={max_rowsize}): means nothing here, because no rows go to other processes")
+            effects.note("data", f"{call}(max_rowsize={max_rowsize}): no effect here, because no rows go to other processes")
     if python_multiprocessing and workers is not None and workers > 1:
         effects.note("data", f"{call}(python_multiprocessing=True): Python functions run in {workers} worker processes")
 
 
 def check_offload(offload: Any) -> None:
-    """Checks `map`'s `offload`, and says in `explain` where transforms run."""
+    """Checks `map`'s `offload`, and reports to `explain` where transforms run."""
     if offload is not None:
         check_type("map", "offload", offload, bool, "True, False or None")
         if offload:
@@ -50,21 +50,21 @@ def check_offload(offload: Any) -> None:
 
 
 def check_type(call: str, argument: str, value: Any, types: type | tuple[type, ...], expected: str, *, hint: str | None = None) -> None:
-    """Raises TypeError unless `value` is one of `types`; a bool does not pass for an int."""
-    wanted = types if isinstance(types, tuple) else (types,)
-    if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+    """Raises TypeError unless `value` is one of `types`; a bool is not an int."""
+    accepted = types if isinstance(types, tuple) else (types,)
+    if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in accepted):
         raise TypeError(message(f"{call}({argument}={short(value)})", f"{expected}, got {type(value).__name__}", hint=hint))
 
 
 def check_int(call: str, argument: str, value: Any, low: int, high: int = INT32_MAX, *, hint: str | None = None) -> None:
-    """Raises TypeError unless `value` is an int, ValueError unless it lies in [low, high]."""
+    """Raises TypeError unless `value` is an int, ValueError unless it is in [low, high]."""
     check_type(call, argument, value, int, "an int", hint=hint)
     if not low <= value <= high:
         raise ValueError(message(f"{call}({argument}={value!r})", f"an int from {low} to {high}", hint=hint))
 
 
 def check_number(call: str, argument: str, value: Any, low: float, high: float, *, above: bool = False) -> None:
-    """Raises TypeError unless `value` is a number, ValueError unless it lies in [low, high] (in (low, high] with `above`)."""
+    """Raises TypeError unless `value` is a number, ValueError unless it is in [low, high], or in (low, high] with `above`."""
     check_type(call, argument, value, (int, float), "a number")
     if not low <= value <= high or (above and value == low):
         raise ValueError(message(f"{call}({argument}={value!r})", f"a number {'above' if above else 'from'} {low:g} to {high:g}"))
@@ -77,9 +77,9 @@ def check_bool(call: str, argument: str, value: Any) -> None:
 
 def check_choice(call: str, argument: str, value: Any, choices: Iterable[Any]) -> None:
     """Raises ValueError unless `value` is one of `choices`."""
-    kept = list(choices)
-    if value not in kept:
-        raise ValueError(message(f"{call}({argument}={short(value)})", list_choices(kept)))
+    allowed = list(choices)
+    if value not in allowed:
+        raise ValueError(message(f"{call}({argument}={short(value)})", list_choices(allowed)))
 
 
 def check_callable(call: str, argument: str, value: Any) -> None:
@@ -89,7 +89,7 @@ def check_callable(call: str, argument: str, value: Any) -> None:
 
 
 def checked_columns(call: str, argument: str, value: Any) -> list[str]:
-    """Gives column names as a list: one str or a list of different, non-empty ones."""
+    """Return column names as a list: one str or a list of different, non-empty ones."""
     names = [value] if isinstance(value, str) else value
     check_type(call, argument, names, (list, tuple), "a column name or a list of them")
     if not names:
@@ -104,14 +104,14 @@ def checked_columns(call: str, argument: str, value: Any) -> list[str]:
 
 
 def check_columns(columns: Any, name: str) -> None:
-    """Raises TypeError for what is no column name or list of them, ValueError for none, empty ones and one that comes twice."""
+    """Raises TypeError for anything but a column name or a list of them, ValueError for an empty list, empty names and duplicates."""
     check_type("check_columns", "name", name, str, "a str")
     check_type("check_columns", name, columns, (str, list), "a column name or a list of them")
     checked_columns("check_columns", name, columns)
 
 
 def check_workers(call: str, value: Any) -> None:
-    """Raises unless `num_parallel_workers` is None or at least 1; more than the machine has cores is taken, threads are cheap."""
+    """Raises unless `num_parallel_workers` is None or at least 1. It may exceed the number of cores, because threads are cheap."""
     if value is not None:
         check_int(call, "num_parallel_workers", value, 1)
 
@@ -121,8 +121,8 @@ def check_shards(call: str, num_shards: Any, shard_id: Any) -> None:
     if num_shards is None and shard_id is None:
         return
     if num_shards is None or shard_id is None:
-        written = f"num_shards={num_shards!r}, shard_id={shard_id!r}"
-        raise ValueError(message(f"{call}({written})", "both or neither", hint=f"write {call}(..., num_shards=2, shard_id=0)"))
+        arguments = f"num_shards={num_shards!r}, shard_id={shard_id!r}"
+        raise ValueError(message(f"{call}({arguments})", "both or neither", hint=f"write {call}(..., num_shards=2, shard_id=0)"))
     check_int(call, "num_shards", num_shards, 1)
     check_int(call, "shard_id", shard_id, 0)
     if shard_id >= num_shards:

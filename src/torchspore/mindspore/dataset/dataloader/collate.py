@@ -1,4 +1,4 @@
-"""Samples become a batch: Tensors are stacked, containers gone into."""
+"""Collation of samples into a batch: Tensors are stacked, containers are processed recursively."""
 from __future__ import annotations
 
 import copy
@@ -12,11 +12,11 @@ from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.tensor import Tensor
 
 _NO_NUMBERS = "SUO"
-"""Kinds of NumPy arrays that no Tensor can hold."""
+"""Kinds of NumPy arrays that a Tensor can't hold."""
 
 
 def mapped(function: Callable[[Any], Any], data: Any) -> Any:
-    """`data` with `function` of each leaf in its containers. A plain tuple becomes a list; other containers keep their class."""
+    """Apply `function` to each leaf in the containers of `data`. A plain tuple becomes a list; other containers keep their class."""
     if isinstance(data, Mapping):
         return _like_mapping(data, {key: mapped(function, value) for key, value in data.items()})
     if isinstance(data, tuple):
@@ -28,32 +28,32 @@ def mapped(function: Callable[[Any], Any], data: Any) -> Any:
 
 
 def _like_mapping(like: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
-    """A mapping of the class of `like`; a dict where that class can't be made so."""
+    """Return a mapping of the class of `like`; a dict if that class can't be constructed from a dict."""
     try:
         if isinstance(like, MutableMapping):
-            made = copy.copy(like)             # a class of one's own may keep more than its items
-            made.update(values)
-            return made
+            copied = copy.copy(like)             # a custom class may have state in addition to its items
+            copied.update(values)
+            return copied
         return type(like)(values)  # type: ignore[call-arg]
     except TypeError:
         return values
 
 
 def _like_sequence(like: Sequence[Any], values: list[Any]) -> Any:
-    """A sequence of the class of `like`; a list where that class can't be made so."""
+    """Return a sequence of the class of `like`; a list if that class can't be constructed from a list."""
     try:
         if isinstance(like, MutableSequence):
-            made = copy.copy(like)
-            for place, value in enumerate(values):
-                made[place] = value
-            return made
+            copied = copy.copy(like)
+            for index, value in enumerate(values):
+                copied[index] = value
+            return copied
         return type(like)(values)  # type: ignore[call-arg]
     except TypeError:
         return values
 
 
 def default_convert(data: Any) -> Any:
-    """What a DataLoader makes of a sample without batches: arrays and numbers of NumPy become Tensors, in containers too."""
+    """Convert a sample of a DataLoader without batches: arrays and numbers of NumPy become Tensors, in containers too."""
     return mapped(_converted, data)
 
 
@@ -66,10 +66,10 @@ def _converted(leaf: Any) -> Any:
 
 
 def collate(batch: Sequence[Any], *, collate_fn_map: Mapping[Any, Callable[..., Any]] | None = None) -> Any:
-    """One batch out of samples: by the function of `collate_fn_map` for their type, else container by container.
+    """Collate samples into one batch by the function of `collate_fn_map` for their type, otherwise container by container.
 
-    A function of the map takes the list and `collate_fn_map`. Raises TypeError for a type that has none, RuntimeError where sequences
-    differ in length.
+    A function of the map takes the list and `collate_fn_map`. Raises TypeError for a type without a function, RuntimeError if the lengths
+    of sequences differ.
     """
     first, functions = batch[0], collate_fn_map or {}
     if type(first) in functions:
@@ -83,7 +83,7 @@ def collate(batch: Sequence[Any], *, collate_fn_map: Mapping[Any, Callable[..., 
         return _collate_sequences(batch, collate_fn_map)
     raise TypeError(message(
         f"a batch of {type(first).__name__}", "Tensors, arrays, numbers, texts, and containers of them",
-        hint="give a function that makes a batch: DataLoader(..., collate_fn=...)",
+        hint="pass a function that makes a batch: DataLoader(..., collate_fn=...)",
     ))
 
 
@@ -107,7 +107,7 @@ def _tensors(batch: Any, *, collate_fn_map: Any = None) -> Tensor:  # noqa: ARG0
 
 def _arrays(batch: Any, *, collate_fn_map: Any = None) -> Any:
     if batch[0].dtype.kind in _NO_NUMBERS:
-        raise TypeError(message(f"a batch of arrays of {batch[0].dtype}", "arrays of numbers", hint="give numbers, or a collate_fn"))
+        raise TypeError(message(f"a batch of arrays of {batch[0].dtype}", "arrays of numbers", hint="use numbers, or pass a collate_fn"))
     return collate([Tensor.from_numpy(each) for each in batch], collate_fn_map=collate_fn_map)
 
 
@@ -134,5 +134,5 @@ default_collate_fn_map: dict[Any, Callable[..., Any]] = {
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """What a DataLoader makes of the samples of a batch: Tensors, arrays and numbers are stacked, container by container."""
+    """Collate the samples of a batch: Tensors, arrays and numbers are stacked, container by container."""
     return collate(batch, collate_fn_map=default_collate_fn_map)

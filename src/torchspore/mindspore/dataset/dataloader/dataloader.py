@@ -13,7 +13,7 @@ from torchspore.context import effects
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_number
 from torchspore.mindspore.dataset.core.validator_helpers import check_type as _check_type
 from torchspore.mindspore.dataset.dataloader.dataset import Dataset, IterableDataset
-from torchspore.mindspore.dataset.dataloader.fetching import Fetcher
+from torchspore.mindspore.dataset.dataloader.fetcher import Fetcher
 from torchspore.mindspore.dataset.dataloader.sampler import BatchSampler, Endless, RandomSampler, SequentialSampler, check_generator
 from torchspore.mindspore.dataset.dataloader.worker import END, Pool
 
@@ -22,14 +22,14 @@ _PREFETCH = 2
 
 
 class DataLoader(Generic[T_co]):
-    """Gives the batches of a data set, as often as it is iterated over.
+    """Iterates over the batches of a data set, any number of times.
 
-    Numbers come from `batch_sampler`, or from `sampler` (in order by default, at random with `shuffle`) in lists of `batch_size`; None
-    gives single samples. `collate_fn` makes a batch of samples, by default `default_collate`. With `num_workers`, processes read ahead
-    `prefetch_factor` batches each; `worker_init_fn(number)` is called in them first, and they live on between epochs with
-    `persistent_workers`. Each worker reads a whole IterableDataset, unless the data set looks at `get_worker_info`.
+    Indices come from `batch_sampler`, or from `sampler` (in order by default, at random with `shuffle`) in lists of `batch_size`; None
+    yields single samples. `collate_fn` makes a batch of samples, by default `default_collate`. With `num_workers`, processes read ahead
+    `prefetch_factor` batches each. They call `worker_init_fn(number)` first, and with `persistent_workers` they stay between epochs.
+    Each worker reads a full IterableDataset, unless the data set uses `get_worker_info`.
 
-    Raises TypeError and ValueError for arguments that don't fit, NotImplementedError for a data set without `__getitem__`.
+    Raises TypeError and ValueError for invalid arguments, NotImplementedError for a data set without `__getitem__`.
     """
 
     def __init__(
@@ -64,8 +64,8 @@ class DataLoader(Generic[T_co]):
         self._pool: Pool | None = None
         self._epoch = 0
         if pin_memory:
-            because = "Tensors lie on the device as soon as they are made"
-            effects.note("data", f"DataLoader(pin_memory=True): means nothing here, because {because}")
+            because = "Tensors are created on the device"
+            effects.note("data", f"DataLoader(pin_memory=True): no effect here, because {because}")
 
     def __len__(self) -> int:
         if not isinstance(self.dataset, IterableDataset):
@@ -78,7 +78,7 @@ class DataLoader(Generic[T_co]):
     def __iter__(self) -> _Batches:
         fetcher = Fetcher(self.dataset, self.batch_sampler is not None, self.collate_fn, self.drop_last)
         if not self.num_workers:
-            return _Batches(self, self._here(fetcher))
+            return _Batches(self, self._in_this_process(fetcher))
         self._epoch += 1
         if not self.persistent_workers:
             return _Batches(self, self._from_workers(self._start(fetcher), self._epoch, closes=True))
@@ -87,11 +87,11 @@ class DataLoader(Generic[T_co]):
             weakref.finalize(self, self._pool.close)
         return _Batches(self, self._from_workers(self._pool, self._epoch, closes=False))
 
-    def _here(self, fetcher: Fetcher) -> Iterator[Any]:
+    def _in_this_process(self, fetcher: Fetcher) -> Iterator[Any]:
         fetcher.reset()
-        for wanted in self._numbers:
+        for indices in self._numbers:
             try:
-                yield fetcher.fetch(wanted)
+                yield fetcher.fetch(indices)
             except StopIteration:
                 return
 
@@ -102,36 +102,36 @@ class DataLoader(Generic[T_co]):
         return Pool(fetcher, self.num_workers, method, seed, self.worker_init_fn)
 
     def _from_workers(self, pool: Pool, epoch: int, *, closes: bool) -> Iterator[Any]:
-        """The batches that the workers make, in turn; a worker whose data set has ended is asked no more."""
+        """Yield the workers' batches in turn; a worker whose data set has ended gets no more tasks."""
         numbers, alive = iter(self._numbers), list(range(self.num_workers))
-        asked: dict[int, int] = {}
+        pending: dict[int, int] = {}
         waiting: dict[int, Any] = {}
-        order = given = 0
+        order = next_order = 0
         ahead = self.num_workers * (self.prefetch_factor or _PREFETCH)
         try:
             while True:
-                while alive and len(asked) + len(waiting) < ahead:
+                while alive and len(pending) + len(waiting) < ahead:
                     try:
-                        wanted = next(numbers)
+                        indices = next(numbers)
                     except StopIteration:
                         alive.clear()
                         break
                     worker = alive[order % len(alive)]
-                    pool.ask(worker, epoch, order, wanted)
-                    asked[order] = worker
+                    pool.ask(worker, epoch, order, indices)
+                    pending[order] = worker
                     order += 1
-                if not asked and not waiting:
+                if not pending and not waiting:
                     return
-                if asked and (not self.in_order or given not in waiting):
-                    which, batch = pool.answer(epoch, self.timeout)
-                    worker = asked.pop(which)
-                    waiting[which] = batch
+                if pending and (not self.in_order or next_order not in waiting):
+                    answered_order, batch = pool.answer(epoch, self.timeout)
+                    worker = pending.pop(answered_order)
+                    waiting[answered_order] = batch
                     if batch is END and worker in alive:
                         alive.remove(worker)
-                for which in [given] if self.in_order else list(waiting):
-                    if which in waiting:
-                        batch = waiting.pop(which)
-                        given += 1
+                for answered_order in [next_order] if self.in_order else list(waiting):
+                    if answered_order in waiting:
+                        batch = waiting.pop(answered_order)
+                        next_order += 1
                         if batch is not END:
                             yield batch
         finally:
@@ -155,18 +155,18 @@ class _Batches:
         return next(self._batches)
 
 
-def _refuse(argument: str, value: Any, beside: str) -> None:
-    raise ValueError(message(f"DataLoader({argument}={short(value)})", f"no {argument} {beside}"))
+def _refuse(argument: str, value: Any, reason: str) -> None:
+    raise ValueError(message(f"DataLoader({argument}={short(value)})", f"no {argument} {reason}"))
 
 
 def _check_reading(dataset: Any, batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: Any) -> None:
-    """What says in which order and in which batches is read: one way of it."""
+    """Check the arguments for order and batches: only one way may be used."""
     if isinstance(dataset, IterableDataset):
         for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
             if value is not None:
-                _refuse(name, value, "beside an IterableDataset, which has an order of its own")
+                _refuse(name, value, "with an IterableDataset, which determines the order")
     elif not hasattr(dataset, "__getitem__"):
-        hint = "derive it from IterableDataset where it has __iter__"
+        hint = "derive it from IterableDataset if it has __iter__"
         raise NotImplementedError(message(f"DataLoader({type(dataset).__name__})", "a data set with __getitem__", hint=hint))
     if batch_size is not None:
         check_int("DataLoader", "batch_size", batch_size, 1)
@@ -175,23 +175,23 @@ def _check_reading(dataset: Any, batch_size: Any, shuffle: Any, sampler: Any, ba
     if sampler is not None and shuffle:
         _refuse("shuffle", shuffle, "beside a sampler")
     if batch_sampler is not None:
-        given = {"batch_size": batch_size != 1, "shuffle": bool(shuffle), "sampler": sampler is not None, "drop_last": bool(drop_last)}
+        is_set = {"batch_size": batch_size != 1, "shuffle": bool(shuffle), "sampler": sampler is not None, "drop_last": bool(drop_last)}
         values = {"batch_size": batch_size, "shuffle": shuffle, "sampler": sampler, "drop_last": drop_last}
-        for name, is_given in given.items():
-            if is_given:
+        for name, has_value in is_set.items():
+            if has_value:
                 _refuse(name, values[name], "beside a batch_sampler")
     check_bool("DataLoader", "drop_last", drop_last)
 
 
 def _check_workers(num_workers: int, context: Any, prefetch_factor: Any, persistent_workers: Any) -> None:
-    """What is said of workers, where there are some."""
+    """Check the arguments about workers, if there are any."""
     check_bool("DataLoader", "persistent_workers", persistent_workers)
-    given = {"multiprocessing_context": context, "prefetch_factor": prefetch_factor, "persistent_workers": persistent_workers or None}
-    for name, value in given.items():
+    options = {"multiprocessing_context": context, "prefetch_factor": prefetch_factor, "persistent_workers": persistent_workers or None}
+    for name, value in options.items():
         if value is not None and not num_workers:
             _refuse(name, value, "without num_workers")
     if context is not None:
-        wanted = "'fork', 'spawn', 'forkserver' or a context of multiprocessing"
-        _check_type("DataLoader", "multiprocessing_context", context, (str, BaseContext), wanted)
+        expected = "'fork', 'spawn', 'forkserver' or a context of multiprocessing"
+        _check_type("DataLoader", "multiprocessing_context", context, (str, BaseContext), expected)
     if prefetch_factor is not None:
         check_int("DataLoader", "prefetch_factor", prefetch_factor, 1)

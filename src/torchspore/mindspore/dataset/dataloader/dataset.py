@@ -1,4 +1,4 @@
-"""What a DataLoader reads: data sets by index and in order."""
+"""Data sets of a DataLoader: by index and in order."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -11,23 +11,23 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """A data set that is read by index; a subclass has `__getitem__`, and `__len__` where a sampler has to know it."""
+    """A data set that is read by index; a subclass defines `__getitem__`, and `__len__` if a sampler needs it."""
 
     def __getitem__(self, index: int) -> T_co:
-        """The sample with this number."""
+        """Return the sample at this index."""
         raise NotImplementedError(message(f"{type(self).__name__} without __getitem__", "a method __getitem__(self, index)"))
 
 
 class IterableDataset(Dataset[T_co], Iterable[T_co]):
-    """A data set that is read in order; a subclass has `__iter__`."""
+    """A data set that is read in order; a subclass defines `__iter__`."""
 
     def __iter__(self) -> Iterator[T_co]:
-        """The samples, one after the other."""
+        """Iterate over the samples."""
         raise NotImplementedError(message(f"{type(self).__name__} without __iter__", "a method __iter__(self)"))
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Tensors side by side: a sample is a tuple with one row of each. Raises ValueError where their first lengths differ."""
+    """Tensors with a common first axis: a sample is a tuple with one row of each. Raises ValueError if their first sizes differ."""
 
     def __init__(self, *tensors: Tensor) -> None:
         super().__init__()

@@ -13,10 +13,10 @@ from torchspore.mindspore.dataset.dataloader.sampler import Sampler
 
 
 class DistributedSampler(Sampler[int]):
-    """Every `num_replicas`-th number from `rank` on, of all numbers in one order that `seed` and the epoch give.
+    """Every `num_replicas`-th index from `rank` on, in an order that `seed` and the epoch determine.
 
-    All processes give as many: numbers come again where they do not divide, or the last ones are left out with `drop_last`. Without
-    `num_replicas` and `rank`, those of `mint.distributed`.
+    All processes yield equally many: if the number is not divisible, indices repeat, or `drop_last` drops the last ones. `num_replicas`
+    and `rank` default to those of `mint.distributed`.
     """
 
     def __init__(
@@ -54,6 +54,6 @@ class DistributedSampler(Sampler[int]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch, which gives another order; to be called before each. Raises TypeError for what is no int."""
+        """Sets the epoch, which changes the order; call it before each epoch. Raises TypeError if the value is not an int."""
         _check_type("DistributedSampler.set_epoch", "epoch", epoch, int, "an int")
         self.epoch = epoch

@@ -1,4 +1,4 @@
-"""In which order a DataLoader reads, and how many samples make a batch."""
+"""Samplers: the reading order of a DataLoader, and its batches."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -12,18 +12,18 @@ from torchspore.mindspore.dataset.core.validator_helpers import check_type as _c
 
 T_co = TypeVar("T_co", covariant=True)
 _DRAWN_AT_ONCE = 32
-"""Numbers with replacement are drawn in blocks of this size: another size would draw other numbers from the same generator."""
+"""Indices with replacement are drawn in blocks of this size: another size would draw other indices from the same generator."""
 
 
 class Sampler(Generic[T_co]):
-    """The base of samplers; a subclass has `__iter__`, and `__len__` where the loader's length is asked for."""
+    """The base of samplers; a subclass defines `__iter__`, and `__len__` if the loader's length is needed."""
 
     def __init__(self, data_source: Any = None) -> None:
         pass
 
 
 class SequentialSampler(Sampler[int]):
-    """The numbers of all samples in order."""
+    """The indices of all samples in order."""
 
     def __init__(self, data_source: Any) -> None:
         super().__init__(data_source)
@@ -37,7 +37,7 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """Numbers of samples at random: each once, or with `replacement`; `num_samples` of them, all by default."""
+    """Random indices: each once, or with `replacement`; `num_samples` of them, all by default."""
 
     def __init__(
         self, data_source: Any, replacement: bool = False, num_samples: int | None = None, generator: np.random.Generator | None = None,
@@ -52,25 +52,25 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many numbers it gives."""
+        """The number of indices."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
-        count, wanted = len(self.data_source), self.num_samples
+        count, num_samples = len(self.data_source), self.num_samples
         generator = self.generator or np.random.default_rng(np.random.randint(0, 2**63, dtype=np.int64))
         if self.replacement:
-            for start in range(0, wanted, _DRAWN_AT_ONCE):
-                yield from generator.integers(0, count, size=min(_DRAWN_AT_ONCE, wanted - start), dtype=np.int64).tolist()
+            for start in range(0, num_samples, _DRAWN_AT_ONCE):
+                yield from generator.integers(0, count, size=min(_DRAWN_AT_ONCE, num_samples - start), dtype=np.int64).tolist()
             return
-        for start in range(0, wanted, count):
-            yield from generator.permutation(count).tolist()[:wanted - start]
+        for start in range(0, num_samples, count):
+            yield from generator.permutation(count).tolist()[:num_samples - start]
 
     def __len__(self) -> int:
         return self.num_samples
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Lists of `batch_size` numbers out of another sampler; the last, shorter one is left out with `drop_last`."""
+    """Lists of `batch_size` indices from another sampler; `drop_last` drops the last, shorter one."""
 
     def __init__(self, sampler: Iterable[Any], batch_size: int, drop_last: bool) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class BatchSampler(Sampler[list[int]]):
 
 
 class Endless(Sampler[None]):
-    """What stands for a sampler where a data set is read in order: None again and again."""
+    """A placeholder sampler for a data set that is read in order: an endless sequence of None."""
 
     def __iter__(self) -> Iterator[None]:
         while True:

@@ -1,4 +1,4 @@
-"""Worker processes of a DataLoader: each reads the batches that it is told, and knows who it is."""
+"""Worker processes of a DataLoader: each reads the batches of its tasks, and has a WorkerInfo."""
 from __future__ import annotations
 
 import random
@@ -15,16 +15,16 @@ from torchspore.mindspore.common.generator import manual_seed
 from torchspore.mindspore.common.seed import set_seed
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.dataset.dataloader.collate import mapped
-from torchspore.mindspore.dataset.dataloader.fetching import Fetcher
+from torchspore.mindspore.dataset.dataloader.fetcher import Fetcher
 from torchspore.mindspore.dataset.engine.processes import Processes
 from torchspore.mindspore.dataset.engine.workers import Workers
 
 END = object()
-"""What stands for a batch where a worker has no more."""
+"""Placeholder for a batch when a worker has no more."""
 
 
 class WorkerInfo:
-    """What a worker process knows of itself: `id`, `num_workers`, `seed`, `dataset`; it can't be changed."""
+    """A worker process's `id`, `num_workers`, `seed` and `dataset`; immutable."""
 
     def __init__(self, **facts: Any) -> None:
         self.__dict__.update(facts)
@@ -40,12 +40,12 @@ _info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """Who this worker process of a DataLoader is; None in the program's own process."""
+    """Return the WorkerInfo of this worker process of a DataLoader; None in the main process."""
     return _info
 
 
 class _Server:
-    """What runs in a worker process: (epoch, numbers) becomes ("batch", data), ("end", None) or ("error", text)."""
+    """The main loop of a worker process: a task (epoch, indices) yields ("batch", data), ("end", None) or ("error", text)."""
 
     def __init__(self, fetcher: Fetcher, number: int, count: int, seed: int, prepare: Callable[[int], None] | None) -> None:
         self._fetcher, self._number, self._count, self._seed, self._prepare = fetcher, number, count, seed, prepare
@@ -77,16 +77,16 @@ class _Server:
 
 
 class _Sent:
-    """A Tensor on its way: its array goes through shared memory."""
+    """A Tensor for transfer between processes: its array goes through shared memory."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.is_bfloat16 = tensor.dtype == mstype.bfloat16
         self.array = (tensor.astype(mstype.float32) if self.is_bfloat16 else tensor).asnumpy()
 
     def tensor(self) -> Tensor:
-        """The Tensor."""
-        made = Tensor.from_numpy(self.array) if self.array.ndim else Tensor(self.array)
-        return made.astype(mstype.bfloat16) if self.is_bfloat16 else made
+        """Return the Tensor."""
+        tensor = Tensor.from_numpy(self.array) if self.array.ndim else Tensor(self.array)
+        return tensor.astype(mstype.bfloat16) if self.is_bfloat16 else tensor
 
 
 def _sent(leaf: Any) -> Any:
@@ -98,7 +98,7 @@ def _received(leaf: Any) -> Any:
 
 
 def mapped_tensors(function: Callable[[Any], Any], data: Any) -> Any:
-    """`data` with `function` of each leaf; plain tuples stay tuples."""
+    """Apply `function` to each leaf of `data`; plain tuples stay tuples."""
     if type(data) is tuple:
         return tuple(mapped_tensors(function, value) for value in data)
     if type(data) is list:
@@ -107,7 +107,7 @@ def mapped_tensors(function: Callable[[Any], Any], data: Any) -> Any:
 
 
 class Pool:
-    """`count` worker processes, each with a thread that hands it tasks in their order; answers come in any."""
+    """`count` worker processes, each with a thread that sends its tasks in order; answers arrive in any order."""
 
     def __init__(self, fetcher: Fetcher, count: int, method: str | None, seed: int, prepare: Callable[[int], None] | None) -> None:
         self._processes = [
@@ -117,26 +117,26 @@ class Pool:
         self._threads = [Workers(1, "torchspore-loader") for _ in range(count)]
         self._answers: SimpleQueue[tuple[int, int, Any]] = SimpleQueue()
 
-    def ask(self, worker: int, epoch: int, order: int, wanted: Any) -> None:
-        """Has a worker make the batch of the numbers `wanted`."""
-        self._threads[worker].submit(self._run, worker, epoch, order, wanted)
+    def ask(self, worker: int, epoch: int, order: int, indices: Any) -> None:
+        """Send the indices of one batch to a worker."""
+        self._threads[worker].submit(self._run, worker, epoch, order, indices)
 
-    def _run(self, worker: int, epoch: int, order: int, wanted: Any) -> None:
+    def _run(self, worker: int, epoch: int, order: int, indices: Any) -> None:
         try:
-            answer = self._processes[worker].call((epoch, wanted))
+            answer = self._processes[worker].call((epoch, indices))
         except Exception as error:           # the process has ended
             answer = "ended", error
         self._answers.put((epoch, order, answer))
 
     def answer(self, epoch: int, timeout: float) -> tuple[int, Any]:
-        """The next answer of this epoch: (order, batch or END). Raises RuntimeError for a worker's error, or after `timeout` seconds."""
+        """Return the next answer of this epoch: (order, batch or END). Raises RuntimeError for a worker's error and after `timeout` s."""
         while True:
             try:
-                which, order, (kind, value) = self._answers.get(timeout=timeout or None)
+                answered_epoch, order, (kind, value) = self._answers.get(timeout=timeout or None)
             except Empty:
                 hint = "a sample takes longer than that; write a larger timeout, or 0 to wait for ever"
                 raise RuntimeError(message(f"DataLoader(timeout={timeout})", "a batch within that time", hint=hint)) from None
-            if which != epoch:               # of an epoch that was left early
+            if answered_epoch != epoch:               # of an epoch that ended early
                 continue
             if kind == "error":
                 raise RuntimeError(value)
@@ -145,7 +145,7 @@ class Pool:
             return order, END if kind == "end" else mapped_tensors(_received, value)
 
     def close(self) -> None:
-        """Ends the processes and threads."""
+        """End the processes and threads."""
         for processes in self._processes:
             processes.close()
         for threads in self._threads:

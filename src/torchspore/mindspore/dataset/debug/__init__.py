@@ -1,4 +1,4 @@
-"""Hooks that look at the rows between the transforms of a `map`, in debug mode."""
+"""Hooks that inspect the rows between the transforms of a `map`, in debug mode."""
 from __future__ import annotations
 
 from torchspore.mindspore.dataset.debug import debug_hook, pre_defined_hook

@@ -1,4 +1,4 @@
-"""`DebugHook`, what stands between two transforms in debug mode: by itself where `set_debug_mode` says so, or put there by hand."""
+"""`DebugHook`, a hook between two transforms in debug mode, inserted by `set_debug_mode` or by the program."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class DebugHook(ABC):
-    """Base of hooks: `compute(values)` is given the tuple of a row's values; what it gives back is not used."""
+    """Base of hooks: `compute(values)` receives the tuple of a row's values; its result is ignored."""
 
     def __init__(self, prev_op_name: str | None = None) -> None:
         self.prev_op_name = prev_op_name
@@ -21,20 +21,20 @@ class DebugHook(ABC):
         return args[0] if len(args) == 1 else args
 
     def set_previous_op_name(self, op_name: str) -> None:
-        """Says which transform the hook stands after."""
+        """Sets the name of the transform before the hook."""
         self.prev_op_name, self._before = op_name, False
 
     def set_is_first(self) -> None:
-        """Says that the hook stands before the first transform, whose name it has."""
+        """Marks the hook as before the first transform, whose name it has."""
         self._before = True
 
     @abstractmethod
     def compute(self, *args: Any) -> Any:
-        """Looks at the values."""
+        """Inspects the values."""
 
 
 def hooked(operations: list[Any], hooks: list[Any]) -> list[Callable[..., Any]]:
-    """The operations with copies of the hooks before the first one and after each."""
+    """Return the operations with copies of the hooks before the first one and after each."""
     import copy
 
     from torchspore.mindspore.dataset.engine.failures import name_of
@@ -43,11 +43,11 @@ def hooked(operations: list[Any], hooks: list[Any]) -> list[Callable[..., Any]]:
 
     def put(name: str, first: bool) -> None:
         for hook in hooks:
-            own = copy.copy(hook)
-            own.set_previous_op_name(name)
+            copied = copy.copy(hook)
+            copied.set_previous_op_name(name)
             if first:
-                own.set_is_first()
-            steps.append(own)
+                copied.set_is_first()
+            steps.append(copied)
 
     for operation in operations:
         if not steps:

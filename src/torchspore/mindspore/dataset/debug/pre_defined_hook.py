@@ -19,5 +19,5 @@ class PrintMetaDataHook(DebugHook):
 
     def compute(self, *args: Any) -> None:
         for column, value in enumerate(args[0]):
-            told = f"{value.dtype} {list(value.shape)}" if hasattr(value, "dtype") else f"{type(value).__name__}"
-            print(f"  column {column}: {told}")
+            description = f"{value.dtype} {list(value.shape)}" if hasattr(value, "dtype") else f"{type(value).__name__}"
+            print(f"  column {column}: {description}")

@@ -1,12 +1,12 @@
-"""Several rows of a `map` at once.
+"""Processing of several rows of a `map` at once.
 
-A transform of a small image costs more in Python calls than in arithmetic. Where a transform says how it works on a stack of rows
-(`_apply_stack`) and the rows have one shape and dtype, they go through it together; text goes through `_apply_rows`, which takes a list of
-values, and a step that knows how to do the one before it in the same go (`_after`) does. Any other step takes rows one by one. The results
-are the same. Only rows of sources of our own are collected: a generator may wait for what the program does with the last row.
+A transform of a small image costs more in Python calls than in arithmetic. If a transform implements `_apply_stack` and the rows have one
+shape and dtype, it processes a stack of rows. Text goes through `_apply_rows`, which takes a list of values. A step with `_after` includes
+the work of the previous step. Any other step takes single rows. The results are the same. Only rows of built-in sources are collected: a
+generator may wait for the program to process the last row.
 
-From a source of light rows (`Dataset._blocks`) to a batch they need never be apart: one gather makes a block, steps for stacks work on it
-whole, a Python function gets its rows, and what comes out is the batch.
+Between a source of light rows (`Dataset._blocks`) and a batch, rows stay together: one gather makes a block, steps for stacks process it
+at once, a Python function gets its rows, and the result is the batch.
 """
 from __future__ import annotations
 
@@ -21,57 +21,57 @@ from torchspore.mindspore.dataset.core import randomness
 ROWS = 32
 _SECONDS = 5e-3
 _LARGE = 16_384
-"""Bytes of a row from which arithmetic counts, not calls: several such rows are more than a processor's cache holds."""
+"""Bytes of a row above which arithmetic costs more than calls: several such rows exceed a processor's cache."""
 
 
 def rows(columns: list[Any]) -> Iterator[tuple[Any, ...]]:
-    """The single rows of a block."""
+    """Yield the single rows of a block."""
     return zip(*[values(column) for column in columns])
 
 
 def values(column: Any) -> list[Any]:
-    """A block's values of one column."""
+    """Return a block's values of one column."""
     if type(column) is list:
         return column
     return list(column) if column.ndim > 1 else [column[at, ...] for at in range(len(column))]
 
 
 def can_stack(operations: list[Any]) -> bool:
-    """Whether it is worth collecting rows for these steps."""
+    """Return whether these steps gain from collecting rows."""
     return any(hasattr(operation, "_apply_stack") or hasattr(operation, "_apply_rows") for operation in operations)
 
 
 def take_lists(operations: list[Any]) -> bool:
-    """Whether one of the steps takes a list of values, as those of text do."""
+    """Return whether one of the steps takes a list of values, as text transforms do."""
     return any(hasattr(operation, "_apply_rows") for operation in operations)
 
 
 def is_large(value: Any) -> bool:
-    """Whether a row is worked on by itself."""
+    """Return whether a row has to be processed separately."""
     return type(value) is np.ndarray and value.nbytes > _LARGE
 
 
 def joined(operations: list[Any]) -> list[Any]:
-    """The steps, those that can do the one before them in the same go in its place."""
-    found: list[Any] = []
+    """Return the steps, after merging each previous step into a step that can include it."""
+    merged: list[Any] = []
     for operation in operations:
         after = getattr(operation, "_after", None)
-        both = after(found[-1]) if after is not None and found else None
-        if both is not None:
-            found[-1] = both
+        combined = after(merged[-1]) if after is not None and merged else None
+        if combined is not None:
+            merged[-1] = combined
         else:
-            found.append(operation)
-    return found
+            merged.append(operation)
+    return merged
 
 
-def collect(rows: Iterator[Any], most: int = ROWS) -> Iterator[tuple[list[Any], BaseException | None]]:
-    """Blocks of rows, smaller where reading takes long; with the last one, what the source raised."""
+def collect(rows: Iterator[Any], max_rows: int = ROWS) -> Iterator[tuple[list[Any], BaseException | None]]:
+    """Yield blocks of rows, smaller ones if reading takes long; the last one comes with the source's exception."""
     while True:
         block: list[Any] = []
         start = time.perf_counter()
         error = None
         ended = False
-        while len(block) < most and not ended:
+        while len(block) < max_rows and not ended:
             try:
                 block.append(next(rows))
             except StopIteration:
@@ -87,7 +87,7 @@ def collect(rows: Iterator[Any], most: int = ROWS) -> Iterator[tuple[list[Any], 
 
 
 def run(operations: list[Any], column: Any, key_of: Callable[[int], tuple[int, ...]]) -> Any:
-    """A block's column after all operations, a stack or a list of values; `key_of(place)` tells the random stream of a row."""
+    """Return a block's column after all operations, a stack or a list of values; `key_of(index)` returns the random stream of a row."""
     streams: list[Any] = [None] * len(column)
     for operation in operations:
         apply: Callable[[np.ndarray], np.ndarray] | None = getattr(operation, "_apply_stack", None)
@@ -97,24 +97,24 @@ def run(operations: list[Any], column: Any, key_of: Callable[[int], tuple[int, .
             if type(column) is np.ndarray and not is_of_truths:
                 column = apply(column)
                 continue
-        many: Callable[[list[Any]], Any] | None = getattr(operation, "_apply_rows", None)
-        if many is not None:
-            column = many(list(column))
+        apply_rows: Callable[[list[Any]], Any] | None = getattr(operation, "_apply_rows", None)
+        if apply_rows is not None:
+            column = apply_rows(list(column))
             continue
-        found = []
-        for place, value in enumerate(values(column)):
-            outer = randomness.enter_row(key_of(place), streams[place])
+        results = []
+        for index, value in enumerate(values(column)):
+            outer = randomness.enter_row(key_of(index), streams[index])
             try:
-                found.append(operation(value))
+                results.append(operation(value))
             finally:
-                streams[place] = randomness.leave_row(outer)
-        column = found
+                streams[index] = randomness.leave_row(outer)
+        column = results
     return column
 
 
-def are_for_many(operations: list[Any]) -> bool:
-    """Whether each step takes stacks or lists of rows."""
-    return all(hasattr(one, "_apply_stack") or hasattr(one, "_apply_rows") for one in joined(operations))
+def can_process_blocks(operations: list[Any]) -> bool:
+    """Return whether each step takes stacks or lists of rows."""
+    return all(hasattr(operation, "_apply_stack") or hasattr(operation, "_apply_rows") for operation in joined(operations))
 
 
 def _stacked(values: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`config.set_error_samples_mode`: rows whose functions raise are left out, or replaced by others, instead of ending the iteration."""
+"""`config.set_error_samples_mode`: rows whose functions raise are skipped or replaced instead of ending the iteration."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -8,35 +8,35 @@ from torchspore.base.text import message
 from torchspore.mindspore import log
 from torchspore.mindspore.dataset.core.config import ErrorSamplesMode
 from torchspore.mindspore.dataset.engine.failures import PipelineError
-from torchspore.mindspore.dataset.engine.rows import Row, own
+from torchspore.mindspore.dataset.engine.rows import Row, writable_copy
 
-_KEPT_ROWS = 64
-"""Good rows that stand in for broken ones."""
+_MAX_REPLACEMENTS = 64
+"""The maximum number of good rows that replace broken ones."""
 
 
-class Kept:
-    """The good rows of an iterator that stand in for broken ones, and which of them is next: both go on from epoch to epoch, as in 2.10."""
+class ReplacementRows:
+    """The good rows of an iterator that replace broken ones, and the next one: both persist from epoch to epoch, as in 2.10."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
-        self.place = 0
+        self.position = 0
 
     def next(self) -> Row:
-        """The next one, with arrays of its own."""
-        row = self.rows[self.place % len(self.rows)]
-        self.place += 1
-        return tuple(own(value) for value in row)
+        """Return the next row, with copied arrays."""
+        row = self.rows[self.position % len(self.rows)]
+        self.position += 1
+        return tuple(writable_copy(value) for value in row)
 
 
 class Broken:
-    """Stands where a row would."""
+    """Placeholder for a row that failed."""
 
     def __init__(self, error: PipelineError) -> None:
         self.error = error
 
 
 def marking(apply: Callable[[Any], Row]) -> Callable[[Any], Any]:
-    """`apply`, which gives a Broken where it raised."""
+    """Wrap `apply` so that it returns a Broken if it raised."""
 
     def marked(item: Any) -> Any:
         try:
@@ -47,10 +47,10 @@ def marking(apply: Callable[[Any], Row]) -> Callable[[Any], Any]:
     return marked
 
 
-def mended(rows: Iterator[Any], mode: ErrorSamplesMode, where: str, kept: Kept) -> Iterator[Row]:
-    """The good rows; with REPLACE, as many of the `kept` ones at the end as there were broken rows, as in MindSpore.
+def skip_or_replace(rows: Iterator[Any], mode: ErrorSamplesMode, where: str, replacements: ReplacementRows) -> Iterator[Row]:
+    """Yield the good rows; with REPLACE also, at the end, as many of the `replacements` as there were broken rows, as in MindSpore.
 
-    Raises RuntimeError where all rows are broken and were to be replaced.
+    Raises RuntimeError if all rows are broken and should be replaced.
     """
     broken, last = 0, None
     for row in rows:
@@ -59,13 +59,13 @@ def mended(rows: Iterator[Any], mode: ErrorSamplesMode, where: str, kept: Kept) 
             if broken == 1:
                 log.warning(f"{where}: a row is {'left out' if mode is ErrorSamplesMode.SKIP else 'replaced'}: {row.error}")
             continue
-        if mode is ErrorSamplesMode.REPLACE and len(kept.rows) < _KEPT_ROWS:
-            kept.rows.append(tuple(own(value) for value in row))
+        if mode is ErrorSamplesMode.REPLACE and len(replacements.rows) < _MAX_REPLACEMENTS:
+            replacements.rows.append(tuple(writable_copy(value) for value in row))
         yield row
     if broken > 1:
         log.warning(f"{where}: {broken} rows were {'left out' if mode is ErrorSamplesMode.SKIP else 'replaced'}")
     if broken and mode is ErrorSamplesMode.REPLACE:
-        if not kept.rows:
+        if not replacements.rows:
             raise PipelineError(message(f"{where}: all {broken} rows failed", "a good row to replace them")) from last
         for _ in range(broken):
-            yield kept.next()
+            yield replacements.next()

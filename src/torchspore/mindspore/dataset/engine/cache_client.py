@@ -1,4 +1,4 @@
-"""`DatasetCache`: rows of a source that are kept in this process, so that later epochs do not read them again."""
+"""`DatasetCache`: rows of a source, cached in this process, so that later epochs do not read them again."""
 from __future__ import annotations
 
 import threading
@@ -18,7 +18,7 @@ _LARGEST = 2**32 - 1
 
 @dataclass(frozen=True)
 class CacheStatistics:
-    """Bytes of an average row, and how many rows are kept in memory and on the disk."""
+    """The average size of a row in bytes, and the numbers of rows cached in memory and on disk."""
 
     avg_cache_sz: int
     num_mem_cached: int
@@ -26,11 +26,11 @@ class CacheStatistics:
 
 
 class DatasetCache:
-    """Keeps the rows of the sources that it is given to, up to `size` MiB of them (0: all).
+    """Caches the rows of the sources that use it, up to `size` MiB (0: all).
 
-    MindSpore keeps them in a server of its own; here they are in this process and end with it, so that `session_id` (an int from 1) only
-    names the cache, `hostname`, `port`, `num_connections` and `prefetch_size` reach nothing, and with `spilling` rows beyond `size` are
-    read again instead of written to a disk; `explain` says so. Raises TypeError and ValueError for what MindSpore does not take.
+    MindSpore caches them in a separate server; here they are in this process and end with it. So `session_id` (an int from 1) only names
+    the cache, and `hostname`, `port`, `num_connections` and `prefetch_size` have no effect. With `spilling`, rows beyond `size` are read
+    again instead of written to disk; `explain` reports it. Raises TypeError and ValueError for arguments that MindSpore refuses.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class DatasetCache:
         check_bool("DatasetCache", "spilling", spilling)
         if hostname is not None and not isinstance(hostname, str):
             raise TypeError(message(f"DatasetCache(hostname={short(hostname)})", f"a str, got {type(hostname).__name__}"))
-        for name, value, least, most in (
+        for name, value, minimum, maximum in (
             ("port", port, 1025, 65535), ("num_connections", num_connections, 1, _LARGEST), ("prefetch_size", prefetch_size, 1, _LARGEST),
         ):
             if value is not None:
-                check_int("DatasetCache", name, value, least, most)
-        effects.note("data", f"DatasetCache({session_id}): rows are kept in this process; no server is asked")
+                check_int("DatasetCache", name, value, minimum, maximum)
+        effects.note("data", f"DatasetCache({session_id}): rows are cached in this process, without a server")
         if spilling:
             effects.note("data", f"DatasetCache({session_id}, spilling=True): rows beyond {size} MiB are read again, not spilled")
         self.session_id, self.size, self.spilling = session_id, size, spilling
@@ -56,10 +56,10 @@ class DatasetCache:
         self._lock = threading.Lock()
 
     def row(self, key: Hashable, read: Callable[[], Row]) -> Row:
-        """The row with this key, which `read` gives where it is not kept."""
-        kept = self._rows.get(key)
-        if kept is not None:
-            return kept
+        """Return the row with this key, from `read` if it is not cached."""
+        cached_row = self._rows.get(key)
+        if cached_row is not None:
+            return cached_row
         row = read()
         taken = sum(_bytes(value) for value in row)
         with self._lock:
@@ -69,13 +69,13 @@ class DatasetCache:
         return row
 
     def get_stat(self) -> CacheStatistics:
-        """What is kept."""
+        """Returns the statistics of the cache."""
         with self._lock:
             count = len(self._rows)
             return CacheStatistics(self._bytes // count if count else 0, count, 0)
 
     def __deepcopy__(self, memory: dict[int, Any]) -> DatasetCache:
-        return self  # pipelines made from one source share what it read
+        return self  # pipelines that share a source share its cached rows
 
 
 def _bytes(value: Any) -> int:

@@ -24,30 +24,30 @@ _TRIES = 3
 _PATIENCE = 60.0
 """Seconds without a byte after which a request has failed."""
 _PAUSE = 0.5
-"""Seconds before it is tried again."""
+"""Seconds before a retry."""
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 
 def bucket_and_key(call: str, path: str) -> tuple[str, str]:
-    """The parts of s3://bucket/key. Raises ValueError for another kind of path."""
-    found = re.fullmatch(r"s3://([^/]+)(?:/(.*))?", path)
-    if found is None:
+    """Return the parts of s3://bucket/key. Raises ValueError for another kind of path."""
+    match = re.fullmatch(r"s3://([^/]+)(?:/(.*))?", path)
+    if match is None:
         raise ValueError(message(f"{call}({short(path)})", "a path such as 's3://bucket/folder/file'"))
-    return found[1], found[2] or ""
+    return match[1], match[2] or ""
 
 
 def region_of(server: str) -> str:
-    """The region that a server's name tells, `us-east-1` where it tells none."""
+    """Return the region in a server's name, `us-east-1` if it has none."""
     host = urllib.parse.urlsplit(server).hostname or ""
-    found = re.match(r"(?:obs|s3)[.-]([a-z]+-[a-z]+-\d+)\.", host)
-    return found[1] if found is not None else "us-east-1"
+    match = re.match(r"(?:obs|s3)[.-]([a-z]+-[a-z]+-\d+)\.", host)
+    return match[1] if match is not None else "us-east-1"
 
 
 def signature(
     method: str, path: str, query: str, headers: dict[str, str], secret: str, region: str, *, content: str = _EMPTY,
 ) -> tuple[str, str, str]:
-    """(The scope, the names of the signed headers, the signature) of a request, by AWS's signature of version 4."""
+    """Return (the scope, the names of the signed headers, the signature) of a request, by AWS's signature version 4."""
     moment = headers["x-amz-date"]
     names = ";".join(sorted(headers))
     lines = [method, path, query, *(f"{name}:{headers[name].strip()}" for name in sorted(headers)), "", names, content]
@@ -69,7 +69,7 @@ class Service:
     secret_key: str
 
     def fetch(self, path: str, target: Path) -> None:
-        """Writes an object into the file `target`, whole or not at all. Raises RuntimeError, which names the object."""
+        """Write an object into the file `target`, completely or not at all. Raises RuntimeError, which names the object."""
         bucket, key = bucket_and_key(self.call, path)
 
         def fetched() -> None:
@@ -80,21 +80,21 @@ class Service:
         self._patiently(path, fetched)
 
     def has(self, path: str) -> bool:
-        """Whether there is an object of this name, or one in a folder of this name. Raises RuntimeError where the server refuses."""
+        """Return whether an object of this name, or one in a folder of this name, exists. Raises RuntimeError if the server refuses."""
         bucket, key = bucket_and_key(self.call, path)
 
-        def found() -> bool:
+        def exists() -> bool:
             with self._open(path, bucket, "", {"list-type": "2", "max-keys": "1", "prefix": key}) as answer:
                 return b"<Key>" in answer.read(1 << 16)
 
-        return self._patiently(path, found)
+        return self._patiently(path, exists)
 
-    def _patiently(self, path: str, ask: Callable[[], _Found]) -> _Found:
-        for left in reversed(range(_TRIES)):
+    def _patiently(self, path: str, ask: Callable[[], _Result]) -> _Result:
+        for remaining_tries in reversed(range(_TRIES)):
             try:
                 return ask()
             except (ConnectionError, TimeoutError, http.client.HTTPException) as error:
-                if not left:
+                if not remaining_tries:
                     raise RuntimeError(message(f"{self.call}: {path}: {error}", f"an answer of {self.server}")) from None
                 time.sleep(_PAUSE)
         raise AssertionError("the last try returns or raises")
@@ -102,12 +102,12 @@ class Service:
     def _open(self, shown: str, bucket: str, key: str, query: dict[str, str] | None = None) -> Any:
         parts = urllib.parse.urlsplit(self.server)
         path = urllib.parse.quote(f"{parts.path.rstrip('/')}/{bucket}/{key}".rstrip("/") or "/", safe="/-_.~")
-        asked = "&".join(f"{name}={urllib.parse.quote(value, safe='-_.~')}" for name, value in sorted((query or {}).items()))
+        query_string = "&".join(f"{name}={urllib.parse.quote(value, safe='-_.~')}" for name, value in sorted((query or {}).items()))
         moment = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
         headers = {"host": parts.netloc, "x-amz-content-sha256": _EMPTY, "x-amz-date": moment}
-        scope, names, signed = signature("GET", path, asked, headers, self.secret_key, region_of(self.server))
+        scope, names, signed = signature("GET", path, query_string, headers, self.secret_key, region_of(self.server))
         credential = f"Credential={self.access_key}/{scope}, SignedHeaders={names}, Signature={signed}"
-        url = f"{parts.scheme}://{parts.netloc}{path}{'?' if asked else ''}{asked}"
+        url = f"{parts.scheme}://{parts.netloc}{path}{'?' if query_string else ''}{query_string}"
         request = urllib.request.Request(url, headers={**headers, "Authorization": f"AWS4-HMAC-SHA256 {credential}"})
         try:
             return urllib.request.urlopen(request, timeout=_PATIENCE)
@@ -120,12 +120,12 @@ class Service:
     def _refused(self, path: str, code: int) -> Exception:
         if code >= 500:
             return ConnectionError(f"the server's answer was {code}")
-        what = f"{self.call}: {path}"
+        subject = f"{self.call}: {path}"
         if code in (401, 403):
-            return RuntimeError(message(what, f"keys that may read it; {self.server} refuses these", hint="look at ak and sk"))
+            return RuntimeError(message(subject, f"keys that may read it; {self.server} refuses these", hint="look at ak and sk"))
         if code == 404:
-            return RuntimeError(message(what, f"an object of {self.server}; there is none"))
-        return RuntimeError(message(what, f"an object; the answer of {self.server} was {code}"))
+            return RuntimeError(message(subject, f"an object of {self.server}; there is none"))
+        return RuntimeError(message(subject, f"an object; the answer of {self.server} was {code}"))
 
 
 def _check_length(answer: Any, got: int) -> None:

@@ -3,8 +3,8 @@
 # ruff: noqa: F401
 from __future__ import annotations
 
-from torchspore.mindspore.dataset.engine.batching import BatchDataset, BatchInfo, PaddedBatchDataset
-from torchspore.mindspore.dataset.engine.bucketing import BucketBatchByLengthDataset
+from torchspore.mindspore.dataset.engine.batches import BatchDataset, BatchInfo, PaddedBatchDataset
+from torchspore.mindspore.dataset.engine.buckets import BucketBatchByLengthDataset
 from torchspore.mindspore.dataset.engine.cache_client import DatasetCache
 from torchspore.mindspore.dataset.engine.dataset import (
     AudioBaseDataset,
@@ -89,8 +89,9 @@ from torchspore.mindspore.dataset.engine.datasets_vision import (
     SemeionDataset,
     STL10Dataset,
 )
+from torchspore.mindspore.dataset.engine.device_queue import TransferDataset
 from torchspore.mindspore.dataset.engine.graphdata import Graph, GraphData, InMemoryGraphDataset, OutputFormat, SamplingStrategy
-from torchspore.mindspore.dataset.engine.mapping import MapDataset
+from torchspore.mindspore.dataset.engine.map_dataset import MapDataset
 from torchspore.mindspore.dataset.engine.operations import (
     ConcatDataset,
     FilterDataset,
@@ -104,5 +105,4 @@ from torchspore.mindspore.dataset.engine.operations import (
 )
 from torchspore.mindspore.dataset.engine.samplers import Shuffle
 from torchspore.mindspore.dataset.engine.schema import Schema
-from torchspore.mindspore.dataset.engine.sending import TransferDataset
-from torchspore.mindspore.dataset.engine.synchronizing import SyncWaitDataset
+from torchspore.mindspore.dataset.engine.sync_wait import SyncWaitDataset

@@ -1,4 +1,4 @@
-"""Sources of pictures with annotations in files of their own: COCO, VOC, KITTI, WIDER FACE, manifests."""
+"""Sources of pictures with annotations in separate files: COCO, VOC, KITTI, WIDER FACE, manifests."""
 from __future__ import annotations
 
 import json
@@ -11,7 +11,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.errors import DataDamaged
-from torchspore.mindspore.dataset.engine.declared import PictureDataset, damaged, folder_of, lines, pictures, read_file
+from torchspore.mindspore.dataset.engine.declarations import PictureDataset, damaged, folder_of, lines, pictures, read_file
 from torchspore.mindspore.dataset.engine.rows import Row
 
 
@@ -19,9 +19,9 @@ class CocoDataset(
     PictureDataset,
     arguments="dataset_dir, annotation_file, task='Detection', ROWS, decode=False, CHOICE, extra_metadata=False, decrypt=None",
 ):
-    """COCO's pictures that have annotations, in the order of the annotation file, and what `task` says of each.
+    """COCO's pictures that have annotations, in the order of the annotation file, with the columns of `task`.
 
-    'Detection': bbox (N, 4) float32, category_id and iscrowd (N, 1) uint32. 'Stuff': segmentation (N, L) float32, shorter ones filled up
+    'Detection': bbox (N, 4) float32, category_id and iscrowd (N, 1) uint32. 'Stuff': segmentation (N, L) float32, shorter ones padded
     with -1, and iscrowd. 'Keypoint': keypoints (N, K) float32, num_keypoints (N, 1) uint32. 'Panoptic': as 'Detection', and area (N, 1)
     uint32. 'Captioning': captions (N, 1) of text. `extra_metadata` adds `_meta-filename`, which rows show once it is renamed.
     """
@@ -39,7 +39,7 @@ class CocoDataset(
         return ["image", *self._task_columns[self.task], *(["_meta-filename"] if self.extra_metadata else [])]
 
     def get_class_indexing(self) -> dict[str, list[int]]:
-        """From category to [id], for 'Panoptic' [id, whether it is a thing]; empty for the other tasks."""
+        """Returns a dict from category to [id], for 'Panoptic' [id, is_thing]; empty for the other tasks."""
         if self.task not in ("Detection", "Panoptic"):
             return {}
         self._entries()
@@ -57,32 +57,32 @@ class CocoDataset(
             raise DataDamaged(message(f"{path}: {shown}", f"annotations of COCO for task={self.task!r}")) from None
 
     def _grouped(self, content: dict[str, Any]) -> list[Any]:
-        """(name of a picture, its annotations) for each picture that has any."""
+        """Yield (name of a picture, its annotations) for each picture that has any."""
         names = {int(image["id"]): str(image["file_name"]) for image in content["images"]}
         self._categories: dict[str, list[int]] = {}
         if self.task in ("Detection", "Panoptic"):
             for kind in content["categories"]:
                 more = [int(kind["isthing"])] if self.task == "Panoptic" else []
                 self._categories[str(kind["name"])] = [int(kind["id"]), *more]
-        found: dict[int, list[Any]] = {}
+        annotations: dict[int, list[Any]] = {}
         for note in content["annotations"]:
             image = int(note["image_id"])
             if image not in names:
                 raise DataDamaged(message(f"{self.annotation_file}: annotation of image_id {image}", "the id of one of its images"))
             parts = note["segments_info"] if self.task == "Panoptic" else [note]
-            found.setdefault(image, []).extend(self._values(part) for part in parts)
-        return [(name, found[image]) for image, name in names.items() if image in found]
+            annotations.setdefault(image, []).extend(self._values(part) for part in parts)
+        return [(name, annotations[image]) for image, name in names.items() if image in annotations]
 
     def _values(self, note: dict[str, Any]) -> tuple[Any, ...]:
-        """What one annotation has for each column."""
+        """Return the value of one annotation for each column."""
         if self.task == "Captioning":
             return (str(note["caption"]),)
         if self.task == "Keypoint":
             return np.array(note["keypoints"], np.float32), int(note["num_keypoints"])
         crowd = int(note["iscrowd"])
         if self.task == "Stuff":
-            said = note["segmentation"]
-            shapes = [said["counts"]] if crowd else said
+            segmentation = note["segmentation"]
+            shapes = [segmentation["counts"]] if crowd else segmentation
             return [np.array(shape, np.float32) for shape in shapes], crowd
         box = np.array(note["bbox"], np.float32)
         if box.shape != (4,):
@@ -104,7 +104,7 @@ class CocoDataset(
 
 
 def _filled(shapes: list[np.ndarray]) -> np.ndarray:
-    """Rows of different lengths as one array, filled up with -1."""
+    """Return rows of different lengths as one array, padded with -1."""
     longest = max(map(len, shapes), default=0)
     return np.stack([np.pad(shape, (0, longest - len(shape)), constant_values=-1) for shape in shapes])
 
@@ -117,7 +117,7 @@ class VOCDataset(
     """Pascal VOC: the pictures of the list `ImageSets/Segmentation/`usage`.txt`, or for 'Detection' of `ImageSets/Main/`.
 
     'Segmentation' gives image and target (pictures); 'Detection' image, bbox (N, 4) float32 (left, top, width, height), label, difficult
-    and truncate (N, 1) uint32; with `class_indexing`, a dict from name to label, only objects that it has. `extra_metadata` adds
+    and truncate (N, 1) uint32; with `class_indexing`, a dict from name to label, only objects in it. `extra_metadata` adds
     `_meta-filename`, which rows show once it is renamed.
     """
 
@@ -144,7 +144,7 @@ class VOCDataset(
         return columns + (["_meta-filename"] if self.extra_metadata else [])
 
     def get_class_indexing(self) -> dict[str, int]:
-        """From name to label, for 'Detection'; empty for 'Segmentation'."""
+        """Returns a dict from name to label, for 'Detection'; empty for 'Segmentation'."""
         if self.task == "Segmentation":
             return {}
         self._entries()
@@ -154,11 +154,11 @@ class VOCDataset(
         names = [line.split()[0] for _, line in lines(self._names_path())]
         if self.task == "Segmentation":
             return [(name, None) for name in names]
-        found = [(name, list(_objects(self.dataset_dir / f"Annotations/{name}.xml"))) for name in names]
-        kinds = sorted({kind for _, objects in found for kind, *_ in objects})
+        annotated = [(name, list(_objects(self.dataset_dir / f"Annotations/{name}.xml"))) for name in names]
+        kinds = sorted({kind for _, objects in annotated for kind, *_ in objects})
         self._labels = self.class_indexing if self.class_indexing is not None else {kind: n for n, kind in enumerate(kinds)}
-        known = [(name, [one for one in objects if one[0] in self._labels]) for name, objects in found]
-        return [(name, objects) for name, objects in known if objects]
+        selected = [(name, [item for item in objects if item[0] in self._labels]) for name, objects in annotated]
+        return [(name, objects) for name, objects in selected if objects]
 
     def _row(self, entry: Any) -> Row:
         name, objects = entry
@@ -172,7 +172,7 @@ class VOCDataset(
 
 
 def _objects(path: Path) -> Iterator[tuple[str, list[float], int, int]]:
-    """The name, the box, whether it is difficult and whether it is truncated, of each object of an XML file."""
+    """Yield the name, the box, the difficult flag and the truncated flag of each object in an XML file."""
     content = read_file(path)
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
         raise DataDamaged(message(f"{path}: an XML file with entities of its own", "plain elements"))
@@ -182,9 +182,9 @@ def _objects(path: Path) -> Iterator[tuple[str, list[float], int, int]]:
         raise DataDamaged(message(f"{path}: {error}", "an XML file")) from None
     if not objects:
         raise DataDamaged(message(f"{path}: no object", "at least one"))
-    for one in objects:
-        texts = {key: one.findtext(key) for key in ("name", "difficult", "truncated")}
-        sides = [one.findtext(f"bndbox/{key}") for key in ("xmin", "ymin", "xmax", "ymax")]
+    for item in objects:
+        texts = {key: item.findtext(key) for key in ("name", "difficult", "truncated")}
+        sides = [item.findtext(f"bndbox/{key}") for key in ("xmin", "ymin", "xmax", "ymax")]
         try:
             left, top, right, bottom = (float(side) for side in sides)  # type: ignore[arg-type]
             hard, cut = int(texts["difficult"]), int(texts["truncated"])  # type: ignore[arg-type]
@@ -195,14 +195,14 @@ def _objects(path: Path) -> Iterator[tuple[str, list[float], int, int]]:
 
 
 class KITTIDataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS, decode=False, CHOICE"):
-    """KITTI's pictures of streets in order of their names; `usage` 'train' (None) gives for the N objects in each also
+    """KITTI's pictures of streets in order of their names; `usage` 'train' (None) adds, for the N objects in each,
 
     label and occluded (N, 1) uint32, truncated, alpha and rotation_y (N, 1), bbox (N, 4), dimensions and location (N, 3) float32; labels
     are the numbers of the names of objects in sorted order. 'test' gives the column image alone.
     """
 
     choices = {"usage": ("train", "test")}
-    _places = ((1, 2), (2, 3), (3, 4), (4, 8), (8, 11), (11, 14), (14, 15))
+    _column_ranges = ((1, 2), (2, 3), (3, 4), (4, 8), (8, 11), (11, 14), (14, 15))
 
     def _columns(self) -> list[str]:
         more = ["label", "truncated", "occluded", "alpha", "bbox", "dimensions", "location", "rotation_y"]
@@ -210,10 +210,10 @@ class KITTIDataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS, dec
 
     def _list(self) -> Sequence[Any]:
         part = "training" if self.usage == "train" else "testing"
-        found = pictures(self.dataset_dir / f"data_object_image_2/{part}/image_2")
+        images = pictures(self.dataset_dir / f"data_object_image_2/{part}/image_2")
         if self.usage == "test":
-            return [(path, None, None) for path in found]
-        rows = [(path, *self._objects(self.dataset_dir / f"data_object_label_2/{part}/label_2/{path.stem}.txt")) for path in found]
+            return [(path, None, None) for path in images]
+        rows = [(path, *self._objects(self.dataset_dir / f"data_object_label_2/{part}/label_2/{path.stem}.txt")) for path in images]
         names = {name: number for number, name in enumerate(sorted({name for _, kinds, _ in rows for name in kinds}))}
         return [(path, [names[name] for name in kinds], numbers) for path, kinds, numbers in rows]
 
@@ -235,7 +235,7 @@ class KITTIDataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS, dec
         path, labels, numbers = entry
         if labels is None:
             return (self._picture(path),)
-        columns = [numbers[:, first - 1 : end - 1] for first, end in self._places]
+        columns = [numbers[:, first - 1 : end - 1] for first, end in self._column_ranges]
         columns[1] = columns[1].astype(np.int32).astype(np.uint32)
         return (self._picture(path), np.array(labels, np.uint32).reshape(-1, 1), *columns)
 
@@ -259,24 +259,24 @@ class WIDERFaceDataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS,
         if self.usage == "test":
             names = [line.strip() for _, line in lines(folder / "wider_face_test_filelist.txt")]
             return [(self.dataset_dir / "WIDER_test/images" / name, None) for name in sorted(names)]
-        found = []
+        entries = []
         for usage, part in (("train", "train"), ("valid", "val")):
             if self.usage in (usage, "all"):
                 faces = self._faces(folder / f"wider_face_{part}_bbx_gt.txt")
                 images = self.dataset_dir / f"WIDER_{part}/images"
-                found += [(images / name, rows) for name, rows in sorted(faces, key=lambda face: face[0])]
-        return found
+                entries += [(images / name, rows) for name, rows in sorted(faces, key=lambda face: face[0])]
+        return entries
 
     @staticmethod
     def _faces(path: Path) -> Iterator[tuple[str, np.ndarray]]:
-        given = lines(path)
-        for _, name in given:
-            number, line = next(given, (0, ""))
+        numbered_lines = lines(path)
+        for _, name in numbered_lines:
+            number, line = next(numbered_lines, (0, ""))
             if not line.strip().isdigit():
                 raise damaged(path, number, line, f"the number of faces of {name.strip()}")
             rows = []
-            for _ in range(max(int(line), 1)):            # a picture without a face has one line of zeros
-                number, line = next(given, (0, ""))
+            for _ in range(max(int(line), 1)):            # one line of zeros marks a picture without a face
+                number, line = next(numbered_lines, (0, ""))
                 parts = line.split()
                 if len(parts) < 10 or not all(part.lstrip("-").isdigit() for part in parts[:10]):
                     raise damaged(path, number, line, "ten numbers for each face")
@@ -287,7 +287,7 @@ class WIDERFaceDataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS,
         path, faces = entry
         if faces is None:
             return (self._picture(path),)
-        return (self._picture(path), faces[:, :4].copy(), *(faces[:, place].copy() for place in range(4, 10)))
+        return (self._picture(path), faces[:, :4].copy(), *(faces[:, column].copy() for column in range(4, 10)))
 
 
 class ManifestDataset(
@@ -306,20 +306,20 @@ class ManifestDataset(
     class_indexing: dict[str, int] | None
     _label_type = np.int32
 
-    def _place(self) -> Any:
+    def _location(self) -> Any:
         return self.dataset_file
 
     def get_class_indexing(self) -> dict[str, int]:
-        """From class to label."""
+        """Returns a dict from class to label."""
         self._entries()
         return self._labels
 
     def num_classes(self) -> int:
-        """How many classes there are."""
+        """Returns the number of classes."""
         return len(self.get_class_indexing())
 
     def _list(self) -> Sequence[Any]:
-        found = []
+        entries = []
         for number, line in lines(self.dataset_file):
             try:
                 row = json.loads(line)
@@ -327,8 +327,8 @@ class ManifestDataset(
             except (ValueError, KeyError, TypeError, RecursionError):
                 raise damaged(self.dataset_file, number, line, "a JSON object with source, usage and annotation") from None
             if usage.lower() == self.usage and names:
-                found.append((Path(source), names))
-        kinds = sorted({name for _, names in found for name in names})
+                entries.append((Path(source), names))
+        kinds = sorted({name for _, names in entries for name in names})
         self._labels = self.class_indexing if self.class_indexing is not None else {kind: number for number, kind in enumerate(kinds)}
-        known = [(path, [self._labels[name] for name in names if name in self._labels]) for path, names in found]
-        return [(path, labels[0] if len(labels) == 1 else labels) for path, labels in known if labels]
+        selected = [(path, [self._labels[name] for name in names if name in self._labels]) for path, names in entries]
+        return [(path, labels[0] if len(labels) == 1 else labels) for path, labels in selected if labels]

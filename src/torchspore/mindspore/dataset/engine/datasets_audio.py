@@ -1,4 +1,4 @@
-"""Sources of speech and music: what is said in which file, and 16-bit samples as float32."""
+"""Sources of speech and music: transcripts, and 16-bit samples as float32."""
 from __future__ import annotations
 
 import io
@@ -12,19 +12,19 @@ import numpy as np
 from torchspore.base.text import message, short
 from torchspore.errors import DataDamaged
 from torchspore.mindspore.dataset.engine.dataset import AudioBaseDataset
-from torchspore.mindspore.dataset.engine.declared import ListedDataset, damaged, folder_of, folders, lines, read_file, text_lines
+from torchspore.mindspore.dataset.engine.declarations import ListedDataset, damaged, folder_of, folders, lines, read_file, text_lines
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.names import missing
 
 _LARGEST = 32767
-"""What MindSpore divides samples by."""
+"""MindSpore's divisor of samples."""
 
 
 def read_wave(path: Path) -> tuple[np.ndarray, int]:
-    """The samples of a WAV file, (1, N) float32, and how many there are a second. Raises DataMissing, DataDamaged, which name it.
+    """Return the samples of a WAV file, (1, N) float32, and the sample rate. Raises DataMissing, DataDamaged, which name the file.
 
-    Python's own `wave` reads it: these data sets are 16-bit PCM, so that no library of formats is needed. Channels lie behind each other
-    sample by sample, as MindSpore gives them.
+    Python's `wave` reads it: these data sets are 16-bit PCM, so that no codec library is needed. Channels alternate sample by sample, as in
+    MindSpore.
     """
     content = read_file(path)
     try:
@@ -45,14 +45,14 @@ def _floats(samples: np.ndarray) -> np.ndarray:
 
 
 class SoundDataset(ListedDataset, AudioBaseDataset):
-    """A source of WAV files: waveform (1, N) float32, sample_rate (), and what an entry has beside its path."""
+    """A source of WAV files: waveform (1, N) float32, sample_rate (), and the fields of an entry apart from its path."""
 
     _rate_type: ClassVar[Any] = np.int32
 
     def _row(self, entry: Any) -> Row:
         path, *more = entry
         samples, rate = read_wave(path)
-        return (samples, np.array(rate, self._rate_type), *(np.array(one) for one in more))
+        return (samples, np.array(rate, self._rate_type), *(np.array(field) for field in more))
 
 
 class CMUArcticDataset(SoundDataset, arguments="dataset_dir, name=None, ROWS, CHOICE"):
@@ -70,14 +70,14 @@ class CMUArcticDataset(SoundDataset, arguments="dataset_dir, name=None, ROWS, CH
     def _list(self) -> Sequence[Any]:
         folder = folder_of(self.dataset_dir / f"cmu_us_{self.name}_arctic")
         path = folder / "etc/txt.done.data"
-        found = []
+        entries = []
         for number, line in lines(path):
             parts = line.split('"')
             words = parts[0].split()
             if len(parts) < 3 or len(words) != 2 or not words[1].startswith("arctic_"):
                 raise damaged(path, number, line, '( arctic_a0001 "text" )')
-            found.append((folder / f"wav/{words[1]}.wav", parts[1], words[1].removeprefix("arctic_")))
-        return found
+            entries.append((folder / f"wav/{words[1]}.wav", parts[1], words[1].removeprefix("arctic_")))
+        return entries
 
 
 class GTZANDataset(SoundDataset, arguments="dataset_dir, usage=None, ROWS, CHOICE"):
@@ -91,13 +91,13 @@ class GTZANDataset(SoundDataset, arguments="dataset_dir, usage=None, ROWS, CHOIC
     _rate_type = np.uint32
 
     def _list(self) -> Sequence[Any]:
-        found = []
+        entries = []
         for genre in folders(self.dataset_dir):
             for path in sorted(genre.glob(f"{genre.name}.*.wav")):
                 number = path.name.split(".")[1]
                 if self.usage == "all" or (number.isdigit() and int(number) in _numbers(genre.name, self.usage)):
-                    found.append((path, genre.name))
-        return found
+                    entries.append((path, genre.name))
+        return entries
 
 
 class LibriTTSDataset(SoundDataset, arguments="dataset_dir, usage=None, ROWS, CHOICE"):
@@ -117,8 +117,8 @@ class LibriTTSDataset(SoundDataset, arguments="dataset_dir, usage=None, ROWS, CH
     def _list(self) -> Sequence[Any]:
         if self.usage != "all":
             return list(self._part(self.dataset_dir / self.usage))
-        there = [self.dataset_dir / name for name in self.choices["usage"][1:]]
-        return [entry for part in there if part.is_dir() for entry in self._part(part)]
+        folders_of_parts = [self.dataset_dir / name for name in self.choices["usage"][1:]]
+        return [entry for part in folders_of_parts if part.is_dir() for entry in self._part(part)]
 
     @staticmethod
     def _part(folder: Path) -> Iterator[Any]:
@@ -142,13 +142,13 @@ class LJSpeechDataset(SoundDataset, arguments="dataset_dir, ROWS, CHOICE"):
 
     def _list(self) -> Sequence[Any]:
         path = self.dataset_dir / "metadata.csv"
-        found = []
+        entries = []
         for number, line in lines(path):
             parts = line.split("|")
             if len(parts) != 3:
                 raise damaged(path, number, line, "a name, a text and a normal text with '|' between them")
-            found.append((self.dataset_dir / f"wavs/{parts[0]}.wav", parts[1], parts[2]))
-        return found
+            entries.append((self.dataset_dir / f"wavs/{parts[0]}.wav", parts[1], parts[2]))
+        return entries
 
 
 class SpeechCommandsDataset(SoundDataset, arguments="dataset_dir, usage=None, ROWS, CHOICE"):
@@ -163,18 +163,18 @@ class SpeechCommandsDataset(SoundDataset, arguments="dataset_dir, usage=None, RO
     def _list(self) -> Sequence[Any]:
         names = {"test": "testing_list.txt", "valid": "validation_list.txt"}
         named = {part: {line.strip() for _, line in lines(self.dataset_dir / name)} for part, name in names.items() if self.usage != "all"}
-        found = []
+        entries = []
         for folder in folders(self.dataset_dir):
             if folder.name != "_background_noise_":
                 for path in sorted(folder.glob("*.wav")):
                     name = f"{folder.name}/{path.name}"
-                    part = next((part for part, those in named.items() if name in those), "train")
-                    who, mark, number = path.stem.partition("_nohash_")
+                    part = next((part for part, names_of_part in named.items() if name in names_of_part), "train")
+                    speaker, mark, number = path.stem.partition("_nohash_")
                     if not mark or not number.isdigit():
                         raise DataDamaged(message(str(path), "a name such as b433eff_nohash_0.wav"))
                     if self.usage in (part, "all"):
-                        found.append((path, folder.name, who, np.int32(int(number))))
-        return found
+                        entries.append((path, folder.name, speaker, np.int32(int(number))))
+        return entries
 
 
 class YesNoDataset(SoundDataset, arguments="dataset_dir, ROWS, CHOICE"):
@@ -183,13 +183,13 @@ class YesNoDataset(SoundDataset, arguments="dataset_dir, ROWS, CHOICE"):
     columns = ("waveform", "sample_rate", "label")
 
     def _list(self) -> Sequence[Any]:
-        found = []
+        entries = []
         for path in sorted(self.dataset_dir.glob("*.wav")):
             words = path.stem.split("_")
             if not set(words) <= {"0", "1"}:
                 raise DataDamaged(message(str(path), "a name of zeros and ones, such as 1_1_0_0_1_1_0_0.wav"))
-            found.append((path, np.array(words, np.int32)))
-        return found
+            entries.append((path, np.array(words, np.int32)))
+        return entries
 
 
 class TedliumDataset(ListedDataset, AudioBaseDataset, arguments="dataset_dir, release, usage=None, extensions=None, ROWS, CHOICE"):
@@ -209,18 +209,19 @@ class TedliumDataset(ListedDataset, AudioBaseDataset, arguments="dataset_dir, re
 
     def _list(self) -> Sequence[Any]:
         parts = ["data"] if self.release == "release3" else [part for part in ("train", "test", "dev") if self.usage in (part, "all")]
-        found: list[Any] = []
+        entries: list[Any] = []
         for order, part in enumerate(parts):
             for path in sorted(folder_of(self.dataset_dir / part / "stm").glob("*.stm")):
                 sound = self.dataset_dir / part / f"sph/{path.stem}.sph"
-                for place, (number, line) in enumerate(text_lines(path)):
+                for position, (number, line) in enumerate(text_lines(path)):
                     words = line.split(maxsplit=6)
                     try:
                         talk, _, speaker, start, stop, identifier, text = words
-                        found.append(((place, path.stem, order), sound, float(start), float(stop), text.strip(), talk, speaker, identifier))
+                        order_key = (position, path.stem, order)
+                        entries.append((order_key, sound, float(start), float(stop), text.strip(), talk, speaker, identifier))
                     except ValueError:
                         raise damaged(path, number, line, "a talk, a channel, a speaker, two times, an identifier and a text") from None
-        return [entry[1:] for entry in sorted(found, key=lambda entry: entry[0])]
+        return [entry[1:] for entry in sorted(entries, key=lambda entry: entry[0])]
 
     def _row(self, entry: Any) -> Row:
         path, start, stop, *texts = entry
@@ -229,7 +230,7 @@ class TedliumDataset(ListedDataset, AudioBaseDataset, arguments="dataset_dir, re
 
 
 def read_sphere(path: Path, start: float, stop: float) -> tuple[np.ndarray, int]:
-    """The samples from `start` to `stop` (seconds) of a NIST SPHERE file, (1, N) float32, and how many there are a second.
+    """Return the samples from `start` to `stop` (seconds) of a NIST SPHERE file, (1, N) float32, and the sample rate.
 
     Only these bytes are read. Raises DataMissing, DataDamaged, which name the file.
     """
@@ -237,11 +238,11 @@ def read_sphere(path: Path, start: float, stop: float) -> tuple[np.ndarray, int]
         read_file(path)                               # raises, and names the file
     with path.open("rb") as file:
         head = file.read(1024)
-        about = dict(line.split(maxsplit=2)[::2] for line in head.decode("latin-1").splitlines() if line.count(" ") >= 2 and "-" in line)
+        header = dict(line.split(maxsplit=2)[::2] for line in head.decode("latin-1").splitlines() if line.count(" ") >= 2 and "-" in line)
         try:
-            rate, count, order = int(about["sample_rate"]), int(about["sample_count"]), about.get("sample_byte_format", "01")
+            rate, count, order = int(header["sample_rate"]), int(header["sample_count"]), header.get("sample_byte_format", "01")
             size = int(head[8:16])
-            if not head.startswith(b"NIST_1A") or about.get("sample_n_bytes", "2") != "2" or about.get("sample_coding", "pcm") != "pcm":
+            if not head.startswith(b"NIST_1A") or header.get("sample_n_bytes", "2") != "2" or header.get("sample_coding", "pcm") != "pcm":
                 raise ValueError
         except (KeyError, ValueError):
             raise DataDamaged(message(f"{path}: head {short(head[:16])}", "a NIST SPHERE file of 16-bit PCM")) from None
@@ -256,12 +257,12 @@ def read_sphere(path: Path, start: float, stop: float) -> tuple[np.ndarray, int]
 
 
 def _numbers(genre: str, usage: str) -> set[int]:
-    """The numbers of the pieces of a genre that belong to a part of GTZAN."""
-    found: set[int] = set()
+    """Return the numbers of the pieces of a genre that belong to a part of GTZAN."""
+    numbers: set[int] = set()
     for words in _GTZAN.get(genre, {}).get(usage, "").split():
         first, _, last = words.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    return found
+        numbers.update(range(int(first), int(last or first) + 1))
+    return numbers
 
 
 _GTZAN = {

@@ -1,4 +1,4 @@
-"""Rows of MindRecord files that lie with a cloud service."""
+"""Rows of MindRecord files in a cloud service."""
 from __future__ import annotations
 
 import shutil
@@ -20,11 +20,11 @@ _CALL = "OBSMindDataset"
 
 
 class OBSMindDataset(MindDataset):
-    """The rows of MindRecord files out of OBS, MinIO or S3, given as ['s3://bucket/folder/file', ...].
+    """The rows of MindRecord files in OBS, MinIO or S3, named as ['s3://bucket/folder/file', ...].
 
-    Each process fetches the files with their indices (`.db`) when the dataset is made, into a folder of its own below `TMPDIR`, which goes
-    with the dataset; processes need not wait for one another, so that nothing is written to `sync_obs_path`. Raises RuntimeError where
-    the server, the keys, an object or `sync_obs_path` is not there, and whatever MindDataset raises.
+    When the dataset is created, each process downloads the files with their indices (`.db`) into a separate folder below `TMPDIR`, which
+    is deleted with the dataset. Processes do not wait for each other, so that nothing is written to `sync_obs_path`. Raises RuntimeError
+    if the server, the keys, an object or `sync_obs_path` is missing, and the errors of MindDataset.
     """
 
     def __init__(
@@ -42,11 +42,11 @@ class OBSMindDataset(MindDataset):
             raise ValueError(message(f"{_CALL}(server={short(server)})", "an address", hint=f"write server='https://{server}'"))
         check_bool(_CALL, "shard_equal_rows", shard_equal_rows)
         check_shards(_CALL, num_shards, shard_id)
-        from torchspore.mindspore.dataset.engine.cloud import Service  # what speaks HTTP is imported when it is needed
+        from torchspore.mindspore.dataset.engine.cloud import Service  # the HTTP client is imported when it is needed
 
         service = Service(_CALL, server, ak, sk)
         if not service.has(sync_obs_path):
-            raise RuntimeError(message(f"{_CALL}(sync_obs_path={sync_obs_path!r})", "a folder that is there"))
+            raise RuntimeError(message(f"{_CALL}(sync_obs_path={sync_obs_path!r})", "an existing folder"))
         effects.note("data", f"{_CALL}(sync_obs_path=...): each process fetches the files by itself; there is nothing to synchronize")
         if num_shards is not None and not shard_equal_rows:
             effects.note("data", f"{_CALL}(shard_equal_rows=False): the shares are as long as one another all the same")
@@ -67,7 +67,7 @@ class OBSMindDataset(MindDataset):
 
 
 def _fetched(service: Service, path: str, folder: Path) -> Path:
-    """The file of an object, with its index beside it."""
+    """Download the file of an object, with its index next to it."""
     folder.mkdir()
     target = folder / (path.rpartition("/")[2] or "records")
     for end in ("", ".db"):

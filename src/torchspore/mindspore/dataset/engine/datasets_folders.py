@@ -1,4 +1,4 @@
-"""Sources of pictures in folders: which folders a data set has, and what a row is beside its picture."""
+"""Sources of pictures in folders: the folders of each data set, and the other columns of its rows."""
 from __future__ import annotations
 
 import json
@@ -10,7 +10,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.errors import DataDamaged, DataMissing
-from torchspore.mindspore.dataset.engine.declared import (
+from torchspore.mindspore.dataset.engine.declarations import (
     PICTURES,
     PictureDataset,
     damaged,
@@ -33,7 +33,7 @@ class ImageFolderDataset(
     """Images in one folder for each class, and as label (int32) the class's number in sorted order, or the one of `class_indexing`.
 
     The column `image` holds the bytes of the file (uint8), with `decode=True` the picture (H, W, 3); `decrypt` is a function from path to
-    bytes that reads a file. Raises ValueError for a missing folder, RuntimeError where it holds no image.
+    bytes that reads a file. Raises ValueError for a missing folder, RuntimeError if it contains no image.
     """
 
     _suffixes: ClassVar[tuple[str, ...]] = (*PICTURES, ".ppm", ".pgm", ".tif", ".tiff", ".webp")
@@ -42,33 +42,33 @@ class ImageFolderDataset(
     extensions: Any
 
     def _check(self) -> None:
-        self.extensions = tuple(one.lower() for one in self.extensions) if self.extensions else self._suffixes
+        self.extensions = tuple(suffix.lower() for suffix in self.extensions) if self.extensions else self._suffixes
 
     def get_class_indexing(self) -> dict[str, int]:
-        """From folder name to label."""
+        """Returns a dict from folder name to label."""
         if self.class_indexing is not None:
             return self.class_indexing
         return {folder.name: number for number, folder in enumerate(folders(self.dataset_dir))}
 
     def num_classes(self) -> int:
-        """The number of folders."""
+        """Returns the number of folders."""
         return len(self.get_class_indexing())
 
     def _list(self) -> Sequence[Any]:
-        found = []
+        entries = []
         for name, label in self.get_class_indexing().items():
             folder = self.dataset_dir / name
             if not folder.is_dir():
                 raise DataMissing(message(f"ImageFolderDataset(class_indexing): {name!r}", f"a folder in {self.dataset_dir}"))
-            found += [(path, label) for path in sorted(folder.rglob("*")) if path.suffix.lower() in self.extensions and path.is_file()]
-        if not found:
-            what = f"ImageFolderDataset({str(self.dataset_dir)!r})"
-            raise DataMissing(message(what, f"images in its folders ({', '.join(self.extensions)})"))
-        return found
+            entries += [(path, label) for path in sorted(folder.rglob("*")) if path.suffix.lower() in self.extensions and path.is_file()]
+        if not entries:
+            subject = f"ImageFolderDataset({str(self.dataset_dir)!r})"
+            raise DataMissing(message(subject, f"images in its folders ({', '.join(self.extensions)})"))
+        return entries
 
 
 class NumberedFolders(PictureDataset):
-    """A source with one folder for each class, numbered in their order; subclasses give the folders."""
+    """A source with one folder for each class, numbered in their order; subclasses list the folders."""
 
     def _folders(self) -> list[Path]:
         return folders(self.dataset_dir)
@@ -77,7 +77,7 @@ class NumberedFolders(PictureDataset):
         return [(path, number) for number, folder in enumerate(self._folders()) for path in pictures(folder)]
 
     def num_classes(self) -> int:
-        """The number of classes."""
+        """Returns the number of classes."""
         return len(self._folders())
 
 
@@ -113,12 +113,12 @@ class RenderedSST2Dataset(PictureDataset, arguments="dataset_dir, usage=None, RO
         ]
 
     def num_classes(self) -> int:
-        """Negative and positive."""
+        """Returns 2: negative and positive."""
         return 2
 
 
 class LSUNDataset(PictureDataset, arguments="dataset_dir, usage=None, classes=None, ROWS, decode=False, CHOICE"):
-    """LSUN's scenes in folders such as `bedroom_train`; label () uint32 is the number of the folder among those that are read.
+    """LSUN's scenes in folders such as `bedroom_train`; label () uint32 is the index of the folder among those that are read.
 
     `classes` is a list of scenes, all of them by default; `usage` is 'train', 'test' (one folder, label 0), 'valid' or 'all' (None).
     """
@@ -127,29 +127,29 @@ class LSUNDataset(PictureDataset, arguments="dataset_dir, usage=None, classes=No
     classes: list[str] | None
 
     def _names(self) -> list[str]:
-        """The scenes that are read, sorted."""
-        there = {one.name.rpartition("_")[0] for one in folders(self.dataset_dir) if one.name.endswith(("_train", "_val"))}
-        return [] if self.usage == "test" else sorted(there if self.classes is None else set(self.classes))
+        """Return the scenes that are read, sorted."""
+        scenes = {folder.name.rpartition("_")[0] for folder in folders(self.dataset_dir) if folder.name.endswith(("_train", "_val"))}
+        return [] if self.usage == "test" else sorted(scenes if self.classes is None else set(self.classes))
 
     def _list(self) -> Sequence[Any]:
         if self.usage == "test":
             return [(path, 0) for path in pictures(self.dataset_dir / "test")]
         ends = [end for part, end in (("train", "_train"), ("valid", "_val")) if self.usage in (part, "all")]
-        found = [self.dataset_dir / f"{name}{end}" for name in self._names() for end in ends]
-        return [(path, number) for number, folder in enumerate(found) for path in pictures(folder)]
+        paths = [self.dataset_dir / f"{name}{end}" for name in self._names() for end in ends]
+        return [(path, number) for number, folder in enumerate(paths) for path in pictures(folder)]
 
     def num_classes(self) -> int:
-        """The number of scenes."""
+        """Returns the number of scenes."""
         return len(self._names())
 
 
 class SUN397Dataset(PictureDataset, arguments="dataset_dir, ROWS, decode=False, CHOICE"):
-    """SUN397's scenes; label () uint32 is the place of a folder in `ClassName.txt`. Folders that are not there are left out."""
+    """SUN397's scenes; label () uint32 is the index of a folder in `ClassName.txt`. Missing folders are skipped."""
 
     def _list(self) -> Sequence[Any]:
         names = {line.strip().strip("/"): number for number, (_, line) in enumerate(lines(self.dataset_dir / "ClassName.txt"))}
-        there = [(self.dataset_dir / name, label) for name, label in sorted(names.items()) if (self.dataset_dir / name).is_dir()]
-        return [(path, label) for folder, label in there for path in pictures(folder, (".jpg",))]
+        existing = [(self.dataset_dir / name, label) for name, label in sorted(names.items()) if (self.dataset_dir / name).is_dir()]
+        return [(path, label) for folder, label in existing for path in pictures(folder, (".jpg",))]
 
 
 class Food101Dataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS, decode=False, CHOICE"):
@@ -159,12 +159,12 @@ class Food101Dataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS, d
     _label_type = None
 
     def _list(self) -> Sequence[Any]:
-        found = []
+        entries = []
         for part in ("train", "test"):
             if self.usage in (part, "all"):
                 for _, line in lines(self.dataset_dir / f"meta/{part}.txt"):
-                    found.append((self.dataset_dir / f"images/{line.strip()}.jpg", line.split("/")[0].strip()))
-        return found
+                    entries.append((self.dataset_dir / f"images/{line.strip()}.jpg", line.split("/")[0].strip()))
+        return entries
 
 
 class Places365Dataset(PictureDataset, arguments="dataset_dir, usage=None, small=True, decode=False, ROWS, CHOICE"):
@@ -180,22 +180,22 @@ class Places365Dataset(PictureDataset, arguments="dataset_dir, usage=None, small
         size = "256" if self.small else "large"
         folder = self.dataset_dir / (f"val_{size}" if self.usage == "val" else f"data_{size}_{self.usage.removeprefix('train-')}")
         categories = self.dataset_dir / "categories_places365.txt"
-        known = {parts[1] for parts in fields(categories, "a name and a number", least=2)}
+        categories_of_labels = {parts[1] for parts in fields(categories, "a name and a number", least=2)}
         path = self.dataset_dir / f"places365_{self.usage.replace('-', '_')}.txt"
-        found = []
+        entries = []
         for name, label, *_ in fields(path, "the name of a picture and its label", least=2):
-            if label not in known:
+            if label not in categories_of_labels:
                 raise DataDamaged(message(f"{path}: label {short(label)}", f"a number of {categories.name}"))
-            found.append((folder / name.lstrip("/"), int(label)))
-        return found
+            entries.append((folder / name.lstrip("/"), int(label)))
+        return entries
 
 
 class DIV2KDataset(
     PictureDataset, arguments="dataset_dir, usage='train', downgrade='bicubic', scale=2, ROWS, decode=None, CHOICE"
 ):
-    """DIV2K: pairs of pictures, `hr_image` and the same made smaller, `lr_image`.
+    """DIV2K: pairs of pictures, `hr_image` and the same picture scaled down, `lr_image`.
 
-    `downgrade` says how: 'bicubic' by a `scale` of 2, 3, 4 or 8, 'unknown' by 2, 3 or 4, 'mild', 'difficult' and 'wild' by 4.
+    `downgrade` is the method: 'bicubic' by a `scale` of 2, 3, 4 or 8, 'unknown' by 2, 3 or 4, 'mild', 'difficult' and 'wild' by 4.
     """
 
     choices = {
@@ -208,8 +208,8 @@ class DIV2KDataset(
     def _check(self) -> None:
         scales = {"bicubic": (2, 3, 4, 8), "unknown": (2, 3, 4)}.get(self.downgrade, (4,))
         if self.scale not in scales:
-            what = f"DIV2KDataset(downgrade={self.downgrade!r}, scale={self.scale})"
-            raise ValueError(message(what, f"a scale of {' or '.join(map(str, scales))}"))
+            subject = f"DIV2KDataset(downgrade={self.downgrade!r}, scale={self.scale})"
+            raise ValueError(message(subject, f"a scale of {' or '.join(map(str, scales))}"))
 
     def _list(self) -> Sequence[Any]:
         parts = [part for part in ("train", "valid") if self.usage in (part, "all")]
@@ -228,10 +228,10 @@ class DIV2KDataset(
 
 
 class LFWDataset(PictureDataset, arguments="dataset_dir, task=None, usage=None, image_set=None, ROWS, decode=False, CHOICE"):
-    """Labeled faces in the wild: `task` 'people' (None) gives image and label () uint32, the place of a name in `lfw-names.txt`.
+    """Labeled faces in the wild: `task` 'people' (None) yields image and label () uint32, the index of a name in `lfw-names.txt`.
 
-    'pairs' gives image1, image2 and label () uint32, 1 for one person. `usage` is '10fold', 'train', 'test' or 'all' (None); `image_set` is
-    'original', 'funneled' (None) or 'deepfunneled'.
+    'pairs' yields image1, image2 and label () uint32, 1 for one person. `usage` is '10fold', 'train', 'test' or 'all' (None); `image_set`
+    is 'original', 'funneled' (None) or 'deepfunneled'.
     """
 
     choices = {
@@ -261,7 +261,7 @@ class LFWDataset(PictureDataset, arguments="dataset_dir, task=None, usage=None, 
         for path in self._lists():
             for number, line in lines(path):
                 parts = line.split()
-                if len(parts) == 1 and parts[0].isdigit():     # how many people, or folds, follow
+                if len(parts) == 1 and parts[0].isdigit():     # the number of people or folds that follow
                     continue
                 if len(parts) != 2 or not parts[1].isdigit():
                     raise damaged(path, number, line, "a name and how many pictures there are")
@@ -303,20 +303,20 @@ class CityscapesDataset(
 
     def _check(self) -> None:
         if self.usage not in (*self._parts(), "all"):
-            what = f"CityscapesDataset(usage={self.usage!r}, quality_mode={self.quality_mode!r})"
-            raise ValueError(message(what, f"a usage of {', '.join(self._parts())} or all"))
+            subject = f"CityscapesDataset(usage={self.usage!r}, quality_mode={self.quality_mode!r})"
+            raise ValueError(message(subject, f"a usage of {', '.join(self._parts())} or all"))
 
     def _list(self) -> Sequence[Any]:
         kind = "gtFine" if self.quality_mode == "fine" else "gtCoarse"
         end = {"instance": "instanceIds.png", "semantic": "labelIds.png", "polygon": "polygons.json", "color": "color.png"}[self.task]
-        found = []
+        entries = []
         for part in self._parts():
             if self.usage in (part, "all"):
                 for city in folders(self.dataset_dir / f"leftImg8bit/{part}"):
                     for path in pictures(city, (".png",)):
                         name = f"{path.name.removesuffix('_leftImg8bit.png')}_{kind}_{end}"
-                        found.append((path, self.dataset_dir / kind / part / city.name / name))
-        return found
+                        entries.append((path, self.dataset_dir / kind / part / city.name / name))
+        return entries
 
     def _row(self, entry: Any) -> Row:
         image, task = entry
@@ -324,7 +324,7 @@ class CityscapesDataset(
 
 
 def _compact(path: Path) -> str:
-    """A JSON file as a text without spaces, its keys sorted, as MindSpore gives it."""
+    """Return a JSON file as text without spaces and with sorted keys, as MindSpore does."""
     try:
         return json.dumps(json.loads(read_file(path)), separators=(",", ":"), sort_keys=True, ensure_ascii=False)
     except (ValueError, RecursionError) as error:
@@ -340,8 +340,8 @@ class FlickrDataset(PictureDataset, arguments="dataset_dir, annotation_file, ROW
     def _list(self) -> Sequence[Any]:
         texts: dict[str, list[str]] = {}
         for number, line in lines(self.annotation_file):
-            name, found, text = line.partition("\t")
-            if not found or "#" not in name:
+            name, tab, text = line.partition("\t")
+            if not tab or "#" not in name:
                 raise damaged(self.annotation_file, number, line, "the name of a picture, '#', a number, a tab and a text")
             texts.setdefault(name.partition("#")[0], []).append(text)
         for name in texts:
@@ -354,7 +354,7 @@ class FlickrDataset(PictureDataset, arguments="dataset_dir, annotation_file, ROW
 
 
 class SBUDataset(PictureDataset, arguments="dataset_dir, ROWS, decode=False, CHOICE"):
-    """SBU's captioned photos: pictures that are there of those in the list of addresses, and `caption` () of each."""
+    """SBU's captioned photos: the existing pictures of the list of addresses, and `caption` () of each."""
 
     columns = ("image", "caption")
 
@@ -362,15 +362,15 @@ class SBUDataset(PictureDataset, arguments="dataset_dir, ROWS, decode=False, CHO
         names = ["urls", "captions"]
         urls, captions = ([line for _, line in lines(self.dataset_dir / f"SBU_captioned_photo_dataset_{name}.txt")] for name in names)
         if len(urls) != len(captions):
-            what = f"{self.dataset_dir}: {len(captions)} captions of {len(urls)} addresses"
-            raise DataDamaged(message(what, "as many lines in both lists"))
+            subject = f"{self.dataset_dir}: {len(captions)} captions of {len(urls)} addresses"
+            raise DataDamaged(message(subject, "as many lines in both lists"))
         folder = folder_of(self.dataset_dir / "sbu_images")
-        found = []
+        entries = []
         for url, caption in zip(urls, captions, strict=True):
             path = folder / ("m_" + "_".join(url.strip().partition("//")[2].split("/")[1:]))
             if path.is_file():
-                found.append((path, caption.strip()))
-        return found
+                entries.append((path, caption.strip()))
+        return entries
 
     _label_type = None
 
@@ -380,10 +380,10 @@ class CelebADataset(
     arguments="dataset_dir, num_parallel_workers=None, shuffle=None, usage='all', sampler=None, decode=False, extensions=None, "
     "num_samples=None, num_shards=None, shard_id=None, cache=None, decrypt=None",
 ):
-    """CelebA's faces and `attr` (40,) uint32, 1 for each attribute that `list_attr_celeba.txt` says the face has.
+    """CelebA's faces and `attr` (40,) uint32, 1 for each attribute that the face has according to `list_attr_celeba.txt`.
 
-    `usage` is 'train', 'valid', 'test' or 'all'; all but 'all' look into `list_eval_partition.txt`. `extensions` keeps pictures of these
-    endings; `decrypt` is a function from path to bytes that reads a file.
+    `usage` is 'train', 'valid', 'test' or 'all'; the parts come from `list_eval_partition.txt`. `extensions` selects the suffixes of
+    pictures; `decrypt` is a function from path to bytes that reads a file.
     """
 
     choices = {"usage": ("all", "train", "valid", "test")}
@@ -392,21 +392,21 @@ class CelebADataset(
     extensions: list[str] | None
 
     def _list(self) -> Sequence[Any]:
-        wanted = self._wanted()
+        selected = self._selected_names()
         path = self.dataset_dir / "list_attr_celeba.txt"
-        found: list[Any] = []
+        entries: list[Any] = []
         for number, line in lines(path):
             name, *attributes = line.split()
-            if number <= 2:                       # how many rows there are, and the names of the attributes
+            if number <= 2:                       # the number of rows, and the names of the attributes
                 continue
             if not attributes or not set(attributes) <= {"1", "-1"}:
                 raise damaged(path, number, line, "the name of a picture and 1 or -1 for each attribute")
-            if (wanted is not None and name not in wanted) or (self.extensions and not name.endswith(tuple(self.extensions))):
+            if (selected is not None and name not in selected) or (self.extensions and not name.endswith(tuple(self.extensions))):
                 continue
-            found.append((self.dataset_dir / name, np.array([one == "1" for one in attributes])))
-        return found
+            entries.append((self.dataset_dir / name, np.array([attribute == "1" for attribute in attributes])))
+        return entries
 
-    def _wanted(self) -> set[str] | None:
+    def _selected_names(self) -> set[str] | None:
         if self.usage == "all":
             return None
         path = self.dataset_dir / "list_eval_partition.txt"

@@ -16,23 +16,23 @@ from torchspore.mindspore.dataset.engine.graphdata import Graph, InMemoryGraphDa
 _PARTS = ("edge_index", "x", "y", "cluster", "valid_len", "time_step_len")
 _COLUMNS = ("POLYLINE_FEATURES", "GT", "TRAJ_ID_TO_MASK", "LANE_ID_TO_MASK", "TARJ_LEN")
 _LARGEST = 1 << 28
-"""Bytes of a file of one scene; published ones have some ten thousand."""
+"""Maximum bytes of a file of one scene; published ones have some ten thousand."""
 _FRAMES = frozenset({
     "ArrowStringArray", "BlockManager", "DataFrame", "Index", "Int64Index", "ObjectBlock", "RangeIndex", "StringArray", "StringDtype",
     "__pyx_unpickle_NDArrayBacked", "_new_Index", "_unpickle_block", "new_block",
 })
-"""What a pickled DataFrame asks pandas for, from 1.0 to 3."""
+"""Globals that a pickled DataFrame imports from pandas, 1.0 to 3."""
 _ARRAYS = frozenset({"_reconstruct", "_frombuffer", "dtype", "ndarray", "scalar"})
 
 
 class ArgoverseDataset(InMemoryGraphDataset):
-    """Scenes of Argoverse's motion forecasting as graphs, out of a folder of `features_*.pkl` files, one pickled DataFrame a scene.
+    """Scenes of Argoverse's motion forecasting as graphs, from a folder of `features_*.pkl` files, one pickled DataFrame per scene.
 
-    Give `column_names=["edge_index", "x", "y", "cluster", "valid_len", "time_step_len"]`: the edges within each polyline (2, E), each
-    vector's features (N, F), the way to predict, the polyline of each vector, how many polylines there are less one, and as many as the
-    largest scene has: all scenes are filled up to it. `perf_mode` makes the rows at once, else a row is made when it is read. Needs pandas
-    (ImportError). Raises DataMissing where there is no such file, DataDamaged, which names the file; of a pickle nothing but a table of
-    arrays is read.
+    Pass `column_names=["edge_index", "x", "y", "cluster", "valid_len", "time_step_len"]`: the edges within each polyline (2, E), each
+    vector's features (N, F), the trajectory to predict, the polyline of each vector, the number of polylines minus one, and the number of
+    the largest scene: all scenes are padded to it. `perf_mode` makes all rows immediately; otherwise each row is made when it is read.
+    Needs pandas (ImportError). Raises DataMissing if there is no such file, DataDamaged, which names the file. Only a table of arrays is
+    read from a pickle.
     """
 
     def __init__(
@@ -48,19 +48,19 @@ class ArgoverseDataset(InMemoryGraphDataset):
         self._ready = [self._parts_of(graph) for graph in self.graphs] if perf_mode else []
 
     def process(self) -> None:
-        """Makes a graph of each file, all with as many polylines as the largest has."""
+        """Makes a graph of each file; each has as many polylines as the largest."""
         files = sorted(Path(self.data_dir).glob("*.pkl"))
         if not files:
             raise DataMissing(message(f"ArgoverseDataset({self.data_dir!r})", "a folder of features_*.pkl files"))
         scenes = [_scene(path) for path in files]
-        most = max(int(scene["cluster"].max()) for scene in scenes)
+        largest = max(int(scene["cluster"].max()) for scene in scenes)
         for scene in scenes:
             last = int(scene["cluster"].max())
             x, cluster = scene["x"], scene["cluster"]
             parts = {
-                **scene, "x": np.vstack([x, np.zeros((most - last, x.shape[1]), x.dtype)]),
-                "cluster": np.hstack([cluster, np.arange(last + 1, most + 1, dtype=cluster.dtype)]),
-                "valid_len": np.array([last]), "time_step_len": np.array([most + 1]),
+                **scene, "x": np.vstack([x, np.zeros((largest - last, x.shape[1]), x.dtype)]),
+                "cluster": np.hstack([cluster, np.arange(last + 1, largest + 1, dtype=cluster.dtype)]),
+                "valid_len": np.array([last]), "time_step_len": np.array([largest + 1]),
             }
             self.graphs.append(Graph(scene["edge_index"], graph_feat=parts))
 
@@ -76,7 +76,7 @@ class ArgoverseDataset(InMemoryGraphDataset):
 
 
 def _scene(path: Path) -> dict[str, np.ndarray]:
-    """The edges, vectors, polylines and the way to predict, of one file."""
+    """Return the edges, vectors, polylines and the trajectory to predict of one file."""
     features, truth, tracks, lanes, offset = _read(path)
     try:
         features, bounds = np.asarray(features, np.float32), [
@@ -86,7 +86,7 @@ def _scene(path: Path) -> dict[str, np.ndarray]:
         if features.ndim != 2 or not len(features) or not sum(map(len, parts)):
             raise ValueError(f"features of shape {features.shape} in {len(bounds)} polylines")
         starts = np.cumsum([0, *map(len, parts)])
-        edges = np.hstack([_within(len(part)) + start for part, start in zip(parts, starts, strict=False)])
+        edges = np.hstack([_inner_edges(len(part)) + start for part, start in zip(parts, starts, strict=False)])
         return {
             "edge_index": edges, "x": np.vstack(parts), "y": np.asarray(truth, np.float32).reshape(-1),
             "cluster": features[:, -1].astype(np.int32),
@@ -95,8 +95,8 @@ def _scene(path: Path) -> dict[str, np.ndarray]:
         raise DataDamaged(message(f"{path}: {error!s:.100}", "vectors, and where each track and lane begins and ends")) from None
 
 
-def _within(count: int) -> np.ndarray:
-    """Edges from each of `count` vectors to each other one, (2, count * (count - 1))."""
+def _inner_edges(count: int) -> np.ndarray:
+    """Return the edges from each of `count` vectors to each other one, (2, count * (count - 1))."""
     source, target = np.divmod(np.arange(count * count), max(1, count))
     return np.stack([source, target])[:, source != target]
 
@@ -111,7 +111,7 @@ class _Frame(pickle.Unpickler):
 
 
 def _read(path: Path) -> list[Any]:
-    """The columns of a pickled DataFrame's first row."""
+    """Return the columns of a pickled DataFrame's first row."""
     if importlib.util.find_spec("pandas") is None:
         raise ImportError("ArgoverseDataset: expected pandas, whose tables these files are.\n\nhint: pip install pandas.")
     if path.stat().st_size > _LARGEST:
@@ -122,6 +122,6 @@ def _read(path: Path) -> list[Any]:
         return [frame[name].values[0] for name in _COLUMNS]
     except MemoryError:
         raise
-    except Exception as error:  # a damaged pickle raises what its opcodes run into
+    except Exception as error:  # a damaged pickle raises any error
         expected = f"a pickled DataFrame of the columns {', '.join(_COLUMNS)}"
         raise DataDamaged(message(f"{path}: {type(error).__name__}: {error!s:.100}", expected)) from None

@@ -1,4 +1,4 @@
-"""Sources whose labels lie in MATLAB files: SVHN, Caltech-101, Flowers-102 and Semantic Boundaries. Rows come by default shuffled."""
+"""Sources with labels in MATLAB files: SVHN, Caltech-101, Flowers-102 and Semantic Boundaries. Rows are shuffled by default."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,31 +10,31 @@ import numpy as np
 from torchspore.base.text import message
 from torchspore.errors import DataDamaged, DataMissing
 from torchspore.mindspore.dataset.engine.dataset import UnionBaseDataset
-from torchspore.mindspore.dataset.engine.declared import Joined, ListedDataset, folders, lines, pictures
+from torchspore.mindspore.dataset.engine.declarations import Joined, ListedDataset, folders, lines, pictures
 from torchspore.mindspore.dataset.engine.rows import Row
 
-# In MindSpore these are GeneratorDatasets: no cache, one worker, and a sampler beside shuffle is taken.
+# In MindSpore these are GeneratorDatasets: no cache, one worker, and a sampler next to shuffle is accepted.
 _ROWS = "num_samples=None, num_parallel_workers=1, shuffle=None"
 _CHOICE = "sampler=None, num_shards=None, shard_id=None"
 
 
 def members(path: Path, *names: str) -> list[Any]:
-    """What a MATLAB file holds under these names. Raises DataMissing, DataDamaged, which name it."""
+    """Return the variables of these names in a MATLAB file. Raises DataMissing, DataDamaged, which name the file."""
     from scipy.io import loadmat
 
     if not path.is_file():
         raise DataMissing(message(str(path), "this file of the data set"))
     try:
-        found = loadmat(path, variable_names=names)
-        return [found[name] for name in names]
+        variables = loadmat(path, variable_names=names)
+        return [variables[name] for name in names]
     except MemoryError:
         raise
-    except Exception as error:  # scipy raises what its parser runs into
+    except Exception as error:  # scipy's parser raises any error
         raise DataDamaged(message(f"{path}: {type(error).__name__}: {error!s:.100}", f"a MATLAB file with {' and '.join(names)}")) from None
 
 
 class MatlabDataset(ListedDataset, UnionBaseDataset):
-    """A source of the kind that MindSpore has as a GeneratorDataset."""
+    """A source that is a GeneratorDataset in MindSpore."""
 
     def _start(self, call: str, shared: dict[str, Any]) -> None:
         if shared["sampler"] is not None:
@@ -76,17 +76,17 @@ class Flowers102Dataset(
         return ["image", "label"] if self.task == "Classification" else ["image", "segmentation", "label"]
 
     def get_class_indexing(self) -> dict[str, int]:
-        """From the name of a flower to its label."""
+        """Returns a dict from the name of a flower to its label."""
         return {name: number for number, name in enumerate(FLOWERS)}
 
     def _list(self) -> Sequence[Any]:
         path = self.dataset_dir / "setid.mat"
         names = [name for part, name in (("train", "trnid"), ("test", "tstid"), ("valid", "valid")) if self.usage in (part, "all")]
         labels = members(self.dataset_dir / "imagelabels.mat", "labels")[0].reshape(-1)
-        found = np.concatenate([one.reshape(-1) for one in members(path, *names)])
-        if not ((found >= 1) & (found <= len(labels))).all():
-            raise DataDamaged(message(f"{path}: picture {int(found.max())}", f"a number from 1 to {len(labels)}, as imagelabels.mat has"))
-        return [(int(number), int(labels[number - 1]) - 1) for number in found]
+        numbers = np.concatenate([part.reshape(-1) for part in members(path, *names)])
+        if not ((numbers >= 1) & (numbers <= len(labels))).all():
+            raise DataDamaged(message(f"{path}: picture {int(numbers.max())}", f"a number from 1 to {len(labels)}, as imagelabels.mat has"))
+        return [(int(number), int(labels[number - 1]) - 1) for number in numbers]
 
     def _row(self, entry: Any) -> Row:
         number, label = entry
@@ -112,10 +112,10 @@ class SBDataset(MatlabDataset, arguments=f"dataset_dir, task='Boundaries', usage
         image = self._picture(self.dataset_dir / f"img/{entry}.jpg")
         path = self.dataset_dir / f"cls/{entry}.mat"
         try:
-            about = members(path, "GTcls")[0]
+            ground_truth = members(path, "GTcls")[0]
             if self.task == "Segmentation":
-                return image, np.ascontiguousarray(about["Segmentation"][0, 0])
-            borders = about["Boundaries"][0, 0]
+                return image, np.ascontiguousarray(ground_truth["Segmentation"][0, 0])
+            borders = ground_truth["Boundaries"][0, 0]
             return image, np.stack([borders[number, 0].toarray() for number in range(20)])
         except (IndexError, ValueError, AttributeError) as error:
             if isinstance(error, DataDamaged):
@@ -124,7 +124,7 @@ class SBDataset(MatlabDataset, arguments=f"dataset_dir, task='Boundaries', usage
 
 
 class Caltech101Dataset(MatlabDataset, arguments=f"dataset_dir, target_type=None, {_ROWS}, decode=False, {_CHOICE}"):
-    """Caltech-101: image and, as `target_type` says, category () int64, annotation (2, N) float64, the outline, or both ('all').
+    """Caltech-101: image and, depending on `target_type`, category () int64, annotation (2, N) float64, the outline, or both ('all').
 
     The category is the number of a folder in sorted order, without that of the background.
     """
@@ -132,17 +132,17 @@ class Caltech101Dataset(MatlabDataset, arguments=f"dataset_dir, target_type=None
     choices = {"target_type": ("category", "annotation", "all")}
     target_type: str
     _renamed = {"Faces": "Faces_2", "Faces_easy": "Faces_3", "Motorbikes": "Motorbikes_16", "airplanes": "Airplanes_Side_2"}
-    """Folders that have other names where the outlines lie."""
+    """Names of folders that differ in the folder of outlines."""
 
     def _columns(self) -> list[str]:
         return ["image", *(["category", "annotation"] if self.target_type == "all" else [self.target_type])]
 
     def get_class_indexing(self) -> dict[str, int]:
-        """From the name of a category to its label."""
+        """Returns a dict from the name of a category to its label."""
         return {name: number for number, name in enumerate(CALTECH)}
 
     def _list(self) -> Sequence[Any]:
-        kinds = [one for one in folders(self.dataset_dir / "101_ObjectCategories") if one.name != "BACKGROUND_Google"]
+        kinds = [folder for folder in folders(self.dataset_dir / "101_ObjectCategories") if folder.name != "BACKGROUND_Google"]
         return [(path, label) for label, kind in enumerate(kinds) for path in pictures(kind, (".jpg",))]
 
     def _row(self, entry: Any) -> Row:

@@ -1,4 +1,4 @@
-"""Rows of random bytes, to try a pipeline with."""
+"""Rows of random bytes, for trying out a pipeline."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ import numpy as np
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_type, checked_columns
-from torchspore.mindspore.dataset.engine.declared import PictureDataset
+from torchspore.mindspore.dataset.engine.declarations import PictureDataset
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.mindspore.dataset.engine.schema import NUMBERS, Schema
 
 _BYTE = (2**32 - 1) // 256
-"""libstdc++ cuts the 32-bit numbers of the twister into this many for each byte."""
+"""The number of steps into which libstdc++ divides the twister's 32-bit numbers for each byte."""
 _MOST_ROWS, _MOST_COLUMNS, _MOST_AXES, _LONGEST_AXIS = 1000, 4, 4, 8
 
 
@@ -24,7 +24,7 @@ class RandomDataset(
     arguments="total_rows=None, schema=None, columns_list=None, num_samples=None, num_parallel_workers=None, cache=None, shuffle=None, "
     "num_shards=None, shard_id=None",
 ):
-    """`total_rows` rows of the columns of a `schema` (a Schema or the path of one): each value is one random byte, as often as it takes.
+    """`total_rows` rows of the columns of a `schema` (a Schema or the path of one): each value repeats one random byte.
 
     The bytes for a seed are MindSpore's, the same in each epoch. Without a schema the types and shapes are random too, of the columns in
     `columns_list`, 'c0', 'c1', ... by default; without `total_rows` the number of rows. Rows come in their order unless `shuffle` is True.
@@ -65,16 +65,16 @@ class RandomDataset(
     def _columns(self) -> list[str]:
         return list(self._shown)
 
-    def _place(self) -> Any:
+    def _location(self) -> Any:
         return "rows"
 
     def _list(self) -> Sequence[Any]:
         width = len(self.schema.columns)
-        words, found = np.random.RandomState(self._seed % 2**32)._bit_generator, np.empty(0, np.uint64)
-        while len(found) < self._number * width:
-            drawn = words.random_raw(self._number * width - len(found))
-            found = np.concatenate([found, drawn[drawn < 256 * _BYTE]])
-        return (found // _BYTE).astype(np.uint8).reshape(-1, width)  # type: ignore[return-value]
+        words, accepted = np.random.RandomState(self._seed % 2**32)._bit_generator, np.empty(0, np.uint64)
+        while len(accepted) < self._number * width:
+            drawn = words.random_raw(self._number * width - len(accepted))
+            accepted = np.concatenate([accepted, drawn[drawn < 256 * _BYTE]])
+        return (accepted // _BYTE).astype(np.uint8).reshape(-1, width)  # type: ignore[return-value]
 
     def _row(self, entry: Any) -> Row:
         values = dict(zip(self.schema.columns, entry, strict=True))
@@ -82,14 +82,14 @@ class RandomDataset(
 
 
 def _filled(column: dict[str, Any], byte: np.uint8) -> np.ndarray:
-    """An array all of whose bytes are this one."""
+    """Return an array in which every byte has this value."""
     kind, shape = NUMBERS[column["type"]], column["shape"]
     return np.full(int(np.prod(shape)) * kind.itemsize, byte, np.uint8).view(kind).reshape(shape)
 
 
 def _drawn(draw: np.random.RandomState, names: list[str]) -> Schema:
-    made = Schema()
+    schema = Schema()
     for name in names:
         shape = draw.randint(1, _LONGEST_AXIS + 1, draw.randint(1, _MOST_AXES + 1)).tolist()
-        made.add_column(name, list(NUMBERS)[draw.randint(len(NUMBERS))], shape)
-    return made
+        schema.add_column(name, list(NUMBERS)[draw.randint(len(NUMBERS))], shape)
+    return schema

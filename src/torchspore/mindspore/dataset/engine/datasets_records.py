@@ -8,7 +8,7 @@ import numpy as np
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.random_order import Minimal, Twister32
 from torchspore.mindspore.dataset.engine.dataset import UnionBaseDataset
-from torchspore.mindspore.dataset.engine.files import FilesOrder, RecordsDataset, wanted_shuffle
+from torchspore.mindspore.dataset.engine.files import FilesOrder, RecordsDataset, shuffle_kind
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.mindspore.dataset.engine.samplers import Shuffle
 from torchspore.mindspore.mindrecord.layout import NUMBERS
@@ -18,11 +18,11 @@ from torchspore.mindspore.mindrecord.reader import checked_columns, open_shards
 class MindDataset(RecordsDataset, UnionBaseDataset):
     """The rows of MindRecord files, as columns in the order of their names or of `columns_list`.
 
-    `dataset_files` is one file, whose whole set is read, or a list of files. A number is an array without axes, a text one of str, bytes
-    are an array (1,) of bytes, arrays have the schema's shape. Rows come shuffled unless `shuffle` is False; `Shuffle.FILES` keeps the rows
-    of each file together and in order, `Shuffle.INFILE` the files in order. With `num_shards` every `num_shards`-th row is read, from the
-    start again where that makes the shares equal. `num_padded` copies of `padded_sample` (a dict with each column of `columns_list`) are
-    added at the end. Raises FileNotFoundError, FileFormatError (a ValueError), which name the file, and for contradictions RuntimeError.
+    `dataset_files` is one file, whose complete set is read, or a list of files. A number is an array without axes, a text one of str,
+    bytes are an array (1,) of bytes, arrays have the schema's shape. Rows are shuffled unless `shuffle` is False; `Shuffle.FILES` keeps
+    the rows of each file together and in order, `Shuffle.INFILE` the files in order. With `num_shards` every `num_shards`-th row is read,
+    and rows from the start make the shares equal. `num_padded` copies of `padded_sample` (a dict with each column of `columns_list`)
+    follow. Raises FileNotFoundError, FileFormatError (a ValueError), which name the file, and for contradictions RuntimeError.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class MindDataset(RecordsDataset, UnionBaseDataset):
         self._added = _padding(padded_sample, num_padded, columns_list)
         self._added_row = self._row(padded_sample) if padded_sample is not None else ()
         if sampler is None:
-            self.sampler = _Order(wanted_shuffle(shuffle), self._shards.lengths(), num_shards, shard_id, num_samples)
+            self.sampler = _Order(shuffle_kind(shuffle), self._shards.lengths(), num_shards, shard_id, num_samples)
 
     def _columns(self) -> list[str]:
         return list(self._names)
@@ -57,10 +57,10 @@ class MindDataset(RecordsDataset, UnionBaseDataset):
 
 
 def _padding(sample: Any, count: Any, columns: Any) -> int:
-    """How many rows are added. Raises RuntimeError where one of the arguments lacks another, ValueError where columns differ."""
+    """Return the number of added rows. Raises RuntimeError if one of the arguments requires another, ValueError if columns differ."""
     if (sample is None) != (count is None):
-        given, lacking = ("num_padded", "padded_sample") if sample is None else ("padded_sample", "num_padded")
-        raise RuntimeError(message(f"MindDataset({given}=...)", f"{lacking} beside it"))
+        present, lacking = ("num_padded", "padded_sample") if sample is None else ("padded_sample", "num_padded")
+        raise RuntimeError(message(f"MindDataset({present}=...)", f"{lacking} beside it"))
     if sample is None:
         return 0
     if not isinstance(sample, dict) or type(count) is not int or count < 0:
@@ -73,7 +73,7 @@ def _padding(sample: Any, count: Any, columns: Any) -> int:
 
 
 def _column(kind: dict[str, Any], value: Any) -> Any:
-    """A field's value as an array."""
+    """Return a field's value as an array."""
     if kind["type"] == "bytes":
         content = bytes(value)
         return np.frombuffer(content or b"\0", f"S{len(content) or 1}")
@@ -83,7 +83,7 @@ def _column(kind: dict[str, Any], value: Any) -> Any:
 
 
 class _Order(FilesOrder):
-    """The order of the rows of several files; for a seed, a global one is MindSpore 2.10's own."""
+    """The order of the rows of several files; a seeded global order equals MindSpore 2.10's."""
 
     def __init__(
         self, shuffle: Shuffle | None, lengths: list[int], num_shards: int | None, shard_id: int | None, num_samples: int | None,
@@ -105,7 +105,7 @@ class _Order(FilesOrder):
             return self._by_files(seed)
         if self.shuffle is None:
             return list(range(self._rows))
-        # Without shares each epoch shuffles the order of the last one, as MindSpore does.
+        # Without shares each epoch shuffles the previous order, as MindSpore does.
         order: list[int] = list(range(self._rows)) if self._is_sharded else state.setdefault("order", list(range(self._rows)))
         Minimal(seed).shuffle(order)
         return list(order)

@@ -12,7 +12,7 @@ from torchspore.base.text import message, short
 from torchspore.errors import DataDamaged
 from torchspore.mindspore.dataset.core.validator_helpers import check_type, checked_columns
 from torchspore.mindspore.dataset.engine.dataset import TextBaseDataset, UnionBaseDataset, VisionBaseDataset
-from torchspore.mindspore.dataset.engine.declared import ListedDataset, damaged, folder_of, read_file, text_lines
+from torchspore.mindspore.dataset.engine.declarations import ListedDataset, damaged, folder_of, read_file, text_lines
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.mindspore.dataset.engine.streams import StreamedDataset, TextStream, matching
 from torchspore.mindspore.dataset.engine.text_layouts import PlainText, Tables, TaggedWords, Talks, Translations, table
@@ -26,10 +26,10 @@ _ALL_TRAIN_TEST = ("all", "train", "test")
 
 
 class TextFileDataset(TextStream, arguments="dataset_files, LINES"):
-    """The lines of text files, but for empty ones, as the column text; `dataset_files` is a path, a pattern or a list of them.
+    """The non-empty lines of text files as the column text; `dataset_files` is a path, a pattern or a list of them.
 
-    Rows come shuffled (`Shuffle.GLOBAL`) unless `shuffle` is False; `Shuffle.FILES` shuffles the files. Raises ValueError where nothing
-    matches, and when read RuntimeError for a file that is no text.
+    Rows are shuffled (`Shuffle.GLOBAL`) unless `shuffle` is False; `Shuffle.FILES` shuffles the files. Raises ValueError if nothing
+    matches, and when read RuntimeError for a file that is not text.
     """
 
     dataset_files: Any
@@ -77,8 +77,8 @@ class CSVDataset(
 ):
     """The rows of CSV files; columns have the names of `column_names`, or those of the first line.
 
-    `column_defaults` has an int, float or str for each column, which says its type: int32, float32 or text; by default all are text.
-    Raises ValueError where nothing matches, and when read RuntimeError, which names file and line, for a row that does not fit.
+    `column_defaults` has an int, float or str for each column, which determines its type: int32, float32 or text; by default all are text.
+    Raises ValueError if nothing matches, and when read RuntimeError, which names file and line, for an invalid row.
     """
 
     dataset_files: Any
@@ -90,7 +90,7 @@ class CSVDataset(
         self.dataset_files = matching("CSVDataset", self.dataset_files)
         check_type("CSVDataset", "field_delim", self.field_delim, str, "a str of one character")
         if len(self.field_delim) != 1 or self.field_delim in '"\r\n':
-            expected = "one character that is no quote and no end of a line"
+            expected = "one character other than a quote and the end of a line"
             raise ValueError(message(f"CSVDataset(field_delim={self.field_delim!r})", expected))
         if self.column_defaults is not None:
             check_type("CSVDataset", "column_defaults", self.column_defaults, list, "a list of an int, float or str for each column")
@@ -128,8 +128,8 @@ class CSVDataset(
             try:
                 yield tuple(_typed(kind, value) for kind, value in zip(kinds, values, strict=True))
             except (ValueError, OverflowError):
-                wanted = ", ".join(type(kind).__name__ for kind in kinds)
-                raise damaged(file, number, self.field_delim.join(values), f"fields of the types {wanted}") from None
+                expected = ", ".join(type(kind).__name__ for kind in kinds)
+                raise damaged(file, number, self.field_delim.join(values), f"fields of the types {expected}") from None
 
 
 def _typed(kind: Any, value: str) -> np.ndarray:
@@ -207,14 +207,14 @@ _CLUE = {
     "TNEWS": (("keywords", "label", "label_desc", "sentence"), ("id", "keywords", "sentence")),
     "WSC": (("idx", "label", *_SPANS, "text"), ("idx", *_SPANS, "text")),
 }
-"""The columns of a task of CLUE with labels and without."""
+"""The columns of a CLUE task with and without labels."""
 
 
 class CLUEDataset(TextStream, arguments="dataset_files, task='AFQMC', usage='train', LINES"):
     """CLUE's tasks 'AFQMC', 'CMNLI', 'CSL', 'IFLYTEK', 'TNEWS' and 'WSC', one JSON object a line.
 
     Columns are the members of the objects in order of their names: text, () uint32 for numbers, (N,) of text for lists; `usage` 'test' has
-    none of those that say the answer.
+    no columns of answers.
     """
 
     choices = {"task": ("AFQMC", "TNEWS", "IFLYTEK", "CMNLI", "WSC", "CSL"), "usage": ("train", "test", "eval")}
@@ -233,8 +233,8 @@ class CLUEDataset(TextStream, arguments="dataset_files, task='AFQMC', usage='tra
     def _rows(self, file: Path) -> Iterator[Row]:
         for number, line in text_lines(file):
             try:
-                about = json.loads(line)
-                members = {**about, **about.get("target", {})}
+                content = json.loads(line)
+                members = {**content, **content.get("target", {})}
                 yield tuple(_member(members[name]) for name in self._columns())
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 raise damaged(file, number, line, f"a JSON object with {', '.join(self._columns())}") from None
@@ -249,31 +249,31 @@ def _member(value: Any) -> np.ndarray:
 
 
 class SQuADDataset(TextStream, arguments=_USUAL):
-    """SQuAD 1.1 and 2.0: context and question (), text (N,) and answer_start (N,) uint32, the places of the answers in the context.
+    """SQuAD 1.1 and 2.0: context and question (), text (N,) and answer_start (N,) uint32, the offsets of the answers in the context.
 
-    A question without an answer has one that is empty, at 2**32 - 1. `usage` is 'train', 'dev' or 'all' (None).
+    A question without an answer has an empty one at 2**32 - 1. `usage` is 'train', 'dev' or 'all' (None).
     """
 
     choices = {"usage": ("all", "train", "dev")}
     columns = ("context", "question", "text", "answer_start")
 
     def _files(self) -> Sequence[Any]:
-        found = []
+        files = []
         for part in ("train", "dev"):
             if self.usage in (part, "all"):
                 paths = [self.dataset_dir / f"{part}-v{version}.json" for version in ("1.1", "2.0")]
-                found.append(next((path for path in paths if path.is_file()), paths[0]))
-        return found
+                files.append(next((path for path in paths if path.is_file()), paths[0]))
+        return files
 
     def _rows(self, file: Path) -> Iterator[Row]:
         try:
             for article in json.loads(read_file(file))["data"]:
                 for paragraph in article["paragraphs"]:
                     for question in paragraph["qas"]:
-                        given = [(str(one["text"]), int(one["answer_start"])) for one in question["answers"]] or [("", -1)]
-                        texts, starts = zip(*given, strict=True)
-                        places = np.array(starts, np.int64).astype(np.uint32)
-                        yield np.array(str(paragraph["context"])), np.array(str(question["question"])), np.array(texts), places
+                        answers = [(str(answer["text"]), int(answer["answer_start"])) for answer in question["answers"]] or [("", -1)]
+                        texts, starts = zip(*answers, strict=True)
+                        offsets = np.array(starts, np.int64).astype(np.uint32)
+                        yield np.array(str(paragraph["context"])), np.array(str(question["question"])), np.array(texts), offsets
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataDamaged(message(f"{file}: {type(error).__name__}: {error!s:.100}", "a file of SQuAD")) from None
 
@@ -319,8 +319,8 @@ class Multi30kDataset(
 
     def _files(self) -> Sequence[Any]:
         names = {"test": "mmt16_task1_test/test", "train": "training/train", "valid": "validation/val"}
-        found = [self.dataset_dir / name for part, name in names.items() if self.usage in (part, "all")]
-        return [tuple(path.with_suffix(f".{language}") for language in self.language_pair) for path in found]
+        paths = [self.dataset_dir / name for part, name in names.items() if self.usage in (part, "all")]
+        return [tuple(path.with_suffix(f".{language}") for language in self.language_pair) for path in paths]
 
 
 class IWSLT2016Dataset(
@@ -371,7 +371,7 @@ class IMDBDataset(ListedDataset, TextBaseDataset, arguments="dataset_dir, usage=
         ]
 
     def num_classes(self) -> int:
-        """Good and bad ones."""
+        """Returns 2: positive and negative."""
         return 2
 
     def _row(self, entry: Any) -> Row:

@@ -1,4 +1,4 @@
-"""Sources that a program brings itself: Python objects, generators and arrays."""
+"""Sources that a program supplies: Python objects, generators and arrays."""
 from __future__ import annotations
 
 import copy
@@ -16,7 +16,7 @@ from torchspore.base.text import message, short
 from torchspore.engine.core import tree
 from torchspore.mindspore.dataset.core import config, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_processes, check_type, check_workers, checked_columns
-from torchspore.mindspore.dataset.engine.batching import stack
+from torchspore.mindspore.dataset.engine.batches import stack
 from torchspore.mindspore.dataset.engine.dataset import UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, failed, guarded, name_of
 from torchspore.mindspore.dataset.engine.mappable import MappableDataset as MappableDataset
@@ -26,21 +26,20 @@ from torchspore.mindspore.dataset.engine.rows import Row, Run, to_array
 from torchspore.mindspore.dataset.engine.schema import as_schema
 
 _WORTH_A_PROCESS = 300e-6
-"""Seconds a row."""
+"""Seconds per row."""
 
 _LIGHT = 16_384
-"""Bytes of a row up to which many are copied at once: less than what handling each costs."""
+"""Maximum bytes of a row for copying many rows at once: copying costs less than handling each row."""
 
 
 class GeneratorDataset(MappableDataset, UnionBaseDataset):
-    """Rows that a Python object gives: one with `__getitem__` and `__len__`, an iterable, or a function that returns an iterator.
+    """Rows of a Python object: one with `__getitem__` and `__len__`, an iterable, or a function that returns an iterator.
 
-    An indexable source is shuffled unless `shuffle=False` or a sampler is given; an iterable never is. A row is a tuple (or list) with one
+    An indexable source is shuffled unless `shuffle=False` or a sampler is passed; an iterable never is. A row is a tuple (or list) with one
     value for each of `column_names`, or the value itself. With `num_parallel_workers` above 1, that many workers read an indexable source
-    whose rows take long enough: processes, or threads without `python_multiprocessing`.
-    `batch_sampler` gives the indices of each batch; `collate_fn(*columns)`, which has a list of each column's values, joins them. A
-    `schema` names the columns with their types and shapes. Raises TypeError for a source that is none of these, ValueError for arguments
-    that do not fit.
+    whose rows are slow enough: processes, or threads without `python_multiprocessing`.
+    `batch_sampler` yields the indices of each batch; `collate_fn(*columns)`, which receives a list of each column's values, joins them. A
+    `schema` names the columns with their types and shapes. Raises TypeError for any other source, ValueError for invalid arguments.
     """
 
     def __init__(
@@ -68,9 +67,9 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
                 raise ValueError(message(f"{call}(num_shards={num_shards})", "a source with __getitem__ and __len__, to take a share of"))
         single = {"num_samples": num_samples, "shuffle": shuffle, "num_shards": num_shards, "shard_id": shard_id, "sampler": sampler}
         self.batch_sampler, self.collate_fn = _check_batches(call, batch_sampler, collate_fn, single, self._indexable), collate_fn
-        # A sampler wins over shuffle here, alone among the sources.
+        # A sampler takes precedence over shuffle here, unlike in the other sources.
         super().__init__(call, num_parallel_workers, sampler, num_samples, None if sampler is not None else shuffle, num_shards, shard_id)
-        self._place = f"{call}(source={name_of(source)})"
+        self._location = f"{call}(source={name_of(source)})"
         self.source, self.column_types = source, _column_types(call, column_types)
         self._first_rows = _Recorded(source) if inspect.isgenerator(source) else None
 
@@ -84,7 +83,7 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         try:
             return len(self.source)
         except (TypeError, ValueError, OverflowError) as error:
-            raise failed(f"{self._place}.__len__", error) from error
+            raise failed(f"{self._location}.__len__", error) from error
 
     def _size(self) -> int | None:
         self._check_length()
@@ -103,27 +102,27 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         try:
             return self.source[index]
         except Exception as error:
-            raise failed(f"{self._place}[{index}]", error) from error
+            raise failed(f"{self._location}[{index}]", error) from error
         finally:
             beside.leave(entered)
 
     def _read_batch(self, indices: list[int]) -> Row:
-        """The rows of these indices joined: by `collate_fn`, which has a list of each column's values, or along a new first axis."""
+        """Join the rows of these indices by `collate_fn`, which receives a list of each column's values, or along a new first axis."""
         rows = [self._value(index) for index in indices]
         if self.collate_fn is None:
             parts = zip(*[self._row(row) for row in rows])
             return tuple(stack(values, name) for values, name in zip(parts, self.column_names))
-        columns = zip(*[[to_array(one, self._place) for one in tree.listed(row)] for row in rows])
+        columns = zip(*[[to_array(item, self._location) for item in tree.listed(row)] for row in rows])
         where = f"{type(self).__name__}(collate_fn={name_of(self.collate_fn)})"
         return self._row(guarded(where, self.collate_fn, *map(list, columns)))
 
     def _batches(self) -> Iterator[list[int]]:
-        """The indices of each batch."""
+        """Yield the indices of each batch."""
         for indices in self.batch_sampler:
             try:
                 yield [operator.index(index) for index in indices]
             except TypeError:
-                raise PipelineError(message(f"{self._place}: batch_sampler gave {short(indices)}", "a list of indices")) from None
+                raise PipelineError(message(f"{self._location}: batch_sampler gave {short(indices)}", "a list of indices")) from None
 
     def _shared(self, read: Callable[[int], Row], indices: Iterator[int], run: Run) -> Iterator[Row]:
         if not self._in_processes or config.get_debug_mode():
@@ -142,14 +141,14 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
             return f"row {task[1][0]}" if len(task[1]) == 1 else f"rows {short(task[1])}"
 
         count, megabytes = self.num_parallel_workers or 1, shared_megabytes(self._max_rowsize)
-        return run.closing(Processes(count, _Work(self._reader(read), run.seed), self._place, rows_of, megabytes))
+        return run.closing(Processes(count, _Work(self._reader(read), run.seed), self._location, rows_of, megabytes))
 
     def _reader(self, read: Callable[[Any], Row]) -> Callable[[Any], Row]:
-        """`read` of a copy of this source without what chooses the rows, which stays here: a spawned process need not know it."""
+        """Return `read` of a copy of this source without its samplers, because a spawned process does not need them."""
         reader = copy.copy(self)
         reader.sampler = reader.batch_sampler = reader._first_rows = None  # type: ignore[assignment]
-        found: Callable[[Any], Row] = getattr(reader, read.__name__)
-        return found
+        bound_read: Callable[[Any], Row] = getattr(reader, read.__name__)
+        return bound_read
 
     def _epoch(self, run: Run) -> Iterator[Row]:
         if self.batch_sampler is not None:
@@ -172,13 +171,13 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         except (PipelineError, GeneratorExit):
             raise
         except Exception as error:
-            raise failed(self._place, error) from error
+            raise failed(self._location, error) from error
 
     def _check_length(self) -> None:
         """Raise PipelineError if the source has `__getitem__` but no `__len__`: reading it would never end."""
         if not self._indexable and hasattr(self.source, "__getitem__"):
             raise PipelineError(message(
-                f"{self._place}: __getitem__ without __len__", "a source with both methods, or an iterable with __iter__ alone",
+                f"{self._location}: __getitem__ without __len__", "a source with both methods, or an iterable with __iter__ alone",
                 hint=f"define __len__(self) on {type(self.source).__name__}",
             ))
 
@@ -202,27 +201,28 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         values, names = tree.listed(value), self.column_names
         if len(values) != len(names):
             expected = f"{len(names)} values a row, one for each of {names}, got {len(values)}"
-            raise PipelineError(message(self._place, expected))
-        row = tuple(to_array(one, self._place) for one in values)
+            raise PipelineError(message(self._location, expected))
+        row = tuple(to_array(item, self._location) for item in values)
         if self.column_types is not None:
-            for name, array, wanted in zip(names, row, self.column_types):
-                if array.dtype != wanted:
-                    raise PipelineError(message(f"{self._place}: column {name!r} is {array.dtype}", f"{wanted}, as column_types says"))
+            for name, array, expected_type in zip(names, row, self.column_types):
+                if array.dtype != expected_type:
+                    expected = f"{expected_type}, as column_types says"
+                    raise PipelineError(message(f"{self._location}: column {name!r} is {array.dtype}", expected))
         if self.schema is not None and self.batch_sampler is None:
             for name, array in zip(names, row):
                 self._check_schema(name, array)
         return row
 
     def _check_schema(self, name: str, array: np.ndarray) -> None:
-        """Raises PipelineError where a value has not the type that the schema says of its column. Shapes vary, as in MindSpore."""
-        wanted = self.schema.columns.get(name, {}).get("type") if self.schema is not None else None
-        is_text = wanted in ("string", "bytes")
-        if wanted is not None and (array.dtype.kind not in "SU" if is_text else array.dtype != np.dtype(wanted)):
-            raise PipelineError(message(f"{self._place}: column {name!r} is {array.dtype}", f"{wanted}, as the schema says"))
+        """Raises PipelineError if a value does not have its column's type in the schema. Shapes may vary, as in MindSpore."""
+        expected_type = self.schema.columns.get(name, {}).get("type") if self.schema is not None else None
+        is_text = expected_type in ("string", "bytes")
+        if expected_type is not None and (array.dtype.kind not in "SU" if is_text else array.dtype != np.dtype(expected_type)):
+            raise PipelineError(message(f"{self._location}: column {name!r} is {array.dtype}", f"{expected_type}, as the schema says"))
 
 
 class _Recorded:
-    """The rows of a generator, which runs once; they are kept, so that each epoch of each iterator gives them again as in MindSpore."""
+    """The cached rows of a generator, which runs once; each epoch of each iterator returns the same rows, as in MindSpore."""
 
     def __init__(self, source: Iterator[Any]) -> None:
         self._source, self._rows, self._lock = source, list[Any](), threading.RLock()
@@ -230,7 +230,7 @@ class _Recorded:
     def __iter__(self) -> Iterator[Any]:
         number = 0
         while True:
-            with self._lock:                     # another iterator may be as far, in its own thread
+            with self._lock:                     # another iterator may have read as far in another thread
                 if number == len(self._rows):
                     try:
                         self._rows.append(next(self._source))
@@ -241,7 +241,7 @@ class _Recorded:
 
 
 class _Work:
-    """What a worker process does with a task of indices."""
+    """The function of a worker process for a task of indices."""
 
     def __init__(self, read: Callable[[Any], Row], seed: int) -> None:
         self._read, self._seed = read, seed
@@ -255,20 +255,20 @@ class _Work:
 
 
 def _check_batches(call: str, batch_sampler: Any, collate_fn: Any, single: dict[str, Any], is_indexable: bool) -> Any:
-    """The `batch_sampler`. Raises TypeError, and ValueError for arguments that choose single rows beside it."""
+    """Check the `batch_sampler`. Raises TypeError, and ValueError for additional arguments that select single rows."""
     if collate_fn is not None and not callable(collate_fn):
         raise TypeError(message(f"{call}(collate_fn={short(collate_fn)})", "a function of the columns' lists"))
     if batch_sampler is None:
         if collate_fn is not None:
-            hint = "give a batch_sampler, or write .batch(..., per_batch_map=...)"
+            hint = "pass a batch_sampler, or write .batch(..., per_batch_map=...)"
             raise ValueError(message(f"{call}(collate_fn=...)", "a batch_sampler beside it", hint=hint))
         return None
     if not hasattr(batch_sampler, "__getitem__") and not hasattr(batch_sampler, "__iter__"):
-        raise TypeError(message(f"{call}(batch_sampler={short(batch_sampler)})", "something that gives lists of indices"))
+        raise TypeError(message(f"{call}(batch_sampler={short(batch_sampler)})", "an iterable of lists of indices"))
     others = [name for name, value in single.items() if value is not None]
     if others:
-        what = f"{call}(batch_sampler=..., {others[0]}={short(single[others[0]])})"
-        raise ValueError(message(what, "one of the two", hint=f"leave {others[0]} out"))
+        subject = f"{call}(batch_sampler=..., {others[0]}={short(single[others[0]])})"
+        raise ValueError(message(subject, "one of the two", hint=f"leave {others[0]} out"))
     if not is_indexable:
         raise ValueError(message(f"{call}(batch_sampler=...)", "a source with __getitem__ and __len__"))
     return batch_sampler
@@ -280,14 +280,14 @@ def _column_types(call: str, column_types: Any) -> list[np.dtype] | None:
     check_type(call, "column_types", column_types, (list, tuple), "a list of dtypes")
     from torchspore.mindspore.common.dtype import dtype_to_nptype
 
-    return [np.dtype(dtype_to_nptype(one)) if type(one).__module__.startswith("torchspore") else np.dtype(one) for one in column_types]
+    return [np.dtype(dtype_to_nptype(kind)) if type(kind).__module__.startswith("torchspore") else np.dtype(kind) for kind in column_types]
 
 
 class NumpySlicesDataset(GeneratorDataset):
     """The slices of arrays or lists along their first axis.
 
-    `data` is one array or list (one column), a tuple of them, or a dict from column name to one. Column names are `column_0`, ... where
-    none are given. Raises ValueError where the columns differ in length, are empty, or are not as many as the names.
+    `data` is one array or list (one column), a tuple of them, or a dict from column name to one. Column names are `column_0`, ... by
+    default. Raises ValueError if the columns differ in length, are empty, or do not match the number of names.
     """
 
     def __init__(
@@ -327,7 +327,7 @@ class NumpySlicesDataset(GeneratorDataset):
 class _Slices:
     def __init__(self, columns: list[Any]) -> None:
         self._arrays = [np.asarray(column) for column in columns]
-        self.is_plain = all(array.dtype.kind in "biufc" for array in self._arrays)      # each text has its own length
+        self.is_plain = all(array.dtype.kind in "biufc" for array in self._arrays)      # texts differ in length
         self.is_light = self.is_plain and sum(array[0].nbytes for array in self._arrays) <= _LIGHT
 
     def __len__(self) -> int:
@@ -337,19 +337,19 @@ class _Slices:
         return tuple(array[index] for array in self._arrays)
 
     def row(self, index: int) -> Row:
-        """Views of one row; nothing is left to check about them."""
+        """Return views of one row, which need no more checks."""
         return tuple([array[index, ...] for array in self._arrays])
 
     def columns(self, indices: list[int]) -> list[np.ndarray]:
-        """Copies of several rows, by one gather for each column."""
+        """Return copies of several rows, by one gather for each column."""
         return [array[indices] for array in self._arrays]
 
 
 class PaddedDataset(GeneratorDataset):
-    """Rows that fill a dataset up to a number that divides evenly: `dataset + PaddedDataset(rows)`, then `use_sampler` of a share.
+    """Rows that pad a dataset to a divisible number: `dataset + PaddedDataset(rows)`, then `use_sampler` of a share.
 
-    `padded_samples` is a list of dicts from column name to what a row may hold, all with the same keys. Raises TypeError and ValueError for
-    anything else.
+    `padded_samples` is a list of dicts from column name to value, all with the same keys. Raises TypeError and ValueError for anything
+    else.
     """
 
     def __init__(self, padded_samples: list[dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""Sources of images that lie in one file behind each other: MNIST and its kin, CIFAR, STL-10, Semeion, PhotoTour, and made-up ones."""
+"""Sources of images that one file stores in sequence: MNIST and related sets, CIFAR, STL-10, Semeion, PhotoTour, and synthetic ones."""
 from __future__ import annotations
 
 import math
@@ -13,7 +13,7 @@ from torchspore.base.text import message, short
 from torchspore.errors import DataDamaged, DataMissing
 from torchspore.mindspore.dataset.core.random_order import Twister32
 from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_type
-from torchspore.mindspore.dataset.engine.declared import Joined, PictureDataset, damaged, fields, lines, mapped, read_file
+from torchspore.mindspore.dataset.engine.declarations import Joined, PictureDataset, damaged, fields, lines, mapped, read_file
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.names import missing
 
@@ -28,13 +28,13 @@ class MnistDataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS, CHO
 
     `dataset_dir` holds `train-images-idx3-ubyte`, `train-labels-idx1-ubyte`, `t10k-...`; `usage` is 'train', 'test' or 'all' (None): the
     test rows, then the training rows. Raises ValueError for a missing folder or a wrong argument, and when read FileNotFoundError for a
-    missing file, FileFormatError (a ValueError) for one that is cut short or is no such file; both name the file and are RuntimeErrors.
+    missing file, FileFormatError (a ValueError) for a truncated or different file; both name the file and are RuntimeErrors.
     """
 
     choices = {"usage": _TRAIN_TEST}
 
     def _parts(self) -> list[str]:
-        """What the names of the files begin with."""
+        """Return the prefixes of the file names."""
         return {"train": ["train"], "test": ["t10k"], "all": ["t10k", "train"]}[self.usage]
 
     _labels: ClassVar[str] = "labels-idx1-ubyte"
@@ -42,8 +42,8 @@ class MnistDataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS, CHO
     def _list(self) -> Sequence[Any]:
         names = self._parts()
         kinds = ("images-idx3-ubyte", self._labels)
-        there = [name for name in names if len(names) == 1 or any((self.dataset_dir / f"{name}-{kind}").exists() for kind in kinds)]
-        return Joined([read_pair(self.dataset_dir, name, self._labels) for name in there or names[-1:]])
+        existing = [name for name in names if len(names) == 1 or any((self.dataset_dir / f"{name}-{kind}").exists() for kind in kinds)]
+        return Joined([read_pair(self.dataset_dir, name, self._labels) for name in existing or names[-1:]])
 
     def _row(self, entry: Any) -> Row:
         return entry
@@ -53,7 +53,7 @@ class FashionMnistDataset(MnistDataset):
     """Fashion-MNIST, which comes in MNIST's file format."""
 
     def num_classes(self) -> int:
-        """Ten kinds of clothes."""
+        """Returns 10: kinds of clothes."""
         return 10
 
 
@@ -72,7 +72,7 @@ class EMnistDataset(MnistDataset, arguments="dataset_dir, name, usage=None, ROWS
 
 
 class QMnistDataset(MnistDataset, arguments="dataset_dir, usage=None, compat=True, ROWS, CHOICE"):
-    """QMNIST: images as MNIST's, labels () uint32, or with `compat=False` all that is known of each (8,) uint32.
+    """QMNIST: images as MNIST's, labels () uint32, or with `compat=False` the full annotation of each (8,) uint32.
 
     `usage` is 'train', 'test', 'test10k' (the first 10,000 test rows), 'test50k' (the others), 'nist' or 'all' (None).
     """
@@ -86,14 +86,14 @@ class QMnistDataset(MnistDataset, arguments="dataset_dir, usage=None, compat=Tru
         return list(names.values()) if self.usage == "all" else [names[self.usage.removesuffix("10k").removesuffix("50k")]]
 
     def _list(self) -> Sequence[Any]:
-        found = super()._list()
+        entries = super()._list()
         if self.usage not in ("test10k", "test50k"):
-            return found
+            return entries
         rows = range(10000) if self.usage == "test10k" else range(10000, 60000)
-        if len(found) < rows.stop:
+        if len(entries) < rows.stop:
             path = self.dataset_dir / "qmnist-test-images-idx3-ubyte"
-            raise DataDamaged(message(f"{path}: {len(found)} images", f"{rows.stop} for usage={self.usage!r}"))
-        return [found[index] for index in rows]
+            raise DataDamaged(message(f"{path}: {len(entries)} images", f"{rows.stop} for usage={self.usage!r}"))
+        return [entries[index] for index in rows]
 
     def _row(self, entry: Any) -> Row:
         image, label = entry
@@ -104,7 +104,7 @@ class QMnistDataset(MnistDataset, arguments="dataset_dir, usage=None, compat=Tru
 
 
 def read_pair(folder: Path, name: str, labels_name: str = "labels-idx1-ubyte") -> tuple[np.ndarray, np.ndarray]:
-    """The images (N, 28, 28, 1) uint8 and the labels uint32, (N,) or (N, 8), of two IDX files."""
+    """Return the images (N, 28, 28, 1) uint8 and the labels uint32, (N,) or (N, 8), of two IDX files."""
     image_path, label_path = folder / f"{name}-images-idx3-ubyte", folder / f"{name}-{labels_name}"
     images = _read_idx(image_path, _BYTES, 3)
     labels = _read_idx(label_path, *((_INTEGERS, 2) if labels_name.endswith("int") else (_BYTES, 1)))
@@ -116,9 +116,9 @@ def read_pair(folder: Path, name: str, labels_name: str = "labels-idx1-ubyte") -
 
 
 def _read_idx(path: Path, kind: int, rank: int) -> np.ndarray:
-    """The array of an IDX file: magic number, one big-endian size for each axis, the values; read as they are asked for."""
+    """Return the array of an IDX file: magic number, one big-endian size for each axis, the values; read lazily."""
     if not path.is_file():
-        hint = "MNIST's four files must lie unpacked in dataset_dir"
+        hint = "MNIST's four files must be unpacked in dataset_dir"
         packed = path.with_name(path.name + ".gz")
         if packed.is_file():
             hint = f"unpack it: gunzip {packed}"
@@ -127,10 +127,10 @@ def _read_idx(path: Path, kind: int, rank: int) -> np.ndarray:
     if size < head:
         raise DataDamaged(message(f"{path}: {size} bytes", f"a head of {head} bytes; the file is cut short"))
     with path.open("rb") as file:
-        found, *shape = struct.unpack(f">{1 + rank}I", file.read(head))
-    if found != (kind << 8) + rank:
-        what = "image" if rank == 3 else "label"
-        raise DataDamaged(message(f"{path}: magic number {found}", f"{(kind << 8) + rank}, as {what} files of MNIST have"))
+        magic, *shape = struct.unpack(f">{1 + rank}I", file.read(head))
+    if magic != (kind << 8) + rank:
+        content = "image" if rank == 3 else "label"
+        raise DataDamaged(message(f"{path}: magic number {magic}", f"{(kind << 8) + rank}, as {content} files of MNIST have"))
     values = math.prod(shape) * (1 if kind == _BYTES else 4)
     if size - head != values:
         state = "the file is cut short" if size - head < values else "the file is too long"
@@ -148,8 +148,8 @@ class Cifar10Dataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS, C
     _patterns: ClassVar[dict[str, str]] = {"train": "data_batch_*.bin", "test": "test_batch.bin"}
 
     def _list(self) -> Sequence[Any]:
-        wanted = [self._patterns[part] for part in ("train", "test") if self.usage in (part, "all")]
-        files = [path for pattern in wanted for path in sorted(self.dataset_dir.glob(pattern))]
+        patterns = [self._patterns[part] for part in ("train", "test") if self.usage in (part, "all")]
+        files = [path for pattern in patterns for path in sorted(self.dataset_dir.glob(pattern))]
         if not files:
             raise DataMissing(message(f"{self.dataset_dir}: no file for usage={self.usage!r}", "the binary version's .bin files"))
         return Joined([(mapped(path, self._labels + 3072),) for path in files])
@@ -198,25 +198,25 @@ class SemeionDataset(PictureDataset, arguments="dataset_dir, ROWS, CHOICE"):
 
     def _list(self) -> Sequence[Any]:
         path = self.dataset_dir / "semeion.data"
-        found = []
+        entries = []
         for number, line in lines(path):
             parts = line.split()
             if len(parts) != 266 or "1" not in parts[256:]:
                 raise damaged(path, number, line, "256 pixels and ten columns, one of them 1")
             try:
-                found.append((np.array(parts[:256], np.float64).astype(np.uint8), parts.index("1", 256) - 256))
+                entries.append((np.array(parts[:256], np.float64).astype(np.uint8), parts.index("1", 256) - 256))
             except ValueError:
                 raise damaged(path, number, line, "256 numbers and ten columns, one of them 1") from None
-        return found
+        return entries
 
     def _row(self, entry: Any) -> Row:
         return entry[0].reshape(16, 16), np.array(entry[1], np.uint32)
 
 
 class PhotoTourDataset(PictureDataset, arguments="dataset_dir, name, usage=None, ROWS, CHOICE"):
-    """Patches (64, 64, 1) uint8 of photo tourism, which lie 16 by 16 in pictures.
+    """Patches (64, 64, 1) uint8 of photo tourism, stored 16 by 16 in pictures.
 
-    `usage` 'train' (None) gives the column image, 'test' the columns image1, image2 and matches () uint32, 1 where both show one point.
+    `usage` 'train' (None) yields the column image, 'test' the columns image1, image2 and matches () uint32, 1 where both show one point.
     """
 
     choices = {
@@ -231,16 +231,16 @@ class PhotoTourDataset(PictureDataset, arguments="dataset_dir, name, usage=None,
         folder = self.dataset_dir / self.name
         info = folder / "info.txt"
         points = [parts[0] for parts in fields(info, "the number of a point first", least=1)]
-        self._kept: tuple[int, np.ndarray] | None = None
+        self._cached_sheet: tuple[int, np.ndarray] | None = None
         if self.usage == "train":
             return range(len(points))
         path = folder / "m50_100000_100000_0.txt"
-        found = []
+        entries = []
         for parts in fields(path, "seven numbers", least=5):
             if not all(part.isdigit() for part in parts[:5]) or max(int(parts[0]), int(parts[3])) >= len(points):
                 raise DataDamaged(message(f"{path}: {short(' '.join(parts))}", f"seven numbers, patches below {len(points)}"))
-            found.append((int(parts[0]), int(parts[3]), int(parts[1] == parts[4])))
-        return found
+            entries.append((int(parts[0]), int(parts[3]), int(parts[1] == parts[4])))
+        return entries
 
     def _row(self, entry: Any) -> Row:
         if self.usage == "train":
@@ -252,22 +252,22 @@ class PhotoTourDataset(PictureDataset, arguments="dataset_dir, name, usage=None,
 
         from torchspore.mindspore.dataset.vision.pictures import check_pixels
 
-        sheet, place = divmod(number, 256)
-        kept = self._kept
-        if kept is None or kept[0] != sheet:
+        sheet, index_in_sheet = divmod(number, 256)
+        cached = self._cached_sheet
+        if cached is None or cached[0] != sheet:
             path = self.dataset_dir / self.name / f"patches{sheet:04}.bmp"
             content = np.frombuffer(read_file(path), np.uint8)
             check_pixels(content, str(path))
             image = cv2.imdecode(content, cv2.IMREAD_GRAYSCALE) if content.size else None
             if image is None or image.shape != (1024, 1024):
                 raise DataDamaged(message(str(path), "a picture of 1024x1024 pixels"))
-            kept = self._kept = (sheet, image)
-        top, left = place // 16 * 64, place % 16 * 64
-        return kept[1][top : top + 64, left : left + 64, None].copy()
+            cached = self._cached_sheet = (sheet, image)
+        top, left = index_in_sheet // 16 * 64, index_in_sheet % 16 * 64
+        return cached[1][top : top + 64, left : left + 64, None].copy()
 
 
 class FakeImageDataset(PictureDataset, arguments="num_images=1000, image_size=(224, 224, 3), num_classes=10, base_seed=0, ROWS, CHOICE"):
-    """Made-up images of `image_size` uint8 and labels () uint32: row n is drawn from the seed `base_seed` + n."""
+    """Synthetic images of `image_size` uint8 and labels () uint32: row n is drawn from the seed `base_seed` + n."""
 
     num_images: int
     image_size: Any
@@ -275,7 +275,7 @@ class FakeImageDataset(PictureDataset, arguments="num_images=1000, image_size=(2
     _num_classes: int
 
     def num_classes(self) -> int:
-        """How many classes there are."""
+        """Returns the number of classes."""
         return self._num_classes
 
     def _check(self) -> None:
@@ -302,19 +302,19 @@ class FakeImageDataset(PictureDataset, arguments="num_images=1000, image_size=(2
 
 
 def _normal(seed: int, count: int) -> np.ndarray:
-    """Normal numbers as libstdc++ draws them from the Mersenne twister: Marsaglia's polar method, two of each accepted pair."""
+    """Draw normal numbers as libstdc++ does from the Mersenne twister: Marsaglia's polar method, two of each accepted pair."""
     words = np.random.RandomState(seed % 2**32)._bit_generator
-    found = np.empty(0)
-    while len(found) < count:
-        drawn = words.random_raw(8 * (count - len(found) + 8)).astype(np.float64).reshape(-1, 2, 2)
+    numbers = np.empty(0)
+    while len(numbers) < count:
+        drawn = words.random_raw(8 * (count - len(numbers) + 8)).astype(np.float64).reshape(-1, 2, 2)
         x, y = (2 * ((drawn[..., 0] + drawn[..., 1] * 2.0**32) / 2.0**64) - 1).T
         square = x * x + y * y
         inside = (square <= 1) & (square > 0)
         x, y, square = x[inside], y[inside], square[inside]
-        logarithms = np.array([math.log(one) for one in square.tolist()])      # NumPy rounds some otherwise than C
+        logarithms = np.array([math.log(norm) for norm in square.tolist()])      # NumPy rounds some values differently from C
         scale = np.sqrt(-2 * logarithms / square)
-        found = np.concatenate([found, np.stack([y * scale, x * scale], 1).reshape(-1)])
-    return found[:count]
+        numbers = np.concatenate([numbers, np.stack([y * scale, x * scale], 1).reshape(-1)])
+    return numbers[:count]
 
 
 __getattr__ = missing(__name__)

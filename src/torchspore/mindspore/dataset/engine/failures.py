@@ -1,4 +1,4 @@
-"""Errors of a pipeline: which operation of which dataset failed, at which line of the user's."""
+"""Errors of a pipeline: the operation and the dataset that failed, and the line of the user's program."""
 from __future__ import annotations
 
 import traceback
@@ -10,33 +10,33 @@ from torchspore.base.frames import is_users
 
 
 class PipelineError(RuntimeError):
-    """A function that a pipeline called raised, or gave what the pipeline can't use; `__cause__` holds the function's own error.
+    """A function that a pipeline called raised, or returned an unusable value; `__cause__` is the function's error.
 
-    RuntimeError, as in MindSpore, where such an error also ends the iteration.
+    A RuntimeError, as in MindSpore, where such an error also ends the iteration.
     """
 
 
 def name_of(function: Any) -> str:
-    """How a message calls a user's function or a transform."""
+    """Return the name of a user's function or a transform for a message."""
     return getattr(function, "__name__", None) or type(function).__name__
 
 
 def failed(where: str, error: BaseException) -> PipelineError:
-    """The error to raise for `error`, which a user's function raised inside the operation `where`."""
+    """Return the error to raise for `error`, which a user's function raised inside the operation `where`."""
     if isinstance(error, PipelineError):
         return error
-    place = next(
+    location = next(
         (f"{frame.filename}:{frame.lineno}: " for frame in reversed(traceback.extract_tb(error.__traceback__)) if is_users(frame.filename)),
         "",
     )
     text = str(error) or "no message"
     return PipelineError(
-        f"{place}{type(error).__name__}: {text}\n{where}: expected a function that returns, it raised {type(error).__name__}."
+        f"{location}{type(error).__name__}: {text}\n{where}: expected a function that returns, it raised {type(error).__name__}."
     )
 
 
 def guarded(where: str, call: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls a user's function; what it raises comes out as a PipelineError that names `where`."""
+    """Call a user's function; its error becomes a PipelineError that names `where`."""
     entered = beside.enter()
     try:
         return call(*arguments)

@@ -1,4 +1,4 @@
-"""What sources of several files of records share: files that stay open, and the order in which their rows are read."""
+"""Common code of sources with several record files: files that stay open, and the reading order of their rows."""
 from __future__ import annotations
 
 import copy
@@ -11,21 +11,21 @@ from torchspore.mindspore.dataset.engine.samplers import BuiltinSampler, Shuffle
 
 
 class RecordsDataset(MappableDataset):
-    """A source over open files. A deep copy reads the same files, which stay open once, in an order of its own."""
+    """A source over open files. A deep copy reads the same open files in an independent order."""
 
     def __deepcopy__(self, memory: dict[int, Any]) -> RecordsDataset:
-        made = copy.copy(self)
-        made.sampler = copy.deepcopy(self.sampler, memory)
-        return made
+        copied = copy.copy(self)
+        copied.sampler = copy.deepcopy(self.sampler, memory)
+        return copied
 
 
-def wanted_shuffle(shuffle: Any) -> Shuffle | None:
-    """What `shuffle` asks of several files: None and True mean all rows, False none."""
+def shuffle_kind(shuffle: Any) -> Shuffle | None:
+    """Return the kind of shuffle for several files: None and True mean all rows, False none."""
     return Shuffle.GLOBAL if shuffle is None or shuffle is True else shuffle or None
 
 
 class FilesOrder(BuiltinSampler):
-    """The order of the rows of several files; subclasses give `_positions`."""
+    """The order of the rows of several files; subclasses define `_positions`."""
 
     def __init__(self, shuffle: Shuffle | None, lengths: list[int], is_sharded: bool, num_samples: int | None) -> None:
         super().__init__(num_samples)

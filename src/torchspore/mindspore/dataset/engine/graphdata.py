@@ -1,4 +1,4 @@
-"""Graphs for training: read from MindRecord files, made of arrays, and datasets of several of them."""
+"""Graphs for training: from MindRecord files or arrays, and datasets of several graphs."""
 from __future__ import annotations
 
 from pathlib import Path
@@ -11,7 +11,7 @@ from torchspore.base.text import message, short
 from torchspore.errors import DataDamaged
 from torchspore.mindspore.dataset.core.validator_helpers import check_type
 from torchspore.mindspore.dataset.engine.datasets_user_defined import GeneratorDataset
-from torchspore.mindspore.dataset.engine.declared import check_folder
+from torchspore.mindspore.dataset.engine.declarations import check_folder
 from torchspore.mindspore.dataset.engine.graphs import OutputFormat, Sampler, SamplingStrategy, check_working_mode, features
 from torchspore.mindspore.mindrecord.shards import Shards, all_shards
 from torchspore.names import missing
@@ -21,7 +21,7 @@ _Rows = dict[int, int]
 
 
 class GraphData(Sampler):
-    """A graph out of MindRecord files that were written for it; edges lead from their source to their target.
+    """A graph from MindRecord files in a graph schema; edges lead from their source to their target.
 
     Each row is a node (attribute 'n': first_id is its id) or an edge ('e': first_id is its id, second_id its source, third_id its target)
     with a type, an int, perhaps a weight, and `node_feature_index` or `edge_feature_index`, the numbers k of its features `node_feature_k`
@@ -46,57 +46,58 @@ class GraphData(Sampler):
         self._feature_rows: dict[str, dict[int, _Rows]] = {"node": {}, "edge": {}}
         nodes, edges = self._read(path, [name for name in (*_FIELDS, "weight") if name in schema])
         super().__init__(
-            np.array([one[0] for one in nodes]), [one[1] for one in nodes], np.array([one[0] for one in edges]), [one[1] for one in edges],
-            np.array([one[2] for one in edges]).reshape(-1, 2), np.array([one[3] for one in edges], np.float64),
+            np.array([node[0] for node in nodes]), [node[1] for node in nodes],
+            np.array([edge[0] for edge in edges]), [edge[1] for edge in edges],
+            np.array([edge[2] for edge in edges]).reshape(-1, 2), np.array([edge[3] for edge in edges], np.float64),
         )
 
     def _read(self, path: Path, columns: list[str]) -> tuple[list[Any], list[Any]]:
-        """The nodes and the edges; of features only in which row of the files they lie."""
+        """Read the nodes and the edges; for features, only the number of their row in the files."""
         nodes: list[Any] = []
         edges: list[Any] = []
         for number in range(len(self._shards)):
             row = self._shards.row(number, columns)
             if row["attribute"] not in ("n", "e"):
                 raise DataDamaged(message(f"{path}, row {number}: attribute {short(row['attribute'])}", "'n' or 'e'"))
-            kind, those = ("node", nodes) if row["attribute"] == "n" else ("edge", edges)
+            kind, entries = ("node", nodes) if row["attribute"] == "n" else ("edge", edges)
             for feature in row[f"{kind}_feature_index"].reshape(-1).tolist():
                 if feature != -1:
-                    self._feature_rows[kind].setdefault(feature, {})[len(those)] = number
+                    self._feature_rows[kind].setdefault(feature, {})[len(entries)] = number
             more = () if kind == "node" else ((row["second_id"], row["third_id"]), row.get("weight", 1.0))
-            those.append((row["first_id"], row["type"], *more))
+            entries.append((row["first_id"], row["type"], *more))
         return nodes, edges
 
     def _feature(self, kind: str, feature: int) -> tuple[np.ndarray, _Rows]:
-        """The values of a feature, and which of them belongs to which node or edge; read once when first asked for."""
+        """Return the values of a feature, and the node or edge of each; read once, on first use."""
         rows = self._feature_rows[kind][feature]
         name = f"{kind}_feature_{feature}"
-        if name not in self._kept:
+        if name not in self._feature_cache:
             values = [self._shards.row(number, [name])[name] for number in rows.values()]
             arrays = [np.asarray(value).reshape(-1) for value in values]
             if len({array.shape for array in arrays}) != 1:
                 raise DataDamaged(message(f"{self._shards.shards[0].path}: {name} of several lengths", "one length"))
             stacked = np.stack(arrays)
-            self._kept[name] = stacked[:, 0] if stacked.shape[1] == 1 else stacked
-        return self._kept[name], {place: index for index, place in enumerate(rows)}
+            self._feature_cache[name] = stacked[:, 0] if stacked.shape[1] == 1 else stacked
+        return self._feature_cache[name], {owner: index for index, owner in enumerate(rows)}
 
     @property
-    def _kept(self) -> dict[str, np.ndarray]:
+    def _feature_cache(self) -> dict[str, np.ndarray]:
         return self.__dict__.setdefault("_feature_values", {})
 
     def get_node_feature(self, node_list: Any, feature_types: Any) -> list[np.ndarray]:
-        """An array for each feature type, of the list's shape and the feature's; zeros for ids that are not there."""
+        """Returns an array for each feature type, with the list's shape and the feature's; zeros for unknown ids."""
         ids = self._ids("get_node_feature", "node_list", node_list)
         types = sorted(self._feature_rows["node"])
-        return features("get_node_feature", ids, feature_types, self._node_place, lambda kind: self._feature("node", kind), types)
+        return features("get_node_feature", ids, feature_types, self._node_position, lambda kind: self._feature("node", kind), types)
 
     def get_edge_feature(self, edge_list: Any, feature_types: Any) -> list[np.ndarray]:
-        """An array for each feature type, of the list's shape and the feature's; zeros for ids that are not there."""
+        """Returns an array for each feature type, with the list's shape and the feature's; zeros for unknown ids."""
         ids = self._ids("get_edge_feature", "edge_list", edge_list)
         types = sorted(self._feature_rows["edge"])
-        return features("get_edge_feature", ids, feature_types, self._edge_place, lambda kind: self._feature("edge", kind), types)
+        return features("get_edge_feature", ids, feature_types, self._edge_position, lambda kind: self._feature("edge", kind), types)
 
     def graph_info(self) -> dict[str, Any]:
-        """Which types of nodes, edges and features there are, and how many nodes and edges of each type."""
+        """Returns the types of nodes, edges and features, and the number of nodes and edges of each type."""
         return {
             **_counted(self._node_types, self._edge_types), "node_feature_type": sorted(self._feature_rows["node"]),
             "edge_feature_type": sorted(self._feature_rows["edge"]),
@@ -107,8 +108,9 @@ class GraphData(Sampler):
 def _counted(node_types: np.ndarray, edge_types: np.ndarray) -> dict[str, Any]:
     nodes, edges = node_types.tolist(), edge_types.tolist()
     return {
-        "node_type": sorted(set(nodes)), "edge_type": sorted(set(edges)), "node_num": {one: nodes.count(one) for one in sorted(set(nodes))},
-        "edge_num": {one: edges.count(one) for one in sorted(set(edges))},
+        "node_type": sorted(set(nodes)), "edge_type": sorted(set(edges)),
+        "node_num": {kind: nodes.count(kind) for kind in sorted(set(nodes))},
+        "edge_num": {kind: edges.count(kind) for kind in sorted(set(edges))},
     }
 
 
@@ -133,8 +135,8 @@ class Graph(Sampler):
             raise ValueError(message(f"Graph(edges of shape {list(ends.shape)})", "shape [2, number of edges], of nodes from 0"))
         self._node_feat, self._edge_feat = _feature_dict("node_feat", node_feat), _feature_dict("edge_feat", edge_feat)
         self._graph_feat = _feature_dict("graph_feat", graph_feat)
-        known = [len(value) for value in self._node_feat.values()] + ([len(node_type)] if node_type is not None else [])
-        count = max([int(ends.max(initial=-1)) + 1, *known])
+        counts = [len(value) for value in self._node_feat.values()] + ([len(node_type)] if node_type is not None else [])
+        count = max([int(ends.max(initial=-1)) + 1, *counts])
         for name, value in self._node_feat.items():
             _check_length(f"node_feat[{name!r}]", value, count, "nodes")
         for name, value in self._edge_feat.items():
@@ -147,29 +149,29 @@ class Graph(Sampler):
         )
 
     def get_node_feature(self, node_list: Any, feature_types: Any) -> list[np.ndarray]:
-        """An array for each feature type, of the list's shape and the feature's; zeros for ids that are not there."""
+        """Returns an array for each feature type, with the list's shape and the feature's; zeros for unknown ids."""
         ids = self._ids("get_node_feature", "node_list", node_list)
-        return _by_name("get_node_feature", ids, feature_types, self._node_feat, self._node_place)
+        return _by_name("get_node_feature", ids, feature_types, self._node_feat, self._node_position)
 
     def get_edge_feature(self, edge_list: Any, feature_types: Any) -> list[np.ndarray]:
-        """An array for each feature type, of the list's shape and the feature's; zeros for ids that are not there."""
+        """Returns an array for each feature type, with the list's shape and the feature's; zeros for unknown ids."""
         ids = self._ids("get_edge_feature", "edge_list", edge_list)
-        return _by_name("get_edge_feature", ids, feature_types, self._edge_feat, self._edge_place)
+        return _by_name("get_edge_feature", ids, feature_types, self._edge_feat, self._edge_position)
 
     def get_graph_feature(self, feature_types: Any) -> list[np.ndarray]:
-        """The features of the graph as a whole, as they were given."""
-        whole = {name: value[None] for name, value in self._graph_feat.items()}
-        return _by_name("get_graph_feature", np.array(0), feature_types, whole, {0: 0})
+        """Returns the features of the graph itself, as they were passed."""
+        values_of_graph = {name: value[None] for name, value in self._graph_feat.items()}
+        return _by_name("get_graph_feature", np.array(0), feature_types, values_of_graph, {0: 0})
 
     def graph_info(self) -> dict[str, Any]:
-        """Which types of nodes, edges and features there are, and how many nodes and edges of each type."""
+        """Returns the types of nodes, edges and features, and the number of nodes and edges of each type."""
         return {
             **_counted(self._node_types, self._edge_types), "node_feature_type": list(self._node_feat),
             "edge_feature_type": list(self._edge_feat), "graph_feature_type": list(self._graph_feat),
         }
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        """Everything that a file needs to hold."""
+        """Return all data for a file."""
         parts = {"node_feat": self._node_feat, "edge_feat": self._edge_feat, "graph_feat": self._graph_feat}
         named = {f"{part}/{name}": value for part, values in parts.items() for name, value in values.items()}
         return {"edges": self._ends.T, "node_type": self._node_types, "edge_type": self._edge_types, **named}
@@ -187,9 +189,9 @@ def _feature_dict(name: str, value: Any) -> dict[str, np.ndarray]:
     return dict(value)
 
 
-def _check_length(what: str, value: np.ndarray, count: int, of: str) -> None:
+def _check_length(subject: str, value: np.ndarray, count: int, of: str) -> None:
     if value.ndim < 1 or len(value) != count:
-        raise ValueError(message(f"Graph({what}) of shape {list(value.shape)}", f"{count} rows, one for each of the {of}"))
+        raise ValueError(message(f"Graph({subject}) of shape {list(value.shape)}", f"{count} rows, one for each of the {of}"))
 
 
 def _types(name: str, value: Any, count: int) -> list[str]:
@@ -202,16 +204,16 @@ def _types(name: str, value: Any, count: int) -> list[str]:
     return types.astype(str).tolist()
 
 
-def _by_name(call: str, ids: np.ndarray, wanted: Any, values: dict[str, np.ndarray], places: dict[int, int]) -> list[np.ndarray]:
-    same = {place: place for place in places.values()}
-    return features(call, ids, wanted, places, lambda kind: (values[kind], same), list(values))
+def _by_name(call: str, ids: np.ndarray, feature_types: Any, values: dict[str, np.ndarray], positions: dict[int, int]) -> list[np.ndarray]:
+    identity = {position: position for position in positions.values()}
+    return features(call, ids, feature_types, positions, lambda kind: (values[kind], identity), list(values))
 
 
 class InMemoryGraphDataset(GeneratorDataset):
-    """Base of a dataset of graphs: a subclass makes them in `process` and puts them into `self.graphs`.
+    """Base of a dataset of graphs: a subclass creates them in `process` and puts them into `self.graphs`.
 
-    Its `__getitem__` and `__len__` give the rows. What `process` made is written into the folder `save_dir` of `data_dir` by `save`, and
-    where it is there already, `load` reads it instead.
+    Its `__getitem__` and `__len__` return the rows. `save` writes the result of `process` into the folder `save_dir` of `data_dir`. If it
+    exists already, `load` reads it instead.
     """
 
     def __init__(
@@ -239,7 +241,7 @@ class InMemoryGraphDataset(GeneratorDataset):
         return sorted(Path(self.save_dir).glob("data_*.npz"), key=lambda path: (len(path.name), path.name))
 
     def process(self) -> None:
-        """Makes the graphs; a subclass says how."""
+        """Creates the graphs; a subclass implements it."""
         raise NotImplementedError(message(f"{type(self).__name__}.process", "a method that puts Graphs into self.graphs"))
 
     def save(self) -> None:
@@ -251,12 +253,12 @@ class InMemoryGraphDataset(GeneratorDataset):
                 np.savez(file, **graph._arrays())  # type: ignore[arg-type]
 
     def load(self) -> None:
-        """Reads the graphs that `save` wrote. Raises FileFormatError (a ValueError), which names a file that is none."""
+        """Reads the graphs that `save` wrote. Raises FileFormatError (a ValueError), which names an invalid file."""
         self.graphs = [_loaded(path) for path in self._processed()]
 
 
 class _RowsOf:
-    """The rows that the methods of a subclass give."""
+    """Yields the rows that the methods of a subclass return."""
 
     def __init__(self, dataset: InMemoryGraphDataset) -> None:
         self._dataset = dataset
@@ -275,16 +277,16 @@ class _RowsOf:
 def _loaded(path: Path) -> Graph:
     try:
         with np.load(path, allow_pickle=False) as file:
-            found = {name: file[name] for name in file.files}
+            arrays = {name: file[name] for name in file.files}
         parts: dict[str, dict[str, np.ndarray]] = {"node_feat": {}, "edge_feat": {}, "graph_feat": {}}
-        for name, value in found.items():
+        for name, value in arrays.items():
             part, mark, feature = name.partition("/")
             if mark:
                 parts[part][feature] = value
-        return Graph(found["edges"], **parts, node_type=found["node_type"], edge_type=found["edge_type"])
+        return Graph(arrays["edges"], **parts, node_type=arrays["node_type"], edge_type=arrays["edge_type"])
     except MemoryError:
         raise
-    except Exception as error:  # zipfile and NumPy raise what they run into
+    except Exception as error:  # zipfile and NumPy raise any error
         raise DataDamaged(message(f"{path}: {type(error).__name__}: {error!s:.100}", "a graph that save wrote")) from None
 
 

@@ -1,6 +1,6 @@
-"""The iterators that `create_dict_iterator` and `create_tuple_iterator` give.
+"""The iterators of `create_dict_iterator` and `create_tuple_iterator`.
 
-Going through one gives the rows of one epoch; the next loop over the same iterator gives the next epoch's.
+One loop over an iterator yields the rows of one epoch; the next loop over the same iterator yields those of the next epoch.
 """
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ import numpy as np
 from torchspore.base.text import message
 from torchspore.blackbox import marks
 from torchspore.mindspore.dataset.core import config
-from torchspore.mindspore.dataset.engine import described, whereabouts
-from torchspore.mindspore.dataset.engine.explained import Reading
+from torchspore.mindspore.dataset.engine import descriptions, watchdog
+from torchspore.mindspore.dataset.engine.measurements import Reading
 from torchspore.mindspore.dataset.engine.rows import Row, Run
 from torchspore.mindspore.dataset.engine.workers import ReadAhead
 
 ITERATORS_LIST: list[weakref.ref[Iterator]] = []
-"""The iterators that are still there."""
+"""Return the live iterators."""
 _is_cleaning_up = False
 
 
 def _cleanup() -> None:
-    """Ends all iterators."""
+    """End all iterators."""
     _set_iterator_cleanup()
     for reference in reversed(ITERATORS_LIST.copy()):
         iterator = reference()
@@ -35,36 +35,36 @@ def _cleanup() -> None:
 
 
 def _set_iterator_cleanup() -> None:
-    """Notes that iterators are being ended."""
+    """Record that iterators are being ended."""
     global _is_cleaning_up
     _is_cleaning_up = True
 
 
 def _unset_iterator_cleanup() -> None:
-    """Notes that all have been ended."""
+    """Record that all have been ended."""
     global _is_cleaning_up
     _is_cleaning_up = False
 
 
 def check_iterator_cleanup() -> bool:
-    """Whether iterators are being ended."""
+    """Return whether iterators are being ended."""
     return _is_cleaning_up
 
 
 class Iterator:
-    """Gives the rows of `dataset`; each loop is one epoch, `num_epochs` of them (-1: without end).
+    """Iterates over the rows of `dataset`; each loop is one epoch, `num_epochs` of them (-1: no limit).
 
-    It begins `skipped` rows into the data, which `set_init_step` says otherwise; epochs that were skipped count among the `num_epochs`.
-    Raises RuntimeError where rows are asked for after the last epoch. Threads end with the iterator, by `stop` or with the program.
+    It starts after `skipped` rows, by default those of `set_init_step`; skipped epochs count towards `num_epochs`. Raises RuntimeError if
+    rows are requested after the last epoch. Threads end with the iterator, by `stop` or with the program.
     """
 
     def __init__(
         self, dataset: Any, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False, skipped: int | None = None,
     ) -> None:
         names: list[str] = dataset.get_col_names()
-        # What a source says of a row (`_meta-filename`) is seen where the program gives it a name of its own.
-        self._places = [place for place, name in enumerate(names) if not name.startswith("_meta-")]
-        self._columns = [names[place] for place in self._places]
+        # A source's metadata (`_meta-filename`) becomes visible when the program renames it.
+        self._positions = [position for position, name in enumerate(names) if not name.startswith("_meta-")]
+        self._columns = [names[position] for position in self._positions]
         self._has_all = len(self._columns) == len(names)
         self._num_epochs, self._output_numpy = num_epochs, output_numpy
         self._copies = do_copy or not dataset._rows_are_fresh()
@@ -77,7 +77,7 @@ class Iterator:
         reading = Reading(dataset, run, config.get_debug_mode())
         self._waits, self._is_batched = reading.waits, dataset.get_batch_size() != 1
         self._reader: Any = _Inline(epochs) if reading.is_inline else ReadAhead(
-            epochs, config.get_prefetch_size(), reading.waits, whereabouts.patience, whereabouts.tell
+            epochs, config.get_prefetch_size(), reading.waits, watchdog.patience, watchdog.warn
         )
         reading.watch(self._reader)
         self._finalizer = weakref.finalize(self, _close, self._reader, run, reading)
@@ -95,7 +95,7 @@ class Iterator:
                     message(
                         f"next(iterator) after its {self._num_epochs} epochs (num_epochs={self._num_epochs})",
                         "an iterator with epochs left",
-                        hint="make a new iterator, or give num_epochs the number of loops over it",
+                        hint="create a new iterator, or set num_epochs to the number of loops",
                     )
                 )
             self._started += 1
@@ -107,11 +107,11 @@ class Iterator:
             if self._is_batched:
                 self._waits.give(_count(row))
             else:
-                self._waits.give_one()
-            return self._shape(row if self._has_all else tuple(row[place] for place in self._places))
+                self._waits.record_row()
+            return self._shape(row if self._has_all else tuple(row[position] for position in self._positions))
         except StopIteration:
             self._in_epoch = False
-            self._waits.end_epoch(is_whole=True)
+            self._waits.end_epoch(is_complete=True)
             if 0 < self._num_epochs <= self._started:
                 self._finalizer()
             raise
@@ -121,54 +121,54 @@ class Iterator:
             raise
 
     def stop(self) -> None:
-        """Ends the threads of this iterator."""
+        """End the threads of this iterator."""
         self._finalizer()
         self._in_epoch = False
 
     release = stop
 
     def slow_step(self) -> str | None:
-        """The step that makes rows at this moment; None where none does, or nobody can see it."""
+        """Return the step that currently makes rows; None if no step does, or if it is not observable."""
         thread = getattr(self._reader, "thread", None)
         if thread is None or not self._waits.is_working:
             return None
-        step = whereabouts.step_of(sys._current_frames().get(thread.ident))
-        return None if step is None else described.label(step)
+        step = watchdog.step_of(sys._current_frames().get(thread.ident))
+        return None if step is None else descriptions.label(step)
 
     def _shape(self, row: Row) -> Any:
         raise NotImplementedError
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, dict):
-            return self._within(value)
+            return self._converted_items(value)
         if self._output_numpy:
             return np.array(value) if self._copies and isinstance(value, np.ndarray) else value
         if value.dtype.kind in "SU":
-            return value  # there is no Tensor of text
+            return value  # a Tensor can't contain text
         from torchspore.mindspore.common.tensor import Tensor
 
         return Tensor(value) if self._copies or not value.flags.writeable else Tensor.from_numpy(value)
 
-    def _within(self, value: Any) -> Any:
-        """What is in a dict that a source or a function gave: its numbers and texts as values of columns are, all else as it is."""
+    def _converted_items(self, value: Any) -> Any:
+        """Convert the content of a dict: numbers and texts like values of columns, everything else unchanged."""
         if isinstance(value, dict):
-            return {key: self._within(item) for key, item in value.items()}
+            return {key: self._converted_items(item) for key, item in value.items()}
         if type(value) in (list, tuple):
-            return type(value)(map(self._within, value))
+            return type(value)(map(self._converted_items, value))
         if isinstance(value, (bool, int, float, complex, str, np.generic)) and not isinstance(value, bytes):
             value = np.array(value)
         return self._value(value) if isinstance(value, np.ndarray) and value.dtype.kind != "O" else value
 
 
 class DictIterator(Iterator):
-    """Gives each row as a dict from column name to value."""
+    """Returns each row as a dict from column name to value."""
 
     def _shape(self, row: Row) -> dict[str, Any]:
         return {name: self._value(value) for name, value in zip(self._columns, row)}
 
 
 class TupleIterator(Iterator):
-    """Gives each row as a list of its values, those of `columns` where it is given."""
+    """Returns each row as a list of its values, or of those of `columns`."""
 
     def __init__(self, dataset: Any, columns: Any = None, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False) -> None:
         skipped = dataset.get_init_step()
@@ -179,9 +179,9 @@ class TupleIterator(Iterator):
 
 
 class _Epochs:
-    """Starts one epoch after another; holds the dataset, so that the iterator itself can be dropped.
+    """Start one epoch after another; refers to the dataset, so that the iterator itself can be collected.
 
-    The first `skipped` rows, of as many epochs as they take, are made and dropped: what is drawn at random goes on as it would have.
+    The first `skipped` rows, over any number of epochs, are made and dropped, so that random draws continue as without skipping.
     """
 
     def __init__(self, dataset: Any, run: Run, skipped: int) -> None:
@@ -197,12 +197,12 @@ class _Epochs:
                 empty = False
                 yield row
             self.run.epoch += 1
-            if not (dropped and empty):      # an epoch that was skipped to its end is none
+            if not (dropped and empty):      # a completely skipped epoch does not count
                 return
 
 
 class _Inline:
-    """Debug mode: rows are made in the reader's own thread."""
+    """Debug mode: rows are made in the reader's thread."""
 
     def __init__(self, epochs: _Epochs) -> None:
         self._epochs = epochs
@@ -220,7 +220,7 @@ class _Inline:
 
 
 def _count(batch: Row) -> int:
-    """The rows of a batch."""
+    """Return the rows of a batch."""
     shape = getattr(batch[0], "shape", ()) if batch else ()
     return shape[0] if shape else 1
 

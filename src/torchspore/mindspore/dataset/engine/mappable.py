@@ -38,7 +38,7 @@ _GATHERED = 64
 def choose_sampler(
     call: str, num_samples: int | None, sampler: Any, shuffle: Any, num_shards: int | None, shard_id: int | None
 ) -> BuiltinSampler:
-    """The sampler that a source's arguments ask for. Raises RuntimeError where they contradict each other."""
+    """Return the sampler for a source's arguments. Raises RuntimeError if they contradict each other."""
     if num_samples is not None:
         check_int(call, "num_samples", num_samples, 0, INT64_MAX)
     check_shards(call, num_shards, shard_id)
@@ -50,17 +50,17 @@ def choose_sampler(
         if num_shards is not None:
             raise RuntimeError(message(f"{call}(sampler=..., num_shards={num_shards})", "one of the two", hint="leave num_shards out"))
         return as_sampler(call, sampler, num_samples)
-    wanted = True if shuffle is None else bool(shuffle)
+    is_shuffled = True if shuffle is None else bool(shuffle)
     if num_shards is not None:
-        return DistributedSampler(num_shards, shard_id or 0, shuffle=wanted, num_samples=num_samples)
-    if not wanted:
+        return DistributedSampler(num_shards, shard_id or 0, shuffle=is_shuffled, num_samples=num_samples)
+    if not is_shuffled:
         return SequentialSampler(num_samples=num_samples)
-    # With num_samples MindSpore puts each row back: some come twice.
+    # With num_samples MindSpore draws with replacement: some rows come twice.
     return RandomSampler(replacement=num_samples is not None, num_samples=num_samples)
 
 
 def as_sampler(call: str, sampler: Any, num_samples: int | None) -> BuiltinSampler:
-    """A sampler from a sampler, a list of indexes or any iterable of them."""
+    """Return a sampler for a sampler, a list of indexes or any iterable of them."""
     if isinstance(sampler, BuiltinSampler):
         if num_samples is not None:
             outer = SequentialSampler(num_samples=num_samples)
@@ -75,7 +75,7 @@ def as_sampler(call: str, sampler: Any, num_samples: int | None) -> BuiltinSampl
 
 
 class MappableDataset(SourceDataset):
-    """A source whose rows are read by index, in the order of a sampler. Subclasses give `_count` and `_read`."""
+    """A source whose rows are read by index, in the order of a sampler. Subclasses define `_count` and `_read`."""
 
     _indexable = True
 
@@ -95,28 +95,28 @@ class MappableDataset(SourceDataset):
         self.sampler: BuiltinSampler = sampler._reading_(self._class_labels)
 
     def _class_labels(self, column: str) -> list[Any]:
-        """The label of each row, for a sampler that chooses by class. Raises ValueError where rows have none."""
-        what = f"{type(self).__name__}(sampler=PKSampler(class_column={column!r}))"
-        raise ValueError(message(what, "a source whose rows have one such label"))
+        """Return the label of each row, for a sampler that chooses by class. Raises ValueError if rows have none."""
+        subject = f"{type(self).__name__}(sampler=PKSampler(class_column={column!r}))"
+        raise ValueError(message(subject, "a source whose rows have one such label"))
 
     def use_sampler(self, new_sampler: Any) -> None:
-        """Reads the rows that `new_sampler` chooses instead: of the source, or of those that the sampler below the present one gives."""
+        """Reads the rows that `new_sampler` chooses, from the source or from the child of the present sampler."""
         if new_sampler is None:
             raise TypeError(message("use_sampler(None)", "a sampler"))
         chosen = as_sampler("use_sampler", new_sampler, None)
         if self.sampler.child_sampler is not None:
-            chosen = copy.copy(chosen)                    # one sampler may be given to several sources
+            chosen = copy.copy(chosen)                    # several sources may share one sampler
             chosen.add_child(self.sampler.child_sampler)
         self._use(chosen)
 
     def add_sampler(self, new_sampler: BuiltinSampler) -> None:
-        """Lets `new_sampler` choose from the rows that the present sampler gives."""
+        """Makes `new_sampler` choose from the rows of the present sampler."""
         check_type("add_sampler", "new_sampler", new_sampler, BuiltinSampler, "a sampler")
         new_sampler.add_child(self.sampler)
         self._use(new_sampler)
 
     def split(self, sizes: list[Any], randomize: bool = True) -> tuple[Dataset, ...]:
-        """Splits as `Dataset.split`; `use_sampler` of a part chooses from its rows. Raises RuntimeError where the source takes a share."""
+        """Splits like `Dataset.split`; `use_sampler` of a part chooses from its rows. Raises RuntimeError if the source is a share."""
         if not self._indexable:
             return super().split(sizes, randomize)
         counts = self._split_counts(sizes, randomize)
@@ -125,17 +125,17 @@ class MappableDataset(SourceDataset):
                 "split of a share (num_shards)", "all rows", hint="split first, then write part.use_sampler(DistributedSampler(...))",
             ))
         seed = split_seed() if randomize else None
-        return tuple(self._part(sum(counts[:place]), count, seed) for place, count in enumerate(counts))
+        return tuple(self._part(sum(counts[:index]), count, seed) for index, count in enumerate(counts))
 
     def _part(self, start: int, count: int, seed: int | None) -> MappableDataset:
-        """So many rows from `start`, of an order that all parts of a split have in common where there is a `seed`."""
+        """Return the part of `size` rows from `start`, in an order that all parts of a split share if there is a `seed`."""
         part = copy.copy(self)
         samplers: list[BuiltinSampler] = [SequentialSampler(start, count), SequentialSampler()]
         if seed is not None:
             order = RandomSampler()
             order.reshuffle_each_epoch, order._shared_seed_ = False, seed
             samplers.insert(0, order)
-        for sampler in samplers:                          # the last one is there for `use_sampler` to replace
+        for sampler in samplers:                          # `use_sampler` replaces the last one
             part.add_sampler(sampler)
         return part
 
@@ -152,9 +152,9 @@ class MappableDataset(SourceDataset):
         raise NotImplementedError
 
     def _gathers(self) -> bool:
-        """Whether light rows are read many at once, by `_gather`, which gives copies.
+        """Return whether `_gather`, which returns copies, reads many light rows at once.
 
-        Only where reading ahead runs no code of users.
+        Only if reading ahead runs no user code.
         """
         return False
 
@@ -190,7 +190,7 @@ class MappableDataset(SourceDataset):
         yield from self._shared(read, indices, run)
 
     def _shared(self, read: Callable[[int], Row], indices: Iterator[int], run: Run) -> Iterator[Row]:
-        """The rows of the indices, in their order, by several workers: threads, as far as they pay."""
+        """Yield the rows of the indices, in their order, by several threads if they are faster."""
         workers = run.keep(self, lambda: _workers(run, self.num_parallel_workers or 1), "workers")
         yield from paced_map(read, indices, workers, run.keep(self, lambda: Pace(workers.count), "pace"))
 

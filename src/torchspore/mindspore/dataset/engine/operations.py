@@ -1,4 +1,4 @@
-"""The steps of a pipeline that move whole rows: filter, shuffle, repeat, take, skip, zip, concat, rename, project."""
+"""The steps of a pipeline that move rows unchanged: filter, shuffle, repeat, take, skip, zip, concat, rename, project."""
 from __future__ import annotations
 
 import builtins
@@ -13,22 +13,22 @@ from torchspore.mindspore.dataset.core.random_order import Twister64
 from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check_int, check_type, checked_columns
 from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
-from torchspore.mindspore.dataset.engine.rows import Row, Run, own
-from torchspore.mindspore.dataset.engine.shuffling import through_buffer
+from torchspore.mindspore.dataset.engine.rows import Row, Run, writable_copy
+from torchspore.mindspore.dataset.engine.shuffle_buffer import through_buffer
 
 
-def column_positions(call: str, wanted: list[str], columns: list[str]) -> list[int]:
-    """Where the `wanted` columns stand. Raises RuntimeError for one that is not there."""
-    for name in wanted:
+def column_positions(call: str, names: list[str], columns: list[str]) -> list[int]:
+    """Return the positions of the columns `names`. Raises RuntimeError for an unknown column."""
+    for name in names:
         if name not in columns:
             near = closest(name, columns)
             hint = f"write {near!r}" if near else None
             raise RuntimeError(message(f"{call}: column {name!r}", f"one of the dataset's columns {columns}", hint=hint))
-    return [columns.index(name) for name in wanted]
+    return [columns.index(name) for name in names]
 
 
 class FilterDataset(UnionBaseDataset):
-    """The rows for which a function is true."""
+    """The rows for which a function returns true."""
 
     def __init__(
         self, input_dataset: Dataset, predicate: Callable[..., Any], input_columns: Any = None, num_parallel_workers: int | None = None
@@ -47,14 +47,14 @@ class FilterDataset(UnionBaseDataset):
         where = f"filter(predicate={name_of(self.predicate)})"
         positions = column_positions("filter", self.input_columns or columns, columns)
         for row in self.children[0]._epoch(run):
-            if guarded(where, self.predicate, *[own(row[position]) for position in positions]):
+            if guarded(where, self.predicate, *[writable_copy(row[position]) for position in positions]):
                 yield row
 
 
 class ShuffleDataset(UnionBaseDataset):
-    """Rows in random order out of a buffer; MindSpore's own order for a seed.
+    """Rows in random order from a buffer; a seed gives MindSpore's order.
 
-    With a `shared_seed` the order is the same in every epoch, and in every pipeline that has it; the program's seed goes before.
+    With a `shared_seed` the order is the same in every epoch, and in every pipeline with it; the program's seed takes precedence.
     """
 
     def __init__(self, input_dataset: Dataset, buffer_size: int, shared_seed: int | None = None) -> None:
@@ -80,12 +80,12 @@ class ShuffleDataset(UnionBaseDataset):
         return self._counted if size is None else size
 
     def _learn(self, count: int) -> None:
-        """Keeps the rows of a source without a length: `split` has counted them before a part of them is read."""
+        """Caches the rows of a source without a length: `split` counts them before a part of them is read."""
         self._counted = count
 
 
 class RepeatDataset(UnionBaseDataset):
-    """All rows several times in one epoch."""
+    """All rows, repeated in one epoch."""
 
     def __init__(self, input_dataset: Dataset, count: int | None = None) -> None:
         if count is not None:
@@ -140,7 +140,7 @@ class TakeDataset(UnionBaseDataset):
 
 
 class SkipDataset(UnionBaseDataset):
-    """All but the first rows."""
+    """All rows except the first ones."""
 
     def __init__(self, input_dataset: Dataset, count: int) -> None:
         check_int("skip", "count", count, 0)
@@ -156,7 +156,7 @@ class SkipDataset(UnionBaseDataset):
 
 
 class ZipDataset(UnionBaseDataset):
-    """Columns of several datasets beside each other."""
+    """Combined columns of several datasets."""
 
     def __init__(self, datasets: tuple[Dataset, ...]) -> None:
         if len(datasets) < 2:
@@ -203,7 +203,7 @@ class ConcatDataset(UnionBaseDataset):
         self._sampler: Any = None
 
     def use_sampler(self, sampler: Any) -> None:
-        """Takes a share of all rows together, as a DistributedSampler says; its shuffle must be off."""
+        """Takes a share of all rows by a DistributedSampler, whose shuffle must be off."""
         from torchspore.mindspore.dataset.engine.samplers import DistributedSampler
 
         check_type("use_sampler", "sampler", sampler, DistributedSampler, "a DistributedSampler")
@@ -237,7 +237,7 @@ class ConcatDataset(UnionBaseDataset):
 
 
     def _alike(self, run: Run) -> Iterator[Row]:
-        """The rows. Raises RuntimeError where the first one of a dataset has another dtype or number of axes than the first of all."""
+        """Yield the rows. Raises RuntimeError if a dataset's first row differs from the very first one in dtype or number of axes."""
         kinds: list[Any] = []
         for child in self.children:
             for number, row in builtins.enumerate(child._epoch(run)):
@@ -249,20 +249,20 @@ class ConcatDataset(UnionBaseDataset):
     def _check_kinds(self, kinds: list[Any], row: Row) -> None:
         for name, (dtype, axes), value in builtins.zip(self._columns(), kinds, row):
             if _kind(value) != (dtype, axes):
-                found = f"concat: column {name!r} is {_kind(value)[0]} of {_kind(value)[1]} axes"
+                difference = f"concat: column {name!r} is {_kind(value)[0]} of {_kind(value)[1]} axes"
                 hint = f"make them alike in a map, such as map(transforms.TypeCast(...), {[name]})"
-                raise PipelineError(message(found, f"{dtype} of {axes} axes, as in the first dataset", hint=hint))
+                raise PipelineError(message(difference, f"{dtype} of {axes} axes, as in the first dataset", hint=hint))
 
 
 def _kind(value: Any) -> tuple[str, int]:
-    """What the values of a column have in common, however long they are."""
+    """Return the common properties of a column's values, apart from their length."""
     if isinstance(value, dict):
         return "a dict", 0
     return {"U": "text", "S": "bytes"}.get(value.dtype.kind, value.dtype.name), value.ndim
 
 
 class RenameDataset(UnionBaseDataset):
-    """Columns under other names."""
+    """Renamed columns."""
 
     def __init__(self, input_dataset: Dataset, input_columns: Any, output_columns: Any) -> None:
         self.input_column_names = checked_columns("rename", "input_columns", input_columns)
@@ -288,7 +288,7 @@ class RenameDataset(UnionBaseDataset):
 
 
 class ProjectDataset(UnionBaseDataset):
-    """Some of the columns, in the order asked for."""
+    """Some of the columns, in the requested order."""
 
     def __init__(self, input_dataset: Dataset, columns: Any) -> None:
         self.columns = checked_columns("project", "columns", columns)

@@ -1,6 +1,6 @@
-"""A pipeline as a picture for notebooks: a box for each source and step with what it was made with, and arrows between them.
+"""A pipeline as a picture for notebooks: a box for each source and step with its arguments, and arrows between them.
 
-One piece of HTML that needs nothing else: no script, no style sheet, no file. It takes the page's own colours, light or dark.
+Self-contained HTML: no script, no style sheet, no file. It uses the page's colours, light or dark.
 """
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from torchspore.mindspore.dataset.core.operation import TensorOperation
-from torchspore.mindspore.dataset.engine import described
+from torchspore.mindspore.dataset.engine import descriptions
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 
 _MOST_BOXES = 60
@@ -23,20 +23,20 @@ _ARROW = (
 
 
 def picture(dataset: Dataset) -> str:
-    """The HTML of a pipeline; of one with more than 60 boxes, the last ones."""
+    """Return the HTML of a pipeline; of one with more than 60 boxes, the last ones."""
     return f'<div class="torchspore-pipeline" style="font:13px/1.4 sans-serif">{_Picture().pipeline(dataset)}</div>'
 
 
 class _Picture:
     def __init__(self) -> None:
-        self._left = _MOST_BOXES
+        self._remaining_boxes = _MOST_BOXES
 
     def pipeline(self, dataset: Dataset) -> str:
-        """From what it reads to its last step."""
+        """Return the HTML from the sources to the last step."""
         parts: list[str] = []
         step = dataset
-        while self._left > 0:
-            self._left -= 1
+        while self._remaining_boxes > 0:
+            self._remaining_boxes -= 1
             parts.append(_box(step))
             if len(step.children) != 1:
                 break
@@ -49,19 +49,19 @@ class _Picture:
 
 
 def _box(step: Dataset) -> str:
-    lines = [f"<div>{_text(key)} = {_value(value)}</div>" for key, value in described.said(step).items()]
+    lines = [f"<div>{_text(key)} = {_value(value)}</div>" for key, value in descriptions.non_default_arguments(step).items()]
     inner = f'<div style="{_SMALL}">{"".join(lines)}</div>' if lines else ""
-    return f'<div style="{_BOX}"><b>{_text(described.name(step))}</b>{inner}</div>'
+    return f'<div style="{_BOX}"><b>{_text(descriptions.name(step))}</b>{inner}</div>'
 
 
 def _value(value: Any) -> str:
-    """An argument; transforms each in a line of its own."""
-    many = value if isinstance(value, (list, tuple)) else [value]
-    if not any(isinstance(one, TensorOperation) for one in many):
-        return _text(described.shown(value))
-    return "".join(f'<div style="padding-left:1em">{_text(described.shown(one))}</div>' for one in many)
+    """Return the HTML of an argument; each transform on a separate line."""
+    values = value if isinstance(value, (list, tuple)) else [value]
+    if not any(isinstance(item, TensorOperation) for item in values):
+        return _text(descriptions.shown(value))
+    return "".join(f'<div style="padding-left:1em">{_text(descriptions.shown(item))}</div>' for item in values)
 
 
 def _text(text: str) -> str:
-    """Text that is only that, whatever it holds."""
+    """Return escaped text."""
     return escape(text.encode("utf-8", "replace").decode())

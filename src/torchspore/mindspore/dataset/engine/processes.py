@@ -1,8 +1,8 @@
-"""Worker processes of a pipeline: what Python functions need that hold Python's lock.
+"""Worker processes of a pipeline, for Python functions that hold Python's lock.
 
-A process is forked (or spawned, as `config.set_multiprocessing_start_method` says) when the first row is asked for, and lives as long as
-the iterator. Arrays go through memory that both sides see, not through pickles; what does not fit in there goes through the pipe. A
-process that is killed ends the iteration at once, by an error that names it; one that the parent has left behind ends itself.
+A process is forked (or spawned, depending on `config.set_multiprocessing_start_method`) when the first row is requested, and runs as long
+as the iterator. Arrays go through shared memory, not through pickles; data that does not fit goes through the pipe. If a process is killed,
+the iteration ends immediately with an error that names it. A process without a parent ends itself.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from torchspore.mindspore.dataset.engine.pace import Late
 from torchspore.mindspore.dataset.engine.workers import Workers, ordered_map
 
 _REGION = 32 * 2**20
-"""Bytes that both sides see, at least; the system gives pages as they are written."""
+"""Minimum bytes of shared memory; the system allocates pages on the first write."""
 _POLL_SECONDS = 0.2
 _END_SECONDS = 2.0
 _ALIGNMENT = 64
@@ -38,11 +38,11 @@ Describe = Callable[[Any], str]
 
 
 class Processes:
-    """`count` processes that call `function(task)` on tasks of several rows; a thread for each hands it tasks.
+    """`count` processes that call `function(task)` on tasks of several rows; a thread for each sends its tasks.
 
-    `function` gives a list with a result for each row of the task, the last one a Late where that row failed. `where` names the step in
-    errors, `describe(task)` the rows of a task; `megabytes` is what a task or its result may need of shared memory, the rest is copied
-    through a pipe. `method` says how they start, by default as `config` does.
+    `function` returns a list with a result for each row of the task; the last one is a Late if that row failed. Errors name the step
+    `where` and the rows `describe(task)`. `megabytes` is the shared memory for a task or its result; larger data goes through a pipe.
+    `method` is the start method, by default that of `config`.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Processes:
         self._each: float | None = None
 
     def map(self, items: Iterable[Any], pack: Callable[[list[Any]], Any] = list) -> Iterator[Any]:
-        """The results for the items, in their order; `pack` makes a task of several of them. Raises where an item's function did."""
+        """Yield the results for the items, in their order; `pack` makes a task of several items. Raises the exceptions of the function."""
         tasks = self._tasks(iter(items), pack)
         for rows in ordered_map(self._timed, tasks, self._workers, 2 * len(self._children) + 1):
             for row in rows:
@@ -73,17 +73,17 @@ class Processes:
             yield len(chunk), pack(chunk)
 
     def _size(self) -> int:
-        """How many rows make a task: as many as take a few milliseconds."""
+        """Return the number of rows of a task, for a duration of a few milliseconds."""
         return 1 if self._each is None else max(1, min(_CHUNK_ROWS, int(_CHUNK_SECONDS / max(self._each, 1e-6))))
 
     def _timed(self, task: tuple[int, Any]) -> Any:
         start = time.perf_counter()
-        found = self.call(task[1])
+        results = self.call(task[1])
         self._each = (time.perf_counter() - start) / task[0]
-        return found
+        return results
 
     def call(self, task: Any) -> Any:
-        """What `function(task)` gives, in one of the processes. Raises what it raised, PipelineError where the process has ended."""
+        """Return `function(task)` from one of the processes. Raises its exception, or PipelineError if the process has ended."""
         child = self._idle.get()
         try:
             return child.call(task, lambda: self._describe(task))
@@ -91,7 +91,7 @@ class Processes:
             self._idle.put(child)
 
     def close(self) -> None:
-        """Ends the processes; one that does not listen is killed."""
+        """End the processes; kill one that does not respond."""
         for child in self._children:
             child.hang_up()
         self._workers.close()
@@ -101,27 +101,27 @@ class Processes:
 
 
 class _Child:
-    """One worker process, as the parent sees it."""
+    """The parent's view of one worker process."""
 
     def __init__(self, number: int, function: Callable[[Any], Any], where: str, size: int, method: str) -> None:
         context = multiprocessing.get_context(method)
         self.number, self._where = number, where
         self._region: Any = mmap.mmap(-1, size) if method == "fork" else context.RawArray("B", size)
-        self._pipe, theirs = context.Pipe()
-        arguments = (theirs, self._pipe if method == "fork" else None, self._region, function, os.getpid())
+        self._pipe, child_pipe = context.Pipe()
+        arguments = (child_pipe, self._pipe if method == "fork" else None, self._region, function, os.getpid())
         self._process = context.Process(target=_serve, args=arguments, name=f"torchspore-worker-{number}", daemon=True)  # type: ignore[attr-defined]
         try:
-            # The child runs the function and nothing that the other threads hold.
+            # The child runs only the function and uses no lock of the other threads.
             with process.forking_worker(), warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)
                 self._process.start()
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             hint = "write it at the top of a module, or ds.config.set_multiprocessing_start_method('fork')"
             raise PipelineError(message(f"{where}: {error}", "functions that a spawned process can import", hint=hint)) from None
-        theirs.close()
+        child_pipe.close()
 
     def call(self, task: Any, rows: Callable[[], str]) -> Any:
-        """What the process makes of a task. `rows` says in errors which rows it was about."""
+        """Return the process's result for a task. `rows` describes its rows in errors."""
         try:
             _send(self._pipe, self._region, task)
             self._wait(rows)
@@ -137,31 +137,31 @@ class _Child:
         code = self._process.exitcode
         how = f"by signal {-code} ({signal.Signals(-code).name})" if code is not None and code < 0 else f"with exit code {code}"
         hint = "signal 9 is often the system, short of memory" if code == -9 else "a crash inside a library ends its whole process"
-        what = f"{self._where}: worker process {self.number} (pid {self._process.pid}) was ended {how} while it worked on {rows}"
-        return message(what, "a process that lives", hint=hint)
+        subject = f"{self._where}: worker process {self.number} (pid {self._process.pid}) was ended {how} while it worked on {rows}"
+        return message(subject, "a process that lives", hint=hint)
 
     def _wait(self, rows: Callable[[], str]) -> None:
-        """Waits for the answer; says every so often that a process takes long."""
-        began, told = time.monotonic(), 0
+        """Wait for the answer; warn repeatedly about a slow process."""
+        began, num_warnings = time.monotonic(), 0
         interval = config.get_multiprocessing_timeout_interval()
         while not self._pipe.poll(_POLL_SECONDS):
             if not self._process.is_alive() and not self._pipe.poll(0):
                 raise EOFError
             waited = time.monotonic() - began
-            if config.get_enable_watchdog() and waited >= (told + 1) * interval:
-                told += 1
-                who = f"worker process {self.number} (pid {self._process.pid})"
-                log.warning(f"{self._where}: {who} has worked on {rows()} for {waited:.0f} s")
+            if config.get_enable_watchdog() and waited >= (num_warnings + 1) * interval:
+                num_warnings += 1
+                worker = f"worker process {self.number} (pid {self._process.pid})"
+                log.warning(f"{self._where}: {worker} has worked on {rows()} for {waited:.0f} s")
 
     def hang_up(self) -> None:
-        """Tells the process to end: its end of the pipe is closed after the call that runs now."""
+        """Make the process end: the pipe is closed after the current call."""
         try:
             self._pipe.send_bytes(b"")
         except (OSError, ValueError):
             pass
 
     def end(self, seconds: float) -> None:
-        """Waits that long for the process, then kills it."""
+        """Wait for the process that long, then kill it."""
         self._process.join(seconds)
         if self._process.is_alive():
             self._process.kill()
@@ -169,19 +169,19 @@ class _Child:
         self._pipe.close()
         if isinstance(self._region, mmap.mmap):
             try:
-                self._region.close()             # its pages are the system's again now, not when Python collects
-            except BufferError:                  # a call that nobody waits for still reads it
+                self._region.close()             # release the pages now, not when Python collects garbage
+            except BufferError:                  # an abandoned call still reads it
                 pass
 
 
 def _serve(pipe: Any, parents_end: Any, region: Any, function: Callable[[Any], Any], parent: int) -> None:
-    """The worker process: answers one task after the other until the parent hangs up or is gone."""
+    """The main loop of the worker process: answers tasks until the parent closes the pipe or exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)            # Ctrl-C goes to the whole group; the parent ends its workers
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if parents_end is not None:
         parents_end.close()
     if "cv2" in sys.modules:
-        sys.modules["cv2"].setNumThreads(0)                 # its threads did not come along
+        sys.modules["cv2"].setNumThreads(0)                 # its threads do not exist in the child
     try:
         while True:
             while not pipe.poll(1.0):
@@ -198,11 +198,11 @@ def _serve(pipe: Any, parents_end: Any, region: Any, function: Callable[[Any], A
 
 
 def _flush() -> None:
-    """Lets out what the functions printed: the process ends without Python's own end, which would."""
+    """Flush the functions' output, because the process skips Python's normal exit, which would do so."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (AttributeError, OSError, ValueError):        # none, closed, or nobody reads it any more
+        except (AttributeError, OSError, ValueError):        # missing, closed, or without a reader
             pass
 
 
@@ -212,38 +212,38 @@ def _answer(function: Callable[[Any], Any], task: Any) -> tuple[str, Any]:
     except Exception as error:
         try:
             pickle.loads(pickle.dumps(error))
-        except Exception:                        # not every error can be sent
+        except Exception:                        # not every error can be pickled
             return "error", failed("worker process", error)
         return "error", error
 
 
 def shared_megabytes(max_rowsize: Any) -> int:
-    """The megabytes of shared memory that `max_rowsize` asks for: the largest of its sizes; 0 where it leaves that open."""
+    """Return the megabytes of shared memory that `max_rowsize` requests: the largest of its sizes; 0 if it is open."""
     sizes = max_rowsize if isinstance(max_rowsize, list) else [max_rowsize or 0]
     return max([0, *sizes])
 
 
 class _HungUp:
-    """What a process receives at the end."""
+    """The message that ends a process."""
 
 
 _HUNG_UP = _HungUp()
 
 
 def _send(pipe: Any, region: Any, value: Any) -> None:
-    """Sends a value: its arrays through the region while there is room, the rest as a pickle through the pipe."""
-    view, arrays, place = memoryview(region).cast("B"), [], 0
+    """Send a value: its arrays through the region while they fit, everything else as a pickle through the pipe."""
+    view, arrays, position = memoryview(region).cast("B"), [], 0
 
     def keeps(buffer: pickle.PickleBuffer) -> bool:
-        """Puts an array into the region; True leaves it to the pickle."""
-        nonlocal place
+        """Put an array into the region; True leaves it to the pickle."""
+        nonlocal position
         raw = buffer.raw()
-        end = place + raw.nbytes
+        end = position + raw.nbytes
         if end > len(view):
             return True
-        view[place:end] = raw
-        arrays.append((place, end))
-        place = -(-end // _ALIGNMENT) * _ALIGNMENT
+        view[position:end] = raw
+        arrays.append((position, end))
+        position = -(-end // _ALIGNMENT) * _ALIGNMENT
         return False
 
     body = pickle.dumps(value, protocol=5, buffer_callback=keeps)
@@ -252,7 +252,7 @@ def _send(pipe: Any, region: Any, value: Any) -> None:
 
 
 def _receive(pipe: Any, region: Any) -> Any:
-    """The value that was sent, with arrays of its own."""
+    """Return the value that was sent, with copied arrays."""
     head = pipe.recv_bytes()
     if not head:
         return _HUNG_UP

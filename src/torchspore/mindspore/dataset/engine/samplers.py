@@ -1,6 +1,6 @@
-"""Samplers: which rows of an indexable source are read, and in which order.
+"""Samplers: the selection of rows of an indexable source, and their order.
 
-The orders for a seed are MindSpore 2.10's own, number for number (`core/random_order.py`).
+The seeded orders equal MindSpore 2.10's (`core/random_order.py`).
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torchspore.mindspore.dataset.core.validator_helpers import INT64_MAX, check
 
 
 class Shuffle(str, Enum):
-    """How a source is shuffled: everything, whole files, or within parts; the last ones change from epoch to epoch or not."""
+    """The scope of a shuffle: all rows, the order of files, or the rows within parts; the latter change per epoch or not."""
 
     GLOBAL = "global"
     FILES = "files"
@@ -28,7 +28,7 @@ class Shuffle(str, Enum):
 
 
 class BuiltinSampler:
-    """Base of the samplers; a child sampler's rows are what this one chooses from. A user's subclass gives `__iter__`."""
+    """Base of the samplers; a sampler chooses from the rows of its child. A user's subclass defines `__iter__`."""
 
     def __init__(self, num_samples: int | None = None) -> None:
         if num_samples is not None:
@@ -39,69 +39,69 @@ class BuiltinSampler:
         self.batch_size = 1
 
     def add_child(self, sampler: BuiltinSampler) -> None:
-        """Makes `sampler` the one whose rows this one chooses from. Raises RuntimeError where there is one already."""
+        """Adds `sampler`, from whose rows this one chooses. Raises RuntimeError if there is one already."""
         if self.child_sampler is not None:
             raise RuntimeError(message(f"{type(self).__name__}.add_child", "a sampler that has no child yet"))
         self.child_sampler = sampler
 
     def get_child(self) -> BuiltinSampler | None:
-        """The sampler that `add_child` took, or None."""
+        """Returns the sampler of `add_child`, or None."""
         return self.child_sampler
 
     def get_num_samples(self) -> int | None:
-        """The number of rows that this sampler was limited to, None for no limit, the smaller one of it and its child's."""
-        own = self.num_samples or None
+        """Returns the maximum number of rows, None for no limit: the smaller one of this sampler's and its child's."""
+        limit = self.num_samples or None
         if self.child_sampler is None:
             return self.num_samples
         child = self.child_sampler.get_num_samples() or None
-        known = [count for count in (own, child) if count is not None]
-        return min(known) if known else None
+        limits = [count for count in (limit, child) if count is not None]
+        return min(limits) if limits else None
 
     def is_shuffled(self) -> bool:
-        """Whether a child shuffles."""
+        """Returns whether a child shuffles."""
         return self.child_sampler is not None and self.child_sampler.is_shuffled()
 
     def is_sharded(self) -> bool:
-        """Whether a child takes a share."""
+        """Returns whether a child takes a share."""
         return self.child_sampler is not None and self.child_sampler.is_sharded()
 
     def _set_num_rows_(self, num_rows: int) -> None:
-        """Tells the sampler how many rows the source has."""
+        """Sets the number of rows of the source."""
         self.dataset_size = num_rows
 
     def _reading_(self, labels: Callable[[str], list[Any]]) -> BuiltinSampler:
-        """The sampler for a source with these labels: itself, but for one that chooses by class."""
+        """Return the sampler for a source with these labels: itself, unless it chooses by class."""
         if self.child_sampler is not None:
             self.child_sampler = self.child_sampler._reading_(labels)
         return self
 
     def _reads_ahead_(self) -> bool:
-        """Whether its indexes may be asked for before they are needed: no code of users runs for one, and none is refused."""
+        """Return whether indexes may be computed early: that runs no user code and refuses no index."""
         return type(self) in (SequentialSampler, RandomSampler, DistributedSampler) and (
             self.child_sampler is None or self.child_sampler._reads_ahead_())
 
-    # What a pipeline calls -----------------------------------------------------------------------------------------------------------
+    # The pipeline's interface --------------------------------------------------------------------------------------------------------
 
     def _open_(self) -> dict[str, Any]:
-        """A fresh state, carried from epoch to epoch."""
+        """Return a new state, which persists from epoch to epoch."""
         state: dict[str, Any] = {"seed": config.fresh_seed(), "epoch": 0}
         if self.child_sampler is not None:
             state["child"] = self.child_sampler._open_()
         return state
 
     def _indices_(self, count: int, state: dict[str, Any]) -> Iterator[int]:
-        """The indexes of one epoch over a source of `count` rows; `state` comes from `open` and goes on."""
+        """Yield the indexes of one epoch over a source of `count` rows; `state` comes from `open` and is updated."""
         if self.child_sampler is not None:
             chosen = list(self.child_sampler._indices_(count, state["child"]))
             positions = self._positions_(len(chosen), state)
-            found: Iterator[int] = (chosen[position] for position in positions)
+            indexes: Iterator[int] = (chosen[position] for position in positions)
         else:
-            found = iter(self._positions_(count, state))
+            indexes = iter(self._positions_(count, state))
         state["epoch"] += 1
-        return found
+        return indexes
 
     def _length_(self, count: int) -> int:
-        """How many indexes one epoch over `count` rows has."""
+        """Return the number of indexes of one epoch over `count` rows."""
         return len(list(self._indices_(count, self._open_())))
 
     def _positions_(self, count: int, state: dict[str, Any]) -> Any:
@@ -112,7 +112,7 @@ class BuiltinSampler:
 
 
 class SequentialSampler(BuiltinSampler):
-    """Rows in their order, from `start_index`."""
+    """Rows in order, from `start_index`."""
 
     def __init__(self, start_index: int | None = None, num_samples: int | None = None) -> None:
         if start_index is not None:
@@ -129,7 +129,7 @@ class SequentialSampler(BuiltinSampler):
 
 
 class RandomSampler(BuiltinSampler):
-    """Rows in random order; with `replacement`, each is drawn from all of them again."""
+    """Rows in random order, optionally with `replacement`."""
 
     def __init__(self, replacement: bool = False, num_samples: int | None = None, shuffle: Shuffle = Shuffle.GLOBAL) -> None:
         check_bool("RandomSampler", "replacement", replacement)
@@ -140,7 +140,7 @@ class RandomSampler(BuiltinSampler):
         self.deterministic = False
         self.reshuffle_each_epoch = True
         self._shared_seed_: int | None = None
-        """What several samplers start from where the program sets no seed, to have one order."""
+        """The common seed of several samplers if the program sets no seed, so that they have one order."""
         self.shuffle = shuffle
 
     def is_shuffled(self) -> bool:
@@ -170,7 +170,7 @@ class RandomSampler(BuiltinSampler):
 
 
 class PKSampler(BuiltinSampler):
-    """`num_val` rows of each class, drawn with putting back; the classes in order of their labels, or shuffled.
+    """`num_val` rows of each class, drawn with replacement; the classes in order of their labels, or shuffled.
 
     `class_column` names the column of labels of a MindDataset. Raises NotImplementedError for a `num_class`, as MindSpore does.
     """
@@ -193,14 +193,14 @@ class PKSampler(BuiltinSampler):
         return self.shuffle or super().is_shuffled()
 
     def _reading_(self, labels: Callable[[str], list[Any]]) -> BuiltinSampler:
-        made = copy.copy(self)          # one sampler may be given to several sources
-        made._labels = lambda: labels(self.class_column)
-        return made
+        copied = copy.copy(self)          # one sampler may be given to several sources
+        copied._labels = lambda: labels(self.class_column)
+        return copied
 
     def __deepcopy__(self, memory: dict[int, Any]) -> PKSampler:
-        made = copy.copy(self)
-        made.child_sampler = copy.deepcopy(self.child_sampler, memory)
-        return made
+        copied = copy.copy(self)
+        copied.child_sampler = copy.deepcopy(self.child_sampler, memory)
+        return copied
 
     def _rows_(self) -> list[list[int]]:
         rows: dict[Any, list[int]] = {}
@@ -223,7 +223,7 @@ class PKSampler(BuiltinSampler):
 
 
 class SubsetSampler(BuiltinSampler):
-    """The rows whose indexes are given, in that order."""
+    """The rows with these indexes, in that order."""
 
     def __init__(self, indices: Any, num_samples: int | None = None) -> None:
         name = type(self).__name__
@@ -231,16 +231,16 @@ class SubsetSampler(BuiltinSampler):
             indices = [indices]
         if isinstance(indices, (str, bytes)) or not hasattr(indices, "__iter__"):
             raise TypeError(message(f"{name}(indices={short(indices)})", f"a list of ints, got {type(indices).__name__}"))
-        kept = list(indices)
-        for position, index in enumerate(kept):
+        listed = list(indices)
+        for position, index in enumerate(listed):
             if not isinstance(index, (int, np.integer)) or isinstance(index, bool):
                 raise TypeError(message(f"{name}(indices=...): indices[{position}] = {short(index)}", "an int"))
         super().__init__(num_samples)
-        self._indices = [int(index) for index in kept]
+        self._indices = [int(index) for index in listed]
 
     @property
     def _subset_indices_(self) -> list[int]:
-        """The indexes that were given."""
+        """Return the indexes."""
         return list(self._indices)
 
     def _positions_(self, count: int, state: dict[str, Any]) -> Any:
@@ -251,15 +251,15 @@ class SubsetSampler(BuiltinSampler):
         return chosen
 
     def get_num_samples(self) -> int | None:
-        given = super().get_num_samples()
-        return min(given, len(self._indices)) if given else len(self._indices)
+        limit = super().get_num_samples()
+        return min(limit, len(self._indices)) if limit else len(self._indices)
 
     def _length_(self, count: int) -> int:
         return self._limited_(len(self._indices)) if self.child_sampler is None else super()._length_(count)
 
 
 class SubsetRandomSampler(SubsetSampler):
-    """The rows whose indexes are given, in random order."""
+    """The rows with these indexes, in random order."""
 
     def is_shuffled(self) -> bool:
         return True
@@ -274,10 +274,10 @@ class SubsetRandomSampler(SubsetSampler):
 
 
 class DistributedSampler(BuiltinSampler):
-    """Every `num_shards`-th row, from row `shard_id`; the shares are filled up to equal length with rows from the start.
+    """Every `num_shards`-th row, from row `shard_id`; the shares are padded to equal length with rows from the start.
 
-    `shuffle` shuffles the source with a seed that all shares have in common. `offset` (0 <= offset < num_shards) shifts the shares, and
-    then the last ones may be a row shorter; -1 means none.
+    `shuffle` shuffles the source with a seed that all shares have in common. `offset` (0 <= offset < num_shards) shifts the shares, so
+    that the last ones may be a row shorter; -1 means no offset.
     """
 
     def __init__(self, num_shards: int, shard_id: int, shuffle: Any = True, num_samples: int | None = None, offset: int = -1) -> None:
@@ -300,7 +300,7 @@ class DistributedSampler(BuiltinSampler):
         return self.num_shards > 1 or super().is_sharded()
 
     def set_offset(self, offset: int) -> DistributedSampler:
-        """Shifts the shares and gives the sampler back."""
+        """Set the offset and return the sampler."""
         self.offset = offset
         return self
 
@@ -326,9 +326,9 @@ class DistributedSampler(BuiltinSampler):
 
 
 class WeightedRandomSampler(BuiltinSampler):
-    """At most `num_samples` rows drawn with the given weights, with or without putting each back.
+    """At most `num_samples` rows drawn with these weights, with or without replacement.
 
-    As in MindSpore the same ones each epoch.
+    As in MindSpore, the same rows each epoch.
     """
 
     def __init__(self, weights: Any, num_samples: int | None = None, replacement: bool = True) -> None:
@@ -361,7 +361,7 @@ class WeightedRandomSampler(BuiltinSampler):
             raise RuntimeError(message(
                 f"WeightedRandomSampler(num_samples={number}, replacement=False)", f"at most {len(weights)}, the number of weights",
             ))
-        # Each row waits for a time that is exponentially distributed, the heavier the shorter; the first ones are taken.
+        # Each row gets an exponentially distributed waiting time, shorter for larger weights; the shortest times are selected.
         with np.errstate(divide="ignore"):
             waits = -np.log1p(-np.array([_fraction(twister) for _ in weights])) / weights
         return np.argsort(waits, kind="stable")[:number].tolist()
@@ -371,24 +371,24 @@ class WeightedRandomSampler(BuiltinSampler):
 
 
 def _fraction(twister: Twister32) -> float:
-    """A number in [0, 1), as libstdc++ draws a double."""
+    """Draw a number in [0, 1), as libstdc++ draws a double."""
     return (twister() + twister() * 2.0**32) / 2.0**64
 
 
 class Sampler(BuiltinSampler):
-    """Base of a user's own sampler, which gives the indexes of an epoch by `__iter__`."""
+    """Base of a custom sampler, whose `__iter__` yields the indexes of an epoch."""
 
     def __init__(self, num_samples: int | None = None) -> None:
         super().__init__(num_samples)
 
     def __iter__(self) -> Iterator[int]:
-        raise NotImplementedError(message(f"{type(self).__name__}.__iter__", "a method that gives the indexes of one epoch"))
+        raise NotImplementedError(message(f"{type(self).__name__}.__iter__", "a method that returns the indexes of one epoch"))
 
     def reset(self) -> None:
-        """Is called before each epoch; a user's sampler may overwrite it."""
+        """Is called before each epoch; a custom sampler may override it."""
 
     def _positions_(self, count: int, state: dict[str, Any]) -> Any:
-        if not hasattr(self, "num_samples"):  # a subclass that did not call its base's constructor
+        if not hasattr(self, "num_samples"):  # a subclass that did not call the base constructor
             self.num_samples = None
         self.dataset_size = count
         self.reset()
@@ -396,7 +396,7 @@ class Sampler(BuiltinSampler):
 
 
 class IterSampler(Sampler):
-    """The indexes that any iterable gives, afresh each epoch."""
+    """The indexes of any iterable, restarted each epoch."""
 
     def __init__(self, sampler: Any, num_samples: int | None = None) -> None:
         super().__init__(num_samples)
@@ -408,8 +408,8 @@ class IterSampler(Sampler):
         return iter(self.sampler)
 
 
-def _user_indices(found: Iterator[Any], name: str, count: int, limit: int | None) -> Iterator[int]:
-    for number, index in enumerate(found):
+def _user_indices(indexes: Iterator[Any], name: str, count: int, limit: int | None) -> Iterator[int]:
+    for number, index in enumerate(indexes):
         if limit and number >= limit:
             return
         value = int(index)

@@ -1,4 +1,4 @@
-"""`Schema`: which columns the rows of a file have, of which type and shape."""
+"""`Schema`: the columns of a file's rows, with their types and shapes."""
 from __future__ import annotations
 
 import json
@@ -13,7 +13,7 @@ from torchspore.mindspore.common import dtype as types
 from torchspore.mindspore.dataset.core.validator_helpers import check_type
 
 _LARGEST = 1 << 20
-"""Bytes of a schema file."""
+"""Maximum bytes of a schema file."""
 NUMBERS = {
     name: np.dtype(name)
     for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64")
@@ -24,8 +24,8 @@ TYPES = (*NUMBERS, "string")
 class Schema:
     """The columns of a dataset: read from a JSON file, from a dict or a list, or added one by one.
 
-    A file has "columns" with a "type" and, where it is known, a "shape" (with -1 for lengths that differ) for each, and may have
-    "datasetType" and "numRows". Raises ValueError for a missing file and for columns that are none, TypeError for unknown types.
+    A file has "columns" with a "type" and, if it is known, a "shape" (with -1 for variable lengths) for each, and may have "datasetType"
+    and "numRows". Raises ValueError for a missing file and for invalid columns, TypeError for unknown types.
     """
 
     def __init__(self, schema_file: str | Path | None = None) -> None:
@@ -38,7 +38,7 @@ class Schema:
             self.from_json(_read(Path(schema_file).expanduser()))
 
     def add_column(self, name: str, de_type: Any, shape: list[int] | None = None) -> None:
-        """Adds a column: a dtype or its name, and the shape, None where it is not known. Raises TypeError, ValueError."""
+        """Adds a column: a dtype or its name, and the shape, None if unknown. Raises TypeError, ValueError."""
         check_type("Schema.add_column", "name", name, str, "a str")
         if not name:
             raise ValueError(message("Schema.add_column('')", "a name"))
@@ -53,7 +53,10 @@ class Schema:
     def parse_columns(self, columns: Any) -> None:
         """Adds columns from {name: {'type', 'shape'}} or [{'name', 'type', 'shape'}]. Raises TypeError, ValueError."""
         if isinstance(columns, dict):
-            columns = [{"name": name, **(about if isinstance(about, dict) else {"type": about})} for name, about in sorted(columns.items())]
+            columns = [
+                {"name": name, **(description if isinstance(description, dict) else {"type": description})}
+                for name, description in sorted(columns.items())
+            ]
         if not isinstance(columns, list):
             raise TypeError(message(f"Schema.parse_columns({short(columns)})", f"a dict or a list, got {type(columns).__name__}"))
         for column in columns:
@@ -65,7 +68,7 @@ class Schema:
             self.add_column(column["name"], column["type"], [] if column.get("rank") == 0 else column.get("shape"))
 
     def from_json(self, json_obj: Any) -> None:
-        """Takes everything from a dict as a schema file has it. Raises TypeError, ValueError."""
+        """Replaces the schema by a dict with the content of a schema file. Raises TypeError, ValueError."""
         if not isinstance(json_obj, dict) or "columns" not in json_obj:
             raise ValueError(message(f"Schema.from_json({short(json_obj)})", "a dict with 'columns'"))
         rows = json_obj.get("numRows")
@@ -76,16 +79,16 @@ class Schema:
         self.dataset_type, self.num_rows = json_obj.get("datasetType"), rows
 
     def to_json(self) -> str:
-        """The schema as the text of a schema file."""
-        about: dict[str, Any] = {"columns": [dict(sorted(column.items())) for column in self.columns.values()]}
+        """Returns the schema as the text of a schema file."""
+        content: dict[str, Any] = {"columns": [dict(sorted(column.items())) for column in self.columns.values()]}
         if self.dataset_type is not None:
-            about["datasetType"] = self.dataset_type
+            content["datasetType"] = self.dataset_type
         if self.num_rows is not None:
-            about["numRows"] = self.num_rows
-        return json.dumps(about, indent=2)
+            content["numRows"] = self.num_rows
+        return json.dumps(content, indent=2)
 
     def get_num_rows(self) -> int:
-        """How many rows the schema says there are; 0 where it does not."""
+        """Returns the number of rows in the schema; 0 if it has none."""
         return self.num_rows or 0
 
     def __str__(self) -> str:
@@ -94,7 +97,7 @@ class Schema:
 
 
 def as_schema(call: str, schema: Any) -> Schema:
-    """A Schema, or the one that the file of this path says. Raises TypeError for anything else."""
+    """Return a Schema, or the one in the file of this path. Raises TypeError for anything else."""
     check_type(call, "schema", schema, (str, Path, Schema), "a Schema or the path of a file of one")
     return schema if isinstance(schema, Schema) else Schema(schema)
 

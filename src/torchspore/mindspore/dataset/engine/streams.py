@@ -1,7 +1,7 @@
-"""Sources that are read from front to back: files of lines, in MindSpore's order for a seed.
+"""Sources that are read sequentially: files of lines, in MindSpore's order for a seed.
 
-MindSpore gives the files to its workers in turn and takes one row from each worker in turn; a share of a process is a stretch of all rows,
-from the start again where that makes the shares equal; a global shuffle is one of the files and then one of rows in a buffer.
+MindSpore assigns the files to its workers in turn and takes one row from each worker in turn. A process's share is a range of all rows,
+extended with rows from the start to make the shares equal. A global shuffle shuffles the files and then rows in a buffer.
 """
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from torchspore.mindspore.dataset.core.random_order import Twister32, Twister64
 from torchspore.mindspore.dataset.core.validator_helpers import INT64_MAX, check_int, check_shards, check_workers
 from torchspore.mindspore.dataset.engine.cache_client import DatasetCache
 from torchspore.mindspore.dataset.engine.dataset import SourceDataset, TextBaseDataset
-from torchspore.mindspore.dataset.engine.declared import Declared
-from torchspore.mindspore.dataset.engine.files import wanted_shuffle
+from torchspore.mindspore.dataset.engine.declarations import Declared
+from torchspore.mindspore.dataset.engine.files import shuffle_kind
 from torchspore.mindspore.dataset.engine.rows import Row, Run
 from torchspore.mindspore.dataset.engine.samplers import Shuffle
-from torchspore.mindspore.dataset.engine.shuffling import through_buffer
+from torchspore.mindspore.dataset.engine.shuffle_buffer import through_buffer
 
 _FILES, _ROWS = 4, 10000
-"""The buffer of a global shuffle holds so many files of middle length, and so many rows where that is less."""
+"""Size of the buffer of a global shuffle: this number of files of average length, but at least this number of rows."""
 
 
 class StreamedDataset(Declared, SourceDataset):
-    """A source of files, each of which gives its rows in order; subclasses say which files, and how one is read."""
+    """A source of files, each with its rows in order; subclasses define the files, and how to read one."""
 
-    _indexable = True                            # as far as map is concerned: it may take rows before the program asks for them
+    _indexable = True                            # as far as map is concerned: it may read rows before the program requests them
     columns: ClassVar[tuple[str, ...]] = ("text",)
     dataset_dir: Path
     usage: Any
@@ -50,18 +50,18 @@ class StreamedDataset(Declared, SourceDataset):
         self.num_samples, self.num_shards, self.shard_id = shared["num_samples"], shared["num_shards"], shared["shard_id"] or 0
         self.cache = cache
         self._cache_key = object()
-        self._shuffle = wanted_shuffle(shuffle)
-        self._found: list[Any] | None = None
+        self._shuffle = shuffle_kind(shuffle)
+        self._listed_files: list[Any] | None = None
         self._counts: dict[Any, int] = {}
 
-    # What a subclass says ----------------------------------------------------------------------------------------------------------------
+    # Methods of a subclass ---------------------------------------------------------------------------------------------------------------
 
     def _files(self) -> Sequence[Any]:
-        """The files, or pairs of files, in their order."""
+        """Return the files, or pairs of files, in order."""
         raise NotImplementedError
 
     def _rows(self, file: Any) -> Iterator[Row]:
-        """The rows of one of them."""
+        """Yield the rows of one file."""
         raise NotImplementedError
 
     # Reading -----------------------------------------------------------------------------------------------------------------------------
@@ -76,18 +76,18 @@ class StreamedDataset(Declared, SourceDataset):
         return self.num_shards is not None
 
     def _all_files(self) -> list[Any]:
-        if self._found is None:
-            self._found = list(self._files())
-        return self._found
+        if self._listed_files is None:
+            self._listed_files = list(self._files())
+        return self._listed_files
 
     def _length(self, file: Any) -> int:
-        """How many rows a file has; it is read once for that."""
+        """Return the number of rows of a file; it is read once for that."""
         if file not in self._counts:
             self._counts[file] = sum(1 for _ in self._rows(file))
         return self._counts[file]
 
     def _share(self) -> int:
-        """Rows of one process."""
+        """Return the number of rows of one process."""
         return -(-sum(map(self._length, self._all_files())) // (self.num_shards or 1))
 
     def _size(self) -> int | None:
@@ -99,7 +99,7 @@ class StreamedDataset(Declared, SourceDataset):
         state = run.keep(self, lambda: {"order": list(range(len(files))), "epoch": 0, "draw": Twister64(run.seed)})
         state["epoch"] += 1
         if self._shuffle is not None:
-            # Each epoch shuffles the order of the last one; shares have seeds of their own, so that they agree.
+            # Each epoch shuffles the previous order; shares have separate seeds, so that they agree.
             Twister32(run.seed if self.num_shards is None else state["epoch"]).shuffle(state["order"])
         rows = islice(self._in_turn([files[number] for number in state["order"]]), self.num_samples or None)
         if self._shuffle is not Shuffle.GLOBAL:
@@ -109,32 +109,32 @@ class StreamedDataset(Declared, SourceDataset):
         yield from through_buffer(rows, buffer, state["draw"], run, self._size)
 
     def _in_turn(self, files: list[Any]) -> Iterator[Row]:
-        """A row of each worker in turn; each reads every so many-th file."""
+        """Yield a row of each worker in turn; worker i of n reads the files i, i + n, ..."""
         parts = self._parts(files)
         workers = self.num_parallel_workers or config.get_num_parallel_workers()
         readers: list[Any] = [chain.from_iterable(self._stretch(*part) for part in parts[worker::workers]) for worker in range(workers)]
         while readers:
-            left = []
+            active = []
             for reader in readers:
                 for row in islice(reader, 1):
-                    left.append(reader)
+                    active.append(reader)
                     yield row
-            readers = left
+            readers = active
 
     def _parts(self, files: list[Any]) -> list[tuple[Any, int, int | None]]:
-        """(file, first row, row after the last) of this process's share."""
+        """Return (file, first row, row after the last) of this process's share."""
         if self.num_shards is None:
             return [(file, 0, None) for file in files]
         share = self._share()
         first, last = self.shard_id * share, (self.shard_id + 1) * share
-        found, start = [], 0
+        parts, start = [], 0
         while start < last:
             for file in files:
                 end = start + self._length(file)
                 if end > first and start < last:
-                    found.append((file, max(first - start, 0), min(last, end) - start))
+                    parts.append((file, max(first - start, 0), min(last, end) - start))
                 start = end
-        return found
+        return parts
 
     def _stretch(self, file: Any, start: int, stop: int | None) -> Iterator[Row]:
         if self.cache is None:
@@ -157,18 +157,18 @@ class TextStream(StreamedDataset, TextBaseDataset):
             yield [list(column) for column in zip(*part)]
 
 
-def matching(call: str, given: Any) -> list[Path]:
-    """The files that paths and patterns name, sorted. Raises TypeError, and ValueError where there is none or one names none."""
-    patterns = [given] if isinstance(given, (str, Path)) else given
+def matching(call: str, patterns_or_path: Any) -> list[Path]:
+    """Return the files that paths and patterns match, sorted. Raises TypeError, and ValueError if a pattern or all match nothing."""
+    patterns = [patterns_or_path] if isinstance(patterns_or_path, (str, Path)) else patterns_or_path
     if isinstance(patterns, (list, tuple)) and not patterns:
         raise ValueError(message(f"{call}([])", "at least one file"))
-    if not isinstance(patterns, (list, tuple)) or not all(isinstance(one, (str, Path)) for one in patterns):
-        raise TypeError(message(f"{call}({short(given)})", "a path, a pattern or a list of them"))
-    found: list[Path] = []
+    if not isinstance(patterns, (list, tuple)) or not all(isinstance(pattern, (str, Path)) for pattern in patterns):
+        raise TypeError(message(f"{call}({short(patterns_or_path)})", "a path, a pattern or a list of them"))
+    files: list[Path] = []
     for pattern in patterns:
         path = Path(pattern).expanduser()
         matches = [path] if path.is_file() else [Path(name) for name in glob.glob(str(path)) if Path(name).is_file()]
         if not matches:
             raise ValueError(message(f"{call}: {str(pattern)!r} matches no file", "files that exist"))
-        found += matches
-    return sorted(found)
+        files += matches
+    return sorted(files)

@@ -12,13 +12,13 @@ import numpy as np
 from torchspore.base.text import message, short
 from torchspore.errors import DataDamaged
 from torchspore.mindspore.dataset.core.validator_helpers import check_type
-from torchspore.mindspore.dataset.engine.declared import damaged, folder_of, text_lines
+from torchspore.mindspore.dataset.engine.declarations import damaged, folder_of, text_lines
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.mindspore.dataset.engine.streams import TextStream
 
 
 class PlainText(TextStream):
-    """Lines of files with fixed names."""
+    """Lines from files with fixed names."""
 
     choices = {"usage": ("all", "train", "test", "valid")}
     _name: ClassVar[str]
@@ -31,7 +31,7 @@ class PlainText(TextStream):
 
 
 def table(path: Path, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
-    """(number of its first line, fields) of each row of a CSV file; a field in quotes may hold newlines, and '""' for a quote.
+    """Yield (number of its first line, fields) of each row of a CSV file; a quoted field may contain newlines, and '""' for a quote.
 
     Raises DataDamaged, which names file and line, for quotes that do not end.
     """
@@ -41,7 +41,7 @@ def table(path: Path, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
     for number, line in text_lines(path, empty=True):
         first = first if waiting else number
         is_odd = line.count('"') % 2 == 1
-        if is_odd == bool(waiting):           # whole, or the end of the field that waits
+        if is_odd == bool(waiting):           # a complete row, or the end of an open field
             line, waiting = "\n".join([*waiting, line.removesuffix("\r")]), []
             if line:
                 yield first, list(_quoted(path, first, line, field, delimiter)) if '"' in line else line.split(delimiter)
@@ -52,17 +52,17 @@ def table(path: Path, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
 
 
 def _quoted(path: Path, number: int, line: str, field: re.Pattern[str], delimiter: str) -> Iterator[str]:
-    place = 0
+    position = 0
     while True:
-        found = field.match(line, place)
-        assert found is not None
-        yield found[1].replace('""', '"') if found[1] is not None else found[2]
-        place = found.end()
-        if place == len(line):
+        match = field.match(line, position)
+        assert match is not None
+        yield match[1].replace('""', '"') if match[1] is not None else match[2]
+        position = match.end()
+        if position == len(line):
             return
-        if line[place] != delimiter:
-            raise damaged(path, number, line[place:], f"{delimiter!r} or the end of the line after a field in quotes")
-        place += 1
+        if line[position] != delimiter:
+            raise damaged(path, number, line[position:], f"{delimiter!r} or the end of the line after a field in quotes")
+        position += 1
 
 
 class Tables(TextStream):
@@ -82,7 +82,7 @@ class Tables(TextStream):
 
 
 class TaggedWords(TextStream):
-    """Sentences with one word a line and an empty line behind each; each column is (N,) of text."""
+    """Sentences with one word per line, each followed by an empty line; each column is (N,) of text."""
 
     _separator: ClassVar[str]
 
@@ -102,7 +102,7 @@ class TaggedWords(TextStream):
 
 
 class Translations(TextStream):
-    """Pairs of files of the same sentences in two languages: the columns text and translation."""
+    """Pairs of files with the same sentences in two languages: the columns text and translation."""
 
     columns = ("text", "translation")
     language_pair: Any
@@ -137,7 +137,7 @@ class Talks(Translations):
     _year: ClassVar[str]
 
     def _talks(self) -> tuple[Path, str, str]:
-        """The folder, and the names of the sets for validation and test."""
+        """Return the folder, and the names of the sets for validation and test."""
         raise NotImplementedError
 
     def _files(self) -> Sequence[Any]:
@@ -147,8 +147,8 @@ class Talks(Translations):
             "train": f"train.tags.{pair}.{{}}", "valid": f"IWSLT{self._year}.TED.{valid}.{pair}.{{}}.xml",
             "test": f"IWSLT{self._year}.TED.{test}.{pair}.{{}}.xml",
         }
-        found = [name for part, name in names.items() if self.usage in (part, "all")]
-        return [tuple(folder_of(folder) / name.format(language) for language in self.language_pair) for name in found]
+        names_of_parts = [name for part, name in names.items() if self.usage in (part, "all")]
+        return [tuple(folder_of(folder) / name.format(language) for language in self.language_pair) for name in names_of_parts]
 
     def _sentences(self, path: Path) -> Iterator[str]:
         for number, line in text_lines(path):

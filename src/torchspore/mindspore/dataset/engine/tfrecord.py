@@ -1,7 +1,7 @@
 """The TFRecord file and the `tf.train.Example` in its records, read without TensorFlow.
 
-A record: 8 bytes of length (little-endian), a masked CRC-32C of these (RFC 3720), the content, a masked CRC-32C of the content. That of the
-length is checked; the content is looked at by protobuf alone, as MindSpore does.
+A record: 8 bytes of length (little-endian), a masked CRC-32C of these (RFC 3720), the content, a masked CRC-32C of the content. The first
+CRC is checked; only protobuf checks the content, as in MindSpore.
 """
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _example() -> Any:
 
 @functools.cache
 def _table() -> list[int]:
-    """The bytewise table of CRC-32C, whose reversed polynomial is 0x82F63B78."""
+    """Return the bytewise table of CRC-32C, whose reversed polynomial is 0x82F63B78."""
     table = []
     for n in range(256):
         for _ in range(8):
@@ -48,7 +48,7 @@ def _table() -> list[int]:
 
 
 def masked_crc(content: bytes) -> int:
-    """The checksum of a record, as TFRecord masks it."""
+    """Return the masked checksum of a record."""
     table, crc = _table(), 0xFFFFFFFF
     for byte in content:
         crc = table[(crc ^ byte) & 255] ^ crc >> 8
@@ -57,14 +57,14 @@ def masked_crc(content: bytes) -> int:
 
 
 def record(row: dict[str, np.ndarray]) -> bytes:
-    """A record that holds an Example of the row: text and bytes as bytes, whole numbers as int64, others as float32; all flat."""
+    """Return a record with an Example of the row: text and bytes as bytes, integers as int64, other numbers as float32; all flat."""
     example = _example()()
     for name, value in row.items():
         feature = example.features.feature.add()
         feature.key = name
         flat = np.asarray(value).reshape(-1)
         if flat.dtype.kind in "SU":
-            feature.value.bytes_list.value.extend(one if isinstance(one, bytes) else one.encode() for one in flat.tolist())
+            feature.value.bytes_list.value.extend(item if isinstance(item, bytes) else item.encode() for item in flat.tolist())
         elif flat.dtype.kind in "iub":
             feature.value.int64_list.value.extend(flat.astype(np.int64).tolist())
         elif flat.dtype.kind == "f":
@@ -77,47 +77,47 @@ def record(row: dict[str, np.ndarray]) -> bytes:
 
 
 class Records:
-    """The records of a file, by number. Raises FileFormatError, which names file and byte, where it is damaged or no such file."""
+    """The records of a file, by number. Raises FileFormatError, which names file and byte, if it is damaged or another format."""
 
     def __init__(self, path: Path, compression: str = "") -> None:
         self.path = path
         self._file: IO[bytes] = _unpacked(path, compression) if compression else path.open("rb")
         self.close = weakref.finalize(self, self._file.close)
         try:
-            self._places = self._find()
+            self._positions = self._find()
         except FileFormatError:
             self.close()
             raise
 
     def __len__(self) -> int:
-        return len(self._places) // 2
+        return len(self._positions) // 2
 
     def _find(self) -> array[int]:
-        """The first byte and the length of each record's content, one behind the other."""
-        size, place, found = self._file.seek(0, os.SEEK_END), 0, array("Q")
-        while place < size:
-            head = os.pread(self._file.fileno(), _HEAD, place)
+        """Return the first byte and the length of each record's content."""
+        size, position, positions = self._file.seek(0, os.SEEK_END), 0, array("Q")
+        while position < size:
+            head = os.pread(self._file.fileno(), _HEAD, position)
             length, crc = struct.unpack("<QI", head) if len(head) == _HEAD else (0, -1)
             if crc != masked_crc(head[:8]):
-                raise DataDamaged(message(f"{self.path}: no record at byte {place}", "a whole file of TFRecord"))
-            end = place + _HEAD + length + _TAIL
+                raise DataDamaged(message(f"{self.path}: no record at byte {position}", "a whole file of TFRecord"))
+            end = position + _HEAD + length + _TAIL
             if end > size:
-                raise DataDamaged(message(f"{self.path}: ends at byte {size}, within the record at byte {place}", "a whole file"))
-            found.extend((place + _HEAD, length))
-            place = end
-        return found
+                raise DataDamaged(message(f"{self.path}: ends at byte {size}, within the record at byte {position}", "a whole file"))
+            positions.extend((position + _HEAD, length))
+            position = end
+        return positions
 
     def example(self, number: int) -> dict[str, Any]:
-        """The features of a record: lists of bytes, arrays of float32 or of int64."""
+        """Return the features of a record: lists of bytes, arrays of float32 or of int64."""
         from google.protobuf.message import DecodeError
 
-        place, length = self._places[2 * number : 2 * number + 2]
-        made = _example()()
+        position, length = self._positions[2 * number : 2 * number + 2]
+        message_object = _example()()
         try:
-            made.ParseFromString(os.pread(self._file.fileno(), length, place))
+            message_object.ParseFromString(os.pread(self._file.fileno(), length, position))
         except DecodeError:
-            raise DataDamaged(message(f"{self.path}: the record at byte {place - _HEAD} is no tf.train.Example", "one")) from None
-        return {entry.key: _values(entry.value) for entry in made.features.feature}
+            raise DataDamaged(message(f"{self.path}: the record at byte {position - _HEAD} is not a tf.train.Example", "one")) from None
+        return {entry.key: _values(entry.value) for entry in message_object.features.feature}
 
 
 def _values(feature: Any) -> Any:
@@ -129,7 +129,7 @@ def _values(feature: Any) -> Any:
 
 
 def _unpacked(path: Path, compression: str) -> IO[bytes]:
-    """A file without a name with what a compressed one holds; so much is on the disk, not in memory."""
+    """Return an unnamed file with the decompressed content, which is then on disk, not in memory."""
     out = tempfile.TemporaryFile()  # noqa: SIM115  (it goes with the Records that reads it)
     unpacker = zlib.decompressobj(_WINDOWS[compression])
     try:

@@ -1,8 +1,8 @@
-"""Threads of a pipeline: the one that reads ahead of its consumer, and those that share the work of a `map`.
+"""Threads of a pipeline: the reader ahead of its consumer, and the workers of a `map`.
 
-Every queue is bounded, order is kept, an error comes out where its row would have, and closing ends all threads: they are daemons, and
-joined for a moment so that no function of the user's still runs when the program goes on. Whatever the program's own thread waits on is a
-SimpleQueue: an interrupt inside of `threading.Condition` (and of Futures and Queues, which have one) would leave its lock released.
+Every queue is bounded, the order is preserved, an error is raised at the position of its row, and closing ends all threads. They are
+daemons, joined briefly so that no user function still runs when the program continues. The program's thread waits only on SimpleQueues: an
+interrupt inside a `threading.Condition` (also in Futures and Queues, which have one) would leave its lock released.
 """
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _JOIN_SECONDS = 2.0
 
 
 class Call:
-    """A call that a thread makes, and what came of it."""
+    """A call that a thread makes, and its outcome."""
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         self._function, self._arguments = function, arguments
         self._done: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
         self.is_cancelled = False
         self.thread = 0
-        """The number of the thread that makes it, 0 before."""
+        """The number of the thread that makes the call, 0 before."""
 
     def run(self) -> None:
-        """Makes the call, unless nobody waits for it any more."""
+        """Make the call, unless it was abandoned."""
         if self.is_cancelled:
             return
         self.thread = threading.get_ident()
@@ -39,15 +39,15 @@ class Call:
         except BaseException as error:
             self._done.put((None, error))
             if not isinstance(error, Exception) and self.thread == threading.main_thread().ident:
-                raise                              # an interrupt, which does not wait until somebody asks for this call
+                raise                              # an interrupt, which must not wait until this call's result is requested
 
     @property
     def is_done(self) -> bool:
-        """Whether there is a result that nobody took."""
+        """Return whether there is an untaken result."""
         return not self._done.empty()
 
     def result(self) -> Any:
-        """Waits for the call; asked once. Raises what it raised."""
+        """Wait for the call and return its result, once. Raises its exception."""
         value, error = self._done.get()
         if error is not None:
             raise error
@@ -57,8 +57,8 @@ class Call:
 class Workers:
     """`count` threads that run submitted calls.
 
-    With `is_helped`, the thread that waits for results is one of them: it makes calls instead of sleeping. One thread more than there are
-    cores costs the others what Python's lock takes to change hands: on 2 cores two workers and a sleeper made 1.1 pictures a ms, these 1.4.
+    With `is_helped`, the thread that waits for results counts as one of them: it makes calls instead of sleeping. More threads than cores
+    contend for Python's lock: on 2 cores two workers and a sleeping thread made 1.1 pictures per ms, these 1.4.
     """
 
     def __init__(self, count: int, name: str, is_helped: bool = False) -> None:
@@ -72,26 +72,26 @@ class Workers:
             thread.start()
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Call:
-        """Queues a call."""
+        """Queue a call."""
         call = Call(function, arguments)
         self._calls.put(call)
         return call
 
     def result(self, call: Call) -> Any:
-        """Waits for a call that was submitted here, and helps until it is made. Raises what it raised."""
+        """Wait for a call that was submitted here, and make other calls meanwhile. Raises its exception."""
         while self._is_helped and not call.is_done:
             try:
                 other = self._calls.get_nowait()
             except Empty:
                 break
-            if other is None:                      # a thread's sign to end
+            if other is None:                      # the signal for a thread to end
                 self._calls.put(None)
                 break
             other.run()
         return call.result()
 
     def close(self) -> None:
-        """Ends the threads after the calls that run now."""
+        """End the threads after the current calls."""
         for _ in self._threads:
             self._calls.put(None)
         for thread in self._threads:
@@ -104,7 +104,7 @@ def _work(calls: SimpleQueue[Any]) -> None:
 
 
 def ordered_map(function: Callable[[Any], Any], items: Iterable[Any], workers: Workers, ahead: int) -> Iterator[Any]:
-    """Gives `function(item)` for each item in order, with at most `ahead` of them under way."""
+    """Yield `function(item)` for each item in order, with at most `ahead` calls in progress."""
     pending: deque[Call] = deque()
     source = iter(items)
     late: BaseException | None = None
@@ -114,7 +114,7 @@ def ordered_map(function: Callable[[Any], Any], items: Iterable[Any], workers: W
                 item = next(source)
             except StopIteration:
                 break
-            except Exception as error:  # rows that came before it are given first
+            except Exception as error:  # earlier rows are yielded first
                 late = error
                 break
             pending.append(workers.submit(function, item))
@@ -133,40 +133,40 @@ _END = object()
 
 
 class ReadAhead:
-    """A thread that runs one epoch after another into a queue of `depth` rows; it starts an epoch when it is asked for.
+    """A thread that reads epochs into a queue of `depth` rows; it starts each epoch on request.
 
-    `waits` notes who waits for whom. Where the program waits longer than `patience` says, `tell` is given the thread's number and the
-    seconds, again and again.
+    `waits` records waiting times. If the program waits longer than `patience`, `warn` is called repeatedly with the thread's number and
+    the seconds.
     """
 
     def __init__(
         self, epoch: Callable[[], Iterator[Any]], depth: int, waits: Waits, patience: Callable[[], float | None],
-        tell: Callable[[int, float], None],
+        warn: Callable[[int, float], None],
     ) -> None:
-        self._epoch, self._waits, self._patience, self._tell = epoch, waits, patience, tell
+        self._epoch, self._waits, self._patience, self._warn = epoch, waits, patience, warn
         self._rows: SimpleQueue[Any] = SimpleQueue()
-        self._room: SimpleQueue[None] = SimpleQueue()
-        self._asked: SimpleQueue[None] = SimpleQueue()
+        self._free_slots: SimpleQueue[None] = SimpleQueue()
+        self._requests: SimpleQueue[None] = SimpleQueue()
         for _ in range(depth):
-            self._room.put(None)
-        self._wanted = False
+            self._free_slots.put(None)
+        self._is_requested = False
         self._closed = False
         self.thread: threading.Thread | None = None
 
     def start_epoch(self) -> None:
-        """Asks for the rows of the next epoch."""
-        self._wanted = True
-        self._asked.put(None)
+        """Request the rows of the next epoch."""
+        self._is_requested = True
+        self._requests.put(None)
         if self.thread is None:
             self.thread = threading.Thread(target=self._run, name="torchspore-dataset", daemon=True)
             self.thread.start()
 
     def next(self) -> Any:
-        """The next row. Raises StopIteration at the end of the epoch, and what the pipeline raised."""
+        """Return the next row. Raises StopIteration at the end of the epoch, and the pipeline's exceptions."""
         if self._closed:
             raise StopIteration
         row = self._wait() if self._rows.empty() else self._rows.get()
-        self._room.put(None)
+        self._free_slots.put(None)
         if row is _END:
             raise StopIteration
         if isinstance(row, _Raised):
@@ -174,7 +174,7 @@ class ReadAhead:
         return row
 
     def _wait(self) -> Any:
-        """The next row, once it is there."""
+        """Wait for the next row and return it."""
         start = perf_counter()
         beside.end_exclusive()                          # this thread may be capturing a graph
         try:
@@ -183,37 +183,37 @@ class ReadAhead:
                     return self._rows.get(timeout=self._patience())
                 except Empty:
                     if self.thread is not None and self.thread.ident is not None:
-                        self._tell(self.thread.ident, perf_counter() - start)
+                        self._warn(self.thread.ident, perf_counter() - start)
         finally:
             self._waits.waited += perf_counter() - start
 
     def close(self) -> None:
-        """Ends the thread and forgets the rows that wait."""
+        """End the thread and drop the queued rows."""
         self._closed = True
-        self._room.put(None)
-        self._asked.put(None)
+        self._free_slots.put(None)
+        self._requests.put(None)
         self._rows.put(_END)                       # for a consumer that waits in another thread
         if self.thread is not None and self.thread is not threading.current_thread():
             self.thread.join(_JOIN_SECONDS)
 
     def _put(self, row: Any) -> bool:
-        if self._room.empty():
+        if self._free_slots.empty():
             self._waits.rest()
-            self._room.get()
+            self._free_slots.get()
             self._waits.work()
         else:
-            self._room.get()
+            self._free_slots.get()
         if not self._closed:
             self._rows.put(row)
         return not self._closed
 
     def _run(self) -> None:
         while True:
-            while not self._wanted and not self._closed:
-                self._asked.get()
+            while not self._is_requested and not self._closed:
+                self._requests.get()
             if self._closed:
                 return
-            self._wanted = False
+            self._is_requested = False
             rows = None
             self._waits.work()
             try:

@@ -1,4 +1,4 @@
-"""Transforms of text, vocabularies and word vectors."""
+"""Text transforms, vocabularies and word vectors."""
 from __future__ import annotations
 
 from torchspore.mindspore.dataset.text import transforms, utils

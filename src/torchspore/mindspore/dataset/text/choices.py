@@ -1,11 +1,11 @@
-"""What text transforms are told by name."""
+"""Enumerations for the arguments of text transforms."""
 from __future__ import annotations
 
 from enum import IntEnum
 
 
 class JiebaMode(IntEnum):
-    """How Chinese is cut into words: by both ways, by the likeliest words of the dictionary, or by the model of letters alone."""
+    """Segmentation of Chinese: by both methods, by the likeliest words of the dictionary, or by the character model alone."""
 
     MIX = 0
     MP = 1
@@ -23,7 +23,7 @@ class NormalizeForm(IntEnum):
 
 
 class SentencePieceModel(IntEnum):
-    """How SentencePiece cuts."""
+    """Kind of a SentencePiece model."""
 
     UNIGRAM = 0
     BPE = 1
@@ -32,14 +32,14 @@ class SentencePieceModel(IntEnum):
 
 
 class SPieceTokenizerOutType(IntEnum):
-    """What `SentencePieceTokenizer` gives: the pieces, or their numbers."""
+    """Output of `SentencePieceTokenizer`: the pieces, or their ids."""
 
     STRING = 0
     INT = 1
 
 
 class SPieceTokenizerLoadType(IntEnum):
-    """Where `SentencePieceTokenizer` has its model from."""
+    """Source of the model of `SentencePieceTokenizer`."""
 
     FILE = 0
     MODEL = 1

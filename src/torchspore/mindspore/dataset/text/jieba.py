@@ -1,8 +1,8 @@
-"""`JiebaTokenizer`: Chinese words by a dictionary and by a hidden Markov model of letters.
+"""`JiebaTokenizer`: Chinese word segmentation by a dictionary and by a hidden Markov model of characters.
 
 The files and the rules are those of cppjieba (https://github.com/yanyiwu/cppjieba, MIT), whose dictionaries MindSpore's programs name;
-it takes no library. The likeliest way through the words of the dictionary comes first ("MP"), runs of single letters that are left are cut
-by the model ("HMM", states B, E, M, S: a letter begins, ends or is inside a word, or is one).
+it needs no library. First comes the likeliest path through the words of the dictionary ("MP"). The model then segments the remaining runs
+of single characters ("HMM", states B, E, M, S: a character begins, ends or is inside a word, or is one).
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _B, _E, _M, _S = range(4)
 
 
 class JiebaTokenizer(Tokenizer):
-    """Cuts Chinese into words, by the dictionary `mp_path` (lines of word, frequency, kind) and the model `hmm_path`, as `mode` says."""
+    """Segments Chinese by the dictionary `mp_path` (lines of word, frequency, kind) and the model `hmm_path`; `mode` selects them."""
 
     def __init__(self, hmm_path: str, mp_path: str, mode: JiebaMode = JiebaMode.MIX, with_offsets: bool = False) -> None:
         check_type("JiebaTokenizer", "hmm_path", hmm_path, str, "a path")
@@ -31,13 +31,13 @@ class JiebaTokenizer(Tokenizer):
         for name, path in (("hmm_path", hmm_path), ("mp_path", mp_path)):
             if not Path(path).is_file():
                 hint = "the files are in the folder dict of https://github.com/yanyiwu/cppjieba"
-                raise ValueError(message(f"JiebaTokenizer({name}={path!r})", "a file that is there", hint=hint))
+                raise ValueError(message(f"JiebaTokenizer({name}={path!r})", "an existing file", hint=hint))
         self.mode = mode
         self._letters = _Letters(Path(hmm_path))
         self._words = _Words(Path(mp_path))
 
     def add_word(self, word: str, freq: int | None = None) -> None:
-        """Adds a word to the dictionary; without `freq` it is as frequent as the middle one."""
+        """Adds a word to the dictionary; without `freq` it gets the median frequency."""
         check_type("add_word", "word", word, str, "a str")
         if freq is not None:
             check_int("add_word", "freq", freq, 0, UINT32_MAX)
@@ -51,22 +51,22 @@ class JiebaTokenizer(Tokenizer):
             return
         check_type("add_dict", "user_dict", user_dict, (str, dict), "a dict or the path of a file")
         if not Path(user_dict).is_file():
-            raise ValueError(message(f"add_dict({short(user_dict)})", "a file that is there"))
+            raise ValueError(message(f"add_dict({short(user_dict)})", "an existing file"))
         for line in Path(user_dict).read_text(encoding="utf-8").splitlines():
-            found = line.split()
-            if len(found) == 2 and found[1].isdigit():
-                self.add_word(found[0], int(found[1]))
+            fields = line.split()
+            if len(fields) == 2 and fields[1].isdigit():
+                self.add_word(fields[0], int(fields[1]))
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
         spans = []
         start = 0
-        for place, letter in enumerate([*text, "\n"]):
+        for index, letter in enumerate([*text, "\n"]):
             if letter in _SEPARATORS:
-                if place > start:
-                    spans += [(start + left, start + right) for left, right in self._cut(text[start:place])]
-                if place < len(text):
-                    spans.append((place, place + 1))
-                start = place + 1
+                if index > start:
+                    spans += [(start + first, start + right) for first, right in self._cut(text[start:index])]
+                if index < len(text):
+                    spans.append((index, index + 1))
+                start = index + 1
         return spans
 
     def _cut(self, text: str) -> list[tuple[int, int]]:
@@ -77,14 +77,14 @@ class JiebaTokenizer(Tokenizer):
             return words
         spans: list[tuple[int, int]] = []
         alone: list[int] = []
-        for left, right in [*words, (len(text), len(text) + 2)]:
-            if right == left + 1 and text[left] not in self._words.own_letters:
-                alone.append(left)
+        for first, right in [*words, (len(text), len(text) + 2)]:
+            if right == first + 1 and text[first] not in self._words.single_letters:
+                alone.append(first)
                 continue
             if alone:
                 spans += self._letters.cut(text, alone[0], alone[-1] + 1)
                 alone = []
-            spans.append((left, right))
+            spans.append((first, right))
         return spans[:-1]
 
 
@@ -96,14 +96,14 @@ def _lines(path: Path) -> list[str]:
 
 
 class _Words:
-    """The dictionary: the logarithm of each word's share."""
+    """Read the dictionary: the logarithm of each word's share."""
 
     def __init__(self, path: Path) -> None:
         counts: dict[str, float] = {}
         for number, line in enumerate(_lines(path), 1):
-            found = line.split(" ")
+            fields = line.split(" ")
             try:
-                counts[found[0]] = float(found[1])
+                counts[fields[0]] = float(fields[1])
             except (IndexError, ValueError):
                 raise RuntimeError(message(f"{path}, line {number}", "a word, its frequency and its kind")) from None
         if not counts:
@@ -113,16 +113,16 @@ class _Words:
         ordered = sorted(self._weights.values())
         self._least, self._middle = ordered[0], ordered[len(ordered) // 2]
         self._longest = max(map(len, counts))
-        self.own_letters: set[str] = set()
+        self.single_letters: set[str] = set()
 
     def add(self, word: str, count: int | None) -> None:
         self._weights[word] = math.log(count / self._sum) if count else self._middle
         self._longest = max(self._longest, len(word))
         if len(word) == 1:
-            self.own_letters.add(word)
+            self.single_letters.add(word)
 
     def cut(self, text: str) -> list[tuple[int, int]]:
-        """The likeliest words, found from the end; of equally likely ones the shorter first word."""
+        """Return the likeliest words, computed from the end; of equally likely ones the shorter first word."""
         best = [0.0] * (len(text) + 1)
         ends = [0] * len(text)
         for start in range(len(text) - 1, -1, -1):
@@ -140,7 +140,7 @@ class _Words:
 
 
 class _Letters:
-    """The model: a line of logarithms of how a text begins, four of what follows what, and one `letter:logarithm,...` for each state."""
+    """Read the model: a line of logarithms of the initial states, four of transitions, and one `letter:logarithm,...` for each state."""
 
     def __init__(self, path: Path) -> None:
         lines = [line for line in _lines(path) if line and not line.startswith("#")]
@@ -154,54 +154,54 @@ class _Letters:
             raise RuntimeError(message(f"JiebaTokenizer({str(path)!r})", "a model of cppjieba's, of four states"))
 
     def cut(self, text: str, start: int, end: int) -> list[tuple[int, int]]:
-        """The words of text[start:end]: by the model, but words and numbers of ASCII whole."""
+        """Yield the words of text[start:end]: by the model, without splitting words and numbers of ASCII."""
         spans: list[tuple[int, int]] = []
-        left = place = start
-        while place < end:
-            if text[place] >= "\x80":
-                place += 1
+        first = position = start
+        while position < end:
+            if text[position] >= "\x80":
+                position += 1
                 continue
-            spans += self._states(text, left, place)
-            left = place
-            place += 1
-            if text[left].isalpha():
-                while place < end and text[place].isascii() and text[place].isalnum():
-                    place += 1
-            elif text[left].isdigit():
-                while place < end and (text[place] in "0123456789."):
-                    place += 1
-            spans.append((left, place))
-            left = place
-        return spans + self._states(text, left, place)
+            spans += self._states(text, first, position)
+            first = position
+            position += 1
+            if text[first].isalpha():
+                while position < end and text[position].isascii() and text[position].isalnum():
+                    position += 1
+            elif text[first].isdigit():
+                while position < end and (text[position] in "0123456789."):
+                    position += 1
+            spans.append((first, position))
+            first = position
+        return spans + self._states(text, first, position)
 
     def _states(self, text: str, start: int, end: int) -> list[tuple[int, int]]:
-        """Viterbi's algorithm; a word ends where the state is E or S."""
+        """Run Viterbi's algorithm; a word ends at the states E and S."""
         if start == end:
             return []
         weights = [self._start[state] + self._emits[state].get(text[start], _NEVER) for state in range(4)]
         paths = []
         for letter in text[start + 1 : end]:
             emits = [self._emits[state].get(letter, _NEVER) for state in range(4)]
-            came, reached = [], []
+            origins, reached = [], []
             for state in range(4):
                 best, source = _NEVER, _E
                 for before in range(4):
                     weight = weights[before] + self._follows[before][state] + emits[state]
                     if weight > best:
                         best, source = weight, before
-                came.append(source)
+                origins.append(source)
                 reached.append(best)
-            paths.append(came)
+            paths.append(origins)
             weights = reached
         state = _E if weights[_E] >= weights[_S] else _S
         states = [state]
-        for came in reversed(paths):
-            state = came[state]
+        for origins in reversed(paths):
+            state = origins[state]
             states.append(state)
         spans = []
-        left = start
-        for place, state in enumerate(reversed(states), start + 1):
+        first = start
+        for position, state in enumerate(reversed(states), start + 1):
             if state in (_E, _S):
-                spans.append((left, place))
-                left = place
+                spans.append((first, position))
+                first = position
         return spans

@@ -1,4 +1,4 @@
-"""The base of text transforms: they take text, and say so where they are given anything else."""
+"""The base of text transforms, which refuse anything but text."""
 from __future__ import annotations
 
 import functools
@@ -17,12 +17,12 @@ class TextTensorOperation(TensorOperation):
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
         if len(values) != 1:
             raise RuntimeError(message(f"{type(self).__name__} of {len(values)} columns", "one column"))
-        found = self._apply(values[0])
-        return found if type(found) is tuple else (found,)
+        result = self._apply(values[0])
+        return result if type(result) is tuple else (result,)
 
 
 def check_text(call: str, value: np.ndarray, axes: tuple[int, ...] | None = None) -> None:
-    """Raises RuntimeError for what is no text, or has other than `axes` axes."""
+    """Raises RuntimeError if the value is not text or does not have `axes` axes."""
     if value.dtype.kind != "U":
         hint = "write text.to_str(...) for bytes" if value.dtype.kind == "S" else None
         raise RuntimeError(message(f"{call} of {value.dtype} {list(value.shape)}", "text", hint=hint))
@@ -32,19 +32,19 @@ def check_text(call: str, value: np.ndarray, axes: tuple[int, ...] | None = None
 
 
 def text_array(texts: list[str]) -> np.ndarray:
-    """A row of texts; one empty text where there is none, so that a column has a shape."""
+    """Return a row of texts; one empty text if there is none, so that a column has a shape."""
     return np.array(texts or [""])
 
 
 def each(value: np.ndarray, function: Callable[[str], str]) -> np.ndarray:
-    """An array of the same shape with every text changed."""
+    """Return an array of the same shape with every text converted."""
     if value.ndim == 0:
         return np.array(function(value.item()))
     return np.array([function(text) for text in value.ravel().tolist()]).reshape(value.shape)
 
 
-def byte_places(text: str) -> Callable[[int], int]:
-    """Says how many bytes of UTF-8 stand before a letter of `text`."""
+def byte_offset_function(text: str) -> Callable[[int], int]:
+    """Return the number of UTF-8 bytes before a character of `text`."""
     if text.isascii():
         return int
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
@@ -52,25 +52,25 @@ def byte_places(text: str) -> Callable[[int], int]:
     return np.concatenate([[0], np.cumsum(widths)]).__getitem__
 
 
-def with_places(text: str, spans: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The parts of a text, and where each begins and ends, in bytes of UTF-8."""
+def tokens_with_offsets(text: str, spans: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the tokens of a text with their start and end offsets, in bytes of UTF-8."""
     if not spans:
         spans = [(0, 0)]
-    place = byte_places(text)
-    starts = np.array([place(start) for start, _ in spans], np.uint32)
-    ends = np.array([place(end) for _, end in spans], np.uint32)
+    byte_offset = byte_offset_function(text)
+    starts = np.array([byte_offset(start) for start, _ in spans], np.uint32)
+    ends = np.array([byte_offset(end) for _, end in spans], np.uint32)
     return np.array([text[start:end] for start, end in spans]), starts, ends
 
 
 @functools.lru_cache(256)
 def compiled(call: str, argument: str, pattern: str) -> Any:
-    r"""A regular expression of ICU's as one of the library `regex`, which knows scripts, properties and sets of sets; `re` does not.
+    r"""Convert an ICU regular expression for the library `regex`, which supports scripts, properties and nested sets; `re` does not.
 
-    ICU's `\s` is narrower than Python's. Raises RuntimeError for what is no expression.
+    ICU's `\s` is narrower than Python's. Raises RuntimeError for an invalid expression.
     """
     import regex
 
-    translated = regex.sub(r"\\(.)", lambda found: _SPACES.get(found[1], found[0]), pattern, flags=regex.DOTALL)
+    translated = regex.sub(r"\\(.)", lambda match: _SPACES.get(match[1], match[0]), pattern, flags=regex.DOTALL)
     try:
         return regex.compile(translated, regex.V1)
     except regex.error as error:

@@ -1,4 +1,4 @@
-"""SentencePiece: vocabularies trained and texts cut by the library `sentencepiece`, which is asked for where it is needed."""
+"""SentencePiece: training of vocabularies and tokenization by the library `sentencepiece`, which is imported on use."""
 from __future__ import annotations
 
 import io
@@ -24,7 +24,7 @@ def _library(call: str) -> Any:
 
 
 class SentencePieceVocab:
-    """A model of SentencePiece, made by `from_dataset` or `from_file`."""
+    """A SentencePiece model, created by `from_dataset` or `from_file`."""
 
     def __init__(self) -> None:
         self._model = b""
@@ -35,15 +35,15 @@ class SentencePieceVocab:
     ) -> SentencePieceVocab:
         """Trains a model of `vocab_size` pieces on columns of text; `params` are the library's own.
 
-        Raises RuntimeError where the library refuses what it is told.
+        Raises RuntimeError if the library refuses the settings.
         """
         call = "SentencePieceVocab.from_dataset"
         check_type(call, "col_names", col_names, (list, tuple), "a list of column names")
         _check_training(call, vocab_size, character_coverage, model_type, params)
-        have = dataset.get_col_names()
+        columns_of_dataset = dataset.get_col_names()
         for name in col_names:
-            if name not in have:
-                raise RuntimeError(message(f"{call}(col_names={short(name)})", f"a column of the dataset, which are {have}"))
+            if name not in columns_of_dataset:
+                raise RuntimeError(message(f"{call}(col_names={short(name)})", f"a column of the dataset, which are {columns_of_dataset}"))
         return cls()._train(call, {"sentence_iterator": _sentences(dataset, col_names)}, vocab_size, character_coverage, model_type, params)
 
     @classmethod
@@ -56,7 +56,7 @@ class SentencePieceVocab:
         _check_training(call, vocab_size, character_coverage, model_type, params)
         for path in file_path:
             if not Path(path).is_file():
-                raise RuntimeError(message(f"{call}({path!r})", "a text file that is there"))
+                raise RuntimeError(message(f"{call}({path!r})", "an existing text file"))
         return cls()._train(call, {"input": file_path}, vocab_size, character_coverage, model_type, params)
 
     @classmethod
@@ -67,7 +67,7 @@ class SentencePieceVocab:
         check_type(call, "path", path, str, "a folder")
         check_type(call, "filename", filename, str, "a file's name")
         if not Path(path).is_dir():
-            raise RuntimeError(message(f"{call}(path={path!r})", "a folder that is there"))
+            raise RuntimeError(message(f"{call}(path={path!r})", "an existing folder"))
         from torchspore.base.files import write_atomically
 
         write_atomically(Path(path) / filename, vocab._model)
@@ -76,14 +76,14 @@ class SentencePieceVocab:
         self, call: str, source: dict[str, Any], size: int, coverage: float, kind: Any, params: dict[str, Any]
     ) -> SentencePieceVocab:
         library = _library(call)
-        written = io.BytesIO()
+        model_file = io.BytesIO()
         name = kind.name.lower() if isinstance(kind, SentencePieceModel) else kind.lower()
-        told = {"vocab_size": size, "character_coverage": coverage, "model_type": name, "minloglevel": 2, **params}
+        settings = {"vocab_size": size, "character_coverage": coverage, "model_type": name, "minloglevel": 2, **params}
         try:
-            library.SentencePieceTrainer.train(model_writer=written, **source, **told)
+            library.SentencePieceTrainer.train(model_writer=model_file, **source, **settings)
         except (RuntimeError, OSError, ValueError, TypeError) as error:
             raise RuntimeError(message(call, f"settings that sentencepiece takes ({str(error).strip()})")) from None
-        self._model = written.getvalue()
+        self._model = model_file.getvalue()
         return self
 
 
@@ -107,14 +107,14 @@ def _check_training(call: str, vocab_size: Any, character_coverage: Any, model_t
 
 
 class SentencePieceTokenizer(TextTensorOperation):
-    """Cuts a text into the pieces of a model (a SentencePieceVocab, or a model file's path): as text, or as numbers (int32)."""
+    """Splits a text into the pieces of a model (a SentencePieceVocab, or a model file's path): as text, or as ids (int32)."""
 
     def __init__(self, mode: Any, out_type: Any) -> None:
         check_type("SentencePieceTokenizer", "mode", mode, (str, SentencePieceVocab), "a SentencePieceVocab or the path of a model file")
         check_type("SentencePieceTokenizer", "out_type", out_type, SPieceTokenizerOutType, "a member of SPieceTokenizerOutType")
         call = f"SentencePieceTokenizer({short(mode) if isinstance(mode, str) else 'vocab'})"
         if isinstance(mode, str) and not Path(mode).is_file():
-            raise RuntimeError(message(call, "a model file that is there"))
+            raise RuntimeError(message(call, "an existing model file"))
         self.out_type = out_type
         self._model = mode._model if isinstance(mode, SentencePieceVocab) else Path(mode).read_bytes()
         try:

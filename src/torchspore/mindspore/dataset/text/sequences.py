@@ -1,4 +1,4 @@
-"""Transforms of rows of text or numbers: n-grams, windows, lengths, tokens at the ends, and text to numbers."""
+"""Transforms of rows of text or numbers: n-grams, windows, truncation, special tokens, and text to numbers."""
 from __future__ import annotations
 
 import re
@@ -13,7 +13,7 @@ from torchspore.mindspore.dataset.text.vocabulary import _number_type
 
 
 class AddToken(TextTensorOperation):
-    """Puts a token before the first of a row of texts, or of each row; after the last one with `begin=False`."""
+    """Adds a token before a row of texts, or before each row; at the end with `begin=False`."""
 
     def __init__(self, token: str, begin: bool = True) -> None:
         check_type("AddToken", "token", token, str, "a str")
@@ -29,10 +29,10 @@ class AddToken(TextTensorOperation):
 
 
 class Ngram(TextTensorOperation):
-    """All runs of `n` neighbouring words (an int, or a list of them), joined by `separator`.
+    """Returns all sequences of `n` consecutive words (an int, or a list of them), joined by `separator`.
 
-    `left_pad` and `right_pad` are (word, how many), at most n - 1 of which are put before and after the row. A row that is too short
-    gives one empty text.
+    `left_pad` and `right_pad` are (word, count); at most n - 1 of these words are added before and after the row. A row that is too short
+    yields one empty text.
     """
 
     def __init__(self, n: Any, left_pad: Any = ("", 0), right_pad: Any = ("", 0), separator: str = " ") -> None:
@@ -63,7 +63,7 @@ def _check_pad(argument: str, pad: Any) -> tuple[str, int]:
 
 
 class SlidingWindow(TextTensorOperation):
-    """All runs of `width` neighbours of a row: shape (N - width + 1, width), empty where the row is shorter."""
+    """Returns all windows of `width` elements of a row: shape (N - width + 1, width), empty if the row is shorter."""
 
     def __init__(self, width: int, axis: int = 0) -> None:
         check_int("SlidingWindow", "width", width, 1)
@@ -79,7 +79,7 @@ class SlidingWindow(TextTensorOperation):
 
 
 class Truncate(TextTensorOperation):
-    """Keeps at most `max_seq_len` of a row, or of each row, of texts or numbers."""
+    """Truncates a row, or each row, of texts or numbers to `max_seq_len`."""
 
     def __init__(self, max_seq_len: int) -> None:
         check_int("Truncate", "max_seq_len", max_seq_len, 1)
@@ -92,7 +92,7 @@ class Truncate(TextTensorOperation):
 
 
 class TruncateSequencePair(TextTensorOperation):
-    """Shortens the longer of two rows at its end, one by one, until both together have `max_length`."""
+    """Truncates the longer of two rows at its end, one by one, until both together have `max_length`."""
 
     def __init__(self, max_length: int) -> None:
         check_int("TruncateSequencePair", "max_length", max_length, 0)
@@ -103,10 +103,10 @@ class TruncateSequencePair(TextTensorOperation):
             raise RuntimeError(message(f"TruncateSequencePair of {[list(value.shape) for value in values]}", "two rows"))
         first, second = map(len, values)
         over = max(first + second - self.max_length, 0)
-        # The longer one goes down to the other's length; then both in turn, the second first.
-        most = max(first, second)
+        # First cut the longer row to the length of the other; then cut both in turn, the second first.
+        longer = max(first, second)
         alone = min(over, abs(first - second))
-        first, second = (first - alone, second) if first == most else (first, second - alone)
+        first, second = (first - alone, second) if first == longer else (first, second - alone)
         over -= alone
         first, second = first - over // 2, second - (over - over // 2)
         return values[0][: max(first, 0)].copy(), values[1][: max(second, 0)].copy()
@@ -117,9 +117,9 @@ _FLOAT = re.compile(r"\s*[-+]?(nan|inf(inity)?|0x[0-9a-f]*\.?[0-9a-f]*(p[-+]?\d+
 
 
 class ToNumber(TextTensorOperation):
-    """Reads numbers of the MindSpore dtype `data_type`, as C does: spaces before a number and letters after it are passed over.
+    """Parses numbers of the MindSpore dtype `data_type`, as C does: ignores spaces before a number and letters after it.
 
-    Raises RuntimeError for text that begins with no number, and for a number that the dtype does not have.
+    Raises RuntimeError for text that does not start with a number, and for a number outside the dtype's range.
     """
 
     def __init__(self, data_type: Any) -> None:
@@ -128,9 +128,9 @@ class ToNumber(TextTensorOperation):
             raise TypeError(message(f"ToNumber(data_type={short(data_type)})", "a dtype of numbers"))
         if self._dtype.kind == "f":
             limits = np.finfo(self._dtype)
-            self._least, self._most = float(limits.smallest_subnormal), float(limits.max)
+            self._minimum, self._maximum = float(limits.smallest_subnormal), float(limits.max)
         else:
-            self._least, self._most = int(np.iinfo(self._dtype).min), int(np.iinfo(self._dtype).max)
+            self._minimum, self._maximum = int(np.iinfo(self._dtype).min), int(np.iinfo(self._dtype).max)
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
         check_text("ToNumber", value)
@@ -142,20 +142,20 @@ class ToNumber(TextTensorOperation):
         return RuntimeError(message(f"ToNumber({self._dtype}) of {short(text)}", expected))
 
     def _integer(self, text: str) -> int:
-        found = _INTEGER.match(text)
-        if found is None or (self._dtype.kind == "u" and "-" in found[0]):
-            raise self._refused(text, "an integer" + (" without a sign" if found else ""))
-        number = int(found[0])
-        if not self._least <= number <= self._most:
-            raise self._refused(text, f"a number from {self._least} to {self._most}")
+        match = _INTEGER.match(text)
+        if match is None or (self._dtype.kind == "u" and "-" in match[0]):
+            raise self._refused(text, "an integer" + (" without a sign" if match else ""))
+        number = int(match[0])
+        if not self._minimum <= number <= self._maximum:
+            raise self._refused(text, f"a number from {self._minimum} to {self._maximum}")
         return number
 
     def _float(self, text: str) -> float:
-        found = _FLOAT.match(text)
-        if found is None:
+        match = _FLOAT.match(text)
+        if match is None:
             raise self._refused(text, "a number")
-        number = float.fromhex(found[0]) if "x" in found[0].lower() else float(found[0])
-        vanished = number == 0 and re.search("[1-9]", re.split("[ep]", found[0], flags=re.IGNORECASE)[0])
-        if vanished or abs(number) > self._most or 0 < abs(number) < self._least:
-            raise self._refused(text, f"a number that {self._dtype} has, up to {self._most:g}")
+        number = float.fromhex(match[0]) if "x" in match[0].lower() else float(match[0])
+        vanished = number == 0 and re.search("[1-9]", re.split("[ep]", match[0], flags=re.IGNORECASE)[0])
+        if vanished or abs(number) > self._maximum or 0 < abs(number) < self._minimum:
+            raise self._refused(text, f"a number that {self._dtype} has, up to {self._maximum:g}")
         return number

@@ -1,4 +1,4 @@
-"""Tokenizers: one text becomes a row of parts, on request with the bytes where each begins and ends."""
+"""Tokenizers: split a text into a row of tokens, optionally with their byte offsets."""
 from __future__ import annotations
 
 import functools
@@ -10,12 +10,12 @@ from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.operation import TensorOperation
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_type
 from torchspore.mindspore.dataset.text.choices import NormalizeForm
-from torchspore.mindspore.dataset.text.normalizing import fold, normal
-from torchspore.mindspore.dataset.text.operation import TextTensorOperation, check_text, compiled, text_array, with_places
+from torchspore.mindspore.dataset.text.normalization import fold, normal
+from torchspore.mindspore.dataset.text.operation import TextTensorOperation, check_text, compiled, text_array, tokens_with_offsets
 
 
 class Tokenizer(TextTensorOperation):
-    """Base: gives the parts (N,), or with `with_offsets` the parts and where they begin and end, in bytes of UTF-8 (uint32)."""
+    """Base: returns the tokens (N,), or with `with_offsets` the tokens with their start and end offsets, in bytes of UTF-8 (uint32)."""
 
     def __init__(self, with_offsets: bool = False) -> None:
         check_bool(type(self).__name__, "with_offsets", with_offsets)
@@ -27,10 +27,10 @@ class Tokenizer(TextTensorOperation):
         if not self.with_offsets:
             return text_array(self.parts(text))
         text = self._prepare(text)
-        return with_places(text, self._spans(text))
+        return tokens_with_offsets(text, self._spans(text))
 
     def parts(self, text: str) -> list[str]:
-        """The parts of a text."""
+        """Return the tokens of a text."""
         text = self._prepare(text)
         return [text[start:end] for start, end in self._spans(text)]
 
@@ -38,28 +38,28 @@ class Tokenizer(TextTensorOperation):
         return text
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
-        """Where the parts begin and end."""
+        """Return the start and end offsets of the tokens."""
         raise NotImplementedError
 
 
 class UnicodeCharTokenizer(Tokenizer):
-    """Cuts a text into its characters."""
+    """Splits a text into its characters."""
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
-        return [(place, place + 1) for place in range(len(text))]
+        return [(index, index + 1) for index in range(len(text))]
 
 
 class WhitespaceTokenizer(Tokenizer):
-    """Cuts a text at white space."""
+    """Splits a text at white space."""
 
     def parts(self, text: str) -> list[str]:
-        # Python's split also cuts at four ASCII separators, which are no white space to Unicode.
+        # Python's split also splits at four ASCII separators, which are not white space in Unicode.
         if "\x1c" in text or "\x1d" in text or "\x1e" in text or "\x1f" in text:
             return super().parts(text)
         return text.split()
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
-        return [found.span() for found in _no_spaces().finditer(text)]
+        return [match.span() for match in _no_spaces().finditer(text)]
 
 
 @functools.cache
@@ -70,7 +70,7 @@ def _no_spaces() -> Any:
 
 
 class UnicodeScriptTokenizer(Tokenizer):
-    """Cuts a text where the script changes, or white space begins or ends; white space is a part with `keep_whitespace`."""
+    """Splits a text where the script changes, or white space begins or ends; `keep_whitespace` keeps white space as tokens."""
 
     def __init__(self, keep_whitespace: bool = False, with_offsets: bool = False) -> None:
         check_bool("UnicodeScriptTokenizer", "keep_whitespace", keep_whitespace)
@@ -78,7 +78,7 @@ class UnicodeScriptTokenizer(Tokenizer):
         self.keep_whitespace = keep_whitespace
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
-        return [found.span() for found in _script_runs().finditer(text) if self.keep_whitespace or found.lastgroup != "spaces"]
+        return [match.span() for match in _script_runs().finditer(text) if self.keep_whitespace or match.lastgroup != "spaces"]
 
 
 _SCRIPTS = """
@@ -99,7 +99,7 @@ _SCRIPTS = """
 
 @functools.cache
 def _script_runs() -> Any:
-    """Runs of white space, of one script, or of no known script. The frequent scripts are tried first."""
+    """Return the pattern for runs of white space, of one script, or of no known script. It tries the frequent scripts first."""
     import regex
 
     runs = "|".join(rf"[\p{{Script={script}}}--\p{{White_Space}}]+" for script in _SCRIPTS.split())
@@ -107,7 +107,7 @@ def _script_runs() -> Any:
 
 
 class RegexTokenizer(Tokenizer):
-    """Cuts a text where `delim_pattern` matches; such a place is a part itself where `keep_delim_pattern` matches all of it."""
+    """Splits a text at matches of `delim_pattern`; a delimiter that `keep_delim_pattern` matches completely becomes a token."""
 
     def __init__(self, delim_pattern: str, keep_delim_pattern: str = "", with_offsets: bool = False) -> None:
         check_type("RegexTokenizer", "delim_pattern", delim_pattern, str, "a str")
@@ -121,11 +121,11 @@ class RegexTokenizer(Tokenizer):
 
 
 def cut(text: str, delimiters: Any, keep: Any) -> list[tuple[int, int]]:
-    """What stands between delimiters, and the delimiters that `keep` matches, in order."""
+    """Yield the texts between delimiters, and the delimiters that `keep` matches, in order."""
     spans = []
     last = 0
-    for found in delimiters.finditer(text):
-        start, end = found.span()
+    for match in delimiters.finditer(text):
+        start, end = match.span()
         if start > last:
             spans.append((last, start))
         if keep is not None and end > start and keep.fullmatch(text, start, end):
@@ -136,7 +136,7 @@ def cut(text: str, delimiters: Any, keep: Any) -> list[tuple[int, int]]:
     return spans
 
 
-# Where BERT cuts (Devlin et al. 2018, tokenization.py): punctuation, all signs of ASCII that are no letters or digits, and CJK characters.
+# BERT splits (Devlin et al. 2018, tokenization.py) at punctuation, ASCII characters other than letters and digits, and CJK characters.
 _SIGNS = r"[!-/:-@\[-`{-~\p{P}]"
 _CJK = (
     r"[\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{20000}-\x{2A6DF}\x{2A700}-\x{2B73F}\x{2B740}-\x{2B81F}\x{2B820}-\x{2CEAF}\x{F900}-\x{FAFF}"
@@ -149,14 +149,14 @@ _SPECIAL = r"\[CLS\]|\[SEP\]|\[UNK\]|\[PAD\]|\[MASK\]|\[unused\d+\]"
 def _pattern(text: str) -> Any:
     import regex
 
-    return regex.compile(regex.sub(r"\\x\{([0-9A-F]+)\}", lambda found: chr(int(found[1], 16)), text))
+    return regex.compile(regex.sub(r"\\x\{([0-9A-F]+)\}", lambda match: chr(int(match[1], 16)), text))
 
 
 class BasicTokenizer(Tokenizer):
-    """Cuts a text at white space, punctuation and each CJK character, as BERT does.
+    """Splits a text at white space, punctuation and each CJK character, as BERT does.
 
-    With `lower_case` capitals and accents go first, otherwise the text is brought to `normalization_form`; control characters become
-    spaces. `preserve_unused_token` leaves [CLS], [SEP], [UNK], [PAD], [MASK] and [unused1] whole.
+    `lower_case` first removes capitals and accents; otherwise the text is converted to `normalization_form`. Control characters become
+    spaces. `preserve_unused_token` does not split [CLS], [SEP], [UNK], [PAD], [MASK] and [unused1].
     """
 
     def __init__(
@@ -177,19 +177,19 @@ class BasicTokenizer(Tokenizer):
             text = normal(text, self.normalization_form)
         elif self.preserve_unused_token:
             pieces = _pattern(f"({_SPECIAL})").split(text)
-            text = "".join([_lower(piece) if place % 2 == 0 else piece for place, piece in enumerate(pieces)])
+            text = "".join([_lower(piece) if index % 2 == 0 else piece for index, piece in enumerate(pieces)])
         else:
             text = _lower(text)
         return _pattern(r"[\p{Cc}\p{Cf}]").sub(" ", text)
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
-        kept = rf"{_SPECIAL}|{_SIGNS}|{_CJK}" if self.preserve_unused_token else rf"{_SIGNS}|{_CJK}"
-        delimiters = rf"{kept}|\p{{White_Space}}+"
-        return cut(text, _pattern(delimiters), _pattern(delimiters if self.keep_whitespace else kept))
+        tokens = rf"{_SPECIAL}|{_SIGNS}|{_CJK}" if self.preserve_unused_token else rf"{_SIGNS}|{_CJK}"
+        delimiters = rf"{tokens}|\p{{White_Space}}+"
+        return cut(text, _pattern(delimiters), _pattern(delimiters if self.keep_whitespace else tokens))
 
 
 def _lower(text: str) -> str:
-    """Small letters without accents."""
+    """Return lower-case letters without accents."""
     import unicodedata
 
     folded = fold(text)
@@ -197,7 +197,7 @@ def _lower(text: str) -> str:
 
 
 class PythonTokenizer(TensorOperation):
-    """Cuts a text by a function of one's own, which takes a str and gives a list of str; of a row of texts each."""
+    """Splits a text, or each text of a row, by a Python function, which takes a str and returns a list of str."""
 
     runs_in_any_order = False
 

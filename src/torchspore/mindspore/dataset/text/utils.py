@@ -1,4 +1,4 @@
-"""The choices that text transforms take by name, vocabularies, word vectors, and text to bytes and back."""
+"""Enumerations for the arguments of text transforms, vocabularies, word vectors, and conversion between text and bytes."""
 
 # ruff: noqa: F401
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torchspore.mindspore.dataset.text.vocabulary import Vocab
 
 
 def to_bytes(array: Any, encoding: str = "utf8") -> np.ndarray:
-    """An array of bytes from one of text. Raises ValueError for no array."""
+    """Converts an array of text to bytes. Raises ValueError if it is not an array."""
     if not isinstance(array, np.ndarray):
         raise ValueError(message(f"to_bytes({short(array)})", f"a NumPy array, got {type(array).__name__}"))
     if array.dtype.kind != "U":
@@ -32,7 +32,7 @@ def to_bytes(array: Any, encoding: str = "utf8") -> np.ndarray:
 
 
 def to_str(array: Any, encoding: str = "utf8") -> np.ndarray:
-    """An array of text from one of bytes. Raises ValueError for no array."""
+    """Converts an array of bytes to text. Raises ValueError if it is not an array."""
     if not isinstance(array, np.ndarray):
         raise ValueError(message(f"to_str({short(array)})", f"a NumPy array, got {type(array).__name__}"))
     if array.dtype.kind == "U":

@@ -1,4 +1,4 @@
-"""Word vectors that were trained elsewhere, from their text files, and `ToVectors`, which replaces words by them."""
+"""Pretrained word vectors, from their text files, and `ToVectors`, which replaces words by them."""
 from __future__ import annotations
 
 import re
@@ -13,7 +13,7 @@ from torchspore.mindspore.dataset.text.operation import TextTensorOperation, che
 
 
 class Vectors:
-    """Words and their vectors, of a file with one word and its numbers in each line; made by `from_file`."""
+    """Words and their vectors, from a file with one word and its numbers in each line; created by `from_file`."""
 
     _names_of_files = ""
 
@@ -25,7 +25,7 @@ class Vectors:
     def from_file(cls, file_path: Any, max_vectors: int | None = None) -> Vectors:
         """Reads the first `max_vectors` vectors of a file (0 or None: all of them).
 
-        Raises RuntimeError for a file that is missing, empty, named in another way than its kind is, or has lines of unequal lengths.
+        Raises RuntimeError for a file that is missing, empty, without the usual name of its kind, or with lines of unequal lengths.
         """
         call = f"{cls.__name__}.from_file"
         check_type(call, "file_path", file_path, str, "a path")
@@ -34,18 +34,18 @@ class Vectors:
         if cls._names_of_files and not re.fullmatch(cls._names_of_files, Path(file_path).name):
             expected = "a file glove.*.txt" if cls is GloVe else "a file *.vec"
             raise RuntimeError(message(f"{call}({file_path!r})", expected))
-        made = cls()
-        made._read(call, file_path, max_vectors or None)
-        return made
+        vectors = cls()
+        vectors._read(call, file_path, max_vectors or None)
+        return vectors
 
-    def _read(self, call: str, path: str, most: int | None) -> None:
+    def _read(self, call: str, path: str, max_vectors: int | None) -> None:
         try:
             with Path(path).open(encoding="utf-8", newline="\n") as file:
                 for number, line in enumerate(file, 1):
                     words = line.split()
                     if number == 1 and len(words) == 2:
-                        continue  # how many vectors there are, and how long
-                    if most is not None and len(self._vectors) >= most:
+                        continue  # the number of vectors, and their length
+                    if max_vectors is not None and len(self._vectors) >= max_vectors:
                         break
                     if len(words) < 2 or (self._length and len(words) - 1 != self._length):
                         expected = f"a word and {self._length or 'its'} numbers, got {len(words)} words"
@@ -62,48 +62,48 @@ class Vectors:
         return self._vectors.get(token)
 
     def _look_up(self, token: str, unknown: np.ndarray, lower_case_backup: bool) -> np.ndarray:
-        found = self._find(token)
-        if found is None and lower_case_backup:
-            found = self._find(token.lower())
-        return unknown if found is None else found
+        vector = self._find(token)
+        if vector is None and lower_case_backup:
+            vector = self._find(token.lower())
+        return unknown if vector is None else vector
 
 
 def _numbers(words: list[str]) -> np.ndarray:
     try:
         return np.array(words, np.float32)
-    except ValueError:  # what is no number counts as 0, as in MindSpore
+    except ValueError:  # invalid numbers count as 0, as in MindSpore
         number = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
         return np.array([float(word) if number.fullmatch(word) else 0.0 for word in words], np.float32)
 
 
 class FastText(Vectors):
-    """The vectors of FastText, of a file `*.vec`."""
+    """The vectors of FastText, from a file `*.vec`."""
 
     _names_of_files = r".*\.vec"
 
 
 class GloVe(Vectors):
-    """The vectors of GloVe, of a file `glove.*.txt`."""
+    """The vectors of GloVe, from a file `glove.*.txt`."""
 
     _names_of_files = r"glove\..*\.txt"
 
 
 class CharNGram(Vectors):
-    """Vectors of parts of words; a word's is the mean of those of its parts of two to four letters, where its ends count as letters."""
+    """Vectors of parts of words; a word's vector is the mean over its parts of two to four letters, where its ends count as letters."""
 
     def _find(self, token: str) -> np.ndarray | None:
         letters = ["#BEGIN#", *token, "#END#"]
         parts = [
             f"{count}gram-{''.join(letters[start : start + count])}" for count in (2, 3, 4) for start in range(len(letters) - count + 1)
         ]
-        found = [self._vectors[part] for part in parts if part in self._vectors]
-        return np.mean(found, 0, dtype=np.float32) if found else None
+        part_vectors = [self._vectors[part] for part in parts if part in self._vectors]
+        return np.mean(part_vectors, 0, dtype=np.float32) if part_vectors else None
 
 
 class ToVectors(TextTensorOperation):
     """Replaces a word, or a row of words, by their vectors: shape (D,) or (N, D), float32.
 
-    An unknown word gets `unk_init`, zeros by default; with `lower_case_backup` it is looked for in small letters first.
+    An unknown word gets `unk_init`, zeros by default; with `lower_case_backup` it is first looked up in lower case.
     """
 
     def __init__(self, vectors: Any, unk_init: Any = None, lower_case_backup: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""`Vocab`, words and their numbers, and `Lookup`, which replaces words by numbers."""
+"""`Vocab`, words and their ids, and `Lookup`, which replaces words by ids."""
 from __future__ import annotations
 
 import itertools
@@ -17,7 +17,7 @@ from torchspore.mindspore.dataset.transforms.transforms import numpy_type
 
 
 class Vocab:
-    """Words and their numbers. It is made by `from_list`, `from_dict`, `from_file` or `from_dataset`."""
+    """Words and their ids. It is created by `from_list`, `from_dict`, `from_file` or `from_dataset`."""
 
     def __init__(self) -> None:
         self._ids: dict[str, int] = {}
@@ -25,23 +25,23 @@ class Vocab:
 
     @classmethod
     def _of(cls, ids: dict[str, int]) -> Vocab:
-        made = cls()
-        made._ids = ids
-        made._words = {number: word for word, number in ids.items()}
-        return made
+        vocab = cls()
+        vocab._ids = ids
+        vocab._words = {number: word for word, number in ids.items()}
+        return vocab
 
     @classmethod
     def from_list(cls, word_list: Any, special_tokens: Any = None, special_first: bool = True) -> Vocab:
-        """Numbers the words of a list in its order. Raises TypeError for what is no list of str, ValueError for a word twice."""
+        """Numbers the words of a list in its order. Raises TypeError unless it is a list of str, ValueError for duplicates."""
         words = _check_words("Vocab.from_list", "word_list", word_list)
         special = _check_special("Vocab.from_list", special_tokens, special_first)
-        if both := sorted(set(special) & set(words)):
-            raise ValueError(message(f"Vocab.from_list(special_tokens={short(special)})", f"tokens that are no words, got {both}"))
+        if common := sorted(set(special) & set(words)):
+            raise ValueError(message(f"Vocab.from_list(special_tokens={short(special)})", f"words as tokens, got {common}"))
         return cls._of(_numbered(words, special, special_first))
 
     @classmethod
     def from_dict(cls, word_dict: Any) -> Vocab:
-        """Takes the numbers of a dict. Raises TypeError unless it is of str to int, ValueError for a number below 0."""
+        """Uses the ids of a dict. Raises TypeError unless it is from str to int, ValueError for an id below 0."""
         check_type("Vocab.from_dict", "word_dict", word_dict, dict, "a dict of words and their numbers")
         for word, number in word_dict.items():
             check_type("Vocab.from_dict", "word", word, str, "a str")
@@ -52,9 +52,9 @@ class Vocab:
     def from_file(
         cls, file_path: Any, delimiter: str = "", vocab_size: int | None = None, special_tokens: Any = None, special_first: bool = True
     ) -> Vocab:
-        """Numbers the lines of a file, of each what stands before `delimiter`; at most `vocab_size` of them.
+        """Numbers the words of a file, of each line the text before `delimiter`; at most `vocab_size` of them.
 
-        Raises RuntimeError for a file that can't be read, and for a word that is there twice.
+        Raises RuntimeError for a file that can't be read, and for duplicate words.
         """
         call = "Vocab.from_file"
         check_type(call, "file_path", file_path, str, "a path")
@@ -81,38 +81,38 @@ class Vocab:
     ) -> Vocab:
         """Numbers the words of a dataset's columns, the most frequent first, equally frequent ones by their letters.
 
-        Only words whose count lies in `freq_range` (min, max; None is open) are taken, and of these at most `top_k`.
+        Only words whose count is in `freq_range` (min, max; None is open) are included, and of these at most `top_k`.
         """
         call = "Vocab.from_dataset"
         names = checked_columns(call, "columns", columns) if columns else []
-        least, most = _check_frequencies(call, freq_range)
+        minimum, maximum = _check_frequencies(call, freq_range)
         if top_k is not None:
             check_int(call, "top_k", top_k, 1)
         special = _check_special(call, special_tokens, special_first)
         if not hasattr(dataset, "create_dict_iterator"):
             raise TypeError(message(f"{call}({short(dataset)})", f"a dataset, got {type(dataset).__name__}"))
         counts = _counted(call, dataset, names)
-        if both := sorted(set(special) & set(counts)):
-            raise RuntimeError(message(f"{call}(special_tokens={short(special)})", f"tokens that are no words, got {both}"))
-        kept = [(word, count) for word, count in counts.items() if least <= count and (most is None or count <= most)]
-        kept.sort(key=lambda pair: (-pair[1], pair[0].encode()))
-        return cls._of(_numbered([word for word, _ in kept[:top_k]], special, special_first))
+        if common := sorted(set(special) & set(counts)):
+            raise RuntimeError(message(f"{call}(special_tokens={short(special)})", f"words as tokens, got {common}"))
+        selected = [(word, count) for word, count in counts.items() if minimum <= count and (maximum is None or count <= maximum)]
+        selected.sort(key=lambda pair: (-pair[1], pair[0].encode()))
+        return cls._of(_numbered([word for word, _ in selected[:top_k]], special, special_first))
 
     def vocab(self) -> dict[str, int]:
-        """The numbers of all words."""
+        """Returns the ids of all words."""
         return dict(self._ids)
 
     def tokens_to_ids(self, tokens: Any) -> Any:
-        """The numbers of words: an int for a str, a list for a list or a row; -1 for an unknown word."""
+        """Returns the ids of words: an int for a str, a list for a list or a row; -1 for an unknown word."""
         check_type("tokens_to_ids", "tokens", tokens, (str, list, np.ndarray), "a str, a list of them or an array")
         if isinstance(tokens, str):
             return self._ids.get(tokens, -1)
         words = _row("tokens_to_ids", "tokens", tokens, str, "str")
-        found = [self._ids.get(word, -1) for word in words]
-        return found[0] if isinstance(tokens, np.ndarray) and tokens.ndim == 0 else found
+        ids = [self._ids.get(word, -1) for word in words]
+        return ids[0] if isinstance(tokens, np.ndarray) and tokens.ndim == 0 else ids
 
     def ids_to_tokens(self, ids: Any) -> Any:
-        """The words of numbers: a str for an int, a list for a list or a row; empty for an unknown number."""
+        """Returns the words of ids: a str for an int, a list for a list or a row; empty for an unknown id."""
         check_type("ids_to_tokens", "ids", ids, (int, list, np.ndarray), "an int, a list of them or an array")
         if isinstance(ids, int):
             check_int("ids_to_tokens", "ids", ids, 0)
@@ -120,8 +120,8 @@ class Vocab:
         numbers = _row("ids_to_tokens", "ids", ids, int, "int")
         for number in numbers:
             check_int("ids_to_tokens", "ids", number, 0, INT32_MAX)
-        found = [self._words.get(number, "") for number in numbers]
-        return found[0] if isinstance(ids, np.ndarray) and ids.ndim == 0 else found
+        words = [self._words.get(number, "") for number in numbers]
+        return words[0] if isinstance(ids, np.ndarray) and ids.ndim == 0 else words
 
 
 def _row(call: str, argument: str, values: Any, kind: type, name: str) -> list[Any]:
@@ -154,12 +154,12 @@ def _check_frequencies(call: str, freq_range: Any) -> tuple[int, int | None]:
     if freq_range is None:
         return 0, None
     check_type(call, "freq_range", freq_range, tuple, "(min, max)")
-    if len(freq_range) != 2 or not all(one is None or (isinstance(one, int) and not isinstance(one, bool)) for one in freq_range):
+    if len(freq_range) != 2 or not all(limit is None or (isinstance(limit, int) and not isinstance(limit, bool)) for limit in freq_range):
         raise ValueError(message(f"{call}(freq_range={short(freq_range)})", "(min, max), each an int or None"))
-    least, most = freq_range
-    if (least or 0) < 0 or (most is not None and most < (least or 0)):
+    minimum, maximum = freq_range
+    if (minimum or 0) < 0 or (maximum is not None and maximum < (minimum or 0)):
         raise ValueError(message(f"{call}(freq_range={freq_range})", "(min, max) from 0 on, the smaller number first"))
-    return least or 0, most
+    return minimum or 0, maximum
 
 
 def _counted(call: str, dataset: Any, names: list[str]) -> Counter[str]:
@@ -181,9 +181,9 @@ def _numbered(words: list[str], special: list[str], special_first: bool) -> dict
 
 
 class Lookup(TextTensorOperation):
-    """Replaces words by their numbers in `vocab`, of the dtype `data_type`; unknown ones by the number of `unknown_token`.
+    """Replaces words by their ids in `vocab`, of the dtype `data_type`; unknown ones by the id of `unknown_token`.
 
-    Raises RuntimeError for an unknown word where there is no `unknown_token`, and for one that is not in `vocab` itself.
+    Raises RuntimeError for an unknown word without an `unknown_token`, and for an `unknown_token` that is not in `vocab`.
     """
 
     def __init__(self, vocab: Any, unknown_token: str | None = None, data_type: Any = dtypes.int32) -> None:
@@ -200,27 +200,27 @@ class Lookup(TextTensorOperation):
         check_text("Lookup", value)
         ids = self.vocab._ids
         words = value.ravel().tolist()
-        found = [ids.get(word, self._unknown) for word in words]
-        if None in found:
-            word = words[found.index(None)]
+        numbers = [ids.get(word, self._unknown) for word in words]
+        if None in numbers:
+            word = words[numbers.index(None)]
             raise RuntimeError(message(f"Lookup of {word!r}", "a word of the Vocab", hint="write Lookup(vocab, unknown_token=...)"))
-        return np.array(found, self._dtype).reshape(value.shape)
+        return np.array(numbers, self._dtype).reshape(value.shape)
 
 
     def _after(self, before: Any) -> Any:
-        """This step with a tokenizer's before it, in one go; None where that is no tokenizer, or gives offsets too."""
+        """Return this step merged with a previous tokenizer; None if that is not a tokenizer or returns offsets too."""
         return _WordsToNumbers(before, self) if isinstance(before, Tokenizer) and not before.with_offsets else None
 
 
 class _WordsToNumbers:
-    """A tokenizer and a Lookup: no array of words is made between them."""
+    """A tokenizer and a Lookup without an intermediate array of words."""
 
     def __init__(self, tokenizer: Tokenizer, lookup: Lookup) -> None:
         self._parts, self._numbers, self._dtype = tokenizer.parts, _Numbers(lookup.vocab._ids), lookup._dtype
         self._numbers.unknown = lookup._unknown
 
     def ragged(self, values: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers of all rows behind each other, and how many each has. Raises ValueError: the row by itself says what is wrong."""
+        """Return the concatenated ids of all rows, and the number of each. Raises ValueError; single rows then name the error."""
         if any(value.ndim or value.dtype.kind != "U" for value in values):
             raise ValueError
         parts = self._parts
@@ -236,7 +236,7 @@ class _WordsToNumbers:
 
 
 class _Numbers(dict[str, int]):
-    """The numbers of words, and of those that are unknown."""
+    """Return the ids of words, with the fallback for unknown ones."""
 
     unknown: int | None = None
 

@@ -1,4 +1,4 @@
-"""Tokenizers that cut words into the pieces of a vocabulary: `WordpieceTokenizer`, and BERT's, which cuts the words first."""
+"""Tokenizers that split words into the pieces of a vocabulary: `WordpieceTokenizer`, and BERT's, which first splits into words."""
 from __future__ import annotations
 
 from typing import Any
@@ -8,16 +8,16 @@ import numpy as np
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.validator_helpers import UINT32_MAX, check_bool, check_int, check_type
 from torchspore.mindspore.dataset.text.choices import NormalizeForm
-from torchspore.mindspore.dataset.text.operation import TextTensorOperation, byte_places, check_text, text_array
+from torchspore.mindspore.dataset.text.operation import TextTensorOperation, byte_offset_function, check_text, text_array
 from torchspore.mindspore.dataset.text.tokenizers import BasicTokenizer
 from torchspore.mindspore.dataset.text.vocabulary import Vocab
 
 
 class WordpieceTokenizer(TextTensorOperation):
-    """Cuts a word, or each of a row of words, into the longest pieces of `vocab`; a piece inside a word has `suffix_indicator` before it.
+    """Splits a word, or each word of a row, into the longest pieces of `vocab`; `suffix_indicator` precedes a piece inside a word.
 
-    A word of more than `max_bytes_per_token` bytes, or with a part that is no piece, becomes `unknown_token` ("" leaves it as it is).
-    With `with_offsets` it says of each piece where it begins and ends in its word, in bytes of UTF-8.
+    A word of more than `max_bytes_per_token` bytes, or with a part that is not a piece, becomes `unknown_token` ("" leaves it unchanged).
+    `with_offsets` adds each piece's start and end offsets in its word, in bytes of UTF-8.
     """
 
     def __init__(
@@ -40,28 +40,28 @@ class WordpieceTokenizer(TextTensorOperation):
         return self.cut(words, [0] * len(words))
 
     def cut(self, words: list[str], starts: list[int]) -> Any:
-        """The pieces of words that begin at the bytes `starts`. Raises TypeError for what is no list of words."""
+        """Return the pieces of words that begin at the bytes `starts`. Raises TypeError unless the words are a list of str."""
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise TypeError(message(f"{type(self).__name__}.cut({short(words)})", f"a list of str, got {type(words).__name__}"))
         pieces: list[str] = []
-        places: list[tuple[int, int]] = []
+        offset_pairs: list[tuple[int, int]] = []
         for word, first in zip(words, starts):
-            place = byte_places(word) if self.with_offsets else int
-            whole = len(word) if word.isascii() else len(word.encode("utf-8", "surrogatepass"))
-            spans = self._spans(word) if whole <= self.max_bytes_per_token else None
+            byte_offset = byte_offset_function(word) if self.with_offsets else int
+            num_bytes = len(word) if word.isascii() else len(word.encode("utf-8", "surrogatepass"))
+            spans = self._spans(word) if num_bytes <= self.max_bytes_per_token else None
             if spans is None:
                 pieces.append(self.unknown_token or word)
-                places.append((first, first + whole))
+                offset_pairs.append((first, first + num_bytes))
                 continue
             pieces += [self.suffix_indicator + word[start:end] if start else word[start:end] for start, end in spans]
-            places += [(first + place(start), first + place(end)) for start, end in spans]
+            offset_pairs += [(first + byte_offset(start), first + byte_offset(end)) for start, end in spans]
         if not self.with_offsets:
             return text_array(pieces)
-        offsets = np.array(places or [(0, 0)], np.uint32)
+        offsets = np.array(offset_pairs or [(0, 0)], np.uint32)
         return text_array(pieces), np.ascontiguousarray(offsets[:, 0]), np.ascontiguousarray(offsets[:, 1])
 
     def _spans(self, word: str) -> list[tuple[int, int]] | None:
-        """The places of the longest pieces, from the front; None where one is missing."""
+        """Return the offsets of the longest pieces, from the front; None if one is missing."""
         ids = self.vocab._ids
         if word in ids or not word:
             return [(0, len(word))]
@@ -80,7 +80,7 @@ class WordpieceTokenizer(TextTensorOperation):
 
 
 class BertTokenizer(TextTensorOperation):
-    """`BasicTokenizer` and then `WordpieceTokenizer`; the offsets count from the beginning of the text."""
+    """Applies `BasicTokenizer` and then `WordpieceTokenizer`; the offsets count from the beginning of the text."""
 
     def __init__(
         self, vocab: Any, suffix_indicator: str = "##", max_bytes_per_token: int = 100, unknown_token: str = "[UNK]",

@@ -1,4 +1,4 @@
-"""Transforms of any data."""
+"""Transforms for any data."""
 from __future__ import annotations
 
 from torchspore.mindspore.dataset.transforms import c_transforms, py_transforms, py_transforms_util, transforms, validators

@@ -1,4 +1,4 @@
-"""The 1.x spelling of `mindspore.dataset.transforms`; `OneHotOp` is `OneHot` under its old name."""
+"""The 1.x spelling of `mindspore.dataset.transforms`; `OneHotOp` is the old name of `OneHot`."""
 
 # ruff: noqa: F401
 from __future__ import annotations

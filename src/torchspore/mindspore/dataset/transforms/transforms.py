@@ -1,4 +1,4 @@
-"""Transforms of any data: types, one-hot codes, slices, and ways to combine transforms."""
+"""Transforms for any data: types, one-hot codes, slices, and combinations of transforms."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class Relational(IntEnum):
 
 
 def numpy_type(call: str, argument: str, data_type: Any) -> np.dtype:
-    """The NumPy dtype that a MindSpore dtype, a NumPy one, or the name of one means. Raises TypeError for anything else."""
+    """Return the NumPy dtype for a MindSpore dtype, a NumPy one, or the name of one. Raises TypeError for anything else."""
     from torchspore.mindspore.common import dtype as mstype
 
     try:
@@ -34,22 +34,22 @@ def numpy_type(call: str, argument: str, data_type: Any) -> np.dtype:
             return np.dtype(mstype.dtype_to_nptype(data_type))
         return np.dtype(data_type)
     except TypeError:
-        what = f"{call}({argument}={short(data_type)})"
+        subject = f"{call}({argument}={short(data_type)})"
         raise TypeError(
-            message(what, "a dtype such as mindspore.float32 or numpy.float32", hint=f"write {call}(mindspore.float32)")
+            message(subject, "a dtype such as mindspore.float32 or numpy.float32", hint=f"write {call}(mindspore.float32)")
         ) from None
 
 
 class TypeCast(TensorOperation):
-    """Converts to a dtype. Raises TypeError for what is no dtype."""
+    """Converts to a dtype. Raises TypeError if that is not a dtype."""
 
     def __init__(self, data_type: Any) -> None:
         self._dtype = numpy_type(type(self).__name__, "data_type", data_type)
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
         if value.dtype.kind in "US":
-            what = f"{type(self).__name__}({self._dtype}) of {value.dtype}"
-            raise RuntimeError(message(what, "numbers", hint="write text.ToNumber(...)"))
+            subject = f"{type(self).__name__}({self._dtype}) of {value.dtype}"
+            raise RuntimeError(message(subject, "numbers", hint="write text.ToNumber(...)"))
         with np.errstate(over="ignore"):
             if value.dtype.kind == "f" and self._dtype.kind in "iu":
                 # Out-of-range values wrap around, as in MindSpore; NumPy leaves them undefined.
@@ -60,7 +60,7 @@ class TypeCast(TensorOperation):
 
 
 class OneHot(TensorOperation):
-    """Turns class numbers () or (N,) into rows of `num_classes`: 1 at the class, 0 elsewhere; smoothed by `smoothing_rate`.
+    """Converts class numbers () or (N,) to rows of `num_classes`: 1 at the class, 0 elsewhere; smoothed by `smoothing_rate`.
 
     The result has the class numbers' dtype, with smoothing float64. Raises RuntimeError for a class number that is not below `num_classes`.
     """
@@ -79,8 +79,8 @@ class OneHot(TensorOperation):
             )
         rows = np.zeros((value.size, self.num_classes), value.dtype)
         numbers = value.reshape(-1)
-        known = np.flatnonzero(numbers >= 0)
-        rows[known, numbers[known]] = 1
+        valid = np.flatnonzero(numbers >= 0)
+        rows[valid, numbers[valid]] = 1
         coded = rows[0] if value.size == 1 else rows
         if not self.smoothing_rate:
             return coded
@@ -88,13 +88,13 @@ class OneHot(TensorOperation):
 
 
 def _check_kinds(call: str, value: np.ndarray, other: np.ndarray) -> None:
-    """Raises RuntimeError where a text meets a number."""
+    """Raises RuntimeError if one value is text and the other a number."""
     if (value.dtype.kind in "US") != (other.dtype.kind in "US"):
         raise RuntimeError(message(f"{call} with {short(other.item())} of {value.dtype}", "text with text, or numbers with numbers"))
 
 
 class Fill(TensorOperation):
-    """An array of the same shape and dtype, all of one value."""
+    """Fills an array of the same shape and dtype with one value."""
 
     def __init__(self, fill_value: Any) -> None:
         self._value = np.asarray(fill_value)
@@ -109,7 +109,7 @@ class Fill(TensorOperation):
 
 
 class Concatenate(TensorOperation):
-    """Joins the columns along `axis`, with `prepend` before and `append` after them. Gives one column."""
+    """Joins the columns along `axis`, with `prepend` before and `append` after them. Returns one column."""
 
     def __init__(self, axis: int = 0, prepend: Any = None, append: Any = None) -> None:
         check_type("Concatenate", "axis", axis, int, "an int")
@@ -134,7 +134,7 @@ class Concatenate(TensorOperation):
 
 
 class Duplicate(TensorOperation):
-    """Gives a column twice."""
+    """Returns a column twice."""
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
         if len(values) != 1:
@@ -143,8 +143,7 @@ class Duplicate(TensorOperation):
 
 
 class Unique(TensorOperation):
-    """Gives the different values in the order of their first appearance, where each element finds its value, and how often each is
-    there.
+    """Returns the different values in the order of their first appearance, the index of each element's value, and the counts.
     """
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
@@ -152,11 +151,11 @@ class Unique(TensorOperation):
             raise RuntimeError(message(f"Unique of {len(values)} columns", "one column"))
         if values[0].dtype.kind not in "biuf":
             raise RuntimeError(message(f"Unique of {values[0].dtype}", "numbers"))
-        found, first, index, count = np.unique(values[0].reshape(-1), return_index=True, return_inverse=True, return_counts=True)
+        values_in_order, first, index, count = np.unique(values[0].reshape(-1), return_index=True, return_inverse=True, return_counts=True)
         order = np.argsort(first, kind="stable")
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
-        return found[order], rank[index.reshape(-1)].astype(np.int32), count[order].astype(np.int32)
+        return values_in_order[order], rank[index.reshape(-1)].astype(np.int32), count[order].astype(np.int32)
 
 
 class Mask(TensorOperation):
@@ -177,7 +176,7 @@ class Mask(TensorOperation):
 
 
 class PadEnd(TensorOperation):
-    """Fills up, or cuts, each axis at its end to `pad_shape` (None leaves an axis); with `pad_value`, 0 or empty text by default."""
+    """Pads or cuts each axis at its end to `pad_shape` (None leaves an axis); `pad_value` is 0 or empty text by default."""
 
     def __init__(self, pad_shape: list[int | None], pad_value: Any = None) -> None:
         check_type("PadEnd", "pad_shape", pad_shape, list, "a list of sizes")
@@ -189,11 +188,11 @@ class PadEnd(TensorOperation):
     def _apply(self, value: np.ndarray) -> np.ndarray:
         if len(self._shape) != value.ndim:
             raise RuntimeError(message(f"PadEnd({self._shape}) of shape {list(value.shape)}", f"{value.ndim} sizes"))
-        wanted = [have if size is None else size for size, have in zip(self._shape, value.shape)]
+        target_shape = [current_size if size is None else size for size, current_size in zip(self._shape, value.shape)]
         fill = self._value if self._value is not None else ("" if value.dtype.kind == "U" else b"" if value.dtype.kind == "S" else 0)
         _check_kinds("PadEnd", value, np.asarray(fill))
-        result = np.full(wanted, fill, value.dtype)
-        part = tuple(slice(0, min(size, have)) for size, have in zip(wanted, value.shape))
+        result = np.full(target_shape, fill, value.dtype)
+        part = tuple(slice(0, min(size, current_size)) for size, current_size in zip(target_shape, value.shape))
         result[part] = value[part]
         return result
 
@@ -211,13 +210,13 @@ class PadEnd(TensorOperation):
         return list(result)
 
     def _after(self, before: Any) -> Any:
-        """This step with one before it that can give its rows behind each other, in one go; else None."""
-        of_one_length = len(self._shape) == 1 and self._shape[0] is not None
-        return _Filled(before.ragged, self._shape[0], self._value) if of_one_length and hasattr(before, "ragged") else None
+        """Return this step merged with a previous one that can return concatenated rows; otherwise None."""
+        has_fixed_length = len(self._shape) == 1 and self._shape[0] is not None
+        return _Filled(before.ragged, self._shape[0], self._value) if has_fixed_length and hasattr(before, "ragged") else None
 
 
 class _Filled:
-    """PadEnd of rows of numbers that come behind each other: all are placed at once."""
+    """PadEnd of concatenated rows of numbers, all in one operation."""
 
     def __init__(self, ragged: Callable[[list[np.ndarray]], tuple[np.ndarray, np.ndarray]], size: Any, fill: Any) -> None:
         self._ragged, self._size, self._fill = ragged, size, 0 if fill is None else fill
@@ -235,57 +234,57 @@ class _Filled:
 
 
 class Slice(TensorOperation):
-    """Takes a part: an int, a list of ints, a slice, None or ... for each axis."""
+    """Indexes an array: an int, a list of ints, a slice, None or ... for each axis."""
 
     def __init__(self, *slices: Any) -> None:
-        for one in slices:
-            if not isinstance(one, (int, list, slice, bool, type(...), type(None))):
-                raise TypeError(message(f"Slice({short(one)})", "ints, lists of ints, slices, None or ..."))
-            if isinstance(one, list) and any(not isinstance(index, int) or isinstance(index, bool) for index in one):
-                raise TypeError(message(f"Slice({short(one)})", "lists of ints"))
+        for index in slices:
+            if not isinstance(index, (int, list, slice, bool, type(...), type(None))):
+                raise TypeError(message(f"Slice({short(index)})", "ints, lists of ints, slices, None or ..."))
+            if isinstance(index, list) and any(not isinstance(part, int) or isinstance(part, bool) for part in index):
+                raise TypeError(message(f"Slice({short(index)})", "lists of ints"))
         self._slices = slices
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
         result = value
         if len(self._slices) > value.ndim:
             raise RuntimeError(message(f"Slice{self._slices} of shape {list(value.shape)}", f"at most {value.ndim} slices"))
-        for axis, one in enumerate(self._slices):
-            if one is None or one is True or one is ...:
+        for axis, index in enumerate(self._slices):
+            if index is None or index is True or index is ...:
                 continue
-            positions = range(value.shape[axis])[one] if isinstance(one, slice) else one if isinstance(one, list) else [one]
+            positions = range(value.shape[axis])[index] if isinstance(index, slice) else index if isinstance(index, list) else [index]
             size = value.shape[axis]
             if any(not -size <= position < size for position in positions):
-                raise RuntimeError(message(f"Slice({short(one)}) of shape {list(value.shape)}", f"places from {-size} to {size - 1}"))
+                raise RuntimeError(message(f"Slice({short(index)}) of shape {list(value.shape)}", f"places from {-size} to {size - 1}"))
             result = np.take(result, list(positions), axis)
         return result
 
 
 class _Combined(PyTensorOperation):
-    """Base of the transforms made of others; they run in one thread where one of them is a Python function."""
+    """Base of the transforms that combine others; they run in one thread if one of them is a Python function."""
 
     def __init__(self, transforms: Any) -> None:
         name = type(self).__name__
         check_type(name, "transforms", transforms, (list, tuple), "a list of functions or transforms")
         if not transforms:
             raise ValueError(message(f"{name}([])", "at least one function or transform"))
-        for position, one in enumerate(flatten(transforms)):
-            if not callable(one):
+        for position, step in enumerate(flatten(transforms)):
+            if not callable(step):
                 raise TypeError(
-                    message(f"{name}: transforms[{position}] = {short(one)}", f"a function or transform, got {type(one).__name__}")
+                    message(f"{name}: transforms[{position}] = {short(step)}", f"a function or transform, got {type(step).__name__}")
                 )
         self.transforms = transforms
 
     @property
     def runs_in_any_order(self) -> bool:  # type: ignore[override]
-        return all(getattr(one, "runs_in_any_order", False) for one in flatten(self.transforms))
+        return all(getattr(transform, "runs_in_any_order", False) for transform in flatten(self.transforms))
 
     def __call__(self, *values: Any) -> Any:
-        found = self._apply_all(*values)
-        return found[0] if len(found) == 1 else found
+        results = self._apply_all(*values)
+        return results[0] if len(results) == 1 else results
 
 
 class Compose(_Combined):
-    """Transforms one after the other."""
+    """Applies transforms in sequence."""
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
         return run_chain(flatten(self.transforms), values)
@@ -297,7 +296,7 @@ class Compose(_Combined):
 
 
 class RandomApply(_Combined):
-    """All of the transforms, one after the other, with probability `prob`; none of them otherwise."""
+    """Applies all of the transforms in sequence with probability `prob`, otherwise none."""
 
     def __init__(self, transforms: Any, prob: float = 0.5) -> None:
         super().__init__(transforms)
@@ -309,7 +308,7 @@ class RandomApply(_Combined):
 
 
 class RandomChoice(_Combined):
-    """One of the transforms, each as likely."""
+    """Applies one of the transforms, chosen uniformly."""
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
         chosen = self.transforms[int(generator().integers(len(self.transforms)))]
@@ -317,7 +316,7 @@ class RandomChoice(_Combined):
 
 
 class RandomOrder(_Combined):
-    """All of the transforms in random order."""
+    """Applies all of the transforms in random order."""
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
         order = generator().permutation(len(self.transforms))
@@ -325,7 +324,7 @@ class RandomOrder(_Combined):
 
 
 class Plugin(TensorOperation):
-    """MindSpore's way to load a transform from a library that was compiled against its own C++; it can't be loaded here and says so."""
+    """MindSpore's loader for a transform in a library compiled against its C++; raises an error, because it can't be loaded here."""
 
     def __init__(self, lib_path: str, func_name: str, user_args: str | None = None) -> None:
         for name, value in (("lib_path", lib_path), ("func_name", func_name), ("user_args", user_args)):

@@ -1,4 +1,4 @@
-"""Checks of arguments that programs put before their own transforms, as decorators of `__init__`."""
+"""Argument checks for custom transforms, as decorators of `__init__`."""
 
 # ruff: noqa: F401
 from __future__ import annotations
@@ -25,7 +25,7 @@ from torchspore.mindspore.dataset.core.validator_helpers import (
 
 
 def _checks(check: Callable[[str, dict[str, Any]], None]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that shows the arguments of a method to `check`, by name, before each call."""
+    """Return a decorator that calls `check` with the named arguments of a method before each call."""
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(method)
@@ -47,9 +47,9 @@ def _transforms(call: str, arguments: dict[str, Any]) -> None:
     check_type(call, "transforms", transforms, (list, tuple), "a list of functions or transforms")
     if not transforms:
         raise ValueError(message(f"{call}(transforms={short(transforms)})", "at least one function or transform"))
-    for place, one in enumerate(transforms):
-        if not callable(one):
-            raise TypeError(message(f"{call}: transforms[{place}] = {short(one)}", f"a function or transform, got {type(one).__name__}"))
+    for index, step in enumerate(transforms):
+        if not callable(step):
+            raise TypeError(message(f"{call}: transforms[{index}] = {short(step)}", f"a function or transform, got {type(step).__name__}"))
 
 
 def _transforms_and_chance(call: str, arguments: dict[str, Any]) -> None:

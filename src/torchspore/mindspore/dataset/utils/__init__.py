@@ -1,4 +1,4 @@
-"""`mindspore.dataset.utils`: pictures with boxes drawn on them, lines of large files."""
+"""`mindspore.dataset.utils`: drawing of boxes on pictures, lines of large files."""
 from __future__ import annotations
 
 from torchspore.mindspore.dataset.utils.browse_dataset import imshow_det_bbox

@@ -1,4 +1,4 @@
-"""Boxes and masks drawn on a picture, to look at what a dataset gives."""
+"""Drawing of boxes and masks on a picture, to inspect a dataset."""
 from __future__ import annotations
 
 import os
@@ -14,12 +14,12 @@ _ESCAPE = 27
 
 
 class NotDrawable(AssertionError, ValueError):
-    """What can't be drawn: an AssertionError, as in MindSpore, and a ValueError."""
+    """Arguments that can't be drawn: an AssertionError, as in MindSpore, and a ValueError."""
 
 
-def _expect(holds: bool, what: str, expected: str, hint: str | None = None) -> None:
+def _expect(holds: bool, subject: str, expected: str, hint: str | None = None) -> None:
     if not holds:
-        raise NotDrawable(message(f"{_CALL}({what})", expected, hint=hint))
+        raise NotDrawable(message(f"{_CALL}({subject})", expected, hint=hint))
 
 
 def imshow_det_bbox(
@@ -28,10 +28,10 @@ def imshow_det_bbox(
     mask_color: tuple[int, ...] = (128, 0, 128), thickness: int = 2, font_size: float = 0.8, show: bool = True, win_name: str = "win",
     wait_time: int = 2000, out_file: str | None = None,
 ) -> np.ndarray:
-    """The RGB picture (H, W, 3) or (3, H, W) in BGR with boxes (x, y, width, height[, score]), classes and masks drawn on it.
+    """Draws boxes (x, y, width, height[, score]), classes and masks on an RGB picture (H, W, 3) or (3, H, W); returns it in BGR.
 
-    It is shown in a window, for `wait_time` ms (Escape ends the program), and written to `out_file`. Raises AssertionError for what can't
-    be drawn, RuntimeError where there is no screen.
+    The picture is shown in a window for `wait_time` ms (Escape ends the program) and written to `out_file`. Raises AssertionError for
+    invalid arguments, RuntimeError without a screen.
     """
     import cv2
 
@@ -100,21 +100,21 @@ def _check_picture(image: Any, bboxes: Any, labels: Any, segm: Any, class_names:
     _expect(isinstance(class_names, (tuple, list, dict, type(None))), f"class_names={short(class_names)}", "a list, a tuple or a dict")
 
 
-def _check_looks(*given: Any) -> None:
+def _check_looks(*looks: Any) -> None:
     names = ("bbox_color", "text_color", "mask_color", "thickness", "font_size", "show", "win_name", "wait_time", "out_file")
-    for name, value in zip(names, given, strict=True):
-        what = f"{name}={short(value)}"
+    for name, value in zip(names, looks, strict=True):
+        subject = f"{name}={short(value)}"
         if name.endswith("color"):
-            _expect(isinstance(value, tuple) and len(value) == 3, what, "a tuple (blue, green, red)")
+            _expect(isinstance(value, tuple) and len(value) == 3, subject, "a tuple (blue, green, red)")
         elif name in ("thickness", "wait_time"):
-            _expect(isinstance(value, int) and value >= 0, what, "an int from 0 on")
+            _expect(isinstance(value, int) and value >= 0, subject, "an int from 0 on")
         elif name == "font_size":
-            _expect(isinstance(value, (int, float)) and value >= 0, what, "a number from 0 on")
+            _expect(isinstance(value, (int, float)) and value >= 0, subject, "a number from 0 on")
         elif name == "show":
-            _expect(isinstance(value, bool), what, "True or False")
+            _expect(isinstance(value, bool), subject, "True or False")
         else:
-            _expect(isinstance(value, str) or (name == "out_file" and value is None), what, "a str")
-    show, out_file = given[5], given[8]
+            _expect(isinstance(value, str) or (name == "out_file" and value is None), subject, "a str")
+    show, out_file = looks[5], looks[8]
     _expect(show or out_file is not None, "show=False, out_file=None", "one of the two", hint="write out_file='picture.jpg'")
 
 

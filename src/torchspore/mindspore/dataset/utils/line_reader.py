@@ -1,4 +1,4 @@
-"""Lines of a file by their number, read when they are asked for."""
+"""Random access to the lines of a file."""
 from __future__ import annotations
 
 import os
@@ -10,9 +10,9 @@ from torchspore.mindspore.dataset.core.validator_helpers import check_type
 
 
 class LineReader:
-    """The lines of a text file (UTF-8), `reader.readline(1)` or `reader[1]` the first one; where each begins is looked up at once.
+    """The lines of a text file (UTF-8); `reader.readline(1)` or `reader[1]` is the first one. The constructor indexes all lines.
 
-    Threads and processes may read from one reader. Raises TypeError for what is no str, RuntimeError for what is no file.
+    Threads and processes may share a reader. Raises TypeError unless the path is a str, RuntimeError unless it is a file.
     """
 
     def __init__(self, filename: str) -> None:
@@ -20,8 +20,8 @@ class LineReader:
         check_type("LineReader", "filename", filename, str, "a str")
         self.filename = os.path.realpath(filename)
         if not Path(self.filename).is_file():
-            what = "a plain file" if Path(self.filename).exists() else "a file that is there"
-            raise RuntimeError(message(f"LineReader({short(filename)})", what))
+            expected = "a plain file" if Path(self.filename).exists() else "an existing file"
+            raise RuntimeError(message(f"LineReader({short(filename)})", expected))
         ends = [0]
         with open(self.filename, "rb") as file:
             for line in file:
@@ -31,11 +31,11 @@ class LineReader:
             log.warning(f"LineReader: {filename} is empty.")
 
     def len(self) -> int:
-        """How many lines there are."""
+        """Return the number of lines."""
         return len(self.offsets)
 
     def readline(self, line: int) -> str:
-        """The line of this number, from 1 on, less its end. Raises TypeError for what is no int, ValueError beyond the last line."""
+        """Return the line of this number, from 1, without its newline. Raises TypeError for another type, ValueError past the end."""
         check_type("LineReader.readline", "line", line, int, "an int")
         if not 1 <= line <= len(self.offsets):
             raise ValueError(message(f"LineReader.readline({line})", f"a line from 1 to {len(self.offsets)} of {self.filename}"))

@@ -1,4 +1,4 @@
-"""Transforms of images."""
+"""Image transforms."""
 from __future__ import annotations
 
 from torchspore.mindspore.dataset.vision import c_transforms, py_transforms, transforms, utils

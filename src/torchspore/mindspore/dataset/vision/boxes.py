@@ -1,4 +1,4 @@
-"""Image transforms that move bounding boxes along: each takes an image and rows of (x, y, width, height, ...), as float32."""
+"""Image transforms with bounding boxes: each takes an image and rows of (x, y, width, height, ...), as float32."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +16,7 @@ from torchspore.mindspore.dataset.vision.utils import Inter
 
 
 def check_boxes(call: str, values: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """The image and a copy of its boxes. Raises RuntimeError for anything but these, and for a box that is not inside the image."""
+    """Return the image and a copy of its boxes. Raises RuntimeError for other values, and for a box that is not inside the image."""
     if len(values) != 2:
         raise RuntimeError(message(f"{call} of {len(values)} columns", "an image and its bounding boxes"))
     image, boxes = (np.asarray(value) for value in values)
@@ -31,7 +31,7 @@ def check_boxes(call: str, values: tuple[Any, ...]) -> tuple[np.ndarray, np.ndar
 
 
 class _WithBoxes(ImageTensorOperation):
-    """Base: `_move(image, boxes)` gives the new image and the boxes, which it may write into."""
+    """Base: `_move(image, boxes)` returns the new image and the boxes, which it may modify."""
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
         return self._move(*check_boxes(type(self).__name__, values))
@@ -79,7 +79,7 @@ class ResizeWithBBox(_WithBoxes):
         self._resize = geometry.Resize(size, interpolation)
 
     def _move(self, image: np.ndarray, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return _scaled(image, self._resize._one(image, None), boxes)
+        return _scaled(image, self._resize._transform_single(image, None), boxes)
 
 
 class RandomResizeWithBBox(_WithBoxes):
@@ -90,23 +90,23 @@ class RandomResizeWithBBox(_WithBoxes):
         self._resizes = [geometry.Resize(size, kind) for kind in kinds]
 
     def _move(self, image: np.ndarray, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return _scaled(image, self._resizes[int(generator().integers(len(self._resizes)))]._one(image, None), boxes)
+        return _scaled(image, self._resizes[int(generator().integers(len(self._resizes)))]._transform_single(image, None), boxes)
 
 
 def _cut(boxes: np.ndarray, top: int, left: int, height: int, width: int) -> np.ndarray:
-    """The boxes that lie in a part of the image, or reach into it, as they are seen there; one of no size where none does."""
+    """Return the boxes that overlap a part of the image, clipped to it; one empty box if there is none."""
     start = np.maximum(boxes[:, :2], (left, top))
     end = np.minimum(boxes[:, :2] + boxes[:, 2:4], (left + width, top + height))
     seen = ((end - start) > 0).all(1)
     if not seen.any():
         return np.zeros((1, boxes.shape[1]), np.float32)
-    kept = boxes[seen].copy()
-    kept[:, :2], kept[:, 2:4] = (start - (left, top))[seen], (end - start)[seen]
-    return kept
+    visible = boxes[seen].copy()
+    visible[:, :2], visible[:, 2:4] = (start - (left, top))[seen], (end - start)[seen]
+    return visible
 
 
 class RandomCropWithBBox(RandomCrop):
-    """`RandomCrop` of an image and its boxes; boxes outside the part are left out."""
+    """`RandomCrop` of an image and its boxes; boxes outside the part are dropped."""
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
         image, boxes = check_boxes("RandomCropWithBBox", values)
@@ -120,7 +120,7 @@ class RandomCropWithBBox(RandomCrop):
 
 
 class RandomResizedCropWithBBox(RandomResizedCrop):
-    """`RandomResizedCrop` of an image and its boxes; boxes outside the part are left out."""
+    """`RandomResizedCrop` of an image and its boxes; boxes outside the part are dropped."""
 
     _call = "RandomResizedCropWithBBox"
 
@@ -132,7 +132,7 @@ class RandomResizedCropWithBBox(RandomResizedCrop):
 
 
 class BoundingBoxAugment(_WithBoxes):
-    """Applies `transform` to the insides of a random share `ratio` of the boxes."""
+    """Applies `transform` inside a random share `ratio` of the boxes."""
 
     def __init__(self, transform: Any, ratio: float = 0.3) -> None:
         if not isinstance(transform, TensorOperation):
@@ -143,8 +143,8 @@ class BoundingBoxAugment(_WithBoxes):
     def _move(self, image: np.ndarray, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         count = int(len(boxes) * self.ratio)
         image = image.copy()
-        for place in generator().permutation(len(boxes))[:count]:
-            x, y, width, height = (int(one) for one in boxes[place, :4])
+        for index in generator().permutation(len(boxes))[:count]:
+            x, y, width, height = (int(number) for number in boxes[index, :4])
             part = image[y : y + height, x : x + width]
             if part.size:
                 changed = self.transform(np.ascontiguousarray(part))

@@ -11,14 +11,14 @@ from torchspore.mindspore.dataset.vision.utils import Border, ConvertMode, Image
 
 
 class RgbToBgr(spaces.RgbToBgr):
-    """An image (H, W, 3) with the channels in the other order."""
+    """Reverses the channels of an image (H, W, 3)."""
 
     def __init__(self) -> None:
         super().__init__(is_hwc=True)
 
 
 class SoftDvppDecodeResizeJpeg(geometry.Resize):
-    """Decodes the bytes of a JPEG file and resizes; an Ascend's way of doing so gives other pixels here and there."""
+    """Decodes the bytes of a JPEG file and resizes; an Ascend's result differs in some pixels."""
 
     def __init__(self, size: Any) -> None:
         super().__init__(size)
@@ -28,7 +28,7 @@ class SoftDvppDecodeResizeJpeg(geometry.Resize):
 
 
 class SoftDvppDecodeRandomCropResizeJpeg(randoms.RandomCropDecodeResize):
-    """`RandomCropDecodeResize` of the bytes of a JPEG file; an Ascend's way of doing so gives other pixels here and there."""
+    """`RandomCropDecodeResize` of the bytes of a JPEG file; an Ascend's result differs in some pixels."""
 
     _call = "SoftDvppDecodeRandomCropResizeJpeg"
 

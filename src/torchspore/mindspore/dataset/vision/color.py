@@ -1,4 +1,4 @@
-"""Image transforms that change values and leave pixels in their places."""
+"""Image transforms that change the values of pixels."""
 from __future__ import annotations
 
 import math
@@ -15,7 +15,7 @@ from torchspore.mindspore.dataset.vision.utils import ConvertMode
 
 
 class Rescale(ImageTensorOperation):
-    """`image * rescale + shift`, as float32."""
+    """Computes `image * rescale + shift`, as float32."""
 
     def __init__(self, rescale: float, shift: float) -> None:
         for name, value in (("rescale", rescale), ("shift", shift)):
@@ -44,9 +44,9 @@ def _check_means(call: str, mean: Any, std: Any) -> tuple[np.ndarray, np.ndarray
 
 
 class Normalize(OnDevice, ImageTensorOperation):
-    """`(image - mean) / std` for each channel, as float32; of (H, W, C), with `is_hwc=False` of (C, H, W).
+    """Computes `(image - mean) / std` for each channel, as float32; of (H, W, C), with `is_hwc=False` of (C, H, W).
 
-    Raises RuntimeError where the number of means is neither 1 nor that of the channels.
+    Raises RuntimeError if the number of means is neither 1 nor that of the channels.
     """
 
     _takes_stacks = True
@@ -68,7 +68,7 @@ class Normalize(OnDevice, ImageTensorOperation):
                     hint=hint,
                 )
             )
-        if self.is_hwc and value.ndim == 3:        # channel after channel is several times as fast; HWC2CHW then finds them in its order
+        if self.is_hwc and value.ndim == 3:        # channel by channel is several times as fast, and already in the order of HWC2CHW
             return self._normal(planar(value), (-1, 1, 1)).transpose(1, 2, 0)
         return self._normal(value, (-1,) if self.is_hwc or value.ndim == 2 else (-1, 1, 1))
 
@@ -80,14 +80,14 @@ class Normalize(OnDevice, ImageTensorOperation):
 
     def _apply_stack(self, values: np.ndarray) -> np.ndarray:
         if values.ndim != 4 or len(self._mean) not in (1, values.shape[3 if self.is_hwc else 1]):
-            raise ValueError  # the row by itself says what is wrong
+            raise ValueError  # processing the row separately reports the error
         if not self.is_hwc:
             return self._normal(values, (-1, 1, 1))
         result = np.empty((values.shape[0], values.shape[3], *values.shape[1:3]), np.float32)
         for channel in range(values.shape[3]):
-            own = channel % len(self._mean)
-            np.subtract(values[..., channel], self._mean[own], out=result[:, channel], dtype=np.float32, casting="unsafe")
-            result[:, channel] /= self._std[own]
+            index = channel % len(self._mean)
+            np.subtract(values[..., channel], self._mean[index], out=result[:, channel], dtype=np.float32, casting="unsafe")
+            result[:, channel] /= self._std[index]
         return result.transpose(0, 2, 3, 1)
 
 
@@ -103,7 +103,7 @@ class NormalizePad(Normalize):
         self._dtype = np.dtype(dtype)
 
     def _apply_stack(self, values: np.ndarray) -> np.ndarray:
-        raise ValueError  # each row by itself
+        raise ValueError  # each row separately
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("NormalizePad", value)
@@ -114,7 +114,7 @@ class NormalizePad(Normalize):
 
 
 class Invert(OnDevice, ImageTensorOperation):
-    """`255 - image`."""
+    """Computes `255 - image`."""
 
     _gives_picture = True
 
@@ -124,7 +124,7 @@ class Invert(OnDevice, ImageTensorOperation):
 
 
 class ConvertColor(OnDevice, ImageTensorOperation):
-    """Another order or number of colour channels, as `convert_mode` (a ConvertMode) says."""
+    """Changes the order or number of colour channels by `convert_mode` (a ConvertMode)."""
 
     _of_truths = "bool"
 
@@ -147,21 +147,21 @@ class ConvertColor(OnDevice, ImageTensorOperation):
 
 
 def blend(image: np.ndarray, other: np.ndarray | float, factor: float) -> np.ndarray:
-    """`other + factor * (image - other)` in the image's dtype: whole numbers are cut to its range and rounded to the nearest."""
+    """Compute `other + factor * (image - other)` in the image's dtype: integers are clipped to its range and rounded to nearest."""
     import cv2
 
-    single = float(np.float32(factor))  # MindSpore hands the factor on as a float32
-    if image.dtype == np.uint8 and np.ndim(other) == 0:                   # a table of all values, by OpenCV's own rule for halves
+    single = float(np.float32(factor))  # MindSpore passes the factor as a float32
+    if image.dtype == np.uint8 and np.ndim(other) == 0:                   # a table of all values, with OpenCV's rounding of halves
         level = np.full(256, np.asarray(other).astype(np.uint8))
         table = cv2.addWeighted(level, 1.0 - single, np.arange(256, dtype=np.uint8), single, 0).reshape(256)
         return cv2.LUT(image.reshape(image.shape[0], -1), table).reshape(image.shape)
     if image.dtype == np.uint8:
-        whole = np.asarray(other).astype(np.uint8)
-        if image.ndim == 3 and image.shape[2] == 3 and whole.shape == (*image.shape[:2], 1):
-            whole = cv2.cvtColor(whole, cv2.COLOR_GRAY2RGB)                    # ten times as fast as a stretched copy
+        full = np.asarray(other).astype(np.uint8)
+        if image.ndim == 3 and image.shape[2] == 3 and full.shape == (*image.shape[:2], 1):
+            full = cv2.cvtColor(full, cv2.COLOR_GRAY2RGB)                    # ten times as fast as a stretched copy
         else:
-            whole = np.broadcast_to(whole, image.shape).copy()
-        return cv2.addWeighted(whole, 1.0 - single, image, single, 0).reshape(image.shape)
+            full = np.broadcast_to(full, image.shape).copy()
+        return cv2.addWeighted(full, 1.0 - single, image, single, 0).reshape(image.shape)
     if image.dtype.kind == "f":
         return (image * single + np.asarray(other, image.dtype) * (1.0 - single)).astype(image.dtype)
     mixed = np.rint(image * single + other * (1.0 - single))
@@ -172,7 +172,7 @@ def blend(image: np.ndarray, other: np.ndarray | float, factor: float) -> np.nda
 
 
 def pillow() -> Any:
-    """The functions on PIL images; Pillow is imported where one is met."""
+    """Return the functions on PIL images; Pillow is imported on first use."""
     from torchspore.mindspore.dataset.vision import pillow
 
     return pillow
@@ -185,23 +185,23 @@ def _brightness(image: np.ndarray) -> np.ndarray:
 
 
 def adjust_brightness(image: np.ndarray, factor: float) -> np.ndarray:
-    """Black for 0, the image for 1, brighter above."""
+    """Adjust brightness: black for 0, the image for 1, brighter above."""
     return blend(image, 0, factor)
 
 
 def adjust_contrast(image: np.ndarray, factor: float) -> np.ndarray:
-    """All of the mean brightness for 0, the image for 1, more contrast above."""
+    """Adjust contrast: the mean brightness for 0, the image for 1, more contrast above."""
     mean = float(_brightness(image).mean())
     return blend(image, mean if image.dtype.kind == "f" else int(np.rint(mean)), factor)
 
 
 def adjust_saturation(image: np.ndarray, factor: float) -> np.ndarray:
-    """Grey for 0, the image for 1, more colour above."""
+    """Adjust saturation: grey for 0, the image for 1, more colour above."""
     return blend(image, _brightness(image)[..., None], factor)
 
 
 def adjust_hue(image: np.ndarray, factor: float) -> np.ndarray:
-    """Turns the colour circle by `factor` (in [-0.5, 0.5]) of a full turn."""
+    """Rotate the hue by `factor` (in [-0.5, 0.5]) of a full turn."""
     import cv2
 
     if image.dtype.kind == "f":                 # from 0 to 1, and the circle has 360 degrees
@@ -217,7 +217,7 @@ class _Adjust(ImageTensorOperation):
     _gives_picture = True
     _channels: tuple[int, ...] = (3,)
     _dtypes: tuple[str, ...] = ("uint8", "uint16", "float32")
-    """Those of images; none for any."""
+    """The accepted dtypes of images; empty for any."""
 
     def __init__(self, factor: float) -> None:
         self.factor = factor
@@ -272,7 +272,7 @@ class AdjustSaturation(OnDevice, _Adjust):
 
 
 class AdjustHue(OnDevice, _Adjust):
-    """Turns the colour circle by `hue_factor` in [-0.5, 0.5]."""
+    """Rotates the hue by `hue_factor` in [-0.5, 0.5] of a full turn."""
 
     _dtypes = ("uint8", "float32")
 
@@ -285,7 +285,7 @@ class AdjustHue(OnDevice, _Adjust):
 
 
 class AutoContrast(OnDevice, ImageTensorOperation):
-    """Stretches each channel to [0, 255], after leaving out `cutoff` percent at both ends and the values of `ignore`."""
+    """Stretches each channel to [0, 255], ignoring `cutoff` percent at both ends and the values of `ignore`."""
 
     _of_truths = "uint8"
 
@@ -313,7 +313,7 @@ class AutoContrast(OnDevice, ImageTensorOperation):
         return cv2.LUT(value, np.stack(tables, -1)[None]).reshape(value.shape)
 
     def _table(self, histogram: np.ndarray) -> np.ndarray:
-        """What each of the 256 values becomes."""
+        """Return the lookup table for the 256 values."""
         counts = histogram.reshape(-1).astype(np.int64)
         counts[self.ignore] = 0
         least = int(int(counts.sum()) * self.cutoff // 100)
@@ -327,7 +327,7 @@ class AutoContrast(OnDevice, ImageTensorOperation):
 
 
 class Equalize(OnDevice, ImageTensorOperation):
-    """Makes every brightness of each channel about as frequent."""
+    """Equalizes the histogram of each channel."""
 
     _of_truths = "uint8"
 
@@ -392,10 +392,10 @@ class GaussianBlur(OnDevice, ImageTensorOperation):
             if size % 2 == 0:
                 raise ValueError(message(f"GaussianBlur(kernel_size={kernel_size})", "odd numbers"))
         sigmas = [0.0] * 2 if sigma is None else [sigma] * 2 if isinstance(sigma, (int, float)) else list(sigma)
-        for one in sigmas:
-            check_number("GaussianBlur", "sigma", one, 0, math.inf)
+        for deviation in sigmas:
+            check_number("GaussianBlur", "sigma", deviation, 0, math.inf)
         self.kernel_size = sizes
-        self.sigma = [one or ((size - 1) * 0.5 - 1) * 0.3 + 0.8 for one, size in zip(sigmas, sizes)]
+        self.sigma = [deviation or ((size - 1) * 0.5 - 1) * 0.3 + 0.8 for deviation, size in zip(sigmas, sizes)]
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         import cv2

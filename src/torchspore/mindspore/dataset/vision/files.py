@@ -1,4 +1,4 @@
-"""Images and bytes from files and to files."""
+"""Reading and writing of images and bytes."""
 from __future__ import annotations
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from torchspore.mindspore.dataset.vision.utils import ImageReadMode
 def _bytes_of(call: str, filename: Any) -> bytes:
     check_type(call, "filename", filename, str, "a path")
     if not Path(filename).is_file():
-        raise RuntimeError(message(f"{call}({filename!r})", "a file that is there"))
+        raise RuntimeError(message(f"{call}({filename!r})", "an existing file"))
     try:
         return Path(filename).read_bytes()
     except OSError as error:
@@ -29,7 +29,7 @@ def _write(call: str, filename: Any, contents: bytes) -> None:
     check_type(call, "filename", filename, str, "a path")
     path = Path(filename)
     if not path.parent.is_dir() or (path.exists() and not path.is_file()):
-        raise RuntimeError(message(f"{call}({filename!r})", "a file in a folder that is there"))
+        raise RuntimeError(message(f"{call}({filename!r})", "a file in an existing folder"))
     try:
         write_atomically(path, contents)
     except OSError as error:
@@ -37,7 +37,7 @@ def _write(call: str, filename: Any, contents: bytes) -> None:
 
 
 def read_file(filename: Any) -> np.ndarray:
-    """The bytes of a file, uint8 (N,). Raises RuntimeError for a file that is missing."""
+    """Returns the bytes of a file, uint8 (N,). Raises RuntimeError for a file that is missing."""
     return np.frombuffer(_bytes_of("read_file", filename), np.uint8).copy()
 
 
@@ -50,7 +50,7 @@ def write_file(filename: Any, data: Any) -> None:
 
 
 def read_image(filename: Any, mode: ImageReadMode = ImageReadMode.UNCHANGED) -> np.ndarray:
-    """The picture of a JPEG, PNG, BMP or TIFF file, uint8 (H, W, C): RGB, or grey (C = 1), as it is stored or as `mode` says."""
+    """Returns the picture of a JPEG, PNG, BMP or TIFF file, uint8 (H, W, C): RGB or grey (C = 1), as stored or as `mode` requests."""
     import cv2
 
     data = np.frombuffer(_bytes_of("read_image", filename), np.uint8)
@@ -88,14 +88,14 @@ def _encode(call: str, image: Any, ending: str, setting: int, name: str, amount:
 
 
 def encode_jpeg(image: Any, quality: int = 75) -> np.ndarray:
-    """The bytes, uint8 (N,), of an image as a JPEG file of `quality` 1 to 100."""
+    """Encodes an image as a JPEG file of `quality` 1 to 100; returns the bytes, uint8 (N,)."""
     import cv2
 
     return _encode("encode_jpeg", image, ".jpg", cv2.IMWRITE_JPEG_QUALITY, "quality", quality, 1, 100)
 
 
 def encode_png(image: Any, compression_level: int = 6) -> np.ndarray:
-    """The bytes, uint8 (N,), of an image as a PNG file, packed as tightly as `compression_level` 0 to 9 says."""
+    """Encodes an image as a PNG file of `compression_level` 0 to 9; returns the bytes, uint8 (N,)."""
     import cv2
 
     return _encode("encode_png", image, ".png", cv2.IMWRITE_PNG_COMPRESSION, "compression_level", compression_level, 0, 9)
@@ -108,18 +108,18 @@ def write_jpeg(filename: Any, image: Any, quality: int = 75) -> None:
 
 
 def write_png(filename: Any, image: Any, compression_level: int = 6) -> None:
-    """Writes an image to a PNG file, packed as tightly as `compression_level` 0 to 9 says."""
+    """Writes an image to a PNG file of `compression_level` 0 to 9."""
     check_type("write_png", "filename", filename, str, "a path")
     _write("write_png", filename, encode_png(image, compression_level).tobytes())
 
 
 def get_image_size(image: Any) -> list[int]:
-    """[height, width] of an array (..., H, W, C) or (H, W), or of a PIL image."""
+    """Returns [height, width] of an array (..., H, W, C) or (H, W), or of a PIL image."""
     return list(_shape("get_image_size", image)[:2])
 
 
 def get_image_num_channels(image: Any) -> int:
-    """How many channels an array (H, W, C), or a PIL image, has; 1 for (H, W)."""
+    """Returns the number of channels of an array (H, W, C) or a PIL image; 1 for (H, W)."""
     return _shape("get_image_num_channels", image)[2]
 
 

@@ -16,12 +16,12 @@ from torchspore.mindspore.dataset.vision.utils import Border, Inter
 
 
 def check_inter(call: str, interpolation: Any, name: str = "interpolation") -> None:
-    """Raises TypeError for what is no Inter."""
+    """Raises TypeError unless the value is an Inter."""
     check_type(call, name, interpolation, Inter, "a member of Inter", hint="write Inter.BILINEAR")
 
 
 def resize(image: Any, size: tuple[int, int], interpolation: Inter, call: str = "Resize") -> Any:
-    """An image of `size` (height, width). Arrays go through OpenCV, PIL images through PIL, as in MindSpore's own pipeline."""
+    """Resize an image to `size` (height, width). Arrays go through OpenCV, PIL images through PIL, as in MindSpore's pipeline."""
     height, width = size
     if is_pil(image):
         from PIL import Image
@@ -43,14 +43,14 @@ def resize(image: Any, size: tuple[int, int], interpolation: Inter, call: str = 
     if image.shape[:2] == (height, width):
         return image.copy()
     try:
-        found = cv2.resize(image, (width, height), interpolation=kinds[interpolation])
+        resized = cv2.resize(image, (width, height), interpolation=kinds[interpolation])
     except cv2.error:
         raise RuntimeError(message(f"{call} of {image.dtype} {list(image.shape)}", "uint8, int16, uint16, float32 or float64")) from None
-    return found.reshape(height, width, *image.shape[2:])
+    return resized.reshape(height, width, *image.shape[2:])
 
 
 class Resize(OnDevice, ImageTensorOperation):
-    """Resizes to `size`: (height, width), or one int for the shorter side. Raises TypeError and ValueError for sizes that do not fit."""
+    """Resizes to `size`: (height, width), or one int for the shorter side. Raises TypeError and ValueError for invalid sizes."""
 
     _of_truths = "bool"
 
@@ -61,7 +61,7 @@ class Resize(OnDevice, ImageTensorOperation):
         check_inter("Resize", interpolation)
         self.size, self.interpolation = size, interpolation
 
-    def _one(self, value: Any, chosen: Any) -> Any:
+    def _transform_single(self, value: Any, chosen: Any) -> Any:
         return resize(value, self._target(value), self.interpolation)
 
     def _apply_stack(self, values: np.ndarray) -> np.ndarray:
@@ -80,12 +80,12 @@ class Resize(OnDevice, ImageTensorOperation):
 
 
 def crop(image: np.ndarray, top: int, left: int, height: int, width: int) -> np.ndarray:
-    """The part of an image."""
+    """Return a part of an image."""
     return np.ascontiguousarray(image[top : top + height, left : left + width])
 
 
 class CenterCrop(ImageTensorOperation):
-    """The middle of an image, `size` (height, width); black where the image is smaller."""
+    """Crops the middle of an image to `size` (height, width); pads a smaller image with black."""
 
     _takes_stacks = True
     _gives_picture = True
@@ -107,14 +107,14 @@ class CenterCrop(ImageTensorOperation):
 
 
 class Crop(OnDevice, ImageTensorOperation):
-    """The part of `size` (height, width) whose upper left corner is at `coordinates` (top, left)."""
+    """Crops a part of `size` (height, width) whose upper left corner is at `coordinates` (top, left)."""
 
     def __init__(self, coordinates: Any, size: Any) -> None:
         check_type("Crop", "coordinates", coordinates, (list, tuple), "(top, left)")
         if len(coordinates) != 2:
             raise TypeError(message(f"Crop(coordinates={short(coordinates)})", "(top, left)"))
-        for one in coordinates:
-            check_int("Crop", "coordinates", one, 0)
+        for coordinate in coordinates:
+            check_int("Crop", "coordinates", coordinate, 0)
         self.coordinates, self.size = tuple(coordinates), check_size("Crop", size)
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
@@ -128,30 +128,30 @@ class Crop(OnDevice, ImageTensorOperation):
 
 
 def check_padding(call: str, padding: Any) -> tuple[int, int, int, int]:
-    """A padding as (left, top, right, bottom): one int, (left and right, top and bottom), or all four."""
+    """Return a padding as (left, top, right, bottom): one int, (left and right, top and bottom), or all four."""
     check_type(call, "padding", padding, (int, list, tuple), "an int, two or four of them")
     sides = [padding] * 4 if isinstance(padding, int) else list(padding)
     if len(sides) == 2:
         sides = [sides[0], sides[1], sides[0], sides[1]]
     if len(sides) != 4:
         raise ValueError(message(f"{call}(padding={short(padding)})", "an int, two or four of them"))
-    for one in sides:
-        check_int(call, "padding", one, 0)
+    for side in sides:
+        check_int(call, "padding", side, 0)
     return sides[0], sides[1], sides[2], sides[3]
 
 
 def check_fill(call: str, fill_value: Any) -> Any:
-    """A fill value: one int in [0, 255], or one for each of three channels."""
+    """Return a fill value: one int in [0, 255], or one for each of three channels."""
     values = tree.listed(fill_value)
     if len(values) not in (1, 3):
         raise TypeError(message(f"{call}(fill_value={short(fill_value)})", "an int or three of them"))
-    for one in values:
-        check_int(call, "fill_value", one, 0, 255)
+    for number in values:
+        check_int(call, "fill_value", number, 0, 255)
     return values[0] if len(values) == 1 else values
 
 
 def pad(image: np.ndarray, sides: tuple[int, int, int, int], fill: Any, mode: Border) -> np.ndarray:
-    """An image with (left, top, right, bottom) more pixels."""
+    """Pad an image by (left, top, right, bottom) pixels."""
     left, top, right, bottom = sides
     widths = ((top, bottom), (left, right), *([(0, 0)] * (image.ndim - 2)))
     if mode is not Border.CONSTANT:
@@ -182,7 +182,7 @@ class Pad(OnDevice, ImageTensorOperation):
 
 
 def flip(image: np.ndarray, axis: int) -> np.ndarray:
-    """An image with its rows (axis 0) or its columns (axis 1) in the other order."""
+    """Flip the rows (axis 0) or columns (axis 1) of an image."""
     import cv2
 
     if image.dtype.char in "BbHhifd" and image.size and (image.ndim == 2 or image.shape[2] <= _MOST_CHANNELS):
@@ -191,7 +191,7 @@ def flip(image: np.ndarray, axis: int) -> np.ndarray:
 
 
 _MOST_CHANNELS = 4
-"""Of an image that OpenCV takes."""
+"""Maximum size of an image for OpenCV."""
 
 
 class HorizontalFlip(OnDevice, ImageTensorOperation):
@@ -215,7 +215,7 @@ class VerticalFlip(OnDevice, ImageTensorOperation):
 
 
 def rotate(image: np.ndarray, degrees: float, resample: Inter, expand: bool, center: Any, fill: Any) -> np.ndarray:
-    """An image turned counter-clockwise about `center` (x, y), by default its middle."""
+    """Rotate an image counter-clockwise about `center` (x, y), by default its middle."""
     import cv2
 
     height, width = image.shape[:2]
@@ -230,43 +230,43 @@ def rotate(image: np.ndarray, degrees: float, resample: Inter, expand: bool, cen
 
 
 def warp(image: np.ndarray, matrix: np.ndarray, width: int, height: int, resample: Inter, fill: Any) -> np.ndarray:
-    """An image of `width` x `height` in which the pixel p of `image` stands at `matrix` (2, 3) times (p, 1)."""
+    """Return an image of `width` x `height` with the pixel p of `image` at `matrix` (2, 3) times (p, 1)."""
     import cv2
 
-    whole, part = _places(cv2.invertAffineTransform(matrix), width, height, resample)
-    return remap(image, whole, part, resample, fill)
+    pixels, part = _source_pixels(cv2.invertAffineTransform(matrix), width, height, resample)
+    return remap(image, pixels, part, resample, fill)
 
 
-def remap(image: np.ndarray, whole: np.ndarray, part: np.ndarray | None, resample: Inter, fill: Any) -> np.ndarray:
-    """The pixels at the given places, see `_places`."""
+def remap(image: np.ndarray, pixels: np.ndarray, part: np.ndarray | None, resample: Inter, fill: Any) -> np.ndarray:
+    """Return the pixels at these positions, see `_source_pixels`."""
     import cv2
 
     kinds = {Inter.NEAREST: cv2.INTER_NEAREST, Inter.BILINEAR: cv2.INTER_LINEAR, Inter.BICUBIC: cv2.INTER_CUBIC}
-    filled = [float(one) for one in (fill if isinstance(fill, (list, tuple)) else [fill] * 3)]
-    found = cv2.remap(image, whole, part, kinds.get(resample, cv2.INTER_LINEAR), borderMode=cv2.BORDER_CONSTANT, borderValue=filled)
-    return found.reshape(*whole.shape[:2], *image.shape[2:])
+    filled = [float(number) for number in (fill if isinstance(fill, (list, tuple)) else [fill] * 3)]
+    remapped = cv2.remap(image, pixels, part, kinds.get(resample, cv2.INTER_LINEAR), borderMode=cv2.BORDER_CONSTANT, borderValue=filled)
+    return remapped.reshape(*pixels.shape[:2], *image.shape[2:])
 
 
-def _places(inverse: np.ndarray, width: int, height: int, resample: Inter) -> tuple[np.ndarray, np.ndarray | None]:
-    """For each pixel of the result, the pixel (x, y) of the image that it comes from, and the place within it in 32 x 32 steps.
+def _source_pixels(inverse: np.ndarray, width: int, height: int, resample: Inter) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return, for each pixel of the result, its source pixel (x, y) in the image, and the position within it in 32 x 32 steps.
 
     These are the fixed-point numbers of OpenCV 4's warpAffine, which MindSpore uses; OpenCV 5 rounds in another way.
     """
     scale = 1024
     step = 1 if resample is Inter.NEAREST else 32
     rows, columns = np.arange(height)[:, None], np.arange(width)[None]
-    found = []
+    coordinates = []
     for along, down, start in inverse:
         base = np.rint((down * rows + start) * scale).astype(np.int64) + scale // step // 2
-        found.append((base + np.rint(along * columns * scale).astype(np.int64)) >> (10 if step == 1 else 5))
-    x, y = found
+        coordinates.append((base + np.rint(along * columns * scale).astype(np.int64)) >> (10 if step == 1 else 5))
+    x, y = coordinates
     if step == 1:
         return np.stack([x, y], -1).astype(np.int16), None
     return np.stack([x >> 5, y >> 5], -1).astype(np.int16), ((y & 31) * 32 + (x & 31)).astype(np.uint16)
 
 
 class Rotate(OnDevice, ImageTensorOperation):
-    """Turns an image by `degrees` counter-clockwise; with `expand` the image grows to hold all of it."""
+    """Rotates an image by `degrees` counter-clockwise; `expand` enlarges the result to contain the full image."""
 
     _of_truths = "bool"
 

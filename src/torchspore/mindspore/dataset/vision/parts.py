@@ -1,4 +1,4 @@
-"""Image transforms that cut out, fill or frame parts: patches, five and ten crops, erasing, padding to a size."""
+"""Image transforms that crop, fill or pad parts: patches, five and ten crops, erasing, padding to a size."""
 from __future__ import annotations
 
 from typing import Any
@@ -18,14 +18,14 @@ class Erase(OnDevice, ImageTensorOperation):
     """Fills a part of an image (H, W, C) with `value`: one number, or one for each of three channels."""
 
     def __init__(self, top: int, left: int, height: int, width: int, value: Any = 0.0, inplace: bool = False) -> None:
-        for name, one, low in (("top", top, 0), ("left", left, 0), ("height", height, 1), ("width", width, 1)):
-            check_int("Erase", name, one, low)
+        for name, number, low in (("top", top, 0), ("left", left, 0), ("height", height, 1), ("width", width, 1)):
+            check_int("Erase", name, number, low)
         check_type("Erase", "value", value, (int, float, list, tuple), "a number or three of them")
         values = list(value) if isinstance(value, (list, tuple)) else [value]
         if len(values) not in (1, 3):
             raise TypeError(message(f"Erase(value={value!r})", "a number or three of them"))
-        for one in values:
-            check_number("Erase", "value", one, 0, 255)
+        for number in values:
+            check_number("Erase", "value", number, 0, 255)
         check_bool("Erase", "inplace", inplace)
         self.part, self.value, self.inplace = (top, left, height, width), values, inplace
 
@@ -41,13 +41,13 @@ class Erase(OnDevice, ImageTensorOperation):
 
 
 class ResizedCrop(OnDevice, ImageTensorOperation):
-    """Cuts out a part and resizes it to `size`: (height, width), or one int for the shorter side."""
+    """Crops a part and resizes it to `size`: (height, width), or one int for the shorter side."""
 
     _of_truths = "bool"
 
     def __init__(self, top: int, left: int, height: int, width: int, size: Any, interpolation: Inter = Inter.BILINEAR) -> None:
-        for name, one, low in (("top", top, 0), ("left", left, 0), ("height", height, 1), ("width", width, 1)):
-            check_int("ResizedCrop", name, one, low)
+        for name, number, low in (("top", top, 0), ("left", left, 0), ("height", height, 1), ("width", width, 1)):
+            check_int("ResizedCrop", name, number, low)
         check_size("ResizedCrop", size)
         geometry.check_inter("ResizedCrop", interpolation)
         self.part, self._resize = (top, left, height, width), geometry.Resize(size, interpolation)
@@ -57,11 +57,11 @@ class ResizedCrop(OnDevice, ImageTensorOperation):
         top, left, height, width = self.part
         if top + height > value.shape[0] or left + width > value.shape[1]:
             raise RuntimeError(message(f"ResizedCrop{self.part} of an image {value.shape[0]}x{value.shape[1]}", "a part inside it"))
-        return self._resize._one(geometry.crop(value, top, left, height, width), None)
+        return self._resize._transform_single(geometry.crop(value, top, left, height, width), None)
 
 
 class PadToSize(ImageTensorOperation):
-    """Pads to `size` (height, width), with `offset` (top, left) pixels before the image; without it the image comes to the middle."""
+    """Pads to `size` (height, width), with `offset` (top, left) pixels before the image; by default the image is centered."""
 
     _of_truths = "uint8"
 
@@ -73,8 +73,8 @@ class PadToSize(ImageTensorOperation):
             check_type("PadToSize", "offset", sides, (list, tuple), "an int or (top, left)")
             if len(sides) not in (1, 2):
                 raise ValueError(message(f"PadToSize(offset={offset!r})", "an int or (top, left)"))
-            for one in sides:
-                check_int("PadToSize", "offset", one, 0)
+            for side in sides:
+                check_int("PadToSize", "offset", side, 0)
             self.offset = sides[0], sides[-1]
         self.fill_value = geometry.check_fill("PadToSize", fill_value)
         check_type("PadToSize", "padding_mode", padding_mode, Border, "a member of Border")
@@ -85,13 +85,13 @@ class PadToSize(ImageTensorOperation):
         more = self.size[0] - value.shape[0], self.size[1] - value.shape[1]
         top, left = (more[0] // 2, more[1] // 2) if self.offset is None else self.offset
         if min(more) < 0 or top > more[0] or left > more[1]:
-            what = f"PadToSize({self.size}, {self.offset}) of an image {value.shape[0]}x{value.shape[1]}"
-            raise RuntimeError(message(what, "a size that has room for it"))
+            subject = f"PadToSize({self.size}, {self.offset}) of an image {value.shape[0]}x{value.shape[1]}"
+            raise RuntimeError(message(subject, "a size that is not smaller"))
         return geometry.pad(value, (left, top, more[1] - left, more[0] - top), self.fill_value, self.padding_mode)
 
 
 class SlicePatches(ImageTensorOperation):
-    """Cuts an image into `num_height` x `num_width` equal patches, row by row; pads or drops at the right and bottom what is left over."""
+    """Cuts an image into `num_height` x `num_width` equal patches, row by row; pads or drops the remainder at the right and bottom."""
 
     def __init__(self, num_height: int = 1, num_width: int = 1, slice_mode: SliceMode = SliceMode.PAD, fill_value: int = 0) -> None:
         check_int("SlicePatches", "num_height", num_height, 1)
@@ -109,18 +109,18 @@ class SlicePatches(ImageTensorOperation):
             image = image.view(np.uint8)
         height, width = image.shape[:2]
         if self.num_height > height or self.num_width > width:
-            what = f"SlicePatches({self.num_height}, {self.num_width}) of an image {height}x{width}"
-            raise RuntimeError(message(what, "at most one patch for each row and column of pixels"))
+            subject = f"SlicePatches({self.num_height}, {self.num_width}) of an image {height}x{width}"
+            raise RuntimeError(message(subject, "at most one patch for each row and column of pixels"))
         if self.slice_mode is SliceMode.PAD:
             more = -height % self.num_height, -width % self.num_width
             image = geometry.pad(image, (0, 0, more[1], more[0]), self.fill_value, Border.CONSTANT) if any(more) else image
         high, wide = image.shape[0] // self.num_height, image.shape[1] // self.num_width
-        places = [(row * high, column * wide) for row in range(self.num_height) for column in range(self.num_width)]
-        return [geometry.crop(image, top, left, high, wide) for top, left in places]
+        corners = [(row * high, column * wide) for row in range(self.num_height) for column in range(self.num_width)]
+        return [geometry.crop(image, top, left, high, wide) for top, left in corners]
 
 
 class FiveCrop(ImageTensorOperation):
-    """The four corners and the middle of a PIL image, each of `size` (height, width)."""
+    """Crops the four corners and the middle of a PIL image, each of `size` (height, width)."""
 
     def __init__(self, size: Any) -> None:
         self.size = check_size(type(self).__name__, size)
@@ -135,7 +135,7 @@ class FiveCrop(ImageTensorOperation):
 
 
 def five_parts(image: Any, size: tuple[int, int]) -> tuple[Any, ...]:
-    """The upper left, upper right, lower left and lower right corner, and the middle. Raises ValueError where the image is smaller."""
+    """Return the upper left, upper right, lower left and lower right corner, and the middle. Raises ValueError if the image is smaller."""
     height, width = size
     if height > image.height or width > image.width:
         raise ValueError(message(f"a crop of {size} of an image {image.height}x{image.width}", "a part that is not larger"))
@@ -145,7 +145,7 @@ def five_parts(image: Any, size: tuple[int, int]) -> tuple[Any, ...]:
 
 
 class TenCrop(FiveCrop):
-    """`FiveCrop` of an image, and of the same image with left and right swapped, or top and bottom."""
+    """Applies `FiveCrop` to an image, and to the image flipped horizontally or vertically."""
 
     def __init__(self, size: Any, use_vertical_flip: bool = False) -> None:
         super().__init__(size)

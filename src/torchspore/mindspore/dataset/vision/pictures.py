@@ -17,10 +17,10 @@ from torchspore.mindspore.dataset.transforms.transforms import TypeCast, numpy_t
 
 
 class OnDevice:
-    """Of transforms that MindSpore can run on an Ascend: here they run on the host, and `explain` says so."""
+    """Base of transforms that MindSpore can run on an Ascend: here they run on the host, and `explain` reports it."""
 
     def device(self, device_target: str = "CPU") -> Any:
-        """Gives the transform itself. Raises ValueError for anything but 'CPU' and 'Ascend'."""
+        """Returns the transform itself. Raises ValueError for anything but 'CPU' and 'Ascend'."""
         check_type("device", "device_target", device_target, str, "'CPU' or 'Ascend'")
         check_choice("device", "device_target", device_target, ("CPU", "Ascend"))
         if device_target == "Ascend":
@@ -29,17 +29,17 @@ class OnDevice:
 
 
 class ImageTensorOperation(TensorOperation):
-    """A transform of images (H, W) or (H, W, C). A PIL image comes out as one where `_gives_picture` says so."""
+    """A transform of images (H, W) or (H, W, C). A PIL image yields a PIL image if `_gives_picture` is set."""
 
     _gives_picture = False
     _with_pillow: Callable[[Any, Any], Any] | None = None
-    """How a PIL image is transformed by Pillow's own functions, where MindSpore does so; otherwise as an array."""
+    """The transform of a PIL image by Pillow's functions, if MindSpore uses them; otherwise it is transformed as an array."""
 
     _takes_stacks = False
-    """Whether it takes (..., H, W, C) too: videos, or what was batched before. Each image is transformed alike."""
+    """True if it takes (..., H, W, C) too: videos or batches. Each image is transformed in the same way."""
     _name_of_size = "size"
     _of_truths: str | None = None
-    """'bool' or 'uint8': what a picture of truth values, such as a mask, comes out as, where it is computed as uint8."""
+    """'bool' or 'uint8': the result dtype for a picture of truth values, such as a mask, which is computed as uint8."""
 
     def _input(self, value: Any) -> Any:
         if type(value) is np.ndarray or is_pil(value):
@@ -49,7 +49,7 @@ class ImageTensorOperation(TensorOperation):
         raise TypeError(message(f"{type(self).__name__}({short(value)})", f"an array or a PIL image, got {type(value).__name__}"))
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
-        # A random transform does the same to every column, so that an image and its mask stay together.
+        # A random transform makes the same choice for every column, so that an image and its mask stay aligned.
         if self._takes_stacks and any(_is_stack(value) for value in values):
             chosen = self._choose(tuple([_images(value)[0] if _is_stack(value) else value for value in values]))
             return tuple([self._each(value, chosen) if _is_stack(value) else self._any(value, chosen) for value in values])
@@ -58,25 +58,25 @@ class ImageTensorOperation(TensorOperation):
 
     def _any(self, value: Any, chosen: Any) -> Any:
         if self._of_truths is None or type(value) is not np.ndarray or value.dtype.kind != "b":
-            return self._one(value, chosen)
-        found = self._one(value.view(np.uint8), chosen)
-        return found.astype(np.bool_) if self._of_truths == "bool" else found
+            return self._transform_single(value, chosen)
+        transformed = self._transform_single(value.view(np.uint8), chosen)
+        return transformed.astype(np.bool_) if self._of_truths == "bool" else transformed
 
     def _each(self, value: np.ndarray, chosen: Any) -> np.ndarray:
-        found = np.stack([self._any(image, chosen) for image in _images(value)])
-        return found.reshape(*value.shape[:-3], *found.shape[1:])
+        stacked = np.stack([self._any(image, chosen) for image in _images(value)])
+        return stacked.reshape(*value.shape[:-3], *stacked.shape[1:])
 
     def _choose(self, values: tuple[Any, ...]) -> Any:
-        """The random choices of one call, None for a transform that makes none."""
+        """Draw the random choices of one call, None for a deterministic transform."""
         return None
 
-    def _one(self, value: Any, chosen: Any) -> Any:
+    def _transform_single(self, value: Any, chosen: Any) -> Any:
         if not is_pil(value):
             return self._apply(value, chosen)
         if self._with_pillow is not None:
             return self._with_pillow(value, chosen)
-        found = self._apply(np.asarray(value), chosen)
-        return to_pil(found) if self._gives_picture else found
+        transformed = self._apply(np.asarray(value), chosen)
+        return to_pil(transformed) if self._gives_picture else transformed
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:  # type: ignore[override]
         raise NotImplementedError
@@ -91,7 +91,7 @@ def _images(value: np.ndarray) -> np.ndarray:
 
 
 def check_image(call: str, image: np.ndarray, *, channels: tuple[int, ...] | None = None) -> None:
-    """Raises RuntimeError for what is no image (H, W) or (H, W, C)."""
+    """Raises RuntimeError unless the value is an image (H, W) or (H, W, C)."""
     if image.ndim not in (2, 3):
         raise RuntimeError(
             message(
@@ -105,30 +105,30 @@ def check_image(call: str, image: np.ndarray, *, channels: tuple[int, ...] | Non
 
 
 def height_width(value: Any) -> tuple[int, int]:
-    """The height and width of an array or PIL image."""
+    """Return the height and width of an array or PIL image."""
     return (value.height, value.width) if is_pil(value) else (value.shape[0], value.shape[1])
 
 
 def check_size(call: str, size: Any, *, name: str = "size", high: int = 16777216) -> tuple[int, int]:
-    """A size as (height, width): one int for a square, or a list or tuple of two."""
+    """Return a size as (height, width), from one int for a square, or a list or tuple of two."""
     sizes = (size, size) if isinstance(size, int) and not isinstance(size, bool) else size
     if not isinstance(sizes, (list, tuple)) or len(sizes) != 2:
         raise TypeError(message(f"{call}({name}={short(size)})", "an int or (height, width)"))
-    for one in sizes:
-        check_int(call, name, one, 1, high)
+    for side in sizes:
+        check_int(call, name, side, 1, high)
     return sizes[0], sizes[1]
 
 
 def decode(data: np.ndarray, where: str) -> np.ndarray:
-    """The RGB picture (H, W, 3) uint8 of an encoded image. Raises RuntimeError where it can't be decoded."""
+    """Decode an image to RGB (H, W, 3) uint8. Raises RuntimeError if that fails."""
     import cv2
 
     flat = np.ascontiguousarray(data).reshape(-1)
     check_pixels(flat, where)
     if flat.dtype == np.uint8 and flat[:2].tobytes() == _JPEG:
-        found = _jpeg(flat)
-        if found is not None:
-            return found
+        picture = _jpeg(flat)
+        if picture is not None:
+            return picture
     image = cv2.imdecode(flat, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION) if flat.dtype == np.uint8 and flat.size else None
     if image is None:
         raise RuntimeError(message(f"{where}: {flat.size} bytes", "the bytes of an image file (JPEG, PNG, BMP, TIFF, WebP)"))
@@ -137,11 +137,11 @@ def decode(data: np.ndarray, where: str) -> np.ndarray:
 
 _JPEG, _END = b"\xff\xd8", b"\xff\xd9"
 _HEAD = 65_536
-"""Bytes of a file in which its size is looked for."""
+"""Number of bytes of a file that are searched for its size."""
 
 
 def _jpeg(flat: np.ndarray) -> np.ndarray | None:
-    """The picture of a JPEG file, also of one that lacks the mark of its end; None for damage that OpenCV may read past."""
+    """Decode a JPEG file, even without its end marker; None for damage that OpenCV may tolerate."""
     import simplejpeg
 
     try:
@@ -157,46 +157,46 @@ def _jpeg(flat: np.ndarray) -> np.ndarray | None:
 
 
 def _inks(flat: np.ndarray) -> bool:
-    """Whether a JPEG has the four colours of print. Raises ValueError for what is no JPEG."""
+    """Return whether a JPEG has four colour components (CMYK). Raises ValueError if it is not a JPEG."""
     frame = _frame(flat[:_HEAD].tobytes())
     if frame is not None and frame[1] != 4:
         return False
 
-    import simplejpeg  # which reads past damage that can look like a frame of four colours
+    import simplejpeg  # which tolerates damage that can look like a frame of four colours
 
     return simplejpeg.decode_jpeg_header(flat)[2] in ("CMYK", "YCCK")
 
 
 def _of_print(flat: np.ndarray) -> np.ndarray:
-    """A picture in cyan, magenta, yellow and black, in MindSpore's arithmetic."""
+    """Convert a picture from cyan, magenta, yellow and black, with MindSpore's arithmetic."""
     import io
 
     from PIL import Image
 
     with Image.open(io.BytesIO(flat.tobytes())) as picture:
         inks = np.asarray(picture).astype(np.uint16)
-        # Adobe's programs store what the inks leave of the light; Pillow turns every file around.
+        # Adobe's programs store inverted ink values; Pillow inverts every file.
         light = 255 - inks if "adobe" in picture.info else inks
     return (light[..., :3] * light[..., 3:] // 255).astype(np.uint8)
 
 
 MOST_PIXELS = 178_956_970
-"""Where Pillow stops too. OPENCV_IO_MAX_IMAGE_PIXELS names another number."""
+"""Pillow's maximum number of pixels. OPENCV_IO_MAX_IMAGE_PIXELS overrides it."""
 
 
 def check_pixels(flat: np.ndarray, where: str) -> None:
-    """Raises RuntimeError for a picture that says in its head that it has more pixels than one may: a small file can fill the memory."""
+    """Raises RuntimeError for a picture whose header has more pixels than the maximum: a small file can fill the memory."""
     if flat.dtype != np.uint8 or flat.size < 4096:
         return
-    pixels, told = _pixels(flat[:_HEAD].tobytes()), os.environ.get("OPENCV_IO_MAX_IMAGE_PIXELS", "")
-    most = int(told) if told.isdigit() else MOST_PIXELS
-    if pixels > most:
-        hint = "make it smaller, or set OPENCV_IO_MAX_IMAGE_PIXELS where it is right"
-        raise RuntimeError(message(f"{where}: a picture of {pixels} pixels", f"at most {most} pixels", hint=hint))
+    pixels, setting = _pixels(flat[:_HEAD].tobytes()), os.environ.get("OPENCV_IO_MAX_IMAGE_PIXELS", "")
+    max_pixels = int(setting) if setting.isdigit() else MOST_PIXELS
+    if pixels > max_pixels:
+        hint = "make it smaller, or set OPENCV_IO_MAX_IMAGE_PIXELS if the size is right"
+        raise RuntimeError(message(f"{where}: a picture of {pixels} pixels", f"at most {max_pixels} pixels", hint=hint))
 
 
 def _pixels(head: bytes) -> int:
-    """How many pixels a picture has, as the head of its file says; 0 where it can't be told. A PNG and a JPEG take a few microseconds."""
+    """Return the number of pixels in a picture's header; 0 if unknown. A PNG and a JPEG take a few microseconds."""
     if head[:8] == b"\x89PNG\r\n\x1a\n":
         return int.from_bytes(head[16:20], "big") * int.from_bytes(head[20:24], "big")
     frame = _frame(head)
@@ -214,26 +214,27 @@ def _pixels(head: bytes) -> int:
             return picture.width * picture.height
     except Image.DecompressionBombError as error:
         return max(map(int, re.findall(r"\d+", str(error))))
-    except Exception:  # what reads it says what is wrong with it
+    except Exception:  # the decoder reports the error
         return 0
 
 
 def _frame(head: bytes) -> tuple[int, int] | None:
-    """How many pixels and colours a JPEG has, of its frame header (ITU T.81, B.2.2); None where that is not in the head."""
-    place = 2
-    while head[:2] == _JPEG and place + 9 < len(head) and head[place] == 0xFF:
-        kind = head[place + 1]
+    """Return the numbers of pixels and colours in a JPEG's frame header (ITU T.81, B.2.2); None if the first bytes do not contain it."""
+    position = 2
+    while head[:2] == _JPEG and position + 9 < len(head) and head[position] == 0xFF:
+        kind = head[position + 1]
         if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):
-            height, width = head[place + 5 : place + 7], head[place + 7 : place + 9]
-            return int.from_bytes(height, "big") * int.from_bytes(width, "big"), head[place + 9]
-        if kind == 0:                              # no mark, but damage: where the next one is can't be told from here
+            height, width = head[position + 5 : position + 7], head[position + 7 : position + 9]
+            return int.from_bytes(height, "big") * int.from_bytes(width, "big"), head[position + 9]
+        if kind == 0:                              # damage instead of a marker: the position of the next one is unknown
             return None
-        place += 1 if kind == 0xFF else 2 if kind == 1 or 0xD0 <= kind <= 0xD9 else 2 + int.from_bytes(head[place + 2 : place + 4], "big")
+        size = int.from_bytes(head[position + 2 : position + 4], "big")
+        position += 1 if kind == 0xFF else 2 if kind == 1 or 0xD0 <= kind <= 0xD9 else 2 + size
     return None
 
 
 def planar(image: np.ndarray) -> np.ndarray:
-    """An image (H, W, C) channel after channel, (C, H, W) in one array: that is what makes arithmetic on them fast."""
+    """Return an image (H, W, C) as (C, H, W) in one array, because arithmetic by channel is fast."""
     import cv2
 
     channels = image.shape[2]
@@ -248,7 +249,7 @@ _MOST_SPLIT = 128
 
 
 def to_pil(image: np.ndarray) -> Any:
-    """A PIL image from an array (H, W), (H, W, 1), (H, W, 3) or (H, W, 4)."""
+    """Convert an array (H, W), (H, W, 1), (H, W, 3) or (H, W, 4) to a PIL image."""
     from PIL import Image
 
     if image.ndim == 3 and image.shape[2] == 1:
@@ -265,7 +266,7 @@ def to_pil(image: np.ndarray) -> Any:
 class Decode(OnDevice, TensorOperation):
     """Decodes the bytes of an image file (uint8, one axis) to an RGB image (H, W, 3); with `to_pil`, to a PIL image.
 
-    Raises TypeError for an array of more axes, RuntimeError for bytes that are no image.
+    Raises TypeError for an array of more axes, RuntimeError for bytes that are not an image.
     """
 
     def __init__(self, to_pil: bool = False, rgb: bool | None = None) -> None:
@@ -299,9 +300,9 @@ class Decode(OnDevice, TensorOperation):
 
 
 class ToPIL(ImageTensorOperation):
-    """A PIL image from an array (H, W) or (H, W, C)."""
+    """Converts an array (H, W) or (H, W, C) to a PIL image."""
 
-    def _one(self, value: Any, chosen: Any) -> Any:
+    def _transform_single(self, value: Any, chosen: Any) -> Any:
         return value if is_pil(value) else self._apply(value)
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
@@ -310,18 +311,18 @@ class ToPIL(ImageTensorOperation):
 
 
 class ToNumpy(ImageTensorOperation):
-    """An array from a PIL image."""
+    """Converts a PIL image to an array."""
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         return np.array(value)
 
 
 _SCALE = np.float32(1 / 255)
-"""MindSpore multiplies: the last bit of half the results is another one than a division gives."""
+"""MindSpore multiplies: the last bit of half the results differs from that of a division."""
 
 
 class ToTensor(ImageTensorOperation):
-    """An image (H, W) or (H, W, C) as (C, H, W), divided by 255, of the dtype `output_type`."""
+    """Converts an image (H, W) or (H, W, C) to (C, H, W), divided by 255, of the dtype `output_type`."""
 
     def __init__(self, output_type: Any = np.float32) -> None:
         self._dtype = numpy_type("ToTensor", "output_type", output_type)
@@ -334,7 +335,7 @@ class ToTensor(ImageTensorOperation):
 
     def _apply_stack(self, values: np.ndarray) -> np.ndarray:
         if values.ndim not in (3, 4):
-            raise ValueError  # the row by itself says what is wrong
+            raise ValueError  # processing the row separately reports the error
         split = values[:, None] if values.ndim == 3 else values.transpose(0, 3, 1, 2)
         scaled = np.multiply(split, _SCALE, dtype=np.float32, casting="unsafe")
         return np.ascontiguousarray(scaled.astype(self._dtype, copy=False))
@@ -345,7 +346,7 @@ class ToType(TypeCast):
 
 
 class HWC2CHW(ImageTensorOperation):
-    """Moves the channels of (H, W, C) to the front: (C, H, W); leaves (H, W) alone."""
+    """Moves the channels of (H, W, C) to the front: (C, H, W); leaves (H, W) unchanged."""
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("HWC2CHW", value)
@@ -353,12 +354,12 @@ class HWC2CHW(ImageTensorOperation):
 
     def _apply_stack(self, values: np.ndarray) -> np.ndarray:
         if values.ndim not in (3, 4):
-            raise ValueError  # the row by itself says what is wrong
+            raise ValueError  # processing the row separately reports the error
         return values if values.ndim == 3 else np.ascontiguousarray(values.transpose(0, 3, 1, 2))
 
 
 class Grayscale(ImageTensorOperation):
-    """The brightness of a colour image, in `num_output_channels` (1 or 3) equal channels."""
+    """Converts a colour image to grey, in `num_output_channels` (1 or 3) equal channels."""
 
     _gives_picture = True
 
@@ -373,7 +374,7 @@ class Grayscale(ImageTensorOperation):
 
 
 def gray(image: np.ndarray) -> np.ndarray:
-    """The brightness (H, W) of an RGB image, as PIL weighs it: (19595 R + 38470 G + 7471 B + 32768) >> 16."""
+    """Return the brightness (H, W) of an RGB image with PIL's weights: (19595 R + 38470 G + 7471 B + 32768) >> 16."""
     if image.ndim == 2:
         return image
     if image.shape[2] == 1:

@@ -1,4 +1,4 @@
-"""Augmentation by policies that were learned or drawn: AutoAugment, RandAugment, TrivialAugmentWide, UniformAugment; noise of light."""
+"""Augmentation by policies that were learned or drawn: AutoAugment, RandAugment, TrivialAugmentWide, UniformAugment; lighting noise."""
 from __future__ import annotations
 
 import math
@@ -44,7 +44,7 @@ _POLICIES = {
         ShearY .8 4 Invert .8 0, ShearX .7 9 TranslateY .8 3, ShearY .8 5 AutoContrast .7 0, ShearX .7 2 Invert .1 0
     """,
 }
-"""Cubuk et al. 2019, arXiv:1805.09501, tables 7 to 9: of each policy the names, probabilities and strengths of two changes."""
+"""Cubuk et al. 2019, arXiv:1805.09501, tables 7 to 9: for each policy the names, probabilities and strengths of two changes."""
 
 _Change = tuple[str, float, int]
 
@@ -53,7 +53,7 @@ def _policies(name: AutoAugmentPolicy) -> list[list[_Change]]:
     policies = []
     for policy in _POLICIES[name].split(","):
         words = policy.split()
-        policies.append([(words[place], float(words[place + 1]), int(words[place + 2])) for place in (0, 3)])
+        policies.append([(words[index], float(words[index + 1]), int(words[index + 2])) for index in (0, 3)])
     return policies
 
 
@@ -61,25 +61,25 @@ _SIGNED = frozenset({"ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate", "
 
 
 def strength(name: str, step: int, steps: int, size: tuple[int, int], wide: bool = False, brightest: float = 255.0) -> float:
-    """The strength of a change at `step` of `steps`, for an image of `size` (height, width); `wide` is TrivialAugment's wide range."""
+    """Return the strength of a change at `step` of `steps` for an image of `size` (height, width); `wide`: TrivialAugment's range."""
     if name == "Posterize":
         return 8 - round(step / ((steps - 1) / (6 if wide else 4)))
     if name == "Solarize":
         return _at(brightest, 0.0, step, steps)
     if name.startswith("Translate"):
         return _at(0.0, 32.0 if wide else 150.0 / 331.0 * size[name == "TranslateX"], step, steps)
-    most = {"ShearX": 0.3, "ShearY": 0.3, "Rotate": 30.0, "Brightness": 0.9, "Color": 0.9, "Contrast": 0.9, "Sharpness": 0.9}
+    max_strengths = {"ShearX": 0.3, "ShearY": 0.3, "Rotate": 30.0, "Brightness": 0.9, "Color": 0.9, "Contrast": 0.9, "Sharpness": 0.9}
     widest = {"ShearX": 0.99, "ShearY": 0.99, "Rotate": 135.0, "Brightness": 0.99, "Color": 0.99, "Contrast": 0.99, "Sharpness": 0.99}
-    return _at(0.0, (widest if wide else most).get(name, 0.0), step, steps)
+    return _at(0.0, (widest if wide else max_strengths).get(name, 0.0), step, steps)
 
 
 def _at(first: float, last: float, step: int, steps: int) -> float:
-    """The number at `step` of `steps` from `first` to `last`, in single precision, as in MindSpore: a pixel may hang on it."""
+    """Return the number at `step` of `steps` from `first` to `last`, in single precision, as in MindSpore: a pixel may depend on it."""
     return float(np.float32(first) + np.float32(step) * ((np.float32(last) - np.float32(first)) / np.float32(steps - 1)))
 
 
 def change(image: np.ndarray, name: str, amount: float, interpolation: Inter, fill: Any) -> np.ndarray:
-    """One change of an image, of a given strength."""
+    """Apply one change of this strength to an image."""
     factor = float(np.float32(1) + np.float32(amount))
     moves: dict[str, Callable[[], np.ndarray]] = {
         "ShearX": lambda: affine(image, 0, (0, 0), 1.0, (math.degrees(amount), 0), interpolation, fill),
@@ -98,7 +98,7 @@ def change(image: np.ndarray, name: str, amount: float, interpolation: Inter, fi
 
 
 class _Policy(ImageTensorOperation):
-    """Base: `_plan(size)` draws (name, step, sign) of each change; colour images of uint8 are taken."""
+    """Base: `_plan(size)` draws (name, step, sign) of each change; takes colour images of uint8."""
 
     _wide = False
     _steps = 10
@@ -129,9 +129,9 @@ def _sign() -> int:
 
 
 class AutoAugment(_Policy):
-    """One of 25 pairs of changes that were learned on ImageNet, CIFAR-10 or SVHN, each change with its own probability."""
+    """Applies one of 25 pairs of changes learned on ImageNet, CIFAR-10 or SVHN, each change with its probability."""
 
-    _brightest = 256.0  # MindSpore's steps of Solarize begin here for AutoAugment alone
+    _brightest = 256.0  # MindSpore's steps of Solarize begin here only for AutoAugment
 
     def __init__(
         self, policy: AutoAugmentPolicy = AutoAugmentPolicy.IMAGENET, interpolation: Inter = Inter.NEAREST, fill_value: Any = 0
@@ -151,7 +151,7 @@ _CHANGES = """
 
 
 class RandAugment(_Policy):
-    """`num_ops` random changes, all of the strength `magnitude` of `num_magnitude_bins` steps (Cubuk et al. 2020, arXiv:1909.13719)."""
+    """Applies `num_ops` random changes of the strength `magnitude` of `num_magnitude_bins` steps (Cubuk et al. 2020, arXiv:1909.13719)."""
 
     def __init__(
         self, num_ops: int = 2, magnitude: int = 9, num_magnitude_bins: int = 31, interpolation: Inter = Inter.NEAREST, fill_value: Any = 0
@@ -164,11 +164,11 @@ class RandAugment(_Policy):
 
     def _plan(self) -> list[tuple[str, int, int]]:
         names = generator().integers(len(_CHANGES), size=self.num_ops)
-        return [(_CHANGES[place], self.magnitude, _sign()) for place in names]
+        return [(_CHANGES[index], self.magnitude, _sign()) for index in names]
 
 
 class TrivialAugmentWide(_Policy):
-    """One random change of a random strength out of wide ranges (Müller and Hutter 2021, arXiv:2103.10158)."""
+    """Applies one random change of a random strength from wide ranges (Müller and Hutter 2021, arXiv:2103.10158)."""
 
     _wide = True
 
@@ -183,28 +183,28 @@ class TrivialAugmentWide(_Policy):
 
 
 class UniformAugment(ImageTensorOperation):
-    """`num_ops` of the transforms, drawn at random, each applied with probability 1/2."""
+    """Draws `num_ops` of the transforms and applies each with probability 1/2."""
 
     _takes_pictures = True
 
     def __init__(self, transforms: Any, num_ops: int = 2) -> None:
         check_type("UniformAugment", "transforms", transforms, (list, tuple), "a list of transforms")
         check_int("UniformAugment", "num_ops", num_ops, 1)
-        for one in transforms:
-            if not callable(one):
-                raise ValueError(message(f"UniformAugment: {short(one)}", f"a transform, got {type(one).__name__}"))
+        for transform in transforms:
+            if not callable(transform):
+                raise ValueError(message(f"UniformAugment: {short(transform)}", f"a transform, got {type(transform).__name__}"))
         if len(transforms) < num_ops:
             raise ValueError(message(f"UniformAugment(num_ops={num_ops})", f"at most {len(transforms)}, as many as there are transforms"))
         self.transforms, self.num_ops = transforms, num_ops
 
     @property
     def runs_in_any_order(self) -> bool:  # type: ignore[override]
-        return all(getattr(one, "runs_in_any_order", False) for one in self.transforms)
+        return all(getattr(transform, "runs_in_any_order", False) for transform in self.transforms)
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
-        for place in generator().permutation(len(self.transforms))[: self.num_ops]:
+        for index in generator().permutation(len(self.transforms))[: self.num_ops]:
             if happens(0.5):
-                values = run_chain([self.transforms[place]], values)
+                values = run_chain([self.transforms[index]], values)
         return values
 
 
@@ -214,7 +214,7 @@ _LIGHT_SIZES = np.array([55.46, 4.794, 1.148])
 
 
 class RandomLighting(ImageTensorOperation):
-    """Adds noise to the colours along ImageNet's principal components, each by a normal number of deviation `alpha`."""
+    """Adds noise to the colours along ImageNet's principal components, each scaled by normal numbers of deviation `alpha`."""
 
     def __init__(self, alpha: float = 0.05) -> None:
         check_number("RandomLighting", "alpha", alpha, 0, 16777216)
@@ -235,7 +235,7 @@ class RandomLighting(ImageTensorOperation):
 
 
 class RandomAdjustSharpness(ImageTensorOperation):
-    """Changes sharpness by the factor `degree` with probability `prob`: 0 blurs, 1 leaves, 2 sharpens."""
+    """Changes sharpness by the factor `degree` with probability `prob`: 0 blurs, 1 has no effect, 2 sharpens."""
 
     _of_truths = "uint8"
 

@@ -1,6 +1,6 @@
-"""The 1.x spelling of `mindspore.dataset.vision` for PIL images; where 1.x had other defaults, they are kept here.
+"""The 1.x spelling of `mindspore.dataset.vision` for PIL images; 1.x's different defaults are preserved here.
 
-`Decode` gives a PIL image, `Normalize` and `RandomErasing` work on (C, H, W), `Cutout` is `CutOut` under its old name.
+`Decode` gives a PIL image, `Normalize` and `RandomErasing` work on (C, H, W), `Cutout` is the old name of `CutOut`.
 """
 # ruff: noqa: F401
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Decode(pictures.Decode):
 
 
 class Normalize(color.Normalize):
-    """`(image - mean) / std` for each channel of (C, H, W)."""
+    """Computes `(image - mean) / std` for each channel of (C, H, W)."""
 
     def __init__(self, mean: Any, std: Any) -> None:
         super().__init__(mean, std, is_hwc=False)
@@ -36,7 +36,7 @@ class Cutout(randoms.CutOut):
 
 
 class ToTensor(pictures.ToTensor):
-    """An image as (C, H, W), divided by 255."""
+    """Converts an image to (C, H, W), divided by 255."""
 
 
 ToPIL = pictures.ToPIL

@@ -17,7 +17,7 @@ from torchspore.mindspore.dataset.vision.utils import Inter
 
 
 class _Sometimes(ImageTensorOperation):
-    """Base of transforms that do one thing with a probability."""
+    """Base of transforms that apply one change with a probability."""
 
     def __init__(self, prob: float) -> None:
         self.prob = check_probability(type(self).__name__, prob)
@@ -34,7 +34,7 @@ class _Sometimes(ImageTensorOperation):
 
 
 class RandomInvert(_Sometimes):
-    """`255 - image` with probability `prob`."""
+    """Computes `255 - image` with probability `prob`."""
 
     def __init__(self, prob: float = 0.5) -> None:
         super().__init__(prob)
@@ -44,7 +44,7 @@ class RandomInvert(_Sometimes):
 
 
 class RandomEqualize(_Sometimes):
-    """`Equalize` with probability `prob`."""
+    """Applies `Equalize` with probability `prob`."""
 
     def __init__(self, prob: float = 0.5) -> None:
         super().__init__(prob)
@@ -54,7 +54,7 @@ class RandomEqualize(_Sometimes):
 
 
 class RandomAutoContrast(_Sometimes):
-    """`AutoContrast` with probability `prob`."""
+    """Applies `AutoContrast` with probability `prob`."""
 
     _of_truths = "uint8"
 
@@ -71,8 +71,8 @@ class RandomPosterize(ImageTensorOperation):
 
     def __init__(self, bits: Any = (8, 8)) -> None:
         low, high = (bits, bits) if isinstance(bits, int) else tuple(bits)
-        for one in (low, high):
-            check_int("RandomPosterize", "bits", one, 1, 8)
+        for number_of_bits in (low, high):
+            check_int("RandomPosterize", "bits", number_of_bits, 1, 8)
         if low > high:
             raise ValueError(message(f"RandomPosterize(bits={short(bits)})", "(min, max), the smaller number first"))
         self.bits = low, high
@@ -99,7 +99,7 @@ class RandomSolarize(ImageTensorOperation):
 
 
 def sharpen(image: np.ndarray, factor: float) -> np.ndarray:
-    """Blurred for 0, the image for 1, sharper above; the outermost pixels stay as they are."""
+    """Adjust sharpness: blurred for 0, the image for 1, sharper above; the outermost pixels stay unchanged."""
     import cv2
 
     kernel = np.array([[1, 1, 1], [1, 5, 1], [1, 1, 1]], np.float32) / 13
@@ -145,7 +145,7 @@ class RandomSharpness(ImageTensorOperation):
 
 
 class AdjustGamma(ImageTensorOperation):
-    """`255 * gain * (image / 255) ** gamma`."""
+    """Computes `255 * gain * (image / 255) ** gamma`."""
 
     _takes_stacks = True
     _gives_picture = True
@@ -158,7 +158,7 @@ class AdjustGamma(ImageTensorOperation):
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("AdjustGamma", value)
         if value.dtype.kind == "f":
-            # MindSpore's pixels, in float32: of numbers it takes the power of the product, of bytes the product with the power
+            # MindSpore's pixels, in float32: for floats it takes the power of the product, for bytes the product with the power
             return np.clip(np.power(value.astype(np.float32) * np.float32(self.gain), np.float32(self.gamma)), 0, 1)
         steps = np.arange(256) / 255.0
         table = np.clip(steps**self.gamma * self.gain * (255 + 1 - 1e-3), 0, 255)
@@ -170,9 +170,9 @@ class AdjustGamma(ImageTensorOperation):
 
 
 def affine(image: np.ndarray, degrees: float, shift: Any, scale: float, shear: Any, resample: Inter, fill: Any) -> np.ndarray:
-    """Turned clockwise by `degrees`, shifted by pixels (right, down), scaled, sheared by degrees (x, y), about its middle."""
+    """Rotate clockwise by `degrees`, shift by pixels (right, down), scale, and shear by degrees (x, y), about the middle."""
     height, width = image.shape[:2]
-    angle, x, y = (math.radians(one) for one in (degrees, *shear))
+    angle, x, y = (math.radians(number) for number in (degrees, *shear))
     matrix = np.array([
         [math.cos(angle - y) / math.cos(y), -math.cos(angle - y) * math.tan(x) / math.cos(y) - math.sin(angle)],
         [math.sin(angle - y) / math.cos(y), -math.sin(angle - y) * math.tan(x) / math.cos(y) + math.cos(angle)],
@@ -184,10 +184,10 @@ def affine(image: np.ndarray, degrees: float, shift: Any, scale: float, shear: A
 
 
 class RandomAffine(ImageTensorOperation):
-    """Turns, shifts, scales and shears by random amounts.
+    """Rotates, shifts, scales and shears by random amounts.
 
-    `degrees` is (min, max) or one number for both sides; `translate` the largest shifts as shares of width and height, or (min, max) of
-    each; `scale` is (min, max); `shear` is (min, max) degrees in x, or of x and of y.
+    `degrees` is (min, max) or one number for both sides; `translate` has the largest shifts as fractions of width and height, or (min,
+    max) of each; `scale` is (min, max); `shear` is (min, max) degrees in x, or of x and of y.
     """
 
     _of_truths = "bool"
@@ -220,7 +220,7 @@ class RandomAffine(ImageTensorOperation):
     def _choose(self, values: tuple[Any, ...]) -> tuple[float, ...]:
         drawn = generator()
         ranges = [self.degrees, *self.translate, self.scale, *self.shear]
-        return tuple(drawn.uniform(*one) for one in ranges)
+        return tuple(drawn.uniform(*limits) for limits in ranges)
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("RandomAffine", value)
@@ -245,15 +245,15 @@ def _translate(call: str, translate: Any) -> tuple[tuple[float, float], tuple[fl
 
 
 class RandomSelectSubpolicy(ImageTensorOperation):
-    """One of several lists of (transform, probability); each transform of the chosen list is applied with its probability."""
+    """Chooses one of several lists of (transform, probability) and applies each of its transforms with its probability."""
 
     _takes_pictures = True
 
     def __init__(self, policy: Any) -> None:
         check_type("RandomSelectSubpolicy", "policy", policy, list, "a list of lists of (transform, probability)")
-        if not policy or not all(isinstance(one, list) and one for one in policy):
+        if not policy or not all(isinstance(choice, list) and choice for choice in policy):
             raise ValueError(message(f"RandomSelectSubpolicy({short(policy)})", "lists of (transform, probability) that are not empty"))
-        for step in flatten([list(one) for one in policy]):
+        for step in flatten([list(choice) for choice in policy]):
             if not callable(step) and not isinstance(step, (int, float)):
                 raise TypeError(message(f"RandomSelectSubpolicy: {short(step)}", "(transform, probability)"))
         self.policy = policy

@@ -1,4 +1,4 @@
-"""Image transforms that draw random numbers. One call makes one choice for all the columns it is given."""
+"""Image transforms that draw random numbers. One call makes one choice for all its columns."""
 from __future__ import annotations
 
 import math
@@ -15,13 +15,13 @@ from torchspore.mindspore.dataset.vision.utils import Border, Inter
 
 
 def check_probability(call: str, prob: Any) -> float:
-    """A probability in [0, 1]."""
+    """Return a probability in [0, 1]."""
     check_number(call, "prob", prob, 0.0, 1.0)
     return prob
 
 
 def check_range(call: str, name: str, values: Any, low: float = 0.0, high: float = 16777216.0) -> tuple[float, float]:
-    """A pair (min, max). Raises ValueError where the first is the larger."""
+    """Return a pair (min, max). Raises ValueError if min is larger than max."""
     check_type(call, name, values, (list, tuple), "(min, max)")
     if len(values) != 2:
         raise TypeError(message(f"{call}({name}={short(values)})", "(min, max)"))
@@ -66,7 +66,7 @@ class RandomVerticalFlip(ImageTensorOperation):
 
 
 class RandomCrop(ImageTensorOperation):
-    """A part of `size` (height, width) at a random place, after `padding` was added.
+    """Crops a part of `size` (height, width) at a random position, after adding `padding`.
 
     With `pad_if_needed` a smaller image is padded on both sides; without, it raises RuntimeError.
     """
@@ -99,7 +99,7 @@ class RandomCrop(ImageTensorOperation):
         return geometry.crop(image, top, left, height, width)
 
     def _padded(self, image: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
-        """The image after padding, and how many pixels came before it (left, top)."""
+        """Return the image after padding, and the number of pixels before it (left, top)."""
         height, width = self.size
         left, top = self.padding[:2]
         if any(self.padding):
@@ -110,13 +110,13 @@ class RandomCrop(ImageTensorOperation):
                 image = geometry.pad(image, (wide, high, wide, high), self.fill_value, self.padding_mode)
                 left, top = left + wide, top + high
         if image.shape[0] < height or image.shape[1] < width:
-            what = f"RandomCrop(size={self.size}) of an image {image.shape[0]}x{image.shape[1]}"
-            raise RuntimeError(message(what, "an image that is not smaller", hint="write pad_if_needed=True"))
+            subject = f"RandomCrop(size={self.size}) of an image {image.shape[0]}x{image.shape[1]}"
+            raise RuntimeError(message(subject, "an image that is not smaller", hint="write pad_if_needed=True"))
         return image, (top, left)
 
 
 class RandomResizedCrop(ImageTensorOperation):
-    """A random part, of `scale` of the area and `ratio` of width to height, resized to `size` (height, width)."""
+    """Crops a random part, of `scale` of the area and `ratio` of width to height, and resizes it to `size` (height, width)."""
 
     _of_truths = "bool"
 
@@ -137,7 +137,7 @@ class RandomResizedCrop(ImageTensorOperation):
         return self._part(*height_width(values[0]))
 
     def _part(self, height: int, width: int) -> tuple[int, int, int, int]:
-        """(top, left, height, width) of the part; the largest one in the middle where `max_attempts` draws do not fit."""
+        """Draw (top, left, height, width) of the part; the largest one in the middle if `max_attempts` draws do not fit."""
         drawn = generator()
         for _ in range(self.max_attempts):
             area = height * width * drawn.uniform(*self.scale)
@@ -153,7 +153,7 @@ class RandomResizedCrop(ImageTensorOperation):
             high, wide = height, width
         return (height - high) // 2, (width - wide) // 2, high, wide
 
-    def _one(self, value: Any, chosen: Any) -> Any:
+    def _transform_single(self, value: Any, chosen: Any) -> Any:
         top, left, high, wide = chosen
         if isinstance(value, np.ndarray):
             check_image(self._call, value)
@@ -162,7 +162,7 @@ class RandomResizedCrop(ImageTensorOperation):
 
 
 class RandomCropDecodeResize(RandomResizedCrop):
-    """`RandomResizedCrop` of the bytes of an image file."""
+    """Applies `RandomResizedCrop` to the bytes of an image file."""
 
     _call = "RandomCropDecodeResize"
 
@@ -186,12 +186,12 @@ class RandomResize(ImageTensorOperation):
         kinds = (Inter.NEAREST, Inter.BILINEAR, Inter.BICUBIC, Inter.AREA)
         return kinds[int(generator().integers(len(kinds)))]
 
-    def _one(self, value: Any, chosen: Any) -> Any:
-        return geometry.Resize(self.size, chosen)._one(value, None)
+    def _transform_single(self, value: Any, chosen: Any) -> Any:
+        return geometry.Resize(self.size, chosen)._transform_single(value, None)
 
 
 class RandomRotation(ImageTensorOperation):
-    """Turns by a random angle within `degrees`: (min, max), or (-degrees, degrees)."""
+    """Rotates by a random angle within `degrees`: (min, max), or (-degrees, degrees)."""
 
     _of_truths = "bool"
 
@@ -248,7 +248,7 @@ class RandomColorAdjust(ImageTensorOperation):
             (color.adjust_brightness, self.brightness, 1), (color.adjust_contrast, self.contrast, 1),
             (color.adjust_saturation, self.saturation, 1), (color.adjust_hue, self.hue, 0),
         ]
-        return [(changes[place][0], drawn.uniform(*changes[place][1]), changes[place][2]) for place in drawn.permutation(4)]
+        return [(changes[index][0], drawn.uniform(*changes[index][1]), changes[index][2]) for index in drawn.permutation(4)]
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("RandomColorAdjust", value, channels=(3,))
@@ -257,7 +257,7 @@ class RandomColorAdjust(ImageTensorOperation):
         return value
 
     def _with_pillow(self, image: Any, chosen: Any) -> Any:  # type: ignore[override]
-        for adjust, factor, _ in chosen:  # a turn of 0 too: Pillow rounds the colours on their way there and back
+        for adjust, factor, _ in chosen:  # also for a rotation of 0, because Pillow rounds the colours in the conversion to HSV and back
             image = getattr(color.pillow(), adjust.__name__[7:])(image, factor)
         return image
 
@@ -282,7 +282,7 @@ class RandomColor(ImageTensorOperation):
 
 
 class RandomGrayscale(ImageTensorOperation):
-    """Takes the colour away with probability `prob`; the number of channels stays."""
+    """Converts to grey with probability `prob`; the number of channels stays the same."""
 
     _gives_picture = True
 
@@ -298,7 +298,7 @@ class RandomGrayscale(ImageTensorOperation):
 
 
 class CutOut(ImageTensorOperation):
-    """Blackens `num_patches` squares of side `length` at random places of an image (H, W, C), or (C, H, W) with `is_hwc=False`."""
+    """Blackens `num_patches` squares of side `length` at random positions of an image (H, W, C), or (C, H, W) with `is_hwc=False`."""
 
     def __init__(self, length: int, num_patches: int = 1, is_hwc: bool = True) -> None:
         check_int("CutOut", "length", length, 1)
@@ -307,7 +307,7 @@ class CutOut(ImageTensorOperation):
         self.length, self.num_patches, self.is_hwc = length, num_patches, is_hwc
 
     def _choose(self, values: tuple[Any, ...]) -> np.ndarray:
-        # A patch may reach over every edge: its upper left corner lies from -length to the image's size, both among them.
+        # A patch may exceed every edge: its upper left corner is from -length to the image's size, both inclusive.
         height, width = values[0].shape[:2] if self.is_hwc else values[0].shape[-2:]
         return generator().integers(-self.length, np.array([height, width]) + 1, (self.num_patches, 2))
 

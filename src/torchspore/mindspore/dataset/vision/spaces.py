@@ -1,4 +1,4 @@
-"""Colour spaces of arrays, and linear maps of whole images."""
+"""Colour spaces of arrays, and linear maps of images."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation
 
 
 def check_rgb(call: str, images: Any, is_hwc: bool) -> None:
-    """Raises TypeError unless it is an array of an image or of a batch of them with three channels."""
+    """Raises TypeError unless the value is an array of an image, or of a batch of images, with three channels."""
     check_type(call, "image", images, np.ndarray, "a NumPy array")
     if images.ndim not in (3, 4):
         raise TypeError(message(f"{call} of shape {list(images.shape)}", "an image or a batch of images"))
@@ -21,31 +21,31 @@ def check_rgb(call: str, images: Any, is_hwc: bool) -> None:
 
 
 def rgb_to_hsv(images: np.ndarray, is_hwc: bool) -> np.ndarray:
-    """Hue, saturation and value, each in [0, 1], of red, green and blue in [0, 1], as float64; 0 to 255 gives values up to 255.
+    """Compute hue, saturation and value, each in [0, 1], from red, green and blue in [0, 1], as float64; 0 to 255 gives values up to 255.
 
     The formulas are those of Python's colorsys (Smith 1978, "Color Gamut Transform Pairs").
     """
     check_rgb("RgbToHsv", images, is_hwc)
     axis = -1 if is_hwc else -3
     colours = np.moveaxis(images, axis, 0).astype(np.float64)
-    most, least = colours.max(0), colours.min(0)
-    span = most - least
-    whole = np.where(span == 0, 1, span)
-    red, green, blue = (most - colours) / whole
-    hue = np.where(colours[0] == most, blue - green, np.where(colours[1] == most, 2 + red - blue, 4 + green - red)) / 6 % 1.0
-    hsv = np.stack([np.where(span == 0, 0, hue), span / np.where(most == 0, 1, most), most], axis)
+    maximum, minimum = colours.max(0), colours.min(0)
+    span = maximum - minimum
+    divisor = np.where(span == 0, 1, span)
+    red, green, blue = (maximum - colours) / divisor
+    hue = np.where(colours[0] == maximum, blue - green, np.where(colours[1] == maximum, 2 + red - blue, 4 + green - red)) / 6 % 1.0
+    hsv = np.stack([np.where(span == 0, 0, hue), span / np.where(maximum == 0, 1, maximum), maximum], axis)
     return hsv
 
 
 def hsv_to_rgb(images: np.ndarray, is_hwc: bool) -> np.ndarray:
-    """Red, green and blue of hue, saturation and value; the inverse of `rgb_to_hsv`."""
+    """Compute red, green and blue from hue, saturation and value; the inverse of `rgb_to_hsv`."""
     check_rgb("HsvToRgb", images, is_hwc)
     axis = -1 if is_hwc else -3
     hue, saturation, value = np.moveaxis(images, axis, 0).astype(np.float64)
     sector = (hue * 6).astype(np.int64)
-    rest = hue * 6 - sector
+    fraction = hue * 6 - sector
     low = value * (1 - saturation)
-    falling, rising = value * (1 - saturation * rest), value * (1 - saturation * (1 - rest))
+    falling, rising = value * (1 - saturation * fraction), value * (1 - saturation * (1 - fraction))
     sector %= 6
     red, green, blue = (
         np.choose((sector + turn) % 6, [value, falling, low, low, rising, value]) for turn in (0, 4, 2)
@@ -54,13 +54,13 @@ def hsv_to_rgb(images: np.ndarray, is_hwc: bool) -> np.ndarray:
 
 
 def rgb_to_bgr(images: np.ndarray, is_hwc: bool) -> np.ndarray:
-    """Images with the three channels in the other order."""
+    """Reverse the three channels of images."""
     check_rgb("RgbToBgr", images, is_hwc)
     return np.ascontiguousarray(np.flip(images, -1 if is_hwc else -3))
 
 
 class RgbToBgr(ImageTensorOperation):
-    """1.x: images (C, H, W) or batches of them with the channels in the other order; (H, W, C) with `is_hwc`."""
+    """1.x: reverses the channels of images (C, H, W) or batches of them; (H, W, C) with `is_hwc`."""
 
     def __init__(self, is_hwc: bool = False) -> None:
         check_bool("RgbToBgr", "is_hwc", is_hwc)
@@ -71,7 +71,7 @@ class RgbToBgr(ImageTensorOperation):
 
 
 class RgbToHsv(ImageTensorOperation):
-    """Images (C, H, W) or batches of them from red, green, blue to hue, saturation, value; (H, W, C) with `is_hwc`."""
+    """Converts images (C, H, W) or batches of them from red, green, blue to hue, saturation, value; (H, W, C) with `is_hwc`."""
 
     def __init__(self, is_hwc: bool = False) -> None:
         check_bool("RgbToHsv", "is_hwc", is_hwc)
@@ -82,7 +82,7 @@ class RgbToHsv(ImageTensorOperation):
 
 
 class HsvToRgb(ImageTensorOperation):
-    """Images (C, H, W) or batches of them from hue, saturation, value to red, green, blue; (H, W, C) with `is_hwc`."""
+    """Converts images (C, H, W) or batches of them from hue, saturation, value to red, green, blue; (H, W, C) with `is_hwc`."""
 
     def __init__(self, is_hwc: bool = False) -> None:
         check_bool("HsvToRgb", "is_hwc", is_hwc)
@@ -93,7 +93,7 @@ class HsvToRgb(ImageTensorOperation):
 
 
 def linear_transform(image: np.ndarray, transformation_matrix: np.ndarray, mean_vector: np.ndarray) -> np.ndarray:
-    """The image less `mean_vector` (D,), as a row of D numbers, times `transformation_matrix` (D, D); the shape stays."""
+    """Subtract `mean_vector` (D,) from the image's D numbers and multiply by `transformation_matrix` (D, D); the shape stays the same."""
     check_type("LinearTransformation", "image", image, np.ndarray, "a NumPy array")
     sizes = transformation_matrix.shape, mean_vector.shape
     if sizes != ((image.size, image.size), (image.size,)):

@@ -31,7 +31,7 @@ from torchspore.mindspore.dataset.vision.color import (
     Solarize,
 )
 from torchspore.mindspore.dataset.vision.geometry import CenterCrop, Crop, HorizontalFlip, Pad, Resize, Rotate, VerticalFlip
-from torchspore.mindspore.dataset.vision.mixing import CutMixBatch, MixUp, MixUpBatch
+from torchspore.mindspore.dataset.vision.mixup import CutMixBatch, MixUp, MixUpBatch
 from torchspore.mindspore.dataset.vision.parts import Erase, FiveCrop, PadToSize, ResizedCrop, SlicePatches, TenCrop
 from torchspore.mindspore.dataset.vision.pictures import HWC2CHW, Decode, Grayscale, ImageTensorOperation, ToNumpy, ToPIL, ToTensor, ToType
 from torchspore.mindspore.dataset.vision.policies import (

@@ -1,11 +1,11 @@
-"""The choices that image transforms take by name."""
+"""Enumerations for the arguments of image transforms."""
 from __future__ import annotations
 
 from enum import Enum, IntEnum
 
 
 class Inter(IntEnum):
-    """How pixels between pixels are found."""
+    """Interpolation between pixels."""
 
     NEAREST = 0
     ANTIALIAS = 1
@@ -16,7 +16,7 @@ class Inter(IntEnum):
 
 
 class Border(str, Enum):
-    """What stands outside an image: a constant, its edge, its mirror image without the edge, or with it."""
+    """Padding of an image: a constant, its edge, or its mirror image without or with the edge."""
 
     CONSTANT = "constant"
     EDGE = "edge"
@@ -25,7 +25,7 @@ class Border(str, Enum):
 
 
 class AutoAugmentPolicy(str, Enum):
-    """On which pictures the policies of `AutoAugment` were learned."""
+    """Data set of the policies of `AutoAugment`."""
 
     IMAGENET = "imagenet"
     CIFAR10 = "cifar10"
@@ -33,7 +33,7 @@ class AutoAugmentPolicy(str, Enum):
 
 
 class ConvertMode(IntEnum):
-    """From which order of colour channels to which."""
+    """Source and destination order of colour channels."""
 
     COLOR_BGR2BGRA = COLOR_RGB2RGBA = 0
     COLOR_BGRA2BGR = COLOR_RGBA2RGB = 1
@@ -50,21 +50,21 @@ class ConvertMode(IntEnum):
 
 
 class ImageBatchFormat(IntEnum):
-    """Where the channels of a batch of images stand."""
+    """Position of the channels in a batch of images."""
 
     NHWC = 0
     NCHW = 1
 
 
 class SliceMode(IntEnum):
-    """What `SlicePatches` does with an image that does not divide evenly."""
+    """Treatment of an image that `SlicePatches` can't divide evenly."""
 
     PAD = 0
     DROP = 1
 
 
 class ImageReadMode(IntEnum):
-    """Which channels reading an image gives."""
+    """Channels of an image that is read."""
 
     UNCHANGED = 0
     GRAYSCALE = 1

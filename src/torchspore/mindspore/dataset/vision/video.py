@@ -1,4 +1,4 @@
-"""Video files, by the library PyAV (`av`), which is asked for where it is needed."""
+"""Video files, by the library PyAV (`av`), which is imported on use."""
 from __future__ import annotations
 
 import io
@@ -25,11 +25,11 @@ def _library(call: str) -> Any:
 def _check_file(call: str, filename: Any, error: type[Exception] = ValueError) -> None:
     check_type(call, "filename", filename, str, "a path")
     if not Path(filename).is_file():
-        raise error(message(f"{call}({filename!r})", "a video file that is there"))
+        raise error(message(f"{call}({filename!r})", "an existing video file"))
 
 
 class _Read:
-    """What a file holds: frames (T, H, W, 3) and their times, sound (C, L), frames and samples a second."""
+    """The content of a file: frames (T, H, W, 3) and their times, sound (C, L), frame rate and sample rate."""
 
     def __init__(self, call: str, source: Any, with_sound: bool = True, with_pictures: bool = True) -> None:
         av = _library(call)
@@ -54,8 +54,8 @@ class _Read:
         except av.FFmpegError as error:
             raise RuntimeError(message(call, f"a video that can be decoded ({error.strerror})")) from None
         order = np.argsort(self.times, kind="stable")
-        self.times = [self.times[place] for place in order]
-        self.frames = np.stack([frames[place] for place in order]) if frames else np.zeros((0, 0, 0, 3), np.uint8)
+        self.times = [self.times[index] for index in order]
+        self.frames = np.stack([frames[index] for index in order]) if frames else np.zeros((0, 0, 0, 3), np.uint8)
         self.sound = np.concatenate(sounds, 1) if sounds else np.zeros((1, 0), np.float32)
 
 
@@ -67,9 +67,9 @@ def _samples(frame: Any) -> np.ndarray:
 def read_video(
     filename: Any, start_pts: float | Fraction = 0, end_pts: float | Fraction | None = None, pts_unit: str = "pts"
 ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-    """The frames (T, H, W, 3) uint8 and the sound (C, L) of a video file from one time to another, and its rates.
+    """Reads the frames (T, H, W, 3) uint8 and the sound (C, L) of a video file from one time to another, and its rates.
 
-    Times are counted as the file counts them ("pts") or in seconds ("sec"); the sound is cut in the same shares as the frames.
+    Times are in the file's units ("pts") or in seconds ("sec"); the sound is cut in the same proportions as the frames.
     """
     check_type("read_video", "filename", filename, str, "a path")
     for name, time in (("start_pts", start_pts), ("end_pts", end_pts)):
@@ -78,23 +78,23 @@ def read_video(
     check_type("read_video", "pts_unit", pts_unit, str, "'pts' or 'sec'")
     check_choice("read_video", "pts_unit", pts_unit, ("pts", "sec"))
     if start_pts < 0 or (end_pts is not None and end_pts < start_pts):
-        what = f"read_video(start_pts={start_pts!r}, end_pts={end_pts!r})"
-        raise ValueError(message(what, "a start from 0 on and an end that is not before it"))
+        subject = f"read_video(start_pts={start_pts!r}, end_pts={end_pts!r})"
+        raise ValueError(message(subject, "a start from 0 on and an end that is not before it"))
     _check_file("read_video", filename)
     read = _Read(f"read_video({filename!r})", filename)
     unit = float(read.base) if pts_unit == "sec" else 1.0
     last = math.inf if end_pts is None else math.ceil(end_pts / unit - 1e-9)
-    kept = [place for place, time in enumerate(read.times) if start_pts / unit - 1e-9 <= time <= last]
-    first, count, whole = kept[0] if kept else 0, len(kept), max(len(read.times), 1)
+    selected = [index for index, time in enumerate(read.times) if start_pts / unit - 1e-9 <= time <= last]
+    first, count, num_frames = selected[0] if selected else 0, len(selected), max(len(read.times), 1)
     samples = read.sound.shape[1]
-    start = samples * first // whole
+    start = samples * first // num_frames
     rates: dict[str, Any] = {} if read.sound_rate is None else {"audio_fps": read.sound_rate}
-    sound = np.ascontiguousarray(read.sound[:, start : start + samples * count // whole])
-    return read.frames[kept], sound, {**rates, "video_fps": read.rate}
+    sound = np.ascontiguousarray(read.sound[:, start : start + samples * count // num_frames])
+    return read.frames[selected], sound, {**rates, "video_fps": read.rate}
 
 
 def read_video_timestamps(filename: Any, pts_unit: str = "pts") -> tuple[list[Any], float]:
-    """The time of each frame of a video file, as the file counts ("pts") or in seconds ("sec"), and the frames a second."""
+    """Returns the time of each frame of a video file, in the file's units ("pts") or in seconds ("sec"), and the frame rate."""
     _check_file("read_video_timestamps", filename, RuntimeError)
     check_type("read_video_timestamps", "pts_unit", pts_unit, str, "'pts' or 'sec'")
     if pts_unit not in ("pts", "sec"):
@@ -104,7 +104,7 @@ def read_video_timestamps(filename: Any, pts_unit: str = "pts") -> tuple[list[An
 
 
 class DecodeVideo(TensorOperation):
-    """The frames (T, H, W, 3) and the sound (C, L) of the bytes of a video file."""
+    """Decodes the frames (T, H, W, 3) and the sound (C, L) from the bytes of a video file."""
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
         if len(values) != 1 or values[0].ndim != 1 or values[0].dtype != np.uint8 or not values[0].size:
@@ -115,35 +115,35 @@ class DecodeVideo(TensorOperation):
 
 
 class VideoDecoder:
-    """The frames of one video file, by number; `metadata` tells its size, frames and rate."""
+    """The frames of one video file, by number; `metadata` has its size, frames and rate."""
 
     def __init__(self, source: Any) -> None:
         check_type("VideoDecoder", "source", source, str, "a path")
         if not Path(source).is_file():
-            raise ValueError(message(f"VideoDecoder({source!r})", "a video file that is there"))
+            raise ValueError(message(f"VideoDecoder({source!r})", "an existing video file"))
         self.source = source
         self._read = _Read(f"VideoDecoder({short(source)})", source, with_sound=False, with_pictures=False)
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """How wide and high the frames are, how many there are, how many a second, and how long it lasts."""
+        """Returns the width and height, the number of frames, the frame rate, and the duration."""
         (width, height), count, rate = self._read.size, len(self._read.times), self._read.rate
         duration = count / rate if rate else 0.0
         return {"width": width, "height": height, "num_frames": count, "average_fps": rate, "duration_seconds": duration}
 
     def get_frames_at(self, indices: Any) -> np.ndarray:
-        """The frames of these numbers, (T, H, W, 3) uint8."""
+        """Returns the frames of these numbers, (T, H, W, 3) uint8."""
         check_type("get_frames_at", "indices", indices, list, "a list of ints")
         for index in indices:
             check_int("get_frames_at", "indices", index, 0, len(self._read.times) - 1)
-        wanted = {self._read.times[index] for index in indices}
-        found = {}
+        requested_times = {self._read.times[index] for index in indices}
+        frames_by_time = {}
         with _library("get_frames_at").open(self.source) as container:
             for frame in container.decode(container.streams.video[0]):
-                if frame.pts in wanted:
-                    found[frame.pts] = frame.to_ndarray(format="rgb24")
-                if len(found) == len(wanted):
+                if frame.pts in requested_times:
+                    frames_by_time[frame.pts] = frame.to_ndarray(format="rgb24")
+                if len(frames_by_time) == len(requested_times):
                     break
         width, height = self._read.size
-        frames = [found[self._read.times[index]] for index in indices]
+        frames = [frames_by_time[self._read.times[index]] for index in indices]
         return np.stack(frames) if frames else np.zeros((0, height, width, 3), np.uint8)

@@ -1,4 +1,4 @@
-"""Affine maps and perspectives with given numbers, and random perspectives."""
+"""Affine maps and perspectives with fixed parameters, and random perspectives."""
 from __future__ import annotations
 
 from typing import Any
@@ -18,7 +18,7 @@ from torchspore.mindspore.dataset.vision.utils import Inter
 
 
 class Affine(OnDevice, ImageTensorOperation):
-    """Turns clockwise by `degrees`, shifts by shares of width and height, scales and shears by degrees, about the image's middle."""
+    """Rotates clockwise by `degrees`, shifts by fractions of width and height, scales and shears by degrees, about the image's middle."""
 
     _of_truths = "bool"
 
@@ -39,29 +39,29 @@ class Affine(OnDevice, ImageTensorOperation):
         return affine(value, self.degrees, shift, self.scale, self.shear, self.resample, self.fill_value)
 
 
-def _pair(argument: str, values: Any, most: float) -> tuple[float, float]:
+def _pair(argument: str, values: Any, limit: float) -> tuple[float, float]:
     check_type("Affine", argument, values, (list, tuple), "two numbers")
     if len(values) != 2:
         raise TypeError(message(f"Affine({argument}={short(values)})", "two numbers"))
     for value in values:
-        check_number("Affine", argument, value, -most, most)
+        check_number("Affine", argument, value, -limit, limit)
     return values[0], values[1]
 
 
 def _corners(argument: str, points: Any) -> np.ndarray:
-    what = f"Perspective({argument}={short(points)})"
+    subject = f"Perspective({argument}={short(points)})"
     if not isinstance(points, (list, tuple)) or any(not isinstance(point, (list, tuple)) for point in points):
-        raise TypeError(message(what, "four points (x, y)"))
+        raise TypeError(message(subject, "four points (x, y)"))
     if len(points) != 4 or any(len(point) != 2 for point in points):
-        raise TypeError(message(what, "four points (x, y)"))
+        raise TypeError(message(subject, "four points (x, y)"))
     for point in points:
-        for one in point:
-            check_type("Perspective", argument, one, int, "points of ints")
+        for coordinate in point:
+            check_type("Perspective", argument, coordinate, int, "points of ints")
     return np.array(points, np.float32)
 
 
 class Perspective(OnDevice, ImageTensorOperation):
-    """Draws the quadrilateral `start_points` into `end_points`: (x, y) of the upper left, upper right, lower right, lower left corner."""
+    """Maps the quadrilateral `start_points` to `end_points`: (x, y) of the upper left, upper right, lower right, lower left corner."""
 
     _of_truths = "uint8"
 
@@ -69,7 +69,7 @@ class Perspective(OnDevice, ImageTensorOperation):
         self.start_points, self.end_points = _corners("start_points", start_points), _corners("end_points", end_points)
         geometry.check_inter("Perspective", interpolation)
         self.interpolation = interpolation
-        self._maps: dict[tuple[int, int], Any] = {}  # for the sizes of images that came by: a data set has one, or few
+        self._maps: dict[tuple[int, int], Any] = {}  # for each size of images so far: a data set has one, or few
 
     def _with_pillow(self, image: Any, chosen: Any) -> Any:  # type: ignore[override]
         return pillow().perspective(image, self.start_points, self.end_points, self.interpolation)
@@ -77,34 +77,34 @@ class Perspective(OnDevice, ImageTensorOperation):
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("Perspective", value)
         size = value.shape[0], value.shape[1]
-        places = self._maps.get(size) or self._places(size)
-        return geometry.remap(value, *places, self.interpolation, 0)
+        pixel_maps = self._maps.get(size) or self._pixel_maps(size)
+        return geometry.remap(value, *pixel_maps, self.interpolation, 0)
 
-    def _places(self, size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray | None]:
+    def _pixel_maps(self, size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray | None]:
         import cv2
 
         inverse = np.linalg.inv(cv2.getPerspectiveTransform(self.start_points, self.end_points))
-        found = _places(inverse, size[1], size[0], self.interpolation)
+        pixel_maps = _perspective_pixels(inverse, size[1], size[0], self.interpolation)
         if len(self._maps) < 8:
-            self._maps[size] = found
-        return found
+            self._maps[size] = pixel_maps
+        return pixel_maps
 
 
-def _places(inverse: np.ndarray, width: int, height: int, interpolation: Inter) -> tuple[np.ndarray, np.ndarray | None]:
-    """Where each pixel comes from, in the fixed-point numbers of OpenCV 4's warpPerspective; see `geometry._places`."""
+def _perspective_pixels(inverse: np.ndarray, width: int, height: int, interpolation: Inter) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return each pixel's source, in the fixed-point numbers of OpenCV 4's warpPerspective; see `geometry._source_pixels`."""
     step = 1 if interpolation is Inter.NEAREST else 32
     rows, columns = np.arange(height)[:, None], np.arange(width)[None]
-    x, y, depth = (one[0] * columns + one[1] * rows + one[2] for one in inverse)
+    x, y, depth = (coefficients[0] * columns + coefficients[1] * rows + coefficients[2] for coefficients in inverse)
     scale = np.divide(step, depth, out=np.zeros_like(depth), where=depth != 0)
-    x, y = (np.rint(np.clip(one * scale, -(2**31), 2**31 - 1)).astype(np.int64) for one in (x, y))
+    x, y = (np.rint(np.clip(coordinate * scale, -(2**31), 2**31 - 1)).astype(np.int64) for coordinate in (x, y))
     if step == 1:
         return np.clip(np.stack([x, y], -1), -32768, 32767).astype(np.int16), None
-    whole = np.clip(np.stack([x >> 5, y >> 5], -1), -32768, 32767).astype(np.int16)
-    return whole, ((y & 31) * 32 + (x & 31)).astype(np.uint16)
+    pixels = np.clip(np.stack([x >> 5, y >> 5], -1), -32768, 32767).astype(np.int16)
+    return pixels, ((y & 31) * 32 + (x & 31)).astype(np.uint16)
 
 
 class RandomPerspective(ImageTensorOperation):
-    """With probability `prob`, moves each corner of a PIL image inwards by a random share, up to `distortion_scale` of half a side."""
+    """With probability `prob`, moves each corner of a PIL image inwards by a random fraction, up to `distortion_scale` of half a side."""
 
     def __init__(self, distortion_scale: float = 0.5, prob: float = 0.5, interpolation: Inter = Inter.BICUBIC) -> None:
         check_number("RandomPerspective", "distortion_scale", distortion_scale, 0, 1)
@@ -125,7 +125,7 @@ class RandomPerspective(ImageTensorOperation):
 
 
 def perspective_points(image: Any, distortion_scale: float) -> tuple[list[Any], list[Any]]:
-    """The corners of a PIL image, and where they go."""
+    """Return the corners of a PIL image, and their destinations."""
     width, height = image.width, image.height
     across, down = int(distortion_scale * (width // 2)) + 1, int(distortion_scale * (height // 2)) + 1
     drawn = generator()

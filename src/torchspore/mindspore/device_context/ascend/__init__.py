@@ -1,4 +1,4 @@
-"""`mindspore.device_context.ascend`: whether there is such a device, and options of its own."""
+"""`mindspore.device_context.ascend`: availability and options of Ascend devices."""
 from torchspore.mindspore.device_context.ascend import device, op_debug, op_precision, op_tuning
 from torchspore.mindspore.device_context.ascend.device import device_count, is_available
 from torchspore.mindspore.device_context.ascend.op_debug import aclinit_config, debug_option, execute_timeout

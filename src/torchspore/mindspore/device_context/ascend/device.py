@@ -1,4 +1,4 @@
-"""What devices of the target Ascend there are."""
+"""The devices of the target Ascend."""
 from __future__ import annotations
 
 from torchspore.mindspore import hal
@@ -6,12 +6,12 @@ from torchspore.names import missing
 
 
 def is_available() -> bool:
-    """Whether this machine has such a device."""
+    """Returns whether this machine has such a device."""
     return hal.is_available("Ascend")
 
 
 def device_count() -> int:
-    """How many such devices there are. Raises ValueError where there is none."""
+    """Returns the number of such devices. Raises ValueError if there is none."""
     return hal.device_count("Ascend")
 
 

@@ -1,4 +1,4 @@
-"""How exactly operators compute; the members of the option `ascend_config` that say so."""
+"""Precision of operators; the corresponding members of the option `ascend_config`."""
 from __future__ import annotations
 
 from torchspore.base.text import message, short
@@ -7,24 +7,24 @@ from torchspore.names import missing
 
 
 def precision_mode(mode: str) -> None:
-    """Sets which operators of a graph compute in another dtype than the program gives them. Raises ValueError for another name."""
+    """Selects the operators of a graph that compute in another dtype than the program's. Raises ValueError for another name."""
     _set("precision_mode", mode)
 
 
 def op_precision_mode(path: str) -> None:
-    """Sets the .ini file that says for single operators how precise they are. Raises TypeError, ValueError for what is no such file."""
+    """Sets the .ini file with the precision of single operators. Raises TypeError, ValueError for another file."""
     if not isinstance(path, str):
         raise TypeError(message(f"op_precision_mode({short(path)})", f"a str, got {type(path).__name__}"))
     _set("op_precision_mode", path)
 
 
 def matmul_allow_hf32(value: bool) -> None:
-    """Sets whether matrix products of float32 may use HF32. Raises ValueError for what is no bool."""
+    """Sets whether matrix products of float32 may use HF32. Raises ValueError unless it is a bool."""
     _set("matmul_allow_hf32", value)
 
 
 def conv_allow_hf32(value: bool) -> None:
-    """Sets whether convolutions of float32 may use HF32. Raises ValueError for what is no bool."""
+    """Sets whether convolutions of float32 may use HF32. Raises ValueError unless it is a bool."""
     _set("conv_allow_hf32", value)
 
 

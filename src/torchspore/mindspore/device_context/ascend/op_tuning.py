@@ -1,4 +1,4 @@
-"""How kernels are chosen; `jit_compile` of the option `ascend_config`, and the tuner's options."""
+"""Selection of kernels; `jit_compile` of the option `ascend_config`, and the tuner's options."""
 from __future__ import annotations
 
 from torchspore.base.text import message, short
@@ -8,26 +8,26 @@ from torchspore.names import missing
 
 
 def op_compile(value: bool) -> None:
-    """Sets whether the levels O1 and O2 may write and compile kernels. Raises TypeError for what is no bool."""
+    """Sets whether the levels O1 and O2 may write and compile kernels. Raises TypeError unless it is a bool."""
     if not isinstance(value, bool):
         raise TypeError(message(f"op_compile({short(value)})", f"True or False, got {type(value).__name__}"))
     STORE.change("context", {"ascend_config": {"jit_compile": value}}, "ascend.op_tuning.op_compile")
 
 
 def aoe_tune_mode(tune_mode: str) -> None:
-    """Sets when the fastest form of each graph is searched for: 'online' or 'offline'. Raises ValueError for another name."""
+    """Sets the time of the search for the fastest form of each graph: 'online' or 'offline'. Raises ValueError for another name."""
     STORE.change("context", {"aoe_tune_mode": tune_mode}, "ascend.op_tuning.aoe_tune_mode")
 
 
 def aoe_job_type(config: str) -> None:
-    """Sets what is tuned: '1' the graph as a whole, '2' its operators one by one. Raises ValueError for another name."""
+    """Sets the target of the tuning: '1' the full graph, '2' its single operators. Raises ValueError for another name."""
     STORE.change("context", {"aoe_config": {"job_type": config}}, "ascend.op_tuning.aoe_job_type")
 
 
 def aclnn_cache(enable_global_cache: bool = False, cache_queue_length: int = 10000) -> None:
-    """Is about a cache of Ascend's own library, which nothing here calls: it comes to nothing, and `explain` says so.
+    """Configures a cache of Ascend's library, which is not used here: it has no effect, and `explain` reports it.
 
-    Raises ValueError for what is no bool, or a length below 0.
+    Raises ValueError unless it is a bool, and for a length below 0.
     """
     if enable_global_cache not in (True, False):
         raise ValueError(message(f"aclnn_cache(enable_global_cache={short(enable_global_cache)})", "True or False"))

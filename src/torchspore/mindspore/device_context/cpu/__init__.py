@@ -1,4 +1,4 @@
-"""What there is of the device target CPU."""
+"""`mindspore.device_context.cpu`: availability and options of the CPU."""
 from torchspore.mindspore.device_context.cpu import device, op_tuning
 from torchspore.mindspore.device_context.cpu.device import device_count, is_available
 from torchspore.mindspore.device_context.cpu.op_tuning import threads_num

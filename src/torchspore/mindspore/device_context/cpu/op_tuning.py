@@ -1,4 +1,4 @@
-"""How many threads the CPU computes with; the option `runtime_num_threads`."""
+"""The number of CPU threads; the option `runtime_num_threads`."""
 from __future__ import annotations
 
 from torchspore.base.text import message, short
@@ -7,7 +7,7 @@ from torchspore.names import missing
 
 
 def threads_num(num: int) -> None:
-    """Sets how many threads operators use. Raises TypeError for what is no int, ValueError for one below 1."""
+    """Sets the number of threads of operators. Raises TypeError unless it is an int, ValueError for one below 1."""
     if isinstance(num, bool) or not isinstance(num, int):
         raise TypeError(message(f"threads_num({short(num)})", f"an int, got {type(num).__name__}"))
     if num < 1:

@@ -1,4 +1,4 @@
-"""What there is of the device target GPU."""
+"""`mindspore.device_context.gpu`: availability and options of GPUs."""
 from torchspore.mindspore.device_context.gpu import device, op_precision, op_tuning
 from torchspore.mindspore.device_context.gpu.device import device_count, is_available
 from torchspore.mindspore.device_context.gpu.op_precision import conv_allow_tf32, matmul_allow_tf32

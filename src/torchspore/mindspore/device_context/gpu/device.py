@@ -1,4 +1,4 @@
-"""Which GPUs there are."""
+"""The available GPUs."""
 from __future__ import annotations
 
 from torchspore.mindspore import hal
@@ -6,12 +6,12 @@ from torchspore.names import missing
 
 
 def is_available() -> bool:
-    """Whether this machine has such a device."""
+    """Returns whether this machine has such a device."""
     return hal.is_available("GPU")
 
 
 def device_count() -> int:
-    """How many such devices there are. Raises ValueError where there is none."""
+    """Returns the number of such devices. Raises ValueError if there is none."""
     return hal.device_count("GPU")
 
 

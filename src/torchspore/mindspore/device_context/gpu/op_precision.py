@@ -1,4 +1,4 @@
-"""How exactly a GPU multiplies float32; the members `*_allow_tf32` of the option `gpu_config`."""
+"""Precision of float32 products on a GPU; the members `*_allow_tf32` of the option `gpu_config`."""
 from __future__ import annotations
 
 from torchspore.base.text import message, short
@@ -7,12 +7,12 @@ from torchspore.names import missing
 
 
 def conv_allow_tf32(value: bool) -> None:
-    """Sets whether convolutions of float32 may round to TF32, 10 bits of fraction. Raises TypeError for what is no bool."""
+    """Sets whether convolutions of float32 may round to TF32, 10 bits of fraction. Raises TypeError unless it is a bool."""
     _set("conv_allow_tf32", value)
 
 
 def matmul_allow_tf32(value: bool) -> None:
-    """Sets whether matrix products of float32 may round to TF32, 10 bits of fraction. Raises TypeError for what is no bool."""
+    """Sets whether matrix products of float32 may round to TF32, 10 bits of fraction. Raises TypeError unless it is a bool."""
     _set("matmul_allow_tf32", value)
 
 

@@ -1,4 +1,4 @@
-"""By which algorithms of cuDNN a GPU computes convolutions; the members `conv_*_algo` of the option `gpu_config`."""
+"""cuDNN's algorithms of convolutions; the members `conv_*_algo` of the option `gpu_config`."""
 from __future__ import annotations
 
 from torchspore.base.text import message, short
@@ -7,17 +7,17 @@ from torchspore.names import missing
 
 
 def conv_fprop_algo(mode: str) -> None:
-    """Sets the algorithm of convolutions going forward. Raises TypeError for what is no str, ValueError for another name."""
+    """Sets the algorithm of the forward convolution. Raises TypeError unless it is a str, ValueError for another name."""
     _set("conv_fprop_algo", mode)
 
 
 def conv_dgrad_algo(mode: str) -> None:
-    """Sets the algorithm of the gradient of a convolution's input. Raises TypeError for what is no str, ValueError for another name."""
+    """Sets the algorithm of the gradient of a convolution's input. Raises TypeError unless it is a str, ValueError for another name."""
     _set("conv_dgrad_algo", mode)
 
 
 def conv_wgrad_algo(mode: str) -> None:
-    """Sets the algorithm of the gradient of a convolution's weight. Raises TypeError for what is no str, ValueError for another name."""
+    """Sets the algorithm of the gradient of a convolution's weight. Raises TypeError unless it is a str, ValueError for another name."""
     _set("conv_wgrad_algo", mode)
 
 

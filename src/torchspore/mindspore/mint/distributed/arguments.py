@@ -27,7 +27,7 @@ class CommHandle:
 
 def group_of(group: Any) -> Group:
     """The group of that name; None is all processes."""
-    return management.found("group", named(group))
+    return management.find_group("group", named(group))
 
 
 def handled(async_op: Any, end: Callable[[], Any]) -> CommHandle | None:

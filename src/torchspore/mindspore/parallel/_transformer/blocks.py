@@ -1,4 +1,4 @@
-"""Blocks of transformers and stacks of them, of the transformer library of MindSpore 1.x."""
+"""Transformer blocks and stacks of them, from the transformer library of MindSpore 1.x."""
 from __future__ import annotations
 
 from typing import Any
@@ -29,7 +29,7 @@ default_moe_config = MoEConfig()
 
 
 class EmbeddingOpParallelConfig(OpParallelConfig):
-    """Shares of an embedding's table; `vocab_emb_dp` says whether each process has the whole table."""
+    """Shares of an embedding's table; with `vocab_emb_dp` each process has the full table."""
 
     def __init__(self, data_parallel: int = 1, model_parallel: int = 1, vocab_emb_dp: bool = True) -> None:
         super().__init__(data_parallel, model_parallel)
@@ -40,7 +40,7 @@ default_embedding_parallel_config = EmbeddingOpParallelConfig()
 
 
 class VocabEmbedding(Cell):
-    """A table of vectors: tokens (batch, length) give (vectors (batch, length, size), the table)."""
+    """A table of vectors: maps tokens (batch, length) to (vectors (batch, length, size), the table)."""
 
     def __init__(
         self, vocab_size: int, embedding_size: int, parallel_config: Any = default_embedding_parallel_config, param_init: Any = "normal",
@@ -49,19 +49,19 @@ class VocabEmbedding(Cell):
         self.vocab_size, self.embedding_size, self.parallel_config = vocab_size, embedding_size, parallel_config
         self.embedding_table = Parameter(initializer(param_init, [vocab_size, embedding_size]), name="embedding_table")
         self.gather = ops.Gather()
-        found = shares(parallel_config)
-        if found is not None:
+        parts = shares(parallel_config)
+        if parts is not None:
             by_data = getattr(parallel_config, "vocab_emb_dp", True)
-            self.gather.shard(((1 if by_data else found[1], 1), (found[0], 1)))
+            self.gather.shard(((1 if by_data else parts[1], 1), (parts[0], 1)))
 
     def construct(self, input_ids: Any) -> Any:
-        """(vectors, the table)."""
+        """Returns (vectors, the table)."""
         return self.gather(self.embedding_table, input_ids, 0), self.embedding_table.value()
 
 
 class AttentionMask(Cell):
-    """Which tokens a token may look at: of `input_mask` (batch, length), 0 for what only fills up, a mask (batch, length, length) that is
-    1 where a token looks at itself or an earlier one, and neither fills up.
+    """A causal attention mask: from `input_mask` (batch, length), 0 for padding, a mask (batch, length, length) that is 1 where a token
+    attends to itself or an earlier one, and neither is padding.
     """
 
     def __init__(self, seq_length: int, parallel_config: Any = default_dpmp_config) -> None:
@@ -71,14 +71,14 @@ class AttentionMask(Cell):
         self.seq_length, self.parallel_config = seq_length, parallel_config
 
     def construct(self, input_mask: Any) -> Any:
-        """The mask, in float16."""
-        there = ops.cast(ops.not_equal(input_mask, 0), dtypes.float16)
-        both = ops.expand_dims(there, 1) * ops.expand_dims(there, 2)
-        return both * ops.tril(ops.ones((self.seq_length, self.seq_length), dtypes.float16))
+        """Returns the mask, in float16."""
+        is_token = ops.cast(ops.not_equal(input_mask, 0), dtypes.float16)
+        pairs = ops.expand_dims(is_token, 1) * ops.expand_dims(is_token, 2)
+        return pairs * ops.tril(ops.ones((self.seq_length, self.seq_length), dtypes.float16))
 
 
 class _Layer(Cell):
-    """What the layers of encoder and decoder share: norms before attention and net, and what is kept of tokens before."""
+    """Base of the encoder and decoder layers: norms before attention and feed-forward net, and the cache of earlier tokens."""
 
     def _build_(self, hidden: int, inner: int, heads: int, batch: int, source: int, target: int, options: dict[str, Any]) -> None:
         types, rates = options["types"], options["rates"]
@@ -87,10 +87,10 @@ class _Layer(Cell):
         self.batch_size, self.hidden_size, self.use_past = batch, hidden, options["use_past"]
         self.post_layernorm_residual = options["post_layernorm_residual"]
         self.layernorm1, self.layernorm2 = (_LayerNorm((hidden,)).to_float(types["layernorm"]) for _ in range(2))
-        found = shares(config)
-        if found is not None:
+        parts = shares(config)
+        if parts is not None:
             for norm in (self.layernorm1, self.layernorm2):
-                norm.shard(((found[0], 1),))
+                norm.shard(((parts[0], 1),))
         attention = {
             "hidden_dropout_rate": rates[1], "attention_dropout_rate": rates[0], "softmax_compute_type": types["softmax"],
             "param_init_type": types["init"], "parallel_config": config,
@@ -99,8 +99,8 @@ class _Layer(Cell):
         if target:
             self.cross_attention = MultiHeadAttention(batch, source, target, hidden, heads, use_past=self.use_past, **attention)
             self.cross_attention_layernorm = _LayerNorm((hidden,)).to_float(types["layernorm"])
-            if found is not None:
-                self.cross_attention_layernorm.shard(((found[0], 1),))
+            if parts is not None:
+                self.cross_attention_layernorm.shard(((parts[0], 1),))
         self.use_moe = options["moe_config"].expert_num > 1
         ending = {"hidden_size": hidden, "ffn_hidden_size": inner, "dropout_rate": rates[1], "hidden_act": options["hidden_act"]}
         if self.use_moe:
@@ -116,11 +116,11 @@ class _Layer(Cell):
             self.value_past = Parameter(initializer("zeros", (batch, heads, source, size), dtypes.float16), name="value_past")
 
     def _attended_(self, x: Any, mask: Any, init_reset: Any, valid: Any) -> tuple[Any, Any]:
-        """x (rows, hidden) with what it saw of itself, and keys and values."""
+        """Return x (rows, hidden) after self-attention, and keys and values."""
         normed = self.layernorm1(x)
         if self.use_past:
-            kept = 1.0 - ops.cast(init_reset, dtypes.float16) if hasattr(init_reset, "dtype") else float(not init_reset)
-            before = self.key_past * kept, self.value_past * kept
+            keep_factor = 1.0 - ops.cast(init_reset, dtypes.float16) if hasattr(init_reset, "dtype") else float(not init_reset)
+            before = self.key_past * keep_factor, self.value_past * keep_factor
             seen, present = self.attention(normed, normed, normed, mask, *before, valid)
             ops.assign(self.key_past, ops.cast(present[0], dtypes.float16))
             ops.assign(self.value_past, ops.cast(present[1], dtypes.float16))
@@ -129,36 +129,37 @@ class _Layer(Cell):
         return (normed if self.post_layernorm_residual else x) + seen, present
 
     def _ended_(self, x: Any) -> tuple[Any, Any]:
-        """x with the net's answer, and the loss of experts, which is 0 without them."""
+        """Return x plus the feed-forward net's output, and the loss of experts, which is 0 without them."""
         normed = self.layernorm2(x)
         out, loss = self.output(normed) if self.use_moe else (self.output(normed), None)
         return (normed if self.post_layernorm_residual else x) + out, loss
 
-    def _given_(self, out: Any, shape: Any, present: Any, loss: Any) -> Any:
+    def _settings_(self, out: Any, shape: Any, present: Any, loss: Any) -> Any:
         out = ops.reshape(out, shape)
         return (out, present, loss) if self.use_moe else (out, present)
 
 
 def _of_experts(config: Any) -> Any:
-    """The part of a configuration that is for experts; the default where it has none."""
+    """Return the experts' part of a configuration; the default if it has none."""
     return getattr(config, "moe_parallel_config", config if hasattr(config, "expert_parallel") else default_moeparallel_config)
 
 
-def _options(given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that layers and stacks share, by what they are for."""
+def _options(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The common arguments of layers and stacks, by purpose."""
     return {
         "types": {
-            "layernorm": given["layernorm_compute_type"], "softmax": given["softmax_compute_type"], "init": given["param_init_type"],
+        "layernorm": arguments["layernorm_compute_type"], "softmax": arguments["softmax_compute_type"],
+        "init": arguments["param_init_type"],
         },
-        "rates": (given["attention_dropout_rate"], given["hidden_dropout_rate"]),
-        **{name: given[name] for name in ("post_layernorm_residual", "hidden_act", "use_past", "moe_config", "parallel_config")},
+        "rates": (arguments["attention_dropout_rate"], arguments["hidden_dropout_rate"]),
+        **{name: arguments[name] for name in ("post_layernorm_residual", "hidden_act", "use_past", "moe_config", "parallel_config")},
     }
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention and a net, with norms before them, over x (batch, length, hidden) or (batch * length, hidden).
+    """Self-attention and a feed-forward net, with norms before them, over x (batch, length, hidden) or (batch * length, hidden).
 
-    Gives (x, (keys, values)), and the loss of experts where `moe_config` has several.
+    Returns (x, (keys, values)), and the loss of experts if `moe_config` has several.
     """
 
     def __init__(
@@ -173,16 +174,16 @@ class TransformerEncoderLayer(_Layer):
         self._build_(hidden_size, ffn_hidden_size, num_heads, batch_size, seq_length, 0, options)
 
     def construct(self, x: Any, input_mask: Any = None, init_reset: Any = True, batch_valid_length: Any = None) -> Any:
-        """(x, (keys, values))."""
+        """Returns (x, (keys, values))."""
         out, present = self._attended_(ops.reshape(x, (-1, self.hidden_size)), input_mask, init_reset, batch_valid_length)
         out, loss = self._ended_(out)
-        return self._given_(out, x.shape, present, loss)
+        return self._settings_(out, x.shape, present, loss)
 
 
 class TransformerDecoderLayer(_Layer):
-    """Self-attention, attention to what an encoder gave, and a net, with norms before them, over (batch, length, hidden).
+    """Self-attention, attention to an encoder's output, and a feed-forward net, with norms before them, over (batch, length, hidden).
 
-    Gives (x, (keys, values, keys of the encoder's, values of the encoder's)).
+    Returns (x, (keys, values, the encoder's keys, the encoder's values)).
     """
 
     def __init__(
@@ -203,7 +204,7 @@ class TransformerDecoderLayer(_Layer):
         self, hidden_stats: Any, decoder_mask: Any, encoder_output: Any = None, memory_mask: Any = None, init_reset: Any = True,
         batch_valid_length: Any = None,
     ) -> Any:
-        """(x, (keys, values, ...))."""
+        """Returns (x, (keys, values, ...))."""
         out, present = self._attended_(ops.reshape(hidden_stats, (-1, self.hidden_size)), decoder_mask, init_reset, batch_valid_length)
         if encoder_output is not None:
             normed = self.cross_attention_layernorm(out)
@@ -211,17 +212,17 @@ class TransformerDecoderLayer(_Layer):
             seen, other = self.cross_attention(normed, memory, memory, memory_mask)
             out, present = (normed if self.post_layernorm_residual else out) + seen, (*present, *other)
         out, loss = self._ended_(out)
-        return self._given_(out, hidden_stats.shape, present, loss)
+        return self._settings_(out, hidden_stats.shape, present, loss)
 
 
 class _Stack(Cell):
-    """Layers one behind the other."""
+    """A stack of layers."""
 
     def _stack_(self, layers: list[Cell], lambda_func: Any, offset: int, parallel_config: Any) -> None:
-        place = lambda_func or _get_lambda_func()
+        configure = lambda_func or _get_lambda_func()
         for number, layer in enumerate(layers):
             if hasattr(parallel_config, "pipeline_stage"):
-                place(layer, layer_id=number, offset=offset, parallel_config=parallel_config, layers=len(layers))
+                configure(layer, layer_id=number, offset=offset, parallel_config=parallel_config, layers=len(layers))
         self.num_layers, self.use_moe = len(layers), bool(layers) and layers[0].use_moe
         self.blocks = CellList(layers)
 
@@ -237,7 +238,7 @@ class _Stack(Cell):
 
 
 class TransformerEncoder(_Stack):
-    """`num_layers` encoder layers over (batch, length, hidden): gives (x, the keys and values of each layer)."""
+    """`num_layers` encoder layers over (batch, length, hidden): returns (x, the keys and values of each layer)."""
 
     def __init__(
         self, batch_size: int, num_layers: int, hidden_size: int, ffn_hidden_size: int, seq_length: int, num_heads: int,
@@ -254,12 +255,12 @@ class TransformerEncoder(_Stack):
         ) for _ in range(num_layers)], lambda_func, offset, parallel_config)
 
     def construct(self, hidden_states: Any, attention_mask: Any, init_reset: Any = True, batch_valid_length: Any = None) -> Any:
-        """(x, keys and values)."""
+        """Returns (x, keys and values)."""
         return self._through_(hidden_states, attention_mask, init_reset, batch_valid_length)
 
 
 class TransformerDecoder(_Stack):
-    """`num_layers` decoder layers over (batch, length, hidden): gives (x, the keys and values of each layer)."""
+    """`num_layers` decoder layers over (batch, length, hidden): returns (x, the keys and values of each layer)."""
 
     def __init__(
         self, num_layers: int, batch_size: int, hidden_size: int, ffn_hidden_size: int, src_seq_length: int, tgt_seq_length: int,
@@ -279,12 +280,12 @@ class TransformerDecoder(_Stack):
         self, hidden_states: Any, attention_mask: Any, encoder_output: Any = None, memory_mask: Any = None, init_reset: Any = True,
         batch_valid_length: Any = None,
     ) -> Any:
-        """(x, keys and values)."""
+        """Returns (x, keys and values)."""
         return self._through_(hidden_states, attention_mask, encoder_output, memory_mask, init_reset, batch_valid_length)
 
 
 class Transformer(Cell):
-    """An encoder, a decoder, or both: gives (output, the encoder's keys and values, the decoder's, the loss of experts: 0 without any)."""
+    """An encoder, a decoder, or both: returns (output, the encoder's keys and values, the decoder's, the loss of experts or 0)."""
 
     def __init__(
         self, hidden_size: int, batch_size: int, ffn_hidden_size: int, src_seq_length: int, tgt_seq_length: int, encoder_layers: int = 3,
@@ -318,15 +319,15 @@ class Transformer(Cell):
         self, encoder_inputs: Any, encoder_masks: Any, decoder_inputs: Any = None, decoder_masks: Any = None, memory_mask: Any = None,
         init_reset: Any = True, batch_valid_length: Any = None,
     ) -> Any:
-        """(output, the encoder's keys and values, the decoder's, the loss of experts)."""
+        """Returns (output, the encoder's keys and values, the decoder's, the loss of experts)."""
         out = encoder_present = decoder_present = None
         loss: Any = 0.0
         if self.encoder_layers > 0:
-            found = self.encoder(encoder_inputs, encoder_masks, init_reset, batch_valid_length)
-            out, encoder_present = found[0], found[1]
-            loss = loss + found[2] if self.use_moe else loss
+            result = self.encoder(encoder_inputs, encoder_masks, init_reset, batch_valid_length)
+            out, encoder_present = result[0], result[1]
+            loss = loss + result[2] if self.use_moe else loss
         if self.decoder_layers > 0:
-            found = self.decoder(decoder_inputs, decoder_masks, out, memory_mask, init_reset, batch_valid_length)
-            out, decoder_present = found[0], found[1]
-            loss = loss + found[2] if self.use_moe else loss
+            result = self.decoder(decoder_inputs, decoder_masks, out, memory_mask, init_reset, batch_valid_length)
+            out, decoder_present = result[0], result[1]
+            loss = loss + result[2] if self.use_moe else loss
         return out, encoder_present, decoder_present, loss

@@ -17,7 +17,7 @@ from torchspore.mindspore.ops.explain import place
 
 
 def _args_type_validator_check(*type_args: Any, **type_kwargs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorates a constructor: each argument that has a check here, by place or by name, is given to it with its name."""
+    """Decorates a constructor: each argument with a check here, by position or by name, is passed to it with its name."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(function)
@@ -36,7 +36,7 @@ def _args_type_validator_check(*type_args: Any, **type_kwargs: Any) -> Callable[
 
 
 def _valid_type_checks(types: Sequence[type], class_name: str) -> Callable[[Any, str], Any]:
-    """A check that lets values of the classes `types` pass, and raises TypeError for others."""
+    """Return a check that accepts values of the classes `types`, and raises TypeError for others."""
 
     def check(value: Any, name: str) -> Any:
         if not isinstance(value, tuple(types)):
@@ -48,7 +48,7 @@ def _valid_type_checks(types: Sequence[type], class_name: str) -> Callable[[Any,
 
 
 def _valid_value_checks(types: Sequence[Any], class_name: str) -> Callable[[Any, str], Any]:
-    """A check that lets the values `types` pass, and raises ValueError for others."""
+    """Return a check that accepts the values `types`, and raises ValueError for others."""
 
     def check(value: Any, name: str) -> Any:
         if value not in types:
@@ -59,7 +59,7 @@ def _valid_value_checks(types: Sequence[Any], class_name: str) -> Callable[[Any,
 
 
 def _check_input_dtype(input_dtype: Any, param_name: str, allow_dtypes: Sequence[Any], cls_name: str) -> bool:
-    """True where the dtype is one of those allowed. Raises TypeError for another."""
+    """Return True if the dtype is one of those allowed. Raises TypeError for another."""
     if input_dtype not in allow_dtypes:
         raise TypeError(message(f"{place()}{cls_name}: {param_name} of {input_dtype}", list_choices(map(str, allow_dtypes))))
     return True
@@ -68,7 +68,7 @@ def _check_input_dtype(input_dtype: Any, param_name: str, allow_dtypes: Sequence
 def _check_past_none_input_none(
     use_past: bool, param_name: str, func_name: str, default_value: Any, is_tensor: bool, is_default: bool,
 ) -> bool:
-    """True where `param_name` is a Tensor with `use_past`, and its default without. Raises TypeError otherwise."""
+    """Return True if `param_name` is a Tensor with `use_past`, and its default without. Raises TypeError otherwise."""
     if use_past and not is_tensor:
         raise TypeError(message(f"{place()}{func_name}: {param_name}", "a Tensor, for use_past=True"))
     if not use_past and (is_tensor or not is_default):
@@ -77,11 +77,11 @@ def _check_past_none_input_none(
 
 
 class _LayerInputCheck:
-    """Checks of the shapes that layers are called with."""
+    """Checks of the input shapes of layers."""
 
     @staticmethod
     def check_shape_equal(input_shape: Any, param_name: str, func_name: str, target_shape: Any) -> bool:
-        """True where the shape is `target_shape`, or one of a list of shapes. Raises ValueError for another."""
+        """Return True if the shape is `target_shape`, or one of a list of shapes. Raises ValueError for another."""
         several = bool(target_shape) and isinstance(target_shape[0], (list, tuple))
         shapes = [tuple(shape) for shape in (target_shape if several else [target_shape])]
         if tuple(input_shape) not in shapes:
@@ -90,7 +90,7 @@ class _LayerInputCheck:
 
     @staticmethod
     def check_shape_length(input_shape: Any, param_name: str, func_name: str, target_len: Any) -> bool:
-        """True where there are `target_len` axes, or as many as one of a list says. Raises ValueError otherwise."""
+        """Return True if there are `target_len` axes, or a number in a list. Raises ValueError otherwise."""
         allowed = target_len if isinstance(target_len, list) else [target_len]
         if len(input_shape) not in allowed:
             raise ValueError(message(f"{place()}{func_name}: {param_name} of {len(input_shape)} axes", list_choices(allowed)))
@@ -110,17 +110,17 @@ class _LayerNorm(Cell):
         self.strategy: Any = None
 
     def construct(self, x: Any) -> Any:
-        """`x` with mean 0 and variance 1 along the last axis, times gamma plus beta."""
+        """Returns `x` with mean 0 and variance 1 along the last axis, times gamma plus beta."""
         if self.strategy is not None:
             from torchspore.distributed.shard import function_strategies
 
             x = function_strategies.placed("an input of _LayerNorm", x, self.strategy)
-        apart = x - ops.mean(x, -1, keep_dims=True)
-        scale = ops.rsqrt(ops.mean(ops.square(apart), -1, keep_dims=True) + self.eps)
-        return apart * scale * self.gamma + self.beta
+        centred = x - ops.mean(x, -1, keep_dims=True)
+        scale = ops.rsqrt(ops.mean(ops.square(centred), -1, keep_dims=True) + self.eps)
+        return centred * scale * self.gamma + self.beta
 
     def shard(self, strategy: Any) -> _LayerNorm:  # type: ignore[override]
-        """Says how the input is cut where a graph is split, `((rows, 1),)`; gives the layer back.
+        """Sets the cut of the input in split graphs, `((rows, 1),)`; returns the layer.
 
         Raises ValueError for a strategy that cuts the last axis, which is normalised.
         """
@@ -131,7 +131,7 @@ class _LayerNorm(Cell):
 
 
 class _Linear(Cell):
-    """x @ weight + bias, in `compute_dtype`, with the result in the dtype of x; `weight` is (out, in) with `transpose_b`, else (in, out).
+    """Computes x @ weight + bias in `compute_dtype`; the result has the dtype of x; `weight` is (out, in) with `transpose_b`, or (in, out).
 
     With `expert_num` above 1 there is a map for each expert: weight (experts, in, out), and x (outer_batch, experts, n, in).
     """
@@ -155,7 +155,7 @@ class _Linear(Cell):
         self.bias_add, self.strategy_activation = ops.Add(), None
 
     def construct(self, x: Any) -> Any:
-        """The map of x (..., in): (..., out)."""
+        """Maps x (..., in) to (..., out)."""
         shape, before = (*x.shape[:-1], self.out_channels), x.dtype
         x = ops.reshape(x, (-1, self.in_channels))
         if self.expert_num > 1:
@@ -174,7 +174,7 @@ class _Linear(Cell):
     def shard(  # type: ignore[override]
         self, strategy_matmul: Any, strategy_bias: Any = None, strategy_activation: Any = None,
     ) -> _Linear:
-        """Says how the product, the sum with the bias and the activation are cut where a graph is split; gives the layer back."""
+        """Sets the cuts of the product, the sum with the bias and the activation in split graphs; returns the layer."""
         self.matmul.shard(strategy_matmul)
         if self.has_bias and strategy_bias is not None:
             self.bias_add.shard(strategy_bias)

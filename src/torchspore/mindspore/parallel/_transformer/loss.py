@@ -18,8 +18,8 @@ class CrossEntropyLoss(Cell):
         self.parallel_config = parallel_config
 
     def construct(self, logits: Any, label: Any, input_mask: Any) -> Any:
-        """The loss, a number."""
+        """Returns the loss, a scalar."""
         logged = ops.log_softmax(ops.cast(logits, dtypes.float32), -1)
-        own = ops.gather_elements(logged, 1, ops.cast(ops.reshape(label, (-1, 1)), dtypes.int32))
+        label_scores = ops.gather_elements(logged, 1, ops.cast(ops.reshape(label, (-1, 1)), dtypes.int32))
         mask = ops.cast(ops.reshape(input_mask, (-1,)), dtypes.float32)
-        return ops.sum(-ops.reshape(own, (-1,)) * mask) / (ops.sum(mask) + 1e-8)
+        return ops.sum(-ops.reshape(label_scores, (-1,)) * mask) / (ops.sum(mask) + 1e-8)

@@ -1,4 +1,4 @@
-"""A mixture of experts: each token goes to the feed-forward nets that a router chooses (Fedus and others, 2021)."""
+"""A mixture of experts: a router chooses the feed-forward nets for each token (Fedus and others, 2021)."""
 from __future__ import annotations
 
 import math
@@ -13,7 +13,7 @@ from torchspore.mindspore.parallel._transformer.op_parallel_config import defaul
 
 
 class MoEConfig:
-    """How many experts there are and how tokens are given to them."""
+    """The number of experts and the settings of the router."""
 
     def __init__(
         self, expert_num: int = 1, capacity_factor: float = 1.1, aux_loss_factor: float = 0.05, num_experts_chosen: int = 1,
@@ -34,7 +34,7 @@ default_moe_config = MoEConfig()
 
 
 def _check_moe_config(moe_config: Any = None, parallel_config: Any = None) -> None:
-    """Raises TypeError for no MoEConfig, ValueError where several experts are wanted with a configuration that has no share of them."""
+    """Raises TypeError unless it is a MoEConfig, ValueError for several experts and a configuration without expert_parallel."""
     if not isinstance(moe_config, MoEConfig):
         raise TypeError(message(f"moe_config={short(moe_config)}", f"a MoEConfig, got {type(moe_config).__name__}"))
     if moe_config.expert_num > 1 and parallel_config is not None and not hasattr(parallel_config, "expert_parallel"):
@@ -42,7 +42,7 @@ def _check_moe_config(moe_config: Any = None, parallel_config: Any = None) -> No
 
 
 class MoE(Cell):
-    """Called with x (..., hidden) it gives (the experts' answers weighed by the router, the loss that keeps the experts evenly used).
+    """Maps x (..., hidden) to (the experts' outputs weighted by the router, the loss that balances the experts).
 
     Each expert takes at most capacity_factor * tokens / experts tokens; those beyond get zeros.
     """
@@ -65,21 +65,21 @@ class MoE(Cell):
         self.router = Dense(hidden_size, self.expert_dim, has_bias=False)
 
     def construct(self, input_tensor: Any) -> tuple[Any, Any]:
-        """(answers (..., hidden), loss ())."""
+        """Returns (outputs (..., hidden), loss ())."""
         x = ops.reshape(input_tensor, (-1, self.hidden_size))
-        tokens, room = x.shape[0], max(1, math.ceil(self.chosen * x.shape[0] * self.capacity_factor / self.expert_dim))
+        tokens, capacity = x.shape[0], max(1, math.ceil(self.chosen * x.shape[0] * self.capacity_factor / self.expert_dim))
         shares = ops.softmax(self.router(x.astype(dtypes.float32)), -1)
-        loss, answers, left = 0.0, 0.0, shares
+        loss, answers, remaining = 0.0, 0.0, shares
         for _ in range(self.chosen):
-            goes = ops.one_hot(ops.argmax(left, -1), self.expert_dim, ops.scalar_to_tensor(1.0), ops.scalar_to_tensor(0.0))
-            loss = loss + self.aux_loss_factor * self.expert_dim * ops.sum(ops.mean(goes, 0) * ops.mean(shares, 0))
-            place = (ops.cumsum(goes, 0) - 1.0) * goes
-            taken = goes * (place < room).astype(goes.dtype)
-            seats = ops.one_hot(place.astype(dtypes.int32), room, ops.scalar_to_tensor(1.0), ops.scalar_to_tensor(0.0))
-            seats = (seats * ops.expand_dims(taken, -1)).astype(x.dtype)                  # (tokens, experts, room)
-            given = ops.matmul(ops.reshape(seats, (tokens, -1)).T, x)                     # (experts * room, hidden)
-            out = self.ffn(ops.reshape(given, (1, self.expert_dim, room, self.hidden_size)))
-            back = ops.matmul(ops.reshape(seats, (tokens, -1)), ops.reshape(out, (-1, self.hidden_size)))
+            assignment = ops.one_hot(ops.argmax(remaining, -1), self.expert_dim, ops.scalar_to_tensor(1.0), ops.scalar_to_tensor(0.0))
+            loss = loss + self.aux_loss_factor * self.expert_dim * ops.sum(ops.mean(assignment, 0) * ops.mean(shares, 0))
+            position = (ops.cumsum(assignment, 0) - 1.0) * assignment
+            taken = assignment * (position < capacity).astype(assignment.dtype)
+            slots = ops.one_hot(position.astype(dtypes.int32), capacity, ops.scalar_to_tensor(1.0), ops.scalar_to_tensor(0.0))
+            slots = (slots * ops.expand_dims(taken, -1)).astype(x.dtype)                  # (tokens, experts, capacity)
+            expert_inputs = ops.matmul(ops.reshape(slots, (tokens, -1)).T, x)                     # (experts * capacity, hidden)
+            out = self.ffn(ops.reshape(expert_inputs, (1, self.expert_dim, capacity, self.hidden_size)))
+            back = ops.matmul(ops.reshape(slots, (tokens, -1)), ops.reshape(out, (-1, self.hidden_size)))
             answers = answers + back * ops.sum(shares * taken, -1, keepdim=True).astype(x.dtype)
-            left = left * (1.0 - goes)
+            remaining = remaining * (1.0 - assignment)
         return ops.reshape(answers, input_tensor.shape), loss

@@ -1,4 +1,4 @@
-"""How operators of a transformer are spread over devices: in how many parts data and the model are cut where a graph is split."""
+"""The distribution of a transformer's operators over devices: the numbers of parts of data and model in split graphs."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +7,7 @@ from torchspore.base.text import message, short
 
 
 def check_share(name: str, value: Any) -> int:
-    """The share `value`. Raises TypeError for no int, ValueError for one below 1."""
+    """Return the share `value`. Raises TypeError unless it is an int, ValueError for one below 1."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(message(f"{name}={short(value)}", f"an int, got {type(value).__name__}"))
     if value < 1:
@@ -24,9 +24,9 @@ class OpParallelConfig:
 
 
 def shares(config: Any) -> tuple[int, int] | None:
-    """The shares of data and model of a configuration; None where both are 1, and operators follow their inputs."""
-    found = config.data_parallel, config.model_parallel
-    return None if found == (1, 1) else found
+    """Return the shares of data and model of a configuration; None if both are 1, so that operators follow their inputs."""
+    parts = config.data_parallel, config.model_parallel
+    return None if parts == (1, 1) else parts
 
 
 class MoEParallelConfig:
@@ -43,7 +43,7 @@ default_moeparallel_config = MoEParallelConfig()
 
 
 def _check_config(config: Any) -> None:
-    """Raises TypeError for what has no shares."""
+    """Raises TypeError for a configuration without shares."""
     for name in ("data_parallel", "model_parallel"):
         if not hasattr(config, name):
             raise TypeError(message(f"parallel_config={short(config)}", f"a configuration with {name}, got {type(config).__name__}"))

@@ -22,7 +22,7 @@ _FORBIDDEN = -10000.0
 
 
 class TransformerRecomputeConfig:
-    """What is computed again in the backward pass; kept for the program's own use of `Cell.recompute`."""
+    """Settings of recomputation in the backward pass; stored for the program's use of `Cell.recompute`."""
 
     def __init__(
         self, recompute: bool = False, parallel_optimizer_comm_recompute: bool = False, mp_comm_recompute: bool = True,
@@ -36,7 +36,7 @@ default_transformer_recompute_config = TransformerRecomputeConfig()
 
 
 class TransformerOpParallelConfig:
-    """All shares of a transformer; `dp_mp_config` and `moe_parallel_config` are its parts. There is one stage of a pipeline."""
+    """All shares of a transformer; `dp_mp_config` and `moe_parallel_config` are its parts. There is one pipeline stage."""
 
     def __init__(
         self, data_parallel: int = 1, model_parallel: int = 1, expert_parallel: int = 1, pipeline_stage: int = 1, micro_batch_num: int = 1,
@@ -46,13 +46,13 @@ class TransformerOpParallelConfig:
         self.dp_mp_config = OpParallelConfig(data_parallel, model_parallel)
         self.moe_parallel_config = MoEParallelConfig(data_parallel, model_parallel, expert_parallel)
         self.data_parallel, self.model_parallel, self.expert_parallel = data_parallel, model_parallel, expert_parallel
-        self.pipeline_stage, self.micro_batch_num = _one_stage(pipeline_stage), micro_batch_num
+        self.pipeline_stage, self.micro_batch_num = _check_single_stage(pipeline_stage), micro_batch_num
         self.recompute, self.optimizer_shard, self.vocab_emb_dp = recompute, optimizer_shard, vocab_emb_dp
         self.gradient_aggregation_group = gradient_aggregation_group
 
 
-def _one_stage(stages: Any) -> int:
-    """The number of stages of a pipeline. Raises ValueError for several."""
+def _check_single_stage(stages: Any) -> int:
+    """The number of pipeline stages. Raises ValueError for several."""
     if check_share("pipeline_stage", stages) > 1:
         raise ValueError(message(f"pipeline_stage={stages}", "1: a graph is not cut into stages"))
     return 1
@@ -62,23 +62,23 @@ default_transformer_config = TransformerOpParallelConfig()
 
 
 def _get_lambda_func(total_layer: int | None = None) -> Any:
-    """What a stack of blocks calls for each block: it says where the block runs and what is computed again.
+    """The function that a stack calls for each block: sets the block's stage and recomputation.
 
-    `total_layer` counts the layers of encoder and decoder together, where both are one pipeline.
+    `total_layer` counts the layers of encoder and decoder together if both are one pipeline.
     """
 
-    def place_block(network: Cell, layer_id: int, offset: int, parallel_config: Any, layers: int) -> None:
+    def configure_block(network: Cell, layer_id: int, offset: int, parallel_config: Any, layers: int) -> None:
         count = total_layer or layers
         network.pipeline_stage = min((layer_id + offset) * parallel_config.pipeline_stage // count, parallel_config.pipeline_stage - 1)
-        wanted = parallel_config.recompute
-        if wanted if isinstance(wanted, bool) else wanted.recompute:
+        recompute = parallel_config.recompute
+        if recompute if isinstance(recompute, bool) else recompute.recompute:
             network.recompute()
 
-    return place_block
+    return configure_block
 
 
 class FeedForward(Cell):
-    """Two dense layers with an activation between them, and dropout behind, over x (..., hidden)."""
+    """Two dense layers with an activation between them, followed by dropout, over x (..., hidden)."""
 
     def __init__(
         self, hidden_size: int, ffn_hidden_size: int, dropout_rate: float, hidden_act: Any = "gelu", expert_num: int = 1,
@@ -92,13 +92,13 @@ class FeedForward(Cell):
         self.mapping = _Linear(hidden_size, ffn_hidden_size, activation=hidden_act, transpose_b=False, **experts)
         self.projection = _Linear(ffn_hidden_size, hidden_size, transpose_b=False, **experts)
         self.dropout = Dropout(p=dropout_rate)
-        found = shares(parallel_config)
+        parts = shares(parallel_config)
         experts = getattr(parallel_config, "expert_parallel", 1) if expert_num > 1 else 0
-        if found is not None or experts > 1:
-            self._cut(*(found or (1, 1)), experts)
+        if parts is not None or experts > 1:
+            self._cut(*(parts or (1, 1)), experts)
 
     def _cut(self, data: int, model: int, experts: int) -> None:
-        """Says how the products are cut: the first by columns, the second by rows; with experts each device has some of them."""
+        """Sets the cuts of the products: the first by columns, the second by rows; with experts each device has some of them."""
         rows = (1, experts, 1) if experts else (data,)
         weights = (experts,) if experts else ()
         biases = (1, experts, 1) if experts else ()
@@ -107,16 +107,16 @@ class FeedForward(Cell):
         self.projection.shard((wide, (*weights, model, 1)), (narrow, (*biases, 1)))
 
     def construct(self, x: Any) -> Any:
-        """The net's answer, of the shape and dtype of x; it computes in float16."""
+        """Returns the output, of the shape and dtype of x; it computes in float16."""
         return ops.cast(self.dropout(self.projection(self.mapping(ops.cast(x, dtypes.float16)))), x.dtype)
 
 
 class MultiHeadAttention(Cell):
     """Attention of `num_heads` heads; called with query, key, value (batch, length, hidden) or (batch * length, hidden) and a mask.
 
-    `attention_mask` (batch, src, tgt) is 1 where a query sees a key; None lets it see all. Gives (result in the shape of the query,
-    (keys (batch, heads, size, tgt), values (batch, heads, tgt, size))). With `use_past` these are the caller's to keep: `key_past`,
-    `value_past` are the ones of the tokens before, and `batch_valid_length` (batch,) says where the new token stands.
+    `attention_mask` (batch, src, tgt) is 1 where a query attends to a key; None means all keys. Returns (result in the shape of the query,
+    (keys (batch, heads, size, tgt), values (batch, heads, tgt, size))). With `use_past` the caller stores these: `key_past`, `value_past`
+    are those of the earlier tokens, and `batch_valid_length` (batch,) is the position of the new token.
     """
 
     def __init__(
@@ -140,12 +140,12 @@ class MultiHeadAttention(Cell):
         self.dense1, self.dense2, self.dense3 = (_Linear(hidden_size, hidden_size, **types) for _ in range(3))
         self.dropout, self.prob_dropout = Dropout(p=hidden_dropout_rate), Dropout(p=attention_dropout_rate)
         self.batch_matmul, self.softmax = ops.BatchMatMul(), ops.Softmax()
-        found = shares(parallel_config)
-        if found is not None:
-            self._cut(*found)
+        parts = shares(parallel_config)
+        if parts is not None:
+            self._cut(*parts)
 
     def _cut(self, data: int, model: int) -> None:
-        """Says how the products are cut: queries, keys and values by heads, what is made of them by rows."""
+        """Sets the cuts of the products: queries, keys and values by heads, the projection by rows."""
         for dense in (self.dense1, self.dense2, self.dense3):
             dense.shard(((data, 1), (model, 1)), ((data, model), (model,)))
         self.projection.shard(((data, model), (model, 1)), ((data, 1), (1,)))
@@ -157,7 +157,7 @@ class MultiHeadAttention(Cell):
         self, query_tensor: Any, key_tensor: Any, value_tensor: Any, attention_mask: Any, key_past: Any = None, value_past: Any = None,
         batch_valid_length: Any = None,
     ) -> Any:
-        """(result, (keys, values))."""
+        """Returns (result, (keys, values))."""
         batch = query_tensor.shape[0] if query_tensor.ndim == 3 else query_tensor.shape[0] // self._length(query_tensor)
         q, k, v = (
             ops.transpose(ops.reshape(dense(ops.cast(x, self.dtype)), (batch, -1, self.n_head, self.size_per_head)), (0, 2, 1, 3))
@@ -166,7 +166,7 @@ class MultiHeadAttention(Cell):
         k = ops.swapaxes(k, 2, 3)
         if self.use_past and key_past is not None:
             k, v = self._joined(k, v, key_past, value_past, batch_valid_length)
-        scale = math.sqrt(math.sqrt(self.size_per_head))           # half of it on each side: float16 has little room
+        scale = math.sqrt(math.sqrt(self.size_per_head))           # half of the scale on each side, because of float16's small range
         products = ops.cast(self.batch_matmul(q / scale, k / scale), self.softmax_dtype)
         if attention_mask is not None:
             forbidden = (1.0 - ops.cast(ops.expand_dims(attention_mask, 1), products.dtype)) * _FORBIDDEN
@@ -176,11 +176,11 @@ class MultiHeadAttention(Cell):
         return ops.cast(self.dropout(self.projection(out)), query_tensor.dtype), (k, v)
 
     def _length(self, query: Any) -> int:
-        """Tokens of a sequence in a query of two axes: one, where those before are kept and the batch has one row each."""
+        """Return the number of tokens per sequence in a 2-D query: one, if earlier tokens are cached and the batch has one row each."""
         return 1 if self.use_past and query.shape[0] == self.batch_size else self.src_seq_length
 
     def _joined(self, k: Any, v: Any, key_past: Any, value_past: Any, valid: Any) -> tuple[Any, Any]:
-        """Keys and values with those before: one new token goes to its place, several are the first ones."""
+        """Return keys and values with the cached ones: one new token is stored at its position, several are the first ones."""
         if k.shape[3] > 1:
             seen = ops.cast(ops.arange(k.shape[3]) < ops.reshape(valid, (-1, 1, 1, 1)), k.dtype)
             return k * seen, v * ops.swapaxes(seen, 2, 3)

@@ -24,14 +24,14 @@ MODES = ("CppReducer", "PythonReducer")
 class DistributedDataParallel(Cell):
     """`module`, whose gradients are means over the processes of `process_group` (None: all there are), summed during the backward pass.
 
-    Gradients are added up in flat buffers, which are the Parameters' `grad` and what `value_and_grad` gives, until `zero_grad()`; those of
-    a call inside of `no_sync()` stay this process's until the next call outside. `init_sync` gives all the values of the group's first
-    process. Messages have `bucket_cap_mb` megabytes (25, the first one 1, where it is None). `find_unused_parameters` lets processes use
-    other Parameters; without it a backward pass that leaves one out raises RuntimeError. `average_in_collective` divides after the sum and
-    not before, `static_graph` sends gradients in the order of the first step. Both values of `reducer_mode` do the same here.
+    Gradients accumulate in flat buffers, which are the Parameters' `grad` and the results of `value_and_grad`, until `zero_grad()`; those
+    of a call inside `no_sync()` stay local until the next call outside. `init_sync` sends the values of the group's first process to all.
+    Messages have `bucket_cap_mb` megabytes (25, the first one 1, if it is None). `find_unused_parameters` allows processes to use different
+    Parameters; without it a backward pass that omits one raises RuntimeError. `average_in_collective` divides after the sum and not before,
+    `static_graph` sends gradients in the order of the first step. Both values of `reducer_mode` are equivalent here.
 
-    Raises TypeError for what is no Cell, ValueError for another mode or group; RuntimeError at a call in a graph: real MindSpore has it in
-    PyNative mode alone.
+    Raises TypeError unless `module` is a Cell, ValueError for another mode or group; RuntimeError at a call in a graph: real MindSpore
+    supports only PyNative mode.
     """
 
     def __init__(
@@ -64,30 +64,30 @@ class DistributedDataParallel(Cell):
 
     @property
     def sync_enabled(self) -> bool:
-        """Whether gradients of the next backward pass are summed over processes."""
+        """True if gradients of the next backward pass are summed over processes."""
         return self._buffers.sums
 
     def construct(self, *inputs: Any, **inputs_dict: Any) -> Any:
-        """What the module gives. Raises RuntimeError in a graph."""
+        """Returns the module's output. Raises RuntimeError in a graph."""
         if STORE.graph_mode or is_traced():
             raise RuntimeError(f"{place()}" + message(
                 "DistributedDataParallel in a graph", "PyNative mode",
                 hint="set_context(mode=PYNATIVE_MODE); in graphs nn.DistributedGradReducer sums gradients",
             ))
-        found = self.module(*inputs, **inputs_dict)
+        outputs = self.module(*inputs, **inputs_dict)
         if not self._buffers.finds_unused:
-            return found
-        values = [one for one in tree.leaves(found) if isinstance(one, TensorBase)]
+            return outputs
+        values = [leaf for leaf in tree.leaves(outputs) if isinstance(leaf, TensorBase)]
         tied = iter(reaching(values, self.bucketed_params))
-        return tree.mapped(found, lambda leaf: next(tied) if isinstance(leaf, TensorBase) else leaf)
+        return tree.mapped(outputs, lambda leaf: next(tied) if isinstance(leaf, TensorBase) else leaf)
 
     def zero_grad(self) -> None:
-        """Clears the gradients, those that were given out too: they share their memory."""
+        """Clears the gradients, including those returned before: they share their memory."""
         self._buffers.clear()
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """A block in which gradients are added up in each process by itself."""
+        """A block in which each process accumulates its gradients locally."""
         self._buffers.sums = False
         try:
             yield

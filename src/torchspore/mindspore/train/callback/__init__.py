@@ -1,4 +1,4 @@
-"""What a training calls while it runs."""
+"""Callbacks of a training."""
 from __future__ import annotations
 
 from torchspore.mindspore.train.callback import _callback
@@ -15,9 +15,9 @@ from torchspore.mindspore.train.callback._callback import (
 from torchspore.mindspore.train.callback._checkpoint import CheckpointConfig, ModelCheckpoint
 from torchspore.mindspore.train.callback._flops_collector import FlopsUtilizationCollector
 from torchspore.mindspore.train.callback._history import History, LambdaCallback
-from torchspore.mindspore.train.callback._keeping import BackupAndRestore, OnRequestExit
 from torchspore.mindspore.train.callback._learning_rate import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
 from torchspore.mindspore.train.callback._loss_monitor import LossMonitor
+from torchspore.mindspore.train.callback._saved_state import BackupAndRestore, OnRequestExit
 from torchspore.mindspore.train.callback._summary_collector import SummaryCollector
 from torchspore.mindspore.train.callback._time_monitor import TimeMonitor
 from torchspore.names import missing

@@ -1,4 +1,4 @@
-"""The list of callbacks that a training runs, and the state that they read."""
+"""The list of callbacks of a training, and the state that they read."""
 from __future__ import annotations
 
 from contextlib import ExitStack
@@ -16,21 +16,21 @@ CUR_NET: Any = None
 
 
 def set_cur_net(net: Any) -> None:
-    """Remembers the network that runs now."""
+    """Stores the network that currently runs."""
     global CUR_NET
     CUR_NET = net
 
 
 class _StepSync(Callback):
-    """Waits after each step until the device has done it; copies of MindSpore's training loop add it in PyNative mode."""
+    """Waits after each step until the device has finished it; copies of MindSpore's training loop add it in PyNative mode."""
 
     def step_end(self, run_context: RunContext) -> None:
-        """Waits."""
+        """Waits for the device."""
         pynative.wait()
 
 
 class InternalCallbackParam(dict):
-    """What a callback can read about the training, as attributes or as items, under MindSpore's names."""
+    """The state of the training for callbacks, as attributes or as items, under MindSpore's names."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -46,23 +46,23 @@ class InternalCallbackParam(dict):
 
 
 def state_of(callback: Callback, run_context: Any) -> Any:
-    """What a callback reads of the training. Raises TypeError for what is no RunContext; the items of a plain dict are attributes too."""
+    """Return the state of the training. Raises TypeError unless it is a RunContext; the items of a plain dict become attributes."""
     if not callable(getattr(run_context, "original_args", None)):
-        what = f"{type(callback).__name__}: run_context={short(run_context)}"
-        raise TypeError(message(what, f"a RunContext, got {type(run_context).__name__}"))
+        subject = f"{type(callback).__name__}: run_context={short(run_context)}"
+        raise TypeError(message(subject, f"a RunContext, got {type(run_context).__name__}"))
     state = run_context.original_args()
     return InternalCallbackParam(state) if type(state) is dict else state
 
 
 class CallbackManager(Callback):
-    """Calls every callback of a list in order. Raises TypeError for what is no Callback."""
+    """Calls every callback of a list in order. Raises TypeError for anything but Callbacks."""
 
     def __init__(self, callbacks: Any) -> None:
-        given = [] if callbacks is None else tree.listed(callbacks)
-        for callback in given:
+        listed = [] if callbacks is None else tree.listed(callbacks)
+        for callback in listed:
             if not isinstance(callback, Callback):
                 raise TypeError(message(f"callbacks={short(callbacks)}", f"a Callback or a list of them, got {type(callback).__name__}"))
-        self._callbacks = list(given)
+        self._callbacks = list(listed)
         self._stack: ExitStack | None = None
 
     def __enter__(self) -> CallbackManager:
@@ -75,12 +75,12 @@ class CallbackManager(Callback):
 
 
 def _nothing(_run_context: RunContext) -> None:
-    """Of a callback that prepares nothing."""
+    """The default hook of a callback without preparations."""
 
 
 def _call_all(name: str) -> Any:
     def call(self: CallbackManager, run_context: RunContext) -> None:
-        if name == "on_train_begin":           # what ours do before any event: a program's subclass may say each event anew
+        if name == "on_train_begin":           # built-in callbacks prepare here, because a program's subclass may override each event
             for callback in self._callbacks:
                 getattr(callback, "_prepare_", _nothing)(run_context)
         for callback in self._callbacks:
@@ -96,7 +96,7 @@ for _name in [name for name in vars(Callback) if not name.startswith("_")]:
 
 
 def _handle_loss(net_outputs: Any) -> Any:
-    """The loss among a step's outputs, as a number where it is one: the first of a tuple or list, averaged."""
+    """Return the loss among a step's outputs, as a number if possible: the first of a tuple or list, averaged."""
     if isinstance(net_outputs, (tuple, list)):
         if net_outputs and isinstance(net_outputs[0], Tensor):
             return float(np.mean(net_outputs[0].asnumpy()))

@@ -18,13 +18,13 @@ from torchspore.mindspore.train.serialization import save_and_then
 
 
 class CheckpointConfig:
-    """When ModelCheckpoint saves and what it keeps.
+    """Settings of ModelCheckpoint: when it saves and which files it retains.
 
-    It saves every `save_checkpoint_steps` steps, or, where that is 0 or None, every `save_checkpoint_seconds` seconds; and at the end.
-    Without `integrated_save` each process saves its part of what is cut among processes. It keeps the last `keep_checkpoint_max` files,
-    or, where that is 0 or None, one for each `keep_checkpoint_per_n_minutes`. `saved_network` is saved instead of the training step,
-    `append_info` adds 'epoch_num', 'step_num' or a dict. With `remove_redundancy` each process saves a share of what several hold alike.
-    `exception_save` saves also when the training is broken off by an error or by Ctrl-C.
+    It saves every `save_checkpoint_steps` steps, or, if that is 0 or None, every `save_checkpoint_seconds` seconds; and at the end.
+    Without `integrated_save` each process saves its part of sharded Parameters. It retains the last `keep_checkpoint_max` files, or, if
+    that is 0 or None, one for each `keep_checkpoint_per_n_minutes`. `saved_network` is saved instead of the training step, `append_info`
+    adds 'epoch_num', 'step_num' or a dict. With `remove_redundancy` each process saves a share of the replicated Parameters.
+    `exception_save` also saves if an error or Ctrl-C aborts the training.
     """
 
     def __init__(
@@ -67,14 +67,14 @@ class CheckpointConfig:
 
     save_checkpoint_steps = property(lambda self: self._save_checkpoint_steps, doc="Steps between two files.")
     save_checkpoint_seconds = property(lambda self: self._save_checkpoint_seconds, doc="Seconds between two files.")
-    keep_checkpoint_max = property(lambda self: self._keep_checkpoint_max, doc="How many files are kept.")
+    keep_checkpoint_max = property(lambda self: self._keep_checkpoint_max, doc="The number of files that are retained.")
     keep_checkpoint_per_n_minutes = property(
-        lambda self: self._keep_checkpoint_per_n_minutes, doc="Minutes for each of which a file is kept."
+        lambda self: self._keep_checkpoint_per_n_minutes, doc="The minutes for each of which a file is retained."
     )
-    append_dict = property(lambda self: self._append_dict, doc="What is saved besides the network.")
+    append_dict = property(lambda self: self._append_dict, doc="The data that is saved in addition to the network.")
 
     def get_checkpoint_policy(self) -> dict[str, Any]:
-        """What was decided, as a dict."""
+        """Returns the settings as a dict."""
         return {
             "save_checkpoint_steps": self._save_checkpoint_steps, "save_checkpoint_seconds": self._save_checkpoint_seconds,
             "keep_checkpoint_max": self._keep_checkpoint_max, "keep_checkpoint_per_n_minutes": self._keep_checkpoint_per_n_minutes,
@@ -87,21 +87,21 @@ def _append_dict(append_info: list[Any] | None) -> dict[str, Any]:
         return {}
     check_type("CheckpointConfig", "append_info", append_info, list, "a list")
     added: dict[str, Any] = {}
-    for one in append_info:
-        if isinstance(one, dict):
-            added.update(one)
-        elif one in ("epoch_num", "step_num"):
-            added[one] = 0
+    for item in append_info:
+        if isinstance(item, dict):
+            added.update(item)
+        elif item in ("epoch_num", "step_num"):
+            added[item] = 0
         else:
-            raise ValueError(message(f"CheckpointConfig(append_info=[{short(one)}])", "'epoch_num', 'step_num' or a dict"))
+            raise ValueError(message(f"CheckpointConfig(append_info=[{short(item)}])", "'epoch_num', 'step_num' or a dict"))
     return added
 
 
 class ModelCheckpoint(Callback):
-    """Saves the training step (network and optimizer) as `directory`/`prefix`-`epoch`_`step in epoch`.ckpt, as `config` says.
+    """Saves the training step (network and optimizer) as `directory`/`prefix`-`epoch`_`step in epoch`.ckpt, depending on `config`.
 
-    Where files of this prefix lie there already, a number is put after it: `prefix`_1-.... `prefix` and `directory` may be functions of
-    cb_params. Raises ValueError for a prefix that is no name, TypeError for another config.
+    If files with this prefix exist already, a number follows it: `prefix`_1-.... `prefix` and `directory` may be functions of cb_params.
+    Raises ValueError for an invalid prefix, TypeError for another config.
     """
 
     def __init__(self, prefix: Any = "CKP", directory: Any = None, config: CheckpointConfig | None = None) -> None:
@@ -112,14 +112,14 @@ class ModelCheckpoint(Callback):
             check_type("ModelCheckpoint", "directory", directory, (str, os.PathLike), "a path or a function of cb_params")
         if config is not None:
             check_type("ModelCheckpoint", "config", config, CheckpointConfig, "a CheckpointConfig")
-        self._given_prefix_, self._given_directory_ = prefix, directory
+        self._prefix_argument_, self._directory_argument_ = prefix, directory
         self._config = config or CheckpointConfig()
         self._prefix = prefix
         self._directory = None if callable(directory) else Path(directory or os.getcwd()).expanduser().absolute()
         self._latest_ckpt_file_name = ""
         self._last_triggered_step = 0
         self._last_time = self._last_time_for_keep = time.time()
-        self._kept_: list[Path] = []
+        self._saved_paths_: list[Path] = []
         self._append_ = dict(self._config.append_dict)
         self._offsets_ = {name: self._append_.get(name, 0) for name in ("epoch_num", "step_num") if name in self._append_}
         self._is_named_ = False
@@ -127,7 +127,7 @@ class ModelCheckpoint(Callback):
 
     @property
     def latest_ckpt_file_name(self) -> str:
-        """The path of the file that was saved last, '' before."""
+        """The path of the last saved file, '' before the first."""
         return self._latest_ckpt_file_name
 
     @property
@@ -135,7 +135,7 @@ class ModelCheckpoint(Callback):
         return self._config.save_checkpoint_steps
 
     def _prepare_(self, run_context: RunContext) -> None:
-        """Takes the time and settles where files go, so that a folder that can't be made is known before the first step."""
+        """Records the time and creates the folder, so that a failure appears before the first step."""
         self._last_time = self._last_time_for_keep = time.time()
         self._last_triggered_step = 0
         self._state_ = state_of(self, run_context)
@@ -155,12 +155,12 @@ class ModelCheckpoint(Callback):
         """Saves nothing during an evaluation."""
 
     def step_end(self, run_context: RunContext) -> None:
-        """Saves where it is time to."""
+        """Saves if it is time to."""
         self._state_ = state_of(self, run_context)
         self._save_ckpt(self._state_)
 
     def end(self, run_context: RunContext) -> None:
-        """Saves the last step, and waits until all files are written."""
+        """Saves the last step, and waits until all files have been written."""
         self._state_ = state_of(self, run_context)
         self._save_ckpt(self._state_, True)
         from torchspore.mindspore.train.serialization import wait_for_writers
@@ -173,7 +173,7 @@ class ModelCheckpoint(Callback):
         prefix, self._prefix = self._prefix, f"{self._prefix}_breakpoint"
         try:
             self._save_ckpt(self._state_, True)
-        except Exception as second:                       # what ended the training is the program's own error, and stays it
+        except Exception as second:                       # the error that ended the training takes precedence
             from torchspore.mindspore import log
 
             log.warning("ModelCheckpoint(exception_save=True): nothing is saved: %s", str(second).partition("\n")[0])
@@ -184,16 +184,16 @@ class ModelCheckpoint(Callback):
         if self._is_named_:
             return
         self._is_named_ = True
-        if callable(self._given_directory_):
-            self._directory = Path(self._given_directory_(state)).expanduser().absolute()
-        if callable(self._given_prefix_):
-            self._prefix = self._given_prefix_(state)
+        if callable(self._directory_argument_):
+            self._directory = Path(self._directory_argument_(state)).expanduser().absolute()
+        if callable(self._prefix_argument_):
+            self._prefix = self._prefix_argument_(state)
         assert self._directory is not None
         self._directory.mkdir(parents=True, exist_ok=True)
         self._prefix = free_prefix(self._directory, self._prefix, self._config.format)
 
     def _check_save_ckpt(self, cb_params: Any, force_to_save: bool) -> bool:
-        """Whether it is time to save, or `force_to_save`."""
+        """Return whether it is time to save, or `force_to_save` is set."""
         if force_to_save:
             return True
         steps, seconds = self._config.save_checkpoint_steps, self._config.save_checkpoint_seconds
@@ -204,7 +204,7 @@ class ModelCheckpoint(Callback):
         return False
 
     def _save_ckpt(self, cb_params: Any, force_to_save: bool = False) -> None:
-        """Saves this step, unless it is saved already, where `_check_save_ckpt` says so."""
+        """Save this step if `_check_save_ckpt` returns True and it has not been saved yet."""
         state = cb_params
         if state.cur_step_num == self._last_triggered_step or not state.cur_step_num or not self._check_save_ckpt(state, force_to_save):
             return
@@ -217,17 +217,17 @@ class ModelCheckpoint(Callback):
                 self._append_[name] = self._offsets_[name] + value
         network = self._config.saved_network or state.train_network
         config = self._config
-        old = self._no_longer_kept_(path)
+        old = self._outdated_(path)
         secret = (config.enc_key, config.enc_mode)
         save_and_then(network, str(path), config.async_save, self._append_ or None, secret, config.format,
-                      lambda: [_remove(one) for one in old], config.integrated_save, self._kept_here_(network))
+                      lambda: [_remove(path_to_remove) for path_to_remove in old], config.integrated_save, self._names_to_save_(network))
         self._last_triggered_step = state.cur_step_num
         self._latest_ckpt_file_name = str(path)
         state.latest_ckpt_file, state.last_save_ckpt_step = str(path), state.cur_step_num
         self._last_time = time.time()
 
-    def _kept_here_(self, network: Cell) -> frozenset[str] | None:
-        """The names that this process saves of what several hold alike, and of `append_info`; None where it saves all."""
+    def _names_to_save_(self, network: Cell) -> frozenset[str] | None:
+        """Return the names of replicated Parameters, and of `append_info`, that this process saves; None if it saves all."""
         if not self._config.remove_redundancy or settings.processes() == 1:
             return None
         from torchspore.distributed import device_count
@@ -236,21 +236,21 @@ class ModelCheckpoint(Callback):
         keepers = redundancy.keepers(network.get_parameters())
         return frozenset(name for name, rank in keepers.items() if rank == device_count.rank()) | frozenset(self._append_)
 
-    def _no_longer_kept_(self, path: Path) -> list[Path]:
-        """What is to be removed when the new file is whole."""
-        most, minutes = self._config.keep_checkpoint_max, self._config.keep_checkpoint_per_n_minutes
-        if path in self._kept_:
-            self._kept_.remove(path)
-        self._kept_.append(path)
-        if most and most > 0:
-            old, self._kept_ = self._kept_[:-most], self._kept_[-most:]
+    def _outdated_(self, path: Path) -> list[Path]:
+        """Return the files to remove when the new file is complete."""
+        max_files, minutes = self._config.keep_checkpoint_max, self._config.keep_checkpoint_per_n_minutes
+        if path in self._saved_paths_:
+            self._saved_paths_.remove(path)
+        self._saved_paths_.append(path)
+        if max_files and max_files > 0:
+            old, self._saved_paths_ = self._saved_paths_[:-max_files], self._saved_paths_[-max_files:]
             return old
         if minutes and minutes > 0:
             if time.time() - self._last_time_for_keep < minutes * 60:
-                old, self._kept_ = self._kept_[:-1], self._kept_[-1:]
+                old, self._saved_paths_ = self._saved_paths_[:-1], self._saved_paths_[-1:]
                 return old
             self._last_time_for_keep = time.time()
-            self._kept_ = []
+            self._saved_paths_ = []
         return []
 
 
@@ -260,11 +260,11 @@ def _remove(path: Path) -> None:
             path.chmod(stat.S_IWRITE)
         path.unlink()
     except FileNotFoundError:
-        pass  # someone has removed it already
+        pass  # already removed by somebody else
 
 
 def free_prefix(directory: Path, prefix: str, format: str = "ckpt") -> str:
-    """`prefix`, or `prefix`_N with the first N above those whose files lie in `directory`."""
+    """Return `prefix`, or `prefix`_N with the first N above those of the files in `directory`."""
     pattern = re.compile(rf"{re.escape(prefix)}(?:_(\d+))?-\d+_\d+\.{re.escape(format)}")
-    numbers = [int(found.group(1) or 0) for name in os.listdir(directory) if (found := pattern.fullmatch(name))]
+    numbers = [int(match.group(1) or 0) for name in os.listdir(directory) if (match := pattern.fullmatch(name))]
     return f"{prefix}_{max(numbers) + 1}" if numbers else prefix

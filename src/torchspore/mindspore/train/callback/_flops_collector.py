@@ -1,4 +1,4 @@
-"""`FlopsUtilizationCollector`: how much of the hardware's computing a training uses."""
+"""`FlopsUtilizationCollector`: the share of the hardware's computing power that a training uses."""
 from __future__ import annotations
 
 import time
@@ -12,11 +12,11 @@ from torchspore.mindspore.train.checks import check_bool
 
 
 class FlopsUtilizationCollector(Callback):
-    """Prints every `data_size` steps which share of `computility` (operations a second) the model's products and convolutions take.
+    """Prints every `data_size` steps the share of `computility` (operations per second) that the model's products and convolutions use.
 
-    The operations are counted once, while the second step runs. One process computes the whole model, so that all four of its figures are
-    the same, whatever `full_flops` says. `enable_ma_collector` writes them into the log too. Raises TypeError and ValueError for arguments
-    that do not fit, ValueError in PYNATIVE_MODE.
+    The operations are counted once, while the second step runs. One process computes the whole model, so that all four figures are the
+    same for any `full_flops`. `enable_ma_collector` also logs them. Raises TypeError and ValueError for invalid arguments, ValueError in
+    PYNATIVE_MODE.
     """
 
     def __init__(self, data_size: int, computility: float = 1, full_flops: bool = True, enable_ma_collector: bool = False) -> None:
@@ -26,8 +26,8 @@ class FlopsUtilizationCollector(Callback):
         if data_size < 1:
             raise ValueError(message(f"FlopsUtilizationCollector({data_size})", "an int from 1 on"))
         if isinstance(computility, bool) or not isinstance(computility, (int, float)):
-            wrote = f"FlopsUtilizationCollector(computility={short(computility)})"
-            raise TypeError(message(wrote, f"a number, got {type(computility).__name__}"))
+            call_text = f"FlopsUtilizationCollector(computility={short(computility)})"
+            raise TypeError(message(call_text, f"a number, got {type(computility).__name__}"))
         if not computility > 0:
             raise ValueError(message(f"FlopsUtilizationCollector(computility={computility})", "a number above 0"))
         check_bool("FlopsUtilizationCollector", "full_flops", full_flops)
@@ -37,7 +37,7 @@ class FlopsUtilizationCollector(Callback):
         self._counter, self._flops, self._steps, self._since = Counter(), 0, 0, 0.0
 
     def step_begin(self, run_context: RunContext) -> None:
-        """Begins to count or to measure. Raises ValueError in PYNATIVE_MODE."""
+        """Starts counting or measuring. Raises ValueError in PYNATIVE_MODE."""
         if not STORE.graph_mode:
             raise ValueError(message("FlopsUtilizationCollector in PYNATIVE_MODE", "GRAPH_MODE"))
         if self._steps % self.step_size == 0:
@@ -46,23 +46,23 @@ class FlopsUtilizationCollector(Callback):
             self._counter.start()
 
     def step_end(self, run_context: RunContext) -> None:
-        """Prints the line, where it is time."""
+        """Prints the line if it is time to."""
         self._steps += 1
         if self._steps == 2:
             self._flops = self._counter.stop()
-            self._tell_(", ".join(f"{kind} flops is {float(self._flops)}" for kind in (
+            self._print_line_(", ".join(f"{kind} flops is {float(self._flops)}" for kind in (
                 "Full model", "Full hardware", "Shard model", "Shard hardware",
             )) + ".")
         if self._steps % self.step_size == 0 and self._steps > 1:
             seconds = (time.time() - self._since) / self.step_size
             share = self._flops / max(seconds, 1e-12) / self.computility
-            self._tell_(f"Train per step time: {seconds * 1000:.3f} ms mfu:{share:.2%} hfu:{share:.2%}")
+            self._print_line_(f"Train per step time: {seconds * 1000:.3f} ms mfu:{share:.2%} hfu:{share:.2%}")
 
     def end(self, run_context: RunContext) -> None:
-        """Ends a count that a training of one step began."""
+        """Ends the count of a training with only one step."""
         self._counter.stop()
 
-    def _tell_(self, line: str) -> None:
+    def _print_line_(self, line: str) -> None:
         print(line, flush=True)
         if self.enable_ma_collector:
             log.info(line)

@@ -1,4 +1,4 @@
-"""Callbacks that keep or hand on what a training says."""
+"""Callbacks that record the results of a training or pass its events to functions."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from torchspore.mindspore.train.callback._callback import Callback, RunContext, 
 
 
 class History(Callback):
-    """Keeps the last output of the network and, in `Model.fit`, the metrics of each epoch: `history[name]` is a list,
+    """Records the last output of the network and, in `Model.fit`, the metrics of each epoch: `history[name]` is a list,
     `epoch['epoch']` too.
     """
 
@@ -20,16 +20,16 @@ class History(Callback):
         self.epoch: dict[str, list[int]] = {"epoch": []}
 
     def begin(self, run_context: RunContext) -> None:
-        """Starts anew."""
+        """Clears the history."""
         self.epoch = {"epoch": []}
 
     on_eval_begin = Callback.begin
 
     def on_eval_epoch_end(self, run_context: RunContext) -> None:
-        """Keeps nothing of an evaluation by itself."""
+        """Ignores a separate evaluation."""
 
     def epoch_end(self, run_context: RunContext) -> None:
-        """Keeps this epoch's values."""
+        """Records this epoch's values."""
         state = state_of(self, run_context)
         self.epoch["epoch"].append(state.get("cur_epoch_num", 1))
         outputs = state.net_outputs
@@ -40,7 +40,7 @@ class History(Callback):
 
 def _plain(outputs: Any) -> Any:
     if isinstance(outputs, (tuple, list)):
-        return type(outputs)(_plain(one) for one in outputs)
+        return type(outputs)(_plain(output) for output in outputs)
     if isinstance(outputs, Tensor):
         array = outputs.asnumpy()
         return array[()] if not array.ndim else array.copy()
@@ -48,7 +48,7 @@ def _plain(outputs: Any) -> Any:
 
 
 class LambdaCallback(Callback):
-    """Calls the given functions with the RunContext. Raises TypeError for what is no function."""
+    """Calls the functions with the RunContext. Raises TypeError for arguments that are not callable."""
 
     def __init__(
         self, on_train_epoch_begin: Callable[..., Any] | None = None, on_train_epoch_end: Callable[..., Any] | None = None,
@@ -59,12 +59,12 @@ class LambdaCallback(Callback):
         on_eval_begin: Callable[..., Any] | None = None, on_eval_end: Callable[..., Any] | None = None,
     ) -> None:
         super().__init__()
-        given = {name: value for name, value in locals().items() if name.startswith("on_")}
-        for name, function in given.items():
+        functions = {name: value for name, value in locals().items() if name.startswith("on_")}
+        for name, function in functions.items():
             if function is not None and not callable(function):
                 raise TypeError(message(f"LambdaCallback({name}={short(function)})", "a function of the RunContext"))
             setattr(self, name, function if function is not None else _nothing)
 
 
 def _nothing(run_context: RunContext) -> None:
-    """What a LambdaCallback calls where it was given nothing."""
+    """The default function of a LambdaCallback."""

@@ -1,4 +1,4 @@
-"""Callbacks that change the learning rate or end the training by what they see."""
+"""Callbacks that change the learning rate or end the training, depending on its results."""
 from __future__ import annotations
 
 import copy
@@ -18,7 +18,7 @@ from torchspore.mindspore.train.serialization import load_param_into_net
 
 
 def rate_of(optimizer: Any, call: str) -> Parameter:
-    """The one learning rate of an optimizer. Raises ValueError where it has several or a schedule."""
+    """Return the single learning rate of an optimizer. Raises ValueError if it has several or a schedule."""
     rate = getattr(optimizer, "learning_rate", None)
     if not isinstance(rate, Parameter) or tuple(rate.shape) != ():
         raise ValueError(message(call, "an optimizer with one constant learning rate"))
@@ -26,7 +26,7 @@ def rate_of(optimizer: Any, call: str) -> Parameter:
 
 
 def shortest(rate: Any) -> float:
-    """A float32 as the shortest decimal number that means it: 0.1, not 0.10000000149."""
+    """Return the shortest decimal number that rounds to a float32: 0.1, not 0.10000000149."""
     return float(str(np.float32(rate.asnumpy())))
 
 
@@ -40,7 +40,7 @@ class LearningRateScheduler(Callback):
         self.learning_rate_function = learning_rate_function
 
     def step_end(self, run_context: RunContext) -> None:
-        """Asks for the next rate."""
+        """Sets the next rate."""
         state = state_of(self, run_context)
         rate = rate_of(state.optimizer, "LearningRateScheduler")
         new = self.learning_rate_function(shortest(rate), state.cur_step_num)
@@ -50,7 +50,7 @@ class LearningRateScheduler(Callback):
 
 
 class _Monitor(Callback):
-    """Base of the callbacks that follow one of the evaluation's results in `Model.fit`."""
+    """Base of the callbacks that monitor one of the evaluation's results in `Model.fit`."""
 
     def __init__(self, monitor: str, mode: str, verbose: bool) -> None:
         super().__init__()
@@ -68,27 +68,26 @@ class _Monitor(Callback):
         return (value - on) * self._sign_ > by
 
     def _current_(self, run_context: RunContext) -> float | None:
-        """The value that is followed, None after an epoch without an evaluation. Says so once where it is not there at all."""
+        """Return the monitored value, None after an epoch without an evaluation. Warn once if the evaluation does not have it."""
         results = state_of(self, run_context).get("eval_results")
         if not results:
             return None
         value = results.get(self.monitor)
         if value is None:
-            if not getattr(self, "_said", False):
+            if not getattr(self, "_has_warned", False):
                 from torchspore.mindspore import log
 
-                self._said = True
+                self._has_warned = True
                 log.warning("%s(monitor=%r): the evaluation has only %s", type(self).__name__, self.monitor, ", ".join(results))
             return None
         return float(np.mean(value))
 
 
 class EarlyStopping(_Monitor):
-    """Ends the training once `monitor` has not become better, by at least `min_delta`, for `patience` evaluations.
+    """Ends the training once `monitor` has not improved, by at least `min_delta`, for `patience` evaluations.
 
-    `mode` is 'min', 'max' or 'auto' (max for what has 'acc' in its name). With `baseline` the counting restarts only when it is beaten.
-    With
-    `restore_best_weights` the network gets the values of its best evaluation back.
+    `mode` is 'min', 'max' or 'auto' (max for names with 'acc'). With `baseline` the counting restarts only when a result beats it.
+    `restore_best_weights` restores the values of the best evaluation.
     """
 
     def __init__(
@@ -107,13 +106,13 @@ class EarlyStopping(_Monitor):
         self._best_weights_: dict[str, Any] = {}
 
     def on_train_begin(self, run_context: RunContext) -> None:
-        """Starts anew."""
+        """Resets the state."""
         self.wait = self.stopped_epoch = 0
         self.best = -np.inf * self._sign_
         self._best_weights_ = {}
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:
-        """Looks at the value and asks for the end where it has stood still too long."""
+        """Checks the value, and ends the training if it has not improved for too long."""
         current = self._current_(run_context)
         if current is None:
             return
@@ -140,15 +139,15 @@ class EarlyStopping(_Monitor):
             load_param_into_net(state.train_network, self._best_weights_)
 
     def on_train_end(self, run_context: RunContext) -> None:
-        """Says when the training was ended."""
+        """Logs the epoch in which the training was ended."""
         if self.stopped_epoch and self.verbose:
             print(f"Epoch {self.stopped_epoch:05d}: early stopping", flush=True)
 
 
 class ReduceLROnPlateau(_Monitor):
-    """Multiplies the learning rate by `factor`, down to `min_lr`, once `monitor` has not become better for `patience` evaluations.
+    """Multiplies the learning rate by `factor`, down to `min_lr`, once `monitor` has not improved for `patience` evaluations.
 
-    After a change, `cooldown` evaluations pass before counting begins again.
+    After a change, `cooldown` evaluations pass before counting restarts.
     """
 
     def __init__(
@@ -168,12 +167,12 @@ class ReduceLROnPlateau(_Monitor):
         self.wait = self.cooldown_counter = 0
 
     def on_train_begin(self, run_context: RunContext) -> None:
-        """Starts anew."""
+        """Resets the state."""
         self.wait = self.cooldown_counter = 0
         self.best = -np.inf * self._sign_
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:
-        """Looks at the value and lowers the rate where it has stood still too long."""
+        """Checks the value, and lowers the rate if it has not improved for too long."""
         current = self._current_(run_context)
         if current is None:
             return
@@ -203,5 +202,5 @@ class ReduceLROnPlateau(_Monitor):
         self.cooldown_counter, self.wait = self.cooldown, 0
 
     def _decided_(self, state: Any, rate: float | None) -> None:
-        what = "leaves the learning rate" if rate is None else f"sets the learning rate to {rate:g}"
-        joint_decisions.alike("ReduceLROnPlateau", f"{what} after epoch {state.cur_epoch_num}")
+        action = "leaves the learning rate" if rate is None else f"sets the learning rate to {rate:g}"
+        joint_decisions.alike("ReduceLROnPlateau", f"{action} after epoch {state.cur_epoch_num}")

@@ -1,4 +1,4 @@
-"""`SummaryCollector`: a callback that records what most trainings want to see."""
+"""`SummaryCollector`: a callback that records the usual data of a training."""
 from __future__ import annotations
 
 import re
@@ -18,18 +18,18 @@ COLLECTED = (
     "histogram_regular", "collect_landscape",
 )
 FIRST = 5
-"""So many Parameters of more than one value are shown as histograms where no pattern chooses."""
+"""The number of Parameters with more than one value that are recorded as histograms without a pattern."""
 
 
 class SummaryCollector(Callback):
     """A callback that records the loss, the learning rate, the first images and histograms of Parameters every `collect_freq` steps, and
-    what summary operators keep.
+    the values of summary operators.
 
-    `collect_specified_data` chooses: 'collect_metric' and 'collect_input_data' (bools), 'histogram_regular' (a pattern of Parameters'
-    names; the first five without one), 'collect_graph' (the network), 'collect_train_lineage' and 'collect_eval_lineage' (what the training
-    was made of, and its metrics, with `custom_lineage_data`), 'collect_dataset_graph' (the steps of the data). With
-    `keep_default_action=False` only what is named there is recorded. Loss landscapes are not drawn, and `explain` says so. Raises
-    TypeError and ValueError for arguments that do not fit.
+    `collect_specified_data` selects: 'collect_metric' and 'collect_input_data' (bools), 'histogram_regular' (a pattern of Parameters'
+    names; the first five without one), 'collect_graph' (the network), 'collect_train_lineage' and 'collect_eval_lineage' (the parts
+    of the training, and its metrics, with `custom_lineage_data`), 'collect_dataset_graph' (the steps of the data). With
+    `keep_default_action=False` only data named there is recorded. Loss landscapes are not drawn, and `explain` reports it. Raises
+    TypeError and ValueError for invalid arguments.
     """
 
     def __init__(
@@ -43,22 +43,22 @@ class SummaryCollector(Callback):
         for name, count in (("collect_freq", collect_freq), ("collect_tensor_freq", collect_tensor_freq)):
             if count is not None or name == "collect_freq":
                 _check_frequency(name, count)
-        self._wanted = _specified(collect_specified_data, keep_default_action)
+        self._selection = _specified(collect_specified_data, keep_default_action)
         self._every, self._tensors_every = collect_freq, collect_tensor_freq or collect_freq
         self._arguments = {
             "log_dir": summary_dir, "num_process": num_process, "max_file_size": max_file_size, "export_options": export_options,
         }
         is_named = isinstance(custom_lineage_data, dict) and all(isinstance(key, str) for key in custom_lineage_data)
         if custom_lineage_data is not None and not is_named:
-            wrote = f"SummaryCollector(custom_lineage_data={short(custom_lineage_data)})"
-            raise TypeError(message(wrote, f"a dict with names of str, got {type(custom_lineage_data).__name__}"))
+            call_text = f"SummaryCollector(custom_lineage_data={short(custom_lineage_data)})"
+            raise TypeError(message(call_text, f"a dict with names of str, got {type(custom_lineage_data).__name__}"))
         self._lineage = dict(custom_lineage_data or {})
-        if self._wanted["collect_graph"]:
+        if self._selection["collect_graph"]:
             summaries.expect_graph()
         self._record: SummaryRecord | None = None
 
     def __enter__(self) -> SummaryCollector:
-        if self._record is None:                    # a training enters its callbacks once more than the program's own `with`
+        if self._record is None:                    # a training enters its callbacks in addition to the program's `with`
             self._record = SummaryRecord(**self._arguments)
         return self
 
@@ -68,41 +68,41 @@ class SummaryCollector(Callback):
             self._record = None
 
     def begin(self, run_context: Any) -> None:
-        """Opens the record, where no `with` has."""
+        """Opens the record, unless a `with` statement has done so."""
         self.__enter__()
         self._record.set_mode(state_of(self, run_context).get("mode", "train"))  # type: ignore[union-attr]
 
     def step_end(self, run_context: Any) -> None:
-        """Records a step, where it is one of those."""
+        """Records a step if it is selected."""
         state = state_of(self, run_context)
         step, record = state.cur_step_num, self._record
         if record is None or state.get("mode", "train") != "train" or (step % self._every and step != 1):
             return
-        if self._wanted["collect_metric"]:
+        if self._selection["collect_metric"]:
             self._metric_(record, state)
-        if self._wanted["collect_input_data"]:
+        if self._selection["collect_input_data"]:
             self._input_(record, state)
-        if self._wanted["histogram_regular"] is not False:
+        if self._selection["histogram_regular"] is not False:
             self._parameters_(record, state)
         with_tensors = not step % self._tensors_every or step == 1
-        network = state.get("train_network") if self._wanted["collect_graph"] else None
+        network = state.get("train_network") if self._selection["collect_graph"] else None
         record.record(step, network, plugin_filter=None if with_tensors else lambda plugin: plugin != "tensor")
 
     def end(self, run_context: Any) -> None:
-        """Records what the training was made of, and closes the record."""
+        """Records the parts of the training, and closes the record."""
         state, record = state_of(self, run_context), self._record
         if state.get("mode", "train") != "train":
-            if record is not None and self._wanted["collect_eval_lineage"]:
+            if record is not None and self._selection["collect_eval_lineage"]:
                 record._add_text_("eval_lineage", {"metrics": state.get("metrics"), "batches": state.get("batch_num")})
             return
         if record is not None:
-            if self._wanted["collect_train_lineage"]:
+            if self._selection["collect_train_lineage"]:
                 record._add_text_("train_lineage", {**_lineage(state), **self._lineage})
-            if self._wanted["collect_dataset_graph"]:
-                from torchspore.mindspore.dataset.engine import described  # datasets import callbacks
+            if self._selection["collect_dataset_graph"]:
+                from torchspore.mindspore.dataset.engine import descriptions  # datasets import callbacks
 
                 data = state.get("train_dataset")
-                record._add_text_("dataset_graph", {"steps": described.chain(data)} if data is not None else {})
+                record._add_text_("dataset_graph", {"steps": descriptions.chain(data)} if data is not None else {})
         self.__exit__()
 
     @staticmethod
@@ -123,15 +123,18 @@ class SummaryCollector(Callback):
             record.add_value("image", "input_data/auto", first)
 
     def _parameters_(self, record: SummaryRecord, state: Any) -> None:
-        network, pattern = state.get("train_network"), self._wanted["histogram_regular"]
-        own = list(network.trainable_params()) if network is not None else []
-        chosen = [p for p in own if re.match(pattern, p.name)] if isinstance(pattern, str) else [p for p in own if p.size > 1][:FIRST]
+        network, pattern = state.get("train_network"), self._selection["histogram_regular"]
+        parameters = list(network.trainable_params()) if network is not None else []
+        if isinstance(pattern, str):
+            chosen = [parameter for parameter in parameters if re.match(pattern, parameter.name)]
+        else:
+            chosen = [parameter for parameter in parameters if parameter.size > 1][:FIRST]
         for parameter in chosen:
             record.add_value("histogram", f"{parameter.name}/auto", parameter)
 
 
 def _lineage(state: Any) -> dict[str, Any]:
-    """What a training was made of: classes, sizes, the last loss."""
+    """Return the parts of a training: classes, sizes, the last loss."""
     optimizer = state.get("optimizer") or getattr(state.get("train_network"), "optimizer", None)
     network, data = state.get("network") or state.get("train_network"), state.get("train_dataset")
     rate = optimizer.get_lr() if optimizer is not None and hasattr(optimizer, "get_lr") else None
@@ -167,22 +170,22 @@ def _check_frequency(name: str, count: Any) -> None:
         raise ValueError(message(f"SummaryCollector({name}={count})", "an int from 1 on"))
 
 
-def _specified(given: Any, keeps: Any) -> dict[str, Any]:
+def _specified(specified: Any, keeps: Any) -> dict[str, Any]:
     if not isinstance(keeps, bool):
         raise TypeError(message(f"SummaryCollector(keep_default_action={short(keeps)})", "a bool"))
-    if given is not None and not isinstance(given, dict):
-        raise TypeError(message(f"SummaryCollector(collect_specified_data={short(given)})", f"a dict, got {type(given).__name__}"))
-    given = given or {}
-    for name, value in given.items():
-        wrote = f"SummaryCollector(collect_specified_data={{{name!r}: {short(value)}}})"
+    if specified is not None and not isinstance(specified, dict):
+        raise TypeError(message(f"SummaryCollector(collect_specified_data={short(specified)})", f"a dict, got {type(specified).__name__}"))
+    specified = specified or {}
+    for name, value in specified.items():
+        call_text = f"SummaryCollector(collect_specified_data={{{name!r}: {short(value)}}})"
         if name not in COLLECTED:
-            raise ValueError(message(wrote, list_choices(COLLECTED)))
+            raise ValueError(message(call_text, list_choices(COLLECTED)))
         if name == "histogram_regular" and not isinstance(value, (str, type(None))):
-            raise TypeError(message(wrote, f"a pattern or None, got {type(value).__name__}"))
+            raise TypeError(message(call_text, f"a pattern or None, got {type(value).__name__}"))
         if name not in ("histogram_regular", "collect_landscape") and not isinstance(value, bool):
-            raise TypeError(message(wrote, f"a bool, got {type(value).__name__}"))
-    if given.get("collect_landscape"):
+            raise TypeError(message(call_text, f"a bool, got {type(value).__name__}"))
+    if specified.get("collect_landscape"):
         effects.note("summaries", "SummaryCollector: loss landscapes are not drawn; they want hundreds of evaluations of the trained net")
-    found: dict[str, Any] = dict.fromkeys([name for name in COLLECTED if name not in ("histogram_regular", "collect_landscape")], keeps)
-    found["histogram_regular"] = None if keeps or "histogram_regular" in given else False
-    return {**found, **{name: value for name, value in given.items() if name in found}}
+    selection: dict[str, Any] = dict.fromkeys([name for name in COLLECTED if name not in ("histogram_regular", "collect_landscape")], keeps)
+    selection["histogram_regular"] = None if keeps or "histogram_regular" in specified else False
+    return {**selection, **{name: value for name, value in specified.items() if name in selection}}

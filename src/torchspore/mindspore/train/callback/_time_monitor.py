@@ -1,4 +1,4 @@
-"""`TimeMonitor`: times as lines of text."""
+"""`TimeMonitor`: prints times."""
 from __future__ import annotations
 
 import time
@@ -11,8 +11,8 @@ from torchspore.mindspore.train.checks import check_bool
 class TimeMonitor(Callback):
     """Prints the milliseconds of each epoch and of each of its steps.
 
-    `data_size` is the number of steps of an epoch, by default the dataset's. With `data_time` the mean time that a step waited for its data
-    is added.
+    `data_size` is the number of steps of an epoch, by default the dataset's. `data_time` adds the mean time that a step waited for its
+    data.
     """
 
     def __init__(self, data_size: int | None = None, data_time: bool = False) -> None:
@@ -26,12 +26,12 @@ class TimeMonitor(Callback):
         self._training_epoch = (self.epoch_time, 0.0)
 
     def on_eval_epoch_begin(self, run_context: RunContext) -> None:
-        """Starts the clock of an evaluation, which in `Model.fit` lies within an epoch of training."""
+        """Starts the clock of an evaluation, which `Model.fit` runs within an epoch of training."""
         self._training_epoch = (self.epoch_time, self._waited)
         self.epoch_begin(run_context)
 
     def on_eval_epoch_end(self, run_context: RunContext) -> None:
-        """Prints the line of an evaluation and goes on with the training's clock."""
+        """Prints the line of an evaluation and resumes the training's clock."""
         self.epoch_end(run_context)
         self.epoch_time, self._waited = self._training_epoch
 
@@ -41,11 +41,11 @@ class TimeMonitor(Callback):
         self._waited = 0.0
 
     def on_train_step_begin(self, run_context: RunContext) -> None:
-        """Adds the time since the last step's end to what was waited for data."""
+        """Adds the time since the last step's end to the waiting time for data."""
         self._waited += time.time() - self._waiting_since
 
     def on_train_step_end(self, run_context: RunContext) -> None:
-        """From here on the next step waits for its data."""
+        """Records the start of the next step's waiting time for data."""
         self._waiting_since = time.time()
 
     def epoch_end(self, run_context: RunContext) -> None:

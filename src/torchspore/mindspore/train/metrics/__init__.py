@@ -1,4 +1,4 @@
-"""Metrics: what is measured of a network's outputs."""
+"""Metrics of a network's outputs."""
 from __future__ import annotations
 
 from typing import Any
@@ -36,12 +36,12 @@ _FACTORY: dict[str, type[Metric]] = {
 
 
 def names() -> list[str]:
-    """The names that `get_metric_fn` and `Model(metrics=...)` take."""
+    """Returns the names that `get_metric_fn` and `Model(metrics=...)` accept."""
     return sorted(_FACTORY)
 
 
 def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Metric:
-    """The metric of that name. Raises KeyError for a name that is none."""
+    """Returns the metric of that name. Raises KeyError for an unknown name."""
     if name not in _FACTORY:
         near = closest(str(name), list(_FACTORY))
         raise KeyError(message(f"metric {name!r}", f"one of {', '.join(names())}", hint=f"write {near!r}" if near else None))
@@ -49,7 +49,7 @@ def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Metric:
 
 
 def get_metrics(metrics: Any) -> dict[str, Metric]:
-    """Metrics by name, from None, a set of names, or a dict from name to Metric. Raises TypeError for anything else."""
+    """Return metrics by name, from None, a set of names, or a dict from name to Metric. Raises TypeError for anything else."""
     if metrics is None:
         return {}
     if isinstance(metrics, dict):

@@ -10,7 +10,7 @@ from torchspore.mindspore.train.metrics.metric import EvaluationBase, Metric, re
 
 
 class Accuracy(EvaluationBase):
-    """The share of right answers. `update(output, label)`: scores (N, C) and classes (N,) or one-hot rows (N, C)."""
+    """The share of correct predictions. `update(output, label)`: scores (N, C) and classes (N,) or one-hot rows (N, C)."""
 
     def __init__(self, eval_type: str = "classification") -> None:
         super().__init__(eval_type)
@@ -39,7 +39,7 @@ class Accuracy(EvaluationBase):
 
 
 class _PerClass(EvaluationBase):
-    """Base of Precision and Recall: counts true positives and what they are divided by, for each class or, multilabel, each sample."""
+    """Base of Precision and Recall: counts true positives and the denominators, for each class or, multilabel, each sample."""
 
     def __init__(self, eval_type: str = "classification") -> None:
         super().__init__(eval_type)
@@ -57,13 +57,13 @@ class _PerClass(EvaluationBase):
             classes = predicted.shape[1]
             if label.size and int(label.max()) + 1 > classes:
                 raise ValueError(message(f"{type(self).__name__}.update: label {int(label.max())}", f"classes from 0 to {classes - 1}"))
-            known = np.eye(classes, dtype=np.int64)[label.astype(np.int64).reshape(-1)]
+            actual = np.eye(classes, dtype=np.int64)[label.astype(np.int64).reshape(-1)]
             chosen = np.eye(classes, dtype=np.int64)[predicted.argmax(axis=1).reshape(-1)]
             axis = 0
         else:
-            known, chosen, axis = rows_by_class(label).T.astype(np.int64), rows_by_class(predicted).T.astype(np.int64), 1
-        hits = (known * chosen).sum(axis=axis).astype(np.float64)
-        divisor = self._base_(known, chosen).sum(axis=axis).astype(np.float64)
+            actual, chosen, axis = rows_by_class(label).T.astype(np.int64), rows_by_class(predicted).T.astype(np.int64), 1
+        hits = (actual * chosen).sum(axis=axis).astype(np.float64)
+        divisor = self._base_(actual, chosen).sum(axis=axis).astype(np.float64)
         if self._type == "classification" and self._has_data:
             self._true_positives, self._divisor = self._true_positives + hits, self._divisor + divisor
         elif self._type == "classification":
@@ -73,28 +73,28 @@ class _PerClass(EvaluationBase):
             self._divisor = np.concatenate([self._divisor, divisor])
         self._has_data = True
 
-    def _base_(self, known: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    def _base_(self, actual: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
     def eval(self, average: bool = False) -> Any:
-        """The value of each class as an array (C,), for multilabel of each sample; their mean with `average`."""
+        """Returns the value of each class as an array (C,), for multilabel of each sample; their mean with `average`."""
         self._need_(self._has_data)
         values = self._true_positives / (self._divisor + 1e-20)
         return float(values.mean()) if average else values
 
 
 class Precision(_PerClass):
-    """For each class, the share of right ones among the answers of that class."""
+    """For each class, the share of correct ones among the predictions of that class."""
 
-    def _base_(self, known: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    def _base_(self, actual: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         return chosen
 
 
 class Recall(_PerClass):
-    """For each class, the share of its samples that were found."""
+    """For each class, the share of its samples that were predicted correctly."""
 
-    def _base_(self, known: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        return known
+    def _base_(self, actual: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        return actual
 
 
 class Fbeta(Metric):
@@ -124,13 +124,13 @@ class Fbeta(Metric):
         if label.size and int(label.max()) >= classes:
             raise ValueError(message(f"Fbeta.update: label {int(label.max())}", f"classes from 0 to {classes - 1}"))
         self._class_num = classes
-        known = np.eye(classes)[label.astype(np.int64).reshape(-1)]
+        actual = np.eye(classes)[label.astype(np.int64).reshape(-1)]
         chosen = np.eye(classes)[predicted.argmax(axis=1).reshape(-1)]
-        self._true_positives = self._true_positives + (known * chosen).sum(0)
-        self._actual_, self._predicted_ = self._actual_ + known.sum(0), self._predicted_ + chosen.sum(0)
+        self._true_positives = self._true_positives + (actual * chosen).sum(0)
+        self._actual_, self._predicted_ = self._actual_ + actual.sum(0), self._predicted_ + chosen.sum(0)
 
     def eval(self, average: bool = False) -> Any:
-        """The score of each class as an array (C,); their mean with `average`."""
+        """Returns the score of each class as an array (C,); their mean with `average`."""
         if not isinstance(average, bool):
             raise TypeError(message(f"{type(self).__name__}.eval(average={short(average)})", "True or False"))
         self._need_(self._class_num)
@@ -167,7 +167,7 @@ class TopKCategoricalAccuracy(Metric):
         predicted, label = self._take_(inputs)
         if predicted.ndim == label.ndim and predicted.shape == label.shape:
             label = label.argmax(axis=1)
-        best = np.argsort(-predicted, axis=1, kind="stable")[:, : self.k]        # of equal scores the first class counts
+        best = np.argsort(-predicted, axis=1, kind="stable")[:, : self.k]        # the first class wins among equal scores
         self._correct_num += int((best == label.reshape(-1, 1)).any(axis=1).sum())
         self._samples_num += int(label.shape[0])
 
@@ -191,11 +191,10 @@ class Top5CategoricalAccuracy(TopKCategoricalAccuracy):
 
 
 class ConfusionMatrix(Metric):
-    """How often each class (row) was answered by each (column), as an array (C, C).
+    """The number of samples of each class (row) with each predicted class (column), as an array (C, C).
 
     `normalize` is 'no_norm', 'target' (rows add up to 1; MindSpore's documents call it 'label'), 'prediction' (columns do) or 'all'.
-    Scores of two classes are compared with
-    `threshold` where they come as one number a sample.
+    Binary scores with one number per sample are compared with `threshold`.
     """
 
     _KINDS_ = ("no_norm", "target", "label", "prediction", "all", None)
@@ -224,10 +223,10 @@ class ConfusionMatrix(Metric):
             predicted = predicted.argmax(axis=1)
         elif predicted.dtype.kind == "f":
             predicted = (predicted >= self.threshold).astype(np.int64)
-        known, answered = label.astype(np.int64).reshape(-1), predicted.astype(np.int64).reshape(-1)
-        if any(((one < 0) | (one >= self.num_classes)).any() for one in (known, answered)):
+        actual, answered = label.astype(np.int64).reshape(-1), predicted.astype(np.int64).reshape(-1)
+        if any(((classes < 0) | (classes >= self.num_classes)).any() for classes in (actual, answered)):
             raise ValueError(message("ConfusionMatrix.update", f"classes from 0 to {self.num_classes - 1}"))
-        counts = np.bincount(known * self.num_classes + answered, minlength=self.num_classes**2)
+        counts = np.bincount(actual * self.num_classes + answered, minlength=self.num_classes**2)
         self.confusion_matrix += counts.reshape(self.num_classes, self.num_classes)
         self._is_update = True
 

@@ -1,4 +1,4 @@
-"""Rates of a confusion matrix: of predictions that are yes or no for each class, as one-hot arrays."""
+"""Rates of a confusion matrix of binary predictions for each class, as one-hot arrays."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,29 +14,29 @@ REDUCTIONS = ("none", "mean", "sum", "mean_batch", "sum_batch", "mean_channel", 
 Array = np.ndarray
 
 
-def _share(part: Array, whole: Array) -> Array:
-    """`part` / `whole`; NaN where there is nothing."""
-    return np.where(whole > 0, part / whole, np.nan)
+def _share(part: Array, total: Array) -> Array:
+    """Return `part` / `total`; NaN for 0 / 0."""
+    return np.where(total > 0, part / total, np.nan)
 
 
 class _Counts:
-    """Numbers of true and false positives and negatives, and what is made of them."""
+    """Numbers of true and false positives and negatives, and derived rates."""
 
     def __init__(self, counts: Array) -> None:
-        self.tp, self.fp, self.tn, self.fn = (counts[..., place] for place in range(4))
+        self.tp, self.fp, self.tn, self.fn = (counts[..., index] for index in range(4))
         self.sensitivity = _share(self.tp, self.tp + self.fn)
         self.specificity = _share(self.tn, self.fp + self.tn)
         self.precision = _share(self.tp, self.tp + self.fp)
         self.negative = _share(self.tn, self.tn + self.fn)
 
     def threshold(self) -> Array:
-        """The share of positives at which a positive answer is as often right as wrong."""
+        """The prevalence threshold."""
         top = np.sqrt(self.sensitivity * (1 - self.specificity)) + self.specificity - 1
         under = self.sensitivity + self.specificity - 1
         return np.where(under != 0, top / under, np.nan)
 
     def correlation(self) -> Array:
-        """Matthews' coefficient."""
+        """Matthews' correlation coefficient."""
         under = np.sqrt((self.tp + self.fp) * (self.tp + self.fn) * (self.tn + self.fp) * (self.tn + self.fn))
         return np.where(under != 0, (self.tp * self.tn - self.fp * self.fn) / under, np.nan)
 
@@ -60,16 +60,16 @@ _RATES: dict[str, tuple[Callable[[_Counts], Array], str]] = {
     "informedness": (lambda c: c.sensitivity + c.specificity - 1, "bookmaker_informedness bm"),
     "markedness": (lambda c: c.precision + c.negative - 1, "deltap mk"),
 }
-"""How each rate is computed, and its other names (https://en.wikipedia.org/wiki/Confusion_matrix)."""
+"""The formula of each rate, and its other names (https://en.wikipedia.org/wiki/Confusion_matrix)."""
 _NAMES = {other: name for name, (_, others) in _RATES.items() for other in (name, *others.split())}
 
 
 class ConfusionMatrixMetric(Metric):
     """A rate such as 'sensitivity', 'ppv' or 'f1 score' of one-hot predictions (N, C, ...) against one-hot labels of the same shape.
 
-    All counts are added up first, and an array of one number comes out; with `calculation_method` each sample and class has its own rate,
-    and `decrease` says of which a mean or sum is taken. Without `skip_channel` the first class is left out, where there are several: so
-    2.10 computes, though its documents have it the other way round. Raises TypeError and ValueError for arguments that do not fit.
+    By default all counts are added up first, and the result is an array of one number. With `calculation_method` each sample and class has
+    a separate rate, and `decrease` selects the mean or sum. Without `skip_channel` the first of several classes is ignored: 2.10 does so,
+    though its documents state the opposite. Raises TypeError and ValueError for invalid arguments.
     """
 
     def __init__(
@@ -112,14 +112,14 @@ class ConfusionMatrixMetric(Metric):
             self._counts = self._counts + counts.sum((0, 1))
 
     def eval(self) -> Any:
-        """The rate. Raises RuntimeError where no sample has one, NotImplementedError for a name that is none."""
+        """Returns the rate. Raises RuntimeError if no sample has one, NotImplementedError for an unknown name."""
         if not self.calculation_method:
             return np.atleast_1d(self._rate_(self._counts))
         if not np.any(self._weight):
             raise RuntimeError(message("ConfusionMatrixMetric.eval", "samples of which the rate can be computed"))
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = self._values / self._weight
-        return float(found) if np.ndim(found) == 0 else found
+            rate = self._values / self._weight
+        return float(rate) if np.ndim(rate) == 0 else rate
 
     def _rate_(self, counts: Array) -> Array:
         name = _NAMES.get(self.metric_name.lower().replace(" ", "_"))
@@ -129,26 +129,26 @@ class ConfusionMatrixMetric(Metric):
             return _RATES[name][0](_Counts(counts))
 
     def _add_(self, rates: Array) -> None:
-        """Adds the rates (N, C) of a batch, reduced as `decrease` says, with how many there are of them as weight."""
-        found, weight = _reduced(rates, self.decrease)
-        self._values = self._values + found * weight
+        """Add the rates (N, C) of a batch, reduced by `decrease` and weighted by their number."""
+        reduced, weight = _reduced(rates, self.decrease)
+        self._values = self._values + reduced * weight
         self._weight = self._weight + weight
 
 
 def _reduced(rates: Array, decrease: str) -> tuple[Array, Array]:
-    """Rates (N, C) reduced, and of how many each result is made. NaN counts as nothing."""
-    there = ~np.isnan(rates)
-    rates = np.where(there, rates, 0.0)
+    """Return the reduced rates (N, C), and the number of rates in each result. NaN is ignored."""
+    is_number = ~np.isnan(rates)
+    rates = np.where(is_number, rates, 0.0)
     kind, _, axis = decrease.partition("_")
     if kind == "none":
-        return rates, there.astype(float)
+        return rates, is_number.astype(float)
     if axis:
         along = 0 if axis == "batch" else 1
-        count = there.sum(along)
+        count = is_number.sum(along)
         total = rates.sum(along)
         return (total / np.maximum(count, 1) if kind == "mean" else total), count.astype(float)
     if kind == "sum":
-        return rates.sum(), there.sum()
-    by_sample = rates.sum(1) / np.maximum(there.sum(1), 1)
-    samples = there.any(1).sum()
+        return rates.sum(), is_number.sum()
+    by_sample = rates.sum(1) / np.maximum(is_number.sum(1), 1)
+    samples = is_number.any(1).sum()
     return by_sample.sum() / max(samples, 1), samples

@@ -81,7 +81,7 @@ class Loss(Metric):
 
 
 class Perplexity(Metric):
-    """exp of the mean negative log of the probability that the right class was given; the class `ignore_label` is left out."""
+    """exp of the mean negative log of the predicted probability of the correct class; the class `ignore_label` is ignored."""
 
     def __init__(self, ignore_label: int | None = None) -> None:
         super().__init__()
@@ -98,10 +98,10 @@ class Perplexity(Metric):
     def update(self, *inputs: Any) -> None:
         if len(inputs) != 2:
             raise ValueError(message(f"Perplexity.update of {len(inputs)} values", "two values, output and label"))
-        given = [[self._convert_data(one) for one in tree.listed(value)] for value in inputs]
-        if len(given[0]) != len(given[1]):
-            raise ValueError(message(f"Perplexity.update of {len(given[0])} outputs and {len(given[1])} labels", "as many of both"))
-        for predicted, label in zip(*given):
+        batches = [[self._convert_data(item) for item in tree.listed(value)] for value in inputs]
+        if len(batches[0]) != len(batches[1]):
+            raise ValueError(message(f"Perplexity.update of {len(batches[0])} outputs and {len(batches[1])} labels", "as many of both"))
+        for predicted, label in zip(*batches):
             if label.size != predicted.size / predicted.shape[-1]:
                 raise ValueError(
                     message(f"Perplexity.update of shapes {list(predicted.shape)} and {list(label.shape)}", "(..., C) and (...)")
@@ -143,10 +143,10 @@ class CosineSimilarity(Metric):
         (rows,) = self._take_(inputs, 1)
         if self.similarity == "cosine":
             rows = rows / np.linalg.norm(rows, ord=2, axis=1, keepdims=True)
-        found = rows @ rows.T
+        similarity = rows @ rows.T
         if self.zero_diagonal:
-            np.fill_diagonal(found, 0)
-        self.sqr_mtx_res = found
+            np.fill_diagonal(similarity, 0)
+        self.sqr_mtx_res = similarity
 
     def eval(self) -> Any:
         self._need_(self.sqr_mtx_res is not None)
@@ -159,7 +159,7 @@ class CosineSimilarity(Metric):
 class Dice(Metric):
     """Twice the overlap divided by the sum of squares of both, for each batch; their sum divided by the number of rows, as in MindSpore.
 
-    `smooth` avoids a division by zero. To have the mean over batches, give each batch as one row (1, ...).
+    `smooth` avoids a division by zero. For the mean over batches, pass each batch as one row (1, ...).
     """
 
     def __init__(self, smooth: float = 1e-5) -> None:
@@ -189,9 +189,9 @@ class Dice(Metric):
 
 
 def auc(x: Any, y: Any, reorder: bool = False) -> float:
-    """The area under a curve of points (x, y) by the trapezoid rule; `reorder` sorts them by x first.
+    """Returns the area under a curve of points (x, y) by the trapezoid rule; `reorder` sorts them by x first.
 
-    Raises TypeError for what is no array or list, ValueError where x runs both ways.
+    Raises TypeError unless both are arrays or lists, ValueError if x is not monotonic.
     """
     if not isinstance(x, (list, np.ndarray)) or not isinstance(y, (list, np.ndarray)):
         raise TypeError(message("auc(x, y)", "arrays or lists"))

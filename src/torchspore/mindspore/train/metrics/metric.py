@@ -1,4 +1,4 @@
-"""`Metric`, the base of what measures a network's outputs."""
+"""`Metric`, the base of the metrics."""
 from __future__ import annotations
 
 import functools
@@ -19,18 +19,18 @@ class Metric(metaclass=ABCMeta):
 
     @property
     def indexes(self) -> list[int] | None:
-        """Which of the network's outputs `update` takes, as `set_indexes` said."""
+        """Returns the indexes of `set_indexes`: the outputs that `update` takes."""
         return getattr(self, "_indexes", None)
 
     def set_indexes(self, indexes: list[int]) -> Metric:
-        """Says which of the values given to `update` are taken, by their places; gives itself back."""
-        if not isinstance(indexes, list) or not all(isinstance(one, int) for one in indexes):
+        """Selects the values that `update` takes, by index; returns the metric."""
+        if not isinstance(indexes, list) or not all(isinstance(index, int) for index in indexes):
             raise ValueError(message(f"set_indexes({short(indexes)})", "a list of ints"))
         self._indexes = indexes
         return self
 
     def _convert_data(self, data: Any) -> np.ndarray:
-        """A Tensor, list or array as an array. Raises TypeError for anything else."""
+        """Convert a Tensor, list or array to an array. Raises TypeError for anything else."""
         if hasattr(data, "asnumpy"):
             return data.asnumpy()
         if isinstance(data, (list, np.ndarray, np.generic, int, float)):
@@ -44,7 +44,7 @@ class Metric(metaclass=ABCMeta):
 
     @abstractmethod
     def clear(self) -> None:
-        """Forgets everything."""
+        """Resets the metric."""
 
     @abstractmethod
     def update(self, *inputs: Any) -> None:
@@ -52,13 +52,13 @@ class Metric(metaclass=ABCMeta):
 
     @abstractmethod
     def eval(self) -> Any:
-        """The result over all batches."""
+        """Returns the result over all batches."""
 
     def _take_(self, inputs: tuple[Any, ...], count: int = 2) -> list[np.ndarray]:
         if len(inputs) != count:
             expected = {1: "one value, the loss or output", 2: "two values, output and label", 3: "three values"}[count]
             raise ValueError(message(f"{type(self).__name__}.update of {len(inputs)} values", expected))
-        return [self._convert_data(one) for one in inputs]
+        return [self._convert_data(value) for value in inputs]
 
     def _need_(self, count: Any) -> None:
         if not count:
@@ -66,11 +66,11 @@ class Metric(metaclass=ABCMeta):
 
 
 def rearrange_inputs(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes an `update` take its values in the order that `set_indexes` said."""
+    """Makes an `update` take its values in the order of `set_indexes`."""
 
     @functools.wraps(func)
     def wrapper(self: Any, *inputs: Any) -> Any:
-        return func(self, *inputs) if not self.indexes else func(self, *[inputs[place] for place in self.indexes])
+        return func(self, *inputs) if not self.indexes else func(self, *[inputs[index] for index in self.indexes])
 
     return wrapper
 
@@ -87,15 +87,15 @@ class EvaluationBase(Metric):
     def _check_(self, predicted: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Checks shapes and values; a one-hot label becomes class numbers."""
         name = type(self).__name__
-        what = f"{name}.update of shapes {list(predicted.shape)} and {list(label.shape)}"
+        subject = f"{name}.update of shapes {list(predicted.shape)} and {list(label.shape)}"
         if self._type == "classification":
             if predicted.ndim == label.ndim and predicted.shape == label.shape:
                 label = label.argmax(axis=1)
             elif predicted.ndim != label.ndim + 1 or predicted.shape[:1] + predicted.shape[2:] != label.shape:
-                raise ValueError(message(what, "outputs (N, C, ...) with labels (N, ...) or (N, C, ...)"))
+                raise ValueError(message(subject, "outputs (N, C, ...) with labels (N, ...) or (N, C, ...)"))
             return predicted, label
         if predicted.shape != label.shape or predicted.ndim < 2:
-            raise ValueError(message(what, "two of the same shape (N, C, ...)"))
+            raise ValueError(message(subject, "two of the same shape (N, C, ...)"))
         if not np.isin(predicted, (0, 1)).all() or not np.isin(label, (0, 1)).all():
             raise ValueError(
                 message(f"{name}(eval_type='multilabel').update", "zeros and ones", hint="compare with a threshold first: (output > 0.5)")
@@ -104,5 +104,5 @@ class EvaluationBase(Metric):
 
 
 def rows_by_class(values: np.ndarray) -> np.ndarray:
-    """(N, C, ...) as (C, N * ...)."""
+    """Convert (N, C, ...) to (C, N * ...)."""
     return np.moveaxis(values, 1, 0).reshape(values.shape[1], -1)

@@ -1,4 +1,4 @@
-"""What a network's answer hangs on: parts of one image are covered, and the answer is looked at."""
+"""Occlusion sensitivity: the change of a network's output when parts of one image are covered."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from torchspore.mindspore.train.metrics.metric import Metric, rearrange_inputs
 
 
 class OcclusionSensitivity(Metric):
-    """By how much a network's answer for one label falls where the part around each place of one image is set to `pad_val`.
+    """The decrease of a network's output for one label when the part around each position of one image is set to `pad_val`.
 
-    The part reaches from `margin` places before to `margin` places behind, the latter without its end; a list has one margin for each axis
-    but the first. `n_batch` images are asked at once. `b_box` [low, high, low, high, ...] names the places that are looked at, both ends
-    included, axis by axis; -1 stands for the image's own ends. Raises TypeError and ValueError for arguments that do not fit.
+    The part extends from `margin` before (inclusive) to `margin` after (exclusive); a list has one margin for each axis except the first.
+    `n_batch` images are evaluated at once. `b_box` [low, high, low, high, ...] limits the positions, both ends included, axis by axis; -1
+    means the image's ends. Raises TypeError and ValueError for invalid arguments.
     """
 
     def __init__(
@@ -40,24 +40,25 @@ class OcclusionSensitivity(Metric):
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
-        """Looks at one image (1, ...) with a network and a label. Raises ValueError and RuntimeError where they do not fit."""
+        """Evaluates one image (1, ...) with a network and a label. Raises ValueError and RuntimeError if they do not fit."""
         if len(inputs) != 3:
             raise ValueError(message(f"OcclusionSensitivity.update of {len(inputs)} values", "three values: network, image, label"))
-        network, (image, label) = inputs[0], (self._convert_data(one) for one in inputs[1:])
+        network, (image, label) = inputs[0], (self._convert_data(value) for value in inputs[1:])
         if image.shape[:1] != (1,):
             raise RuntimeError(message(f"OcclusionSensitivity.update of shape {list(image.shape)}", "one image, (1, ...)"))
         if label.size != 1:
             raise RuntimeError(message(f"OcclusionSensitivity.update with {label.size} labels", "one label"))
-        place, corners = int(label.reshape(-1)[0]), self._corners_(image.shape[1:])
-        places = list(product(*[range(low, high + 1) for low, high in corners]))
-        whole = self._answers_(network, [image[0]], place)[0]
-        found, step = [], max(self.n_batch, 1)
-        for start in range(0, len(places), step):
-            found.append(whole - self._answers_(network, [self._covered_(image[0], at) for at in places[start : start + step]], place))
-        self._sensitivity = np.concatenate(found).reshape([high - low + 1 for low, high in corners]).squeeze()
+        label_index, corners = int(label.reshape(-1)[0]), self._corners_(image.shape[1:])
+        positions = list(product(*[range(low, high + 1) for low, high in corners]))
+        unoccluded = self._answers_(network, [image[0]], label_index)[0]
+        decreases, step = [], max(self.n_batch, 1)
+        for start in range(0, len(positions), step):
+            images = [self._covered_(image[0], position) for position in positions[start : start + step]]
+            decreases.append(unoccluded - self._answers_(network, images, label_index))
+        self._sensitivity = np.concatenate(decreases).reshape([high - low + 1 for low, high in corners]).squeeze()
 
     def eval(self) -> np.ndarray:
-        """By how much the answer fell, for each place. Raises RuntimeError before any `update`."""
+        """Returns the decrease of the output for each position. Raises RuntimeError before any `update`."""
         if self._sensitivity is None:
             raise RuntimeError(message("OcclusionSensitivity.eval before any image", "update(...) first"))
         return self._sensitivity
@@ -70,14 +71,14 @@ class OcclusionSensitivity(Metric):
         pairs = zip(self.b_box[::2], self.b_box[1::2])
         return [(max(low, 0), size - 1 if high == -1 else high) for (low, high), size in zip(pairs, shape)]
 
-    def _covered_(self, image: np.ndarray, place: tuple[int, ...]) -> np.ndarray:
+    def _covered_(self, image: np.ndarray, position: tuple[int, ...]) -> np.ndarray:
         margins = [self.margin] * image.ndim if isinstance(self.margin, int) else list(self.margin)
         if len(margins) != image.ndim:
             raise ValueError(message(f"OcclusionSensitivity(margin={short(self.margin)})", f"{image.ndim} numbers, one for each axis"))
         covered = image.copy()
-        covered[tuple(slice(max(at - margin, 0), max(at + margin, 0)) for at, margin in zip(place, margins))] = self.pad_val
+        covered[tuple(slice(max(at - margin, 0), max(at + margin, 0)) for at, margin in zip(position, margins))] = self.pad_val
         return covered
 
     @staticmethod
-    def _answers_(network: Any, images: list[np.ndarray], place: int) -> np.ndarray:
-        return network(Tensor(np.stack(images))).asnumpy()[:, place]  # type: ignore[no-any-return]
+    def _answers_(network: Any, images: list[np.ndarray], label_index: int) -> np.ndarray:
+        return network(Tensor(np.stack(images))).asnumpy()[:, label_index]  # type: ignore[no-any-return]

@@ -15,8 +15,8 @@ from torchspore.mindspore.train.metrics.metric import Metric, rearrange_inputs
 class ROC(Metric):
     """The ROC curve: the rates of false and of true positives at each threshold, the highest first.
 
-    Scores are (N,) for two classes, of which `pos_label` (1) is the positive one, or (N, `class_num`), where each class is held against the
-    others and lists of curves are given.
+    Scores are (N,) for two classes, of which `pos_label` (1) is the positive one, or (N, `class_num`), where each class is compared with
+    the others and the result is lists of curves.
     """
 
     def __init__(self, class_num: int | None = None, pos_label: int | None = None) -> None:
@@ -45,19 +45,19 @@ class ROC(Metric):
         self._labels.append(labels.reshape(-1))
 
     def eval(self) -> tuple[Any, Any, Any]:
-        """(false positive rates, true positive rates, thresholds), arrays, or for several classes lists of arrays."""
+        """Returns (false positive rates, true positive rates, thresholds), arrays, or for several classes lists of arrays."""
         self._need_(bool(self._scores))
         scores, labels = np.concatenate(self._scores), np.concatenate(self._labels)
         if scores.ndim == 1:
             return _curve(scores, labels == (1 if self.pos_label is None else self.pos_label))
-        curves = [_curve(scores[:, one], labels == one) for one in range(scores.shape[1])]
+        curves = [_curve(scores[:, number], labels == number) for number in range(scores.shape[1])]
         return tuple(map(list, zip(*curves)))  # type: ignore[return-value]
 
 
 def _curve(scores: np.ndarray, is_positive: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     order = np.argsort(scores)[::-1]
     scores, is_positive = scores[order], is_positive[order]
-    last = np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1)      # of each score the last place
+    last = np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1)      # the last index of each score
     true = np.cumsum(is_positive)[last]
     false = 1 + last - true
     if not true[-1] or not false[-1]:
@@ -68,8 +68,8 @@ def _curve(scores: np.ndarray, is_positive: np.ndarray) -> tuple[np.ndarray, np.
 
 
 class BleuScore(Metric):
-    """BLEU: how many of the n-grams of translations are in their references, n from 1 to `n_gram`, as a geometric mean, with a penalty for
-    translations that are shorter (Papineni et al., 2002). With `smooth`, one is added to each count (Lin and Och, 2004).
+    """BLEU: the share of the n-grams of translations that are in their references, n from 1 to `n_gram`, as a geometric mean, with a
+    penalty for shorter translations (Papineni et al., 2002). With `smooth`, one is added to each count (Lin and Och, 2004).
     """
 
     def __init__(self, n_gram: int = 4, smooth: bool = False) -> None:
@@ -82,36 +82,36 @@ class BleuScore(Metric):
         self.clear()
 
     def clear(self) -> None:
-        self._found, self._given = np.zeros(self.n_gram), np.zeros(self.n_gram)
-        self._length = self._wanted = 0
+        self._matches, self._totals = np.zeros(self.n_gram), np.zeros(self.n_gram)
+        self._length = self._reference_length = 0
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
-        """Takes translations, lists of words, and for each a list of references. Raises ValueError where their numbers differ."""
+        """Takes translations, lists of words, and for each a list of references. Raises ValueError if their numbers differ."""
         if len(inputs) != 2:
             raise ValueError(message(f"BleuScore.update of {len(inputs)} values", "two values, translations and references"))
         translations, references = inputs
         if not isinstance(translations, Sequence) or not isinstance(references, Sequence) or len(translations) != len(references):
             raise ValueError(message(f"BleuScore.update({short(translations)}, {short(references)})", "as many references as translations"))
-        for words, known in zip(translations, references):
+        for words, candidates in zip(translations, references):
             self._length += len(words)
-            self._wanted += min((len(one) for one in known), key=lambda length: abs(length - len(words)))
-            most: Counter[tuple[Any, ...]] = Counter()
-            for one in known:
-                most |= _grams(one, self.n_gram)
-            own = _grams(words, self.n_gram)
-            for gram, count in (own & most).items():
-                self._found[len(gram) - 1] += count
-            for gram, count in own.items():
-                self._given[len(gram) - 1] += count
+            self._reference_length += min((len(reference) for reference in candidates), key=lambda length: abs(length - len(words)))
+            reference_grams: Counter[tuple[Any, ...]] = Counter()
+            for reference in candidates:
+                reference_grams |= _grams(reference, self.n_gram)
+            grams = _grams(words, self.n_gram)
+            for gram, count in (grams & reference_grams).items():
+                self._matches[len(gram) - 1] += count
+            for gram, count in grams.items():
+                self._totals[len(gram) - 1] += count
 
     def eval(self) -> np.ndarray:
-        """The score over all translations, from 0 to 1."""
+        """Returns the score over all translations, from 0 to 1."""
         self._need_(self._length > 0)
-        if not self._found.all():
+        if not self._matches.all():
             return np.array(0.0)
-        shares = (self._found + 1) / (self._given + 1) if self.smooth else self._found / self._given
-        penalty = 1.0 if self._length > self._wanted else np.exp(1 - self._wanted / self._length)
+        shares = (self._matches + 1) / (self._totals + 1) if self.smooth else self._matches / self._totals
+        penalty = 1.0 if self._length > self._reference_length else np.exp(1 - self._reference_length / self._length)
         return np.array(penalty * np.exp(np.log(shares).mean()))
 
 

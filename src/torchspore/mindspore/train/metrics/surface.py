@@ -1,4 +1,4 @@
-"""Metrics of segmentations: distances between the surfaces of what was predicted and what is there."""
+"""Metrics of segmentations: distances between the predicted and the true surfaces."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +15,7 @@ DISTANCES = tuple(_ORDERS)
 
 
 def _edges(mask: np.ndarray) -> np.ndarray:
-    """The places (n, axes) of a mask that have a neighbour along an axis outside of it; beyond the border there is nothing."""
+    """Return the positions (n, axes) of a mask with a neighbour outside it along an axis; positions outside the array count as outside."""
     padded = np.pad(mask, 1)
     inside = padded.copy()
     for axis in range(mask.ndim):
@@ -30,31 +30,31 @@ def _tree() -> Any:
 
 
 def _distances(kind: str, of: np.ndarray, to: np.ndarray) -> np.ndarray:
-    """The distance from each place in `of` to the nearest one in `to`; infinite where there is none."""
+    """Return the distance from each position in `of` to the nearest one in `to`; infinite if there is none."""
     if not len(to) or not len(of):
         return np.full(len(of), np.inf)
     return np.asarray(_tree()(to).query(of, p=_ORDERS[kind])[0], np.float64)
 
 
 class _Surfaces(Metric):
-    """What the metrics share: two arrays of labels, of which one label is looked at."""
+    """Base of the metrics: two arrays of labels, in which one label is compared."""
 
     def __init__(self, distance_metric: str) -> None:
         super().__init__()
         if distance_metric not in DISTANCES:
             raise ValueError(message(f"{type(self).__name__}(distance_metric={short(distance_metric)})", list_choices(DISTANCES)))
         self.distance_metric = distance_metric
-        _tree()                                                      # its import takes 0.4 s, which the first update need not wait for
+        _tree()                                                      # a slow import (0.4 s), started before the first update
         self.clear()
 
     def clear(self) -> None:
-        self._places: tuple[np.ndarray, np.ndarray] | None = None
+        self._surfaces: tuple[np.ndarray, np.ndarray] | None = None
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
-        """Takes predicted and true labels, arrays of one shape, and the label that is looked at; the last call counts.
+        """Takes predicted and true labels, arrays of one shape, and the label to compare; the last call counts.
 
-        Raises ValueError for other counts, shapes and labels, TypeError for what is no array.
+        Raises ValueError for other counts, shapes and labels, TypeError for anything but arrays.
         """
         call = f"{type(self).__name__}.update"
         if len(inputs) != 3:
@@ -67,20 +67,20 @@ class _Surfaces(Metric):
         masks = predicted == inputs[2], label == inputs[2]
         if not masks[0].any() and not masks[1].any():
             raise ValueError(message(f"{call}(..., {inputs[2]})", "a label that is among the predicted or the true ones"))
-        self._places = _edges(masks[0]), _edges(masks[1])
+        self._surfaces = _edges(masks[0]), _edges(masks[1])
 
-    def _apart_(self, back: bool = False) -> np.ndarray:
-        """From the predicted surface to the true one, or back."""
-        self._need_(self._places is not None)
-        assert self._places is not None
-        one, other = self._places[::-1] if back else self._places
-        return _distances(self.distance_metric, one, other)
+    def _surface_distances_(self, back: bool = False) -> np.ndarray:
+        """Return the distances from the predicted surface to the true one, or back."""
+        self._need_(self._surfaces is not None)
+        assert self._surfaces is not None
+        source, target = self._surfaces[::-1] if back else self._surfaces
+        return _distances(self.distance_metric, source, target)
 
 
 class HausdorffDistance(_Surfaces):
-    """The largest distance from a place on one surface to the other surface, in both directions, or with `directed` in one.
+    """The largest distance from a position on one surface to the other surface, in both directions, or with `directed` in one.
 
-    With `percentile`, from 0 to 100, that percentile of the distances in place of the largest. `crop` makes no difference to the distance.
+    `percentile`, from 0 to 100, replaces the largest distance by that percentile. `crop` does not affect the distance.
     """
 
     def __init__(
@@ -96,9 +96,9 @@ class HausdorffDistance(_Surfaces):
         self.percentile, self.directed, self.crop = percentile, directed, crop
 
     def eval(self) -> float:
-        """The distance, in steps of the array."""
-        found = self._largest_(self._apart_())
-        return found if self.directed else max(found, self._largest_(self._apart_(back=True)))
+        """Returns the distance, in steps of the array."""
+        largest = self._largest_(self._surface_distances_())
+        return largest if self.directed else max(largest, self._largest_(self._surface_distances_(back=True)))
 
     def _largest_(self, distances: np.ndarray) -> float:
         if not len(distances):
@@ -117,23 +117,23 @@ class _Mean(_Surfaces):
         self.symmetric = symmetric
 
     def _all_(self) -> np.ndarray:
-        there = self._apart_()
-        return np.concatenate([there, self._apart_(back=True)]) if self.symmetric else there
+        distances = self._surface_distances_()
+        return np.concatenate([distances, self._surface_distances_(back=True)]) if self.symmetric else distances
 
 
 class MeanSurfaceDistance(_Mean):
     """The mean distance from the predicted surface to the true one; with `symmetric` over both directions."""
 
     def eval(self) -> float:
-        """The mean, in steps of the array; infinite where one surface is not there."""
-        found = self._all_()
-        return float(found.mean()) if len(found) else float("inf")
+        """Returns the mean, in steps of the array; infinite if one surface is missing."""
+        distances = self._all_()
+        return float(distances.mean()) if len(distances) else float("inf")
 
 
 class RootMeanSquareDistance(_Mean):
     """The root of the mean square distance from the predicted surface to the true one; with `symmetric` over both directions."""
 
     def eval(self) -> float:
-        """The root mean square, in steps of the array; infinite where one surface is not there."""
-        found = self._all_()
-        return float(np.sqrt((found * found).mean())) if len(found) else float("inf")
+        """Returns the root mean square, in steps of the array; infinite if one surface is missing."""
+        distances = self._all_()
+        return float(np.sqrt((distances * distances).mean())) if len(distances) else float("inf")

@@ -1,4 +1,4 @@
-"""`mindspore.train.summary`: what a training writes for TensorBoard."""
+"""`mindspore.train.summary`: records of a training for TensorBoard."""
 from torchspore.mindspore.train.summary.summary_record import SummaryRecord
 from torchspore.names import missing
 

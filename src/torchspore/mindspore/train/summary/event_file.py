@@ -1,6 +1,6 @@
-"""TensorBoard's event files, by the parts of tensorboardX that write in the caller's thread.
+"""TensorBoard's event files, written in the caller's thread by parts of tensorboardX.
 
-Its own SummaryWriter hands events to a thread; where the disk is full that thread ends, and the training waits for it without end.
+tensorboardX's SummaryWriter passes events to a thread; if the disk is full, that thread ends, and the training waits for it endlessly.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 
 
 class EventFile:
-    """One file, `PREFIX.out.tfevents. ...SUFFIX`. Raises ImportError without the library, OSError where the disk takes nothing more."""
+    """One file, `PREFIX.out.tfevents. ...SUFFIX`. Raises ImportError without the library, OSError if the disk is full."""
 
     def __init__(self, folder: Path, prefix: str, suffix: str) -> None:
         library = importlib.import_module("tensorboardX")
@@ -34,7 +34,7 @@ class EventFile:
         self._add(step, summary=self._summary.image(name, images, dataformats="NCHW"))
 
     def histogram(self, name: str, step: int, values: np.ndarray) -> None:
-        """Adds how finite values are spread."""
+        """Adds a histogram of the finite values."""
         self._add(step, summary=self._summary.histogram(name, values.astype(np.float64), _edges()))
 
     def text(self, name: str, text: str) -> None:
@@ -42,20 +42,20 @@ class EventFile:
         self._add(0, summary=self._summary.text(name, text))
 
     def graph(self, nodes: list[tuple[str, str, list[str], str]]) -> None:
-        """Adds a network: (name, type, names that it reads, what is said of it) of each node."""
-        made = importlib.import_module("tensorboardX.proto.graph_pb2").GraphDef()
-        for name, kind, reads, about in nodes:
-            own = made.node.add(name=name, op=kind, input=reads)
-            if about:
-                own.attr["shape"].s = about.encode()
-        self._add(None, graph_def=made.SerializeToString())
+        """Adds a network: (name, type, input names, description) of each node."""
+        graph = importlib.import_module("tensorboardX.proto.graph_pb2").GraphDef()
+        for name, kind, reads, description in nodes:
+            node = graph.node.add(name=name, op=kind, input=reads)
+            if description:
+                node.attr["shape"].s = description.encode()
+        self._add(None, graph_def=graph.SerializeToString())
 
     def flush(self) -> None:
-        """Writes what waits to the disk."""
+        """Flushes buffered events to the disk."""
         self._writer.flush()
 
     def close(self) -> None:
-        """Closes the file, also where the disk does not take what waited."""
+        """Closes the file, even if the buffered events can't be written."""
         self._writer.close()
 
     def _add(self, step: int | None, **content: Any) -> None:
@@ -67,6 +67,6 @@ class EventFile:
 
 @functools.cache
 def _edges() -> list[float]:
-    """TensorFlow's edges of histograms: powers of 1.1 from 1e-12 to 1e20, on both sides of 0."""
+    """Return TensorFlow's histogram edges: powers of 1.1 from 1e-12 to 1e20, on both sides of 0."""
     above = (1e-12 * 1.1 ** np.arange(np.ceil(np.log(1e32) / np.log(1.1)))).tolist()
     return [*(-edge for edge in reversed(above)), 0.0, *above]

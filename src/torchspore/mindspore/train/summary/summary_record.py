@@ -1,7 +1,7 @@
-"""`SummaryRecord`: numbers, images, histograms, the network and the origin of a training, as TensorBoard's files and as a page.
+"""`SummaryRecord`: numbers, images, histograms, the network and the lineage of a training, as TensorBoard's files and as a page.
 
-MindInsight, for which MindSpore writes, is no longer maintained; the files here are those that TensorBoard shows, written by the library
-tensorboardX, and `curves.html`, which needs neither. Loss landscapes have no place in them.
+MindInsight, the target of MindSpore's files, is no longer maintained; the files here are for TensorBoard, written by the library
+tensorboardX, and `curves.html`, which needs neither. They can't contain loss landscapes.
 """
 from __future__ import annotations
 
@@ -29,26 +29,25 @@ FOREIGN = ("graph", "train_lineage", "eval_lineage", "dataset_graph", "custom_li
 MODES = ("train", "eval")
 PAGE = "curves.html"
 _LEAST_OF_BYTES = 16
-"""Pixels whose largest value lies above this are of 256 grades; below they are numbers that were scaled somehow."""
+"""Pixels with a maximum above this are on a scale of 0 to 255; below it they are scaled numbers."""
 _EVERY = 20.0
-"""Seconds between two writings of the page while a training runs."""
+"""Seconds between two updates of the page during a training."""
 _open: list[SummaryRecord] = []
 
 
 def _get_summary_tensor_data() -> dict[str, Tensor]:
-    """What summary operators have kept since the last time, by names such as 'loss[:Scalar]'; nothing is kept while no record is open."""
+    """Return the values of summary operators since the last call, by names such as 'loss[:Scalar]'; empty without a record."""
     return {f"{name}[:{plugin.capitalize()}]": value for plugin, name, value in summaries.taken()}
 
 
 class SummaryRecord:
-    """Writes what summary operators and `add_value` keep to an event file in `log_dir`, made where it is not there, at each `record`.
+    """Writes the values of summary operators and `add_value` to an event file in `log_dir`, which is created if missing, at each `record`.
 
-    Beside it stands `curves.html`, written every 20 seconds and at the end. The library tensorboardX writes the event file; without it
-    the page stands alone, and `explain` says so. `network` is recorded too: the graph that was captured, in PyNative mode its Cells.
-    The file's name begins with `file_prefix` and ends with `file_suffix`. `max_file_size`, in bytes, ends the recording where the file has
-    grown so far; `explain` says so. With `raise_exception` errors of the disk are raised, else `record` gives False. `export_options`
-    {'tensor_format': 'npy'} writes each Tensor to a file of its own too. One record may be open at a time. Raises TypeError and ValueError
-    for arguments that do not fit.
+    `curves.html` next to it is written every 20 seconds and at the end. The library tensorboardX writes the event file; without it there
+    is only the page, and `explain` reports it. `network` is recorded too: the captured graph, in PyNative mode its Cells. The file's name
+    starts with `file_prefix` and ends with `file_suffix`. `max_file_size`, in bytes, limits the recording; `explain` reports it. With
+    `raise_exception` errors of the disk are raised, otherwise `record` returns False. `export_options` {'tensor_format': 'npy'} also writes
+    each Tensor to a separate file. Only one record may be open at a time. Raises TypeError and ValueError for invalid arguments.
     """
 
     def __init__(
@@ -77,7 +76,7 @@ class SummaryRecord:
         self._page = self._folder / PAGE
         self._events = _event_file(self._folder, file_prefix, file_suffix)
         self._file = self._page if self._events is None else self._events.path
-        self._curves, self._written = Curves(about=str(self._folder)), time.monotonic()
+        self._curves, self._last_write = Curves(about=str(self._folder)), time.monotonic()
         self._is_closed = self._is_full = self._has_graph = False
         self._network = network
         if network is not None:
@@ -85,18 +84,18 @@ class SummaryRecord:
         _open.append(self)
         summaries.opened(1)
 
-    log_dir = property(lambda self: str(self._file), doc="The path of the event file; of curves.html where none is written.")
+    log_dir = property(lambda self: str(self._file), doc="The path of the event file; of curves.html without event files.")
 
     def set_mode(self, mode: str) -> None:
-        """'train', or 'eval': then what summary operators keep is not written. Raises ValueError for another mode."""
+        """Sets 'train', or 'eval': then the values of summary operators are not written. Raises ValueError for another mode."""
         if mode not in MODES:
             raise ValueError(message(f"set_mode({short(mode)})", list_choices(MODES)))
         self._mode = mode
 
     def add_value(self, plugin: str, name: str, value: Any) -> None:
-        """Keeps a Tensor for the next `record`: a 'scalar', an 'image' (N, C, H, W), a 'histogram' or a 'tensor'.
+        """Stores a Tensor for the next `record`: a 'scalar', an 'image' (N, C, H, W), a 'histogram' or a 'tensor'.
 
-        Raises TypeError and ValueError for arguments that do not fit; what only MindInsight shows is refused by its name.
+        Raises TypeError and ValueError for invalid arguments, and for kinds that only MindInsight shows.
         """
         if plugin in FOREIGN:
             raise ValueError(message(f"add_value({plugin!r}, ...)", f"{list_choices(PLUGINS)}: TensorBoard's files hold none"))
@@ -114,9 +113,9 @@ class SummaryRecord:
         self._added.append((plugin, name, np.array(array)))
 
     def record(self, step: int, train_network: Cell | None = None, plugin_filter: Callable[[str], bool] | None = None) -> bool:
-        """Writes all that was kept under the number `step`; `plugin_filter(plugin)` says what of it. Gives whether that went well.
+        """Writes all stored values under the number `step`; `plugin_filter(plugin)` selects them. Returns whether that succeeded.
 
-        Raises TypeError for a step that is no int, RuntimeError after `close`.
+        Raises TypeError unless `step` is an int, RuntimeError after `close`.
         """
         if isinstance(step, bool) or not isinstance(step, int):
             raise TypeError(message(f"record(step={short(step)})", f"an int, got {type(step).__name__}"))
@@ -124,8 +123,8 @@ class SummaryRecord:
             raise TypeError(message(f"record(train_network={short(train_network)})", f"a Cell or None, got {type(train_network).__name__}"))
         if self._is_closed:
             raise RuntimeError(message("record(...) of a SummaryRecord that is closed", "an open one"))
-        kept = [(plugin, name, value.asnumpy()) for plugin, name, value in summaries.taken()]
-        values, self._added = [*(kept if self._mode == "train" else []), *self._added], []
+        collected = [(plugin, name, value.asnumpy()) for plugin, name, value in summaries.taken()]
+        values, self._added = [*(collected if self._mode == "train" else []), *self._added], []
         if self._grown_():
             return False
         try:
@@ -133,7 +132,7 @@ class SummaryRecord:
                 if plugin_filter is None or plugin_filter(plugin):
                     self._write_(plugin, name, array, step)
             self._record_network_(train_network if train_network is not None else self._network)
-            if time.monotonic() - self._written > _EVERY:
+            if time.monotonic() - self._last_write > _EVERY:
                 self._write_page_()
         except OSError as error:
             self._give_up_(error)
@@ -141,14 +140,14 @@ class SummaryRecord:
         return True
 
     def _give_up_(self, error: OSError) -> None:
-        """What is in the file stays readable; nothing more comes into it. Raises the error where that is asked for."""
+        """Stop writing to the file, which stays readable. Raises the error if `raise_exception` is set."""
         if self._events is not None:
             with contextlib.suppress(OSError):
                 self._events.close()
         self._is_full, self._events = True, None
         if self._raises:
             raise error
-        log.warning(f"{self._file} can't be written any more ({error.strerror}); the training goes on without it")
+        log.warning(f"{self._file} can't be written any more ({error.strerror}); the training continues without it")
 
     def _grown_(self) -> bool:
         if self._limit is None or self._is_full or self._events is None:
@@ -182,35 +181,35 @@ class SummaryRecord:
             events.histogram(name, step, array)
 
     def _record_network_(self, network: Cell | None) -> None:
-        """Records the network, once: after the first step, when its graph is there."""
+        """Record the network, once: after the first step, when its graph exists."""
         if network is None or self._has_graph:
             return
         self._has_graph = True
-        nodes, about = summaries.network(network)
-        self._curves.graph([(node.name, node.kind, node.reads, node.about) for node in nodes], about)
+        nodes, description = summaries.network(network)
+        self._curves.graph([(node.name, node.kind, node.reads, node.about) for node in nodes], description)
         if self._events is not None:
             self._events.graph([(_plain(node.name), node.kind, list(map(_plain, node.reads)), node.about) for node in nodes])
 
     def _add_text_(self, name: str, content: dict[str, Any]) -> None:
-        """Records facts as a text."""
+        """Record facts as a text."""
         text = json.dumps(content, indent=2, default=str)
         self._curves.text(name, text)
         if self._events is not None:
             self._events.text(name, f"```\n{text}\n```")
 
     def _write_page_(self) -> None:
-        self._written = time.monotonic()
+        self._last_write = time.monotonic()
         self._curves.write(self._page)
         if self._events is not None:
             self._events.flush()
 
     def flush(self) -> None:
-        """Writes what waits to the disk."""
+        """Flushes buffered values to the disk."""
         if not self._is_closed:
             self._write_page_()
 
     def close(self) -> None:
-        """Writes what waits and closes the file; once more does nothing."""
+        """Flushes buffered values and closes the file; a second call does nothing."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -241,7 +240,7 @@ def _check_count(name: str, value: Any) -> None:
 
 
 def _event_file(folder: Path, prefix: str, suffix: str) -> EventFile | None:
-    """What writes event files; None without the library for it."""
+    """Return the writer of event files; None without its library."""
     try:
         return EventFile(folder, prefix, suffix)
     except ImportError:
@@ -251,12 +250,12 @@ def _event_file(folder: Path, prefix: str, suffix: str) -> EventFile | None:
 
 
 def _plain(name: str) -> str:
-    """A name of the letters that TensorBoard's graphs take."""
+    """Return a name with only the characters that TensorBoard's graphs accept."""
     return re.sub(r"[^A-Za-z0-9_./-]", "_", name)
 
 
 def _shown(images: np.ndarray) -> np.ndarray:
-    """Images with values between 0 and 1, of one or three channels, whatever their range was."""
+    """Convert images of any range to values between 0 and 1, with one or three channels."""
     images = images[:, :3] if images.shape[1] >= 3 else images[:, :1]
     low, high = float(images.min(initial=0)), float(images.max(initial=0))
     if low >= 0 and high <= 1:

@@ -1,4 +1,4 @@
-"""Networks and models made ready for the optimizer `thor`."""
+"""Conversion of networks and models for the optimizer `thor`."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,71 +16,71 @@ _KINDS: dict[type, type] = {Dense: DenseThor, Conv2d: Conv2dThor, Embedding: Emb
 
 
 class ConvertNetUtils:
-    """Gives a network's dense, convolutional and embedding layers the matrices that `thor` needs."""
+    """Adds the matrices that `thor` needs to a network's dense, convolutional and embedding layers."""
 
     def convert_to_thor_net(self, net: Cell) -> None:
-        """Changes the layers in place; their Parameters stay. Raises TypeError for what is no Cell."""
+        """Changes the layers in place; their Parameters stay. Raises TypeError unless the network is a Cell."""
         if not isinstance(net, Cell):
             raise TypeError(message(f"convert_to_thor_net({short(net)})", f"a Cell, got {type(net).__name__}"))
         for name, cell in list(net.cells_and_names()):
             for key, layer in list(cell.name_cells().items()):
                 if type(layer) in _KINDS:
-                    cell._cells[key] = _turned(layer, f"{name}.{key}" if name else key)
+                    cell._cells[key] = _to_thor(layer, f"{name}.{key}" if name else key)
                     if hasattr(cell, "cell_list"):
                         cell.cell_list = list(cell.cells())
         net.update_cell_prefix()
 
 
-def _turned(layer: Cell, name: str) -> Any:
-    """The layer as one that keeps matrices, with the Parameters that it has."""
+def _to_thor(layer: Cell, name: str) -> Any:
+    """Return the layer as one with matrices, with the same Parameters."""
     kind = _KINDS[type(layer)]
-    made: Any = kind.__new__(kind)
-    made.__dict__.update(layer.__dict__)
-    if isinstance(made, Conv2dThor):
-        made._pieces = made.in_channels // made.group * made.kernel_size[0] * made.kernel_size[1]
-        made._keep_([made._pieces, made._pieces], made.out_channels)
-    elif isinstance(made, DenseThor):
-        made._keep_([made.in_channels, made.in_channels], made.out_channels)
+    thor_layer: Any = kind.__new__(kind)
+    thor_layer.__dict__.update(layer.__dict__)
+    if isinstance(thor_layer, Conv2dThor):
+        thor_layer._pieces = thor_layer.in_channels // thor_layer.group * thor_layer.kernel_size[0] * thor_layer.kernel_size[1]
+        thor_layer._keep_([thor_layer._pieces, thor_layer._pieces], thor_layer.out_channels)
+    elif isinstance(thor_layer, DenseThor):
+        thor_layer._keep_([thor_layer.in_channels, thor_layer.in_channels], thor_layer.out_channels)
     else:
-        made._count, size = made.embedding_table.shape
-        made._keep_([made._count], size)
-    for kept in (made.matrix_a, made.matrix_g):
-        kept.name = f"{name}.{kept.name}"
-    return made
+        thor_layer._count, size = thor_layer.embedding_table.shape
+        thor_layer._keep_([thor_layer._count], size)
+    for matrix in (thor_layer.matrix_a, thor_layer.matrix_g):
+        matrix.name = f"{name}.{matrix.name}"
+    return thor_layer
 
 
 class _EverySoOften(Cell):
-    """A training step that sets the flag `thor` in every `frequency`-th call, the first one too."""
+    """A training step that sets the flag `thor` in the first and then every `frequency`-th call."""
 
     def __init__(self, network: Cell, frequency: int) -> None:
         super().__init__(auto_prefix=False)
         self.network, self._frequency, self._calls = network, frequency, 0
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
-        wanted = self._calls % self._frequency == 0
-        if wanted or self._calls % self._frequency == 1:
-            self.network.add_flags_recursive(thor=wanted)
+        is_thor_step = self._calls % self._frequency == 0
+        if is_thor_step or self._calls % self._frequency == 1:
+            self.network.add_flags_recursive(thor=is_thor_step)
         self.__dict__["_calls"] += 1
         return self.network(*inputs, **named)
 
 
 class ModelThor(Model):
-    """A Model whose matrices are made anew every so many steps, as its optimizer says."""
+    """A Model whose matrices are recomputed at the frequency of its optimizer."""
 
     def _build_train_network(self) -> Cell:
-        made = super()._build_train_network()
-        return _EverySoOften(made, self._optimizer.frequency) if isinstance(self._optimizer, Thor) else made
+        network = super()._build_train_network()
+        return _EverySoOften(network, self._optimizer.frequency) if isinstance(self._optimizer, Thor) else network
 
 
 class ConvertModelUtils:
-    """Makes a Model one for `thor`."""
+    """Converts a Model for `thor`."""
 
     @staticmethod
     def convert_to_thor_model(
         model: Model, network: Cell, loss_fn: Any = None, optimizer: Any = None, metrics: Any = None, amp_level: str = "O0",
         loss_scale_manager: Any = None, keep_batchnorm_fp32: bool = False,
     ) -> Model:
-        """A Model of the same network; the one that was given where the optimizer is not `thor`. Raises TypeError for what is no Model."""
+        """Returns a Model of the same network; the argument if the optimizer is not `thor`. Raises TypeError unless it is a Model."""
         if not isinstance(model, Model):
             raise TypeError(message(f"convert_to_thor_model({short(model)})", f"a Model, got {type(model).__name__}"))
         if not isinstance(optimizer, Thor):

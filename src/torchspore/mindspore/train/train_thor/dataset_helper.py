@@ -1,4 +1,4 @@
-"""`DatasetHelper` as programs with their own `ModelThor` call it."""
+"""`DatasetHelper` for programs with a custom `ModelThor`."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,8 +10,8 @@ from torchspore.mindspore.train.checks import check_type
 class DatasetHelper(dataset_helper.DatasetHelper):
     """`mindspore.train.DatasetHelper` whose loops may have steps of two kinds.
 
-    `iter_first_order`, the steps of the first order after one of the second, changes nothing: a device with a data queue sends the batches
-    of both at once; here each step is given its batch. Raises TypeError and ValueError for arguments that do not fit.
+    `iter_first_order`, the number of first-order steps after a second-order one, changes nothing: a device with a data queue sends the
+    batches of both at once; here each step receives its batch. Raises TypeError and ValueError for invalid arguments.
     """
 
     def __init__(

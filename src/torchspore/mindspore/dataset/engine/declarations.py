@@ -1,7 +1,7 @@
-"""Sources of published data sets: what such a class declares, and the reading that all of them share.
+"""Base classes of published data sets: the declarations of a class, and the common reading code.
 
-A class declares its signature as one line, with ROWS and CHOICE for what all sources have, the values that its arguments take, its columns,
-and `_list`, which gives one entry for each row without reading any picture. `_row` makes a row of an entry when it is asked for.
+A class declares its signature as one line (ROWS and CHOICE stand for the common arguments), the valid values of its arguments, its columns,
+and `_list`, which returns one entry for each row without reading any picture. `_row` makes a row of an entry on demand.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from torchspore.base.text import list_choices, message, short
 from torchspore.errors import DataDamaged, DataMissing
-from torchspore.mindspore.dataset.core.recording import recorded
+from torchspore.mindspore.dataset.core.constructor_arguments import recorded
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_callable, check_choice, check_int, check_type
 from torchspore.mindspore.dataset.engine.dataset import VisionBaseDataset
 from torchspore.mindspore.dataset.engine.mappable import MappableDataset
@@ -37,23 +37,26 @@ _SHARED = {"num_samples", "num_parallel_workers", "shuffle", "sampler", "num_sha
 
 
 def signature(arguments: str) -> inspect.Signature:
-    """The signature that a line of arguments says: names, defaults that are literals or GLOBAL, and the shorthands."""
+    """Parse a line of arguments into a signature: names, defaults that are literals or GLOBAL, and the shorthands."""
     for name, text in _SHORTHANDS.items():
         arguments = re.sub(rf"\b{name}\b", text, arguments)
-    said = ast.parse(f"def f(self, {arguments}): 0").body[0].args  # type: ignore[attr-defined]
-    defaults: list[Any] = [Shuffle.GLOBAL if isinstance(one, ast.Name) else ast.literal_eval(one) for one in said.defaults]
-    defaults = [inspect.Parameter.empty] * (len(said.args) - len(defaults)) + defaults
+    arguments_node = ast.parse(f"def f(self, {arguments}): 0").body[0].args  # type: ignore[attr-defined]
+    defaults: list[Any] = [
+        Shuffle.GLOBAL if isinstance(default, ast.Name) else ast.literal_eval(default) for default in arguments_node.defaults
+    ]
+    defaults = [inspect.Parameter.empty] * (len(arguments_node.args) - len(defaults)) + defaults
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return inspect.Signature([inspect.Parameter(one.arg, kind, default=value) for one, value in zip(said.args, defaults, strict=True)])
+    named_defaults = zip(arguments_node.args, defaults, strict=True)
+    return inspect.Signature([inspect.Parameter(argument.arg, kind, default=default) for argument, default in named_defaults])
 
 
 def constructor(arguments: str) -> Callable[..., None]:
-    """An `__init__` of this signature, which hands all arguments by name to `_begin`."""
+    """Return an `__init__` with this signature that passes all arguments by name to `_begin`."""
     declared = signature(arguments)
 
-    def __init__(self: Any, *given: Any, **named: Any) -> None:
+    def __init__(self: Any, *args: Any, **named: Any) -> None:
         try:
-            bound = declared.bind(self, *given, **{self.old_names.get(name, name): value for name, value in named.items()})
+            bound = declared.bind(self, *args, **{self.old_names.get(name, name): value for name, value in named.items()})
         except TypeError as error:
             raise TypeError(message(f"{type(self).__name__}(...): {error}", f"the arguments {declared}")) from None
         bound.apply_defaults()
@@ -65,20 +68,20 @@ def constructor(arguments: str) -> Callable[..., None]:
 
 
 def check_folder(call: str, folder: Any, name: str = "dataset_dir") -> Path:
-    """The folder as a Path. Raises TypeError for what is no path, ValueError where there is no such folder."""
+    """Return the folder as a Path. Raises TypeError if the value is not a path, ValueError if the folder does not exist."""
     return _existing(call, folder, name, "folder", Path.is_dir)
 
 
 def check_file(call: str, file: Any, name: str) -> Path:
-    """The file as a Path. Raises TypeError for what is no path, ValueError where there is no such file."""
+    """Return the file as a Path. Raises TypeError if the value is not a path, ValueError if the file does not exist."""
     return _existing(call, file, name, "file", Path.is_file)
 
 
-def _existing(call: str, given: Any, name: str, kind: str, is_there: Callable[[Path], bool]) -> Path:
-    check_type(call, name, given, (str, Path), "a path")
-    path = Path(given).expanduser()
-    if not is_there(path):
-        raise ValueError(message(f"{call}({name}={str(given)!r})", f"a {kind} that exists (looked for {path.resolve()})"))
+def _existing(call: str, value: Any, name: str, kind: str, exists: Callable[[Path], bool]) -> Path:
+    check_type(call, name, value, (str, Path), "a path")
+    path = Path(value).expanduser()
+    if not exists(path):
+        raise ValueError(message(f"{call}({name}={str(value)!r})", f"a {kind} that exists (looked for {path.resolve()})"))
     return path
 
 
@@ -92,8 +95,8 @@ def _flag(call: str, value: Any, name: str) -> bool:
 def _list_of_text(call: str, value: Any, name: str) -> Any:
     if value is not None:
         check_type(call, name, value, list, "a list of str")
-        for one in value:
-            check_type(call, name, one, str, "a list of str")
+        for item in value:
+            check_type(call, name, item, str, "a list of str")
     return value
 
 
@@ -119,13 +122,13 @@ _CHECKS: dict[str, Callable[[str, Any, str], Any]] = {
 
 
 class Declared:
-    """What a declared class has beside its base: a constructor of its signature, and its arguments checked and kept as attributes."""
+    """Adds to a declared class a constructor with its signature, which checks the arguments and stores them as attributes."""
 
     choices: ClassVar[dict[str, tuple[Any, ...]]] = {}
-    """The values of arguments that have a fixed set of them; the first one is what None means."""
+    """The valid values of arguments with a fixed set; None means the first one."""
 
     old_names: ClassVar[dict[str, str]] = {}
-    """What 1.x called arguments, and what they are called since."""
+    """The 1.x names of arguments, and their current names."""
 
     def __init_subclass__(cls, arguments: str | None = None, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -148,14 +151,14 @@ class Declared:
         self._start(call, {name: arguments.get(name) for name in _SHARED})
 
     def _check(self) -> None:
-        """Looks at the arguments together."""
+        """Check the combination of arguments."""
 
     def _start(self, call: str, shared: dict[str, Any]) -> None:
         raise NotImplementedError
 
 
 class ListedDataset(Declared, MappableDataset):
-    """A source with one entry for each row, listed once when it is first needed."""
+    """A source with one entry for each row, listed once on first use."""
 
     columns: ClassVar[tuple[str, ...]] = ("image", "label")
     dataset_dir: Path
@@ -169,11 +172,11 @@ class ListedDataset(Declared, MappableDataset):
         self._lock = threading.Lock()
 
     def __deepcopy__(self, memory: dict[int, Any]) -> ListedDataset:
-        """A dataset with a sampler of its own over the same entries."""
-        made = copy.copy(self)
-        made.sampler = copy.deepcopy(self.sampler, memory)
-        memory[id(self)] = made
-        return made
+        """Return a dataset with a separate sampler over the same entries."""
+        copied = copy.copy(self)
+        copied.sampler = copy.deepcopy(self.sampler, memory)
+        memory[id(self)] = copied
+        return copied
 
     def _columns(self) -> list[str]:
         return list(self.columns)
@@ -183,14 +186,14 @@ class ListedDataset(Declared, MappableDataset):
             return self._listed
         with self._lock:
             if self._listed is None:
-                found = self._list()
-                if not len(found):
-                    raise DataMissing(message(f"{type(self).__name__}: {self._place()}", "files of this data set; there is none"))
-                self._listed = found
+                entries = self._list()
+                if not len(entries):
+                    raise DataMissing(message(f"{type(self).__name__}: {self._location()}", "files of this data set; there is none"))
+                self._listed = entries
             return self._listed
 
-    def _place(self) -> Any:
-        """Where the data lies, for a message."""
+    def _location(self) -> Any:
+        """Return the location of the data, for a message."""
         return self.dataset_dir
 
     def _list(self) -> Sequence[Any]:
@@ -203,7 +206,7 @@ class ListedDataset(Declared, MappableDataset):
         return self._row(self._entries()[index])
 
     def _row(self, entry: Any) -> Row:
-        """A row of (picture, label)."""
+        """Return a row of (picture, label)."""
         path, label = entry
         return self._picture(path), np.array(label, self._label_type)
 
@@ -216,12 +219,12 @@ class ListedDataset(Declared, MappableDataset):
         return super()._class_labels(column) if any(np.ndim(label) for label in labels) else labels
 
     def _row_labels(self) -> list[Any]:
-        """The label of each row."""
+        """Return the label of each row."""
         labels = [entry[1] for entry in self._entries()]
         return [label.item() if isinstance(label, np.ndarray) and not label.ndim else label for label in labels]
 
     def _picture(self, path: Path) -> np.ndarray:
-        """The bytes of a picture, with `decode` its pixels (H, W, 3)."""
+        """Return the bytes of a picture, with `decode` its pixels (H, W, 3)."""
         content = self.decrypt(str(path)) if self.decrypt is not None else read_file(path)
         image = np.frombuffer(content, np.uint8)
         if not self.decode:
@@ -236,7 +239,7 @@ class PictureDataset(ListedDataset, VisionBaseDataset):
 
 
 class Joined(Sequence[Any]):
-    """Several files of equal columns as one sequence: each part is a tuple of arrays, of which each row takes its own."""
+    """Several files with equal columns as one sequence: each part is a tuple of arrays, from which a row takes one element each."""
 
     def __init__(self, parts: Sequence[tuple[np.ndarray, ...]]) -> None:
         self._parts = list(parts)
@@ -247,12 +250,12 @@ class Joined(Sequence[Any]):
 
     def __getitem__(self, index: Any) -> tuple[np.ndarray, ...]:
         number = bisect.bisect_right(self._ends, index)
-        place = index - (self._ends[number - 1] if number else 0)
-        return tuple([column[place, ...] for column in self._parts[number]])
+        offset = index - (self._ends[number - 1] if number else 0)
+        return tuple([column[offset, ...] for column in self._parts[number]])
 
 
 def mapped(path: Path, width: int) -> np.ndarray:
-    """A file of records of `width` bytes as an array (records, width), of which only what is asked for is read."""
+    """Return a file of records of `width` bytes as a lazily read array (records, width)."""
     if not path.is_file():
         kind, expected = (DataDamaged, "a plain file") if path.exists() else (DataMissing, "this file of the data set")
         raise kind(message(str(path), expected))
@@ -263,21 +266,21 @@ def mapped(path: Path, width: int) -> np.ndarray:
 
 
 def read_file(path: Path) -> bytes:
-    """The content of a file. Raises DataMissing, which names it."""
+    """Return the content of a file. Raises DataMissing, which names it."""
     if not path.is_file():
         raise DataMissing(message(str(path), "this file of the data set"))
     return path.read_bytes()
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a text file with their numbers from 1, without empty ones. Raises DataMissing, DataDamaged, which name it."""
+    """Return the non-empty lines of a text file with their numbers from 1. Raises DataMissing, DataDamaged, which name it."""
     for number, line in text_lines(path):
         if line.strip():
             yield number, line.rstrip("\r")
 
 
 def text_lines(path: Path, *, empty: bool = False) -> Iterator[tuple[int, str]]:
-    """(number from 1, line) of a text file, without the newline; of empty lines only with `empty`. Raises DataMissing, DataDamaged."""
+    """Yield (number from 1, line) of a text file, without the newline; empty lines only with `empty`. Raises DataMissing, DataDamaged."""
     if not path.is_file():
         raise DataMissing(message(str(path), "this file of the data set"))
     with path.open("rb") as file:
@@ -291,7 +294,7 @@ def text_lines(path: Path, *, empty: bool = False) -> Iterator[tuple[int, str]]:
 
 
 def fields(path: Path, expected: str, separator: str | None = None, *, least: int) -> Iterator[list[str]]:
-    """The parts of each line. Raises DataDamaged, which names file and line, where there are fewer than `least`."""
+    """Yield the parts of each line. Raises DataDamaged, which names file and line, if there are fewer than `least`."""
     for number, line in lines(path):
         parts = line.split(separator)
         if len(parts) < least:
@@ -300,30 +303,30 @@ def fields(path: Path, expected: str, separator: str | None = None, *, least: in
 
 
 def damaged(path: Path, number: int, line: str, expected: str) -> DataDamaged:
-    """The error for a line that is not as the layout has it."""
+    """Return the error for a line that does not match the layout."""
     return DataDamaged(message(f"{path}, line {number}: {short(line)}", expected))
 
 
 def folder_of(path: Path) -> Path:
-    """A folder of the layout. Raises DataMissing, which names it."""
+    """Return a folder of the layout. Raises DataMissing, which names it."""
     if not path.is_dir():
         raise DataMissing(message(str(path), "this folder of the data set"))
     return path
 
 
 def folders(path: Path) -> list[Path]:
-    """The folders in a folder, sorted."""
-    return sorted(one for one in folder_of(path).iterdir() if one.is_dir())
+    """Return the folders in a folder, sorted."""
+    return sorted(entry for entry in folder_of(path).iterdir() if entry.is_dir())
 
 
 def pictures(path: Path, suffixes: Iterable[str] = PICTURES) -> list[Path]:
-    """The pictures that lie in a folder, sorted."""
-    wanted = tuple(suffixes)
-    return sorted(one for one in folder_of(path).iterdir() if one.suffix.lower() in wanted and one.is_file())
+    """Return the pictures in a folder, sorted."""
+    allowed = tuple(suffixes)
+    return sorted(entry for entry in folder_of(path).iterdir() if entry.suffix.lower() in allowed and entry.is_file())
 
 
 def label_of(path: Path, name: str, labels: Mapping[str, int]) -> int:
-    """The label of a class. Raises DataDamaged, which names the file, for one that is unknown."""
+    """Return the label of a class. Raises DataDamaged, which names the file, for an unknown class."""
     if name not in labels:
         raise DataDamaged(message(f"{path}: class {short(name)}", list_choices(sorted(labels)[:8]) if labels else "a known class"))
     return labels[name]

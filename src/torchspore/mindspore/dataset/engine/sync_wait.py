@@ -1,4 +1,4 @@
-"""`sync_wait` and `sync_update`: a pipeline that gives more rows only when the program says so."""
+"""`sync_wait` and `sync_update`: a pipeline that passes more rows only on the program's request."""
 from __future__ import annotations
 
 import threading
@@ -15,7 +15,7 @@ _POLL_SECONDS = 0.2
 
 
 class SyncWaitDataset(UnionBaseDataset):
-    """Gives `num_batch` batches (rows, where nothing is batched after it), then as many for each `sync_update`, which calls `callback`."""
+    """Passes `num_batch` batches (rows, without a later `batch`), then the same number for each `sync_update`, which calls `callback`."""
 
     def __init__(self, input_dataset: Dataset, condition_name: str, num_batch: int, callback: Callable[[Any], Any] | None = None) -> None:
         check_type("sync_wait", "condition_name", condition_name, str, "a str")
@@ -38,12 +38,12 @@ class SyncWaitDataset(UnionBaseDataset):
         return True
 
     def joined(self, rows: int) -> None:
-        """Tells that `rows` rows make a batch above."""
+        """Set the number of rows of a downstream batch."""
         self._open += (rows - self._rows_of_a_batch) * self.num_batch
         self._rows_of_a_batch = rows
 
     def update(self, num_batch: int | None, data: Any) -> None:
-        """Lets more batches through, after the callback was given `data`."""
+        """Pass more batches, after calling the callback with `data`."""
         if self.callback is not None:
             guarded(f"sync_wait({self.condition_name!r}, callback={name_of(self.callback)})", self.callback, data)
         with self._changed:
@@ -51,7 +51,7 @@ class SyncWaitDataset(UnionBaseDataset):
             self._changed.notify_all()
 
     def disable(self) -> None:
-        """Lets everything through from now on."""
+        """Pass everything from now on."""
         with self._changed:
             self._is_disabled = True
             self._changed.notify_all()
@@ -68,17 +68,17 @@ class SyncWaitDataset(UnionBaseDataset):
 
 
 def waiting_below(dataset: Dataset) -> list[SyncWaitDataset]:
-    """The `sync_wait` steps of a pipeline."""
+    """Return the `sync_wait` steps of a pipeline."""
     below = [node for child in dataset.children for node in waiting_below(child)]
     return [dataset, *below] if isinstance(dataset, SyncWaitDataset) else below
 
 
 def update(dataset: Dataset, condition_name: Any, num_batch: Any, data: Any) -> None:
-    """`sync_update`. Raises RuntimeError where the pipeline has no `sync_wait` of that name, and for a number below 1."""
+    """Run `sync_update`. Raises RuntimeError if the pipeline has no `sync_wait` of that name, and for a number below 1."""
     if num_batch is not None and (not isinstance(num_batch, int) or isinstance(num_batch, bool) or num_batch < 1):
         raise RuntimeError(message(f"sync_update(num_batch={short(num_batch)})", "an int from 1"))
-    found = {node.condition_name: node for node in waiting_below(dataset)}
-    if condition_name not in found:
-        expected = list_choices(list(found)) if found else "a pipeline with sync_wait(...)"
+    nodes = {node.condition_name: node for node in waiting_below(dataset)}
+    if condition_name not in nodes:
+        expected = list_choices(list(nodes)) if nodes else "a pipeline with sync_wait(...)"
         raise RuntimeError(message(f"sync_update({short(condition_name)})", expected))
-    found[condition_name].update(num_batch, data)
+    nodes[condition_name].update(num_batch, data)

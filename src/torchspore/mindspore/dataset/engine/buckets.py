@@ -1,4 +1,4 @@
-"""`bucket_batch_by_length`: batches of rows that are about as long as one another, so that little is padded."""
+"""`bucket_batch_by_length`: batches of rows of similar length, to reduce padding."""
 from __future__ import annotations
 
 import bisect
@@ -10,17 +10,17 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_type, checked_columns
-from torchspore.mindspore.dataset.engine.batching import PaddedBatchDataset, padded, stack
+from torchspore.mindspore.dataset.engine.batches import PaddedBatchDataset, padded, stack
 from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
 from torchspore.mindspore.dataset.engine.operations import column_positions
-from torchspore.mindspore.dataset.engine.rows import Row, Run, own
+from torchspore.mindspore.dataset.engine.rows import Row, Run, writable_copy
 
 _CALL = "bucket_batch_by_length"
 
 
 class BucketBatchByLengthDataset(UnionBaseDataset):
-    """Rows of one bucket joined as soon as there are as many as its batch takes; what is left at the end comes bucket by bucket."""
+    """Joins rows of one bucket as soon as they fill a batch; the remaining rows come at the end, bucket by bucket."""
 
     def __init__(
         self, input_dataset: Dataset, column_names: Any, bucket_boundaries: list[int], bucket_batch_sizes: list[int],
@@ -31,7 +31,7 @@ class BucketBatchByLengthDataset(UnionBaseDataset):
         self.bucket_boundaries = _check_boundaries(bucket_boundaries)
         self.bucket_batch_sizes = _check_sizes(bucket_batch_sizes, len(self.bucket_boundaries) + 1)
         if element_length_function is None and len(self.column_names) != 1:
-            hint = "give an element_length_function of these columns"
+            hint = "pass an element_length_function of these columns"
             raise ValueError(message(f"{_CALL}(column_names={self.column_names})", "one column, whose first axis is the length", hint=hint))
         if element_length_function is not None and not callable(element_length_function):
             raise TypeError(message(f"{_CALL}(element_length_function={short(element_length_function)})", "a function that gives an int"))
@@ -43,7 +43,7 @@ class BucketBatchByLengthDataset(UnionBaseDataset):
         self.pad_to_bucket_boundary, self.drop_remainder = pad_to_bucket_boundary, drop_remainder
 
     def _size(self) -> int | None:
-        return None                              # only the rows tell
+        return None                              # only the rows determine it
 
     def _rows_are_fresh(self) -> bool:
         return True
@@ -70,30 +70,31 @@ class BucketBatchByLengthDataset(UnionBaseDataset):
         if self.element_length_function is None:
             value = row[positions[0]]
             if not value.ndim:
-                what = f"{_CALL}: column {self.column_names[0]!r} holds numbers"
-                raise PipelineError(message(what, "rows that have a length", hint="give an element_length_function"))
+                subject = f"{_CALL}: column {self.column_names[0]!r} holds numbers"
+                raise PipelineError(message(subject, "rows that have a length", hint="give an element_length_function"))
             return int(value.shape[0])
         where = f"{_CALL}(element_length_function={name_of(self.element_length_function)})"
-        length = guarded(where, self.element_length_function, *[own(row[position]) for position in positions])
-        whole = np.asarray(length)
-        if whole.size != 1 or whole.dtype.kind not in "iu" or int(whole.reshape(())) < 0:
+        length = guarded(where, self.element_length_function, *[writable_copy(row[position]) for position in positions])
+        array = np.asarray(length)
+        if array.size != 1 or array.dtype.kind not in "iu" or int(array.reshape(())) < 0:
             raise PipelineError(message(f"{where} gave {short(length)}", "an int from 0 on"))
-        return int(whole.reshape(()))
+        return int(array.reshape(()))
 
     def _join(self, rows: list[Row], columns: list[str], bucket: int) -> Row:
         return tuple(stack(self._padded(values, name, bucket), name) for name, values in zip(columns, zip(*rows)))
 
     def _padded(self, values: Any, name: str, bucket: int) -> Any:
-        if not self._padding:                    # every column up to its longest row
+        if not self._padding:                    # pad every column to its longest row
             return padded(values, name, None)
         if name not in self._padding:
             return values
         pad = self._padding[name]
         if pad is not None and pad[0] is not None and self.pad_to_bucket_boundary and None in pad[0]:
             if bucket == len(self.bucket_boundaries):
-                what = f"{_CALL}(pad_to_bucket_boundary=True): a row as long as the last boundary {self.bucket_boundaries[-1]}, or longer"
-                raise PipelineError(message(what, "shorter rows, for the last bucket has no boundary", hint="add a larger boundary"))
-            pad = ([self.bucket_boundaries[bucket] - 1 if one is None else one for one in pad[0]], pad[1])
+                boundary = self.bucket_boundaries[-1]
+                subject = f"{_CALL}(pad_to_bucket_boundary=True): a row as long as the last boundary {boundary}, or longer"
+                raise PipelineError(message(subject, "shorter rows, for the last bucket has no boundary", hint="add a larger boundary"))
+            pad = ([self.bucket_boundaries[bucket] - 1 if size is None else size for size in pad[0]], pad[1])
         return padded(values, name, pad)
 
 
@@ -101,9 +102,9 @@ def _check_boundaries(boundaries: Any) -> list[int]:
     check_type(_CALL, "bucket_boundaries", boundaries, list, "a list of ints")
     if not boundaries:
         raise ValueError(message(f"{_CALL}(bucket_boundaries=[])", "at least one boundary"))
-    for one in boundaries:
-        check_int(_CALL, "bucket_boundaries", one, 1)
-    if any(one >= other for one, other in itertools.pairwise(boundaries)):
+    for boundary in boundaries:
+        check_int(_CALL, "bucket_boundaries", boundary, 1)
+    if any(boundary >= other for boundary, other in itertools.pairwise(boundaries)):
         raise ValueError(message(f"{_CALL}(bucket_boundaries={short(boundaries)})", "boundaries that grow"))
     return boundaries
 
@@ -112,6 +113,6 @@ def _check_sizes(sizes: Any, count: int) -> list[int]:
     check_type(_CALL, "bucket_batch_sizes", sizes, list, "a list of ints")
     if len(sizes) != count:
         raise ValueError(message(f"{_CALL}(bucket_batch_sizes={short(sizes)})", f"{count} sizes, one more than there are boundaries"))
-    for one in sizes:
-        check_int(_CALL, "bucket_batch_sizes", one, 1)
+    for size in sizes:
+        check_int(_CALL, "bucket_batch_sizes", size, 1)
     return sizes

@@ -1,6 +1,6 @@
-"""Pipelines in words: the steps with what they were made of, for `explain`, the watchdog and the picture in notebooks.
+"""Descriptions of pipelines: the steps with their arguments, for `explain`, the watchdog and the picture in notebooks.
 
-Nothing is read for it, and nothing of the user's runs: an object is told by its name or its type.
+A description reads no data and runs no user code: an object appears by its name or its type.
 """
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import short
+from torchspore.mindspore.dataset.core.constructor_arguments import arguments, constructor_of
 from torchspore.mindspore.dataset.core.operation import TensorOperation
-from torchspore.mindspore.dataset.core.recording import arguments, constructor_of
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 from torchspore.mindspore.dataset.engine.failures import name_of
 
@@ -25,28 +25,29 @@ _PLAIN = (bool, int, float, str, bytes, type(None), Path, np.generic, np.dtype)
 
 
 def name(step: Dataset) -> str:
-    """A step as the method that makes it is called; a source as its class."""
+    """Return the name of the method that creates a step; the class name of a source."""
     kind = type(step).__name__
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.removesuffix("Dataset")).lower() if step.children else kind
 
 
 def label(step: Dataset) -> str:
-    """A step in a few words: `map(Decode, Resize)`, `batch(32)`; a source by its class alone."""
-    first = next((value for value in said(step).values()), None) if step.children else None
+    """Return a short description of a step: `map(Decode, Resize)`, `batch(32)`; only the class name for a source."""
+    first = next((value for value in non_default_arguments(step).values()), None) if step.children else None
     return name(step) if first is None else f"{name(step)}({_cut(_listed(first))})"
 
 
-def said(made: Any) -> dict[str, Any]:
-    """What a step or transform was made with, by name, as far as it is not the default; the datasets it reads are left out."""
-    constructor = constructor_of(made)
+def non_default_arguments(instance: Any) -> dict[str, Any]:
+    """Return the non-default arguments of a step or transform by name, without the datasets that it reads."""
+    constructor = constructor_of(instance)
     if constructor is None:
         return {}
-    defaults = {key: one.default for key, one in inspect.signature(constructor).parameters.items()}
-    return {key: value for key, value in arguments(made).items() if not _is_default(value, defaults.get(key)) and not _is_dataset(value)}
+    defaults = {key: parameter.default for key, parameter in inspect.signature(constructor).parameters.items()}
+    named = arguments(instance).items()
+    return {key: value for key, value in named if not _is_default(value, defaults.get(key)) and not _is_dataset(value)}
 
 
 def shown(value: Any) -> str:
-    """A value in one line, never long: arrays by dtype and shape, functions and transforms by name, other objects by type."""
+    """Describe a value in one short line: arrays by dtype and shape, functions and transforms by name, other objects by type."""
     if isinstance(value, Enum):
         return _cut(f"{type(value).__name__}.{value.name}")
     if isinstance(value, _PLAIN):
@@ -56,15 +57,15 @@ def shown(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return _cut(f"[{_listed(value)}]")
     if isinstance(value, dict):
-        return _cut(f"{{{_some([short(key) for key in list(value)[:_ITEMS]], len(value))}}}")
+        return _cut(f"{{{_join_parts([short(key) for key in list(value)[:_ITEMS]], len(value))}}}")
     if isinstance(value, TensorOperation):
-        parts = ", ".join(f"{key}={shown(one)}" for key, one in said(value).items())
+        parts = ", ".join(f"{key}={shown(argument)}" for key, argument in non_default_arguments(value).items())
         return f"{type(value).__name__}({parts})"
     return _cut(str(name_of(value)))
 
 
 def chain(dataset: Dataset, workers: Callable[[Dataset], str] | None = None, depth: int = _DEPTH) -> str:
-    """A pipeline from its source to its last step; `workers` says what follows a step's name."""
+    """Describe a pipeline from its source to its last step; `workers` returns the text after a step's name."""
     steps = []
     step = dataset
     while True:
@@ -74,30 +75,30 @@ def chain(dataset: Dataset, workers: Callable[[Dataset], str] | None = None, dep
         step = step.children[0]
     if step.children:
         below = [chain(child, workers, depth - 1) for child in step.children[:_BRANCHES]] if depth else [".."]
-        steps.append(f"({_some(below, len(step.children) if depth else 1)})")
+        steps.append(f"({_join_parts(below, len(step.children) if depth else 1)})")
     return " > ".join(reversed(steps))
 
 
 def steps_of(dataset: Dataset) -> Iterator[Dataset]:
-    """Every step and source of a pipeline, once."""
+    """Yield every step and source of a pipeline, once."""
     seen: set[int] = set()
-    left = [dataset]
-    while left:
-        step = left.pop()
+    pending = [dataset]
+    while pending:
+        step = pending.pop()
         if id(step) not in seen:
             seen.add(id(step))
             yield step
-            left.extend(step.children)
+            pending.extend(step.children)
 
 
 def _listed(value: Any) -> str:
-    """What stands between brackets: of transforms and functions only the names."""
+    """Return the text in parentheses: only the names of transforms and functions."""
     if not isinstance(value, (list, tuple)):
         return type(value).__name__ if isinstance(value, TensorOperation) else shown(value)
-    return _some([_listed(one) if not isinstance(one, (list, tuple)) else shown(one) for one in value[:_ITEMS]], len(value))
+    return _join_parts([_listed(item) if not isinstance(item, (list, tuple)) else shown(item) for item in value[:_ITEMS]], len(value))
 
 
-def _some(parts: list[str], count: int) -> str:
+def _join_parts(parts: list[str], count: int) -> str:
     return ", ".join(parts) + (f", .. {count - len(parts)} more" if count > len(parts) else "")
 
 
@@ -110,4 +111,4 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def _is_dataset(value: Any) -> bool:
-    return isinstance(value, Dataset) or (isinstance(value, (list, tuple)) and any(isinstance(one, Dataset) for one in value))
+    return isinstance(value, Dataset) or (isinstance(value, (list, tuple)) and any(isinstance(item, Dataset) for item in value))

@@ -8,7 +8,7 @@ import mindspore.dataset as ds
 import numpy as np
 import pytest
 from mindspore.dataset import vision
-from mindspore.dataset.engine import blocks, landing, pace
+from mindspore.dataset.engine import batch_arrays, blocks, pace
 
 LARGE = (64, 65)
 WORKERS = pytest.mark.parametrize("workers", [1, 2, 4])
@@ -105,13 +105,13 @@ def test_a_skipped_beginning_and_a_repeat_below_the_map() -> None:
 
 def test_a_column_that_is_one_row_everywhere_is_joined() -> None:
     one = np.ones(LARGE, np.float32)
-    whole = landing.Landing(2, {0: (LARGE, one.dtype)})
-    first = whole.place(0, 0, one)
+    whole = batch_arrays.BatchArrays(2, {0: (LARGE, one.dtype)})
+    first = whole.put(0, 0, one)
     assert whole.taken(0, [[first, first]]) == [None]
 
 
 @WORKERS
-@pytest.mark.parametrize(("steps", "lands"), [
+@pytest.mark.parametrize(("steps", "is_direct"), [
     ([vision.Normalize([3.0] * 3, [2.0] * 3), vision.HWC2CHW()], True),
     ([vision.ToTensor()], True),
     ([vision.Normalize([3.0] * 3, [2.0] * 3)], False),            # its result is seen as (H, W, C), and lies as (C, H, W)
@@ -119,14 +119,14 @@ def test_a_column_that_is_one_row_everywhere_is_joined() -> None:
 ])
 @pytest.mark.parametrize("size", [96, 3])
 def test_transforms_make_rows_where_they_land(
-    steps: list[Any], lands: bool, workers: int, size: int, monkeypatch: pytest.MonkeyPatch,
+    steps: list[Any], is_direct: bool, workers: int, size: int, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[bool] = []
-    are_one = landing._are_one
-    monkeypatch.setattr(landing, "_LARGE", 16)
+    are_one = batch_arrays._share_memory
+    monkeypatch.setattr(batch_arrays, "_LARGE", 16)
     monkeypatch.setattr(blocks, "_LARGE", 16)
     monkeypatch.setattr(pace.Pace, "is_light", False)
-    monkeypatch.setattr(landing, "_are_one", lambda a, b: made.append(are_one(a, b)) or made[-1])
+    monkeypatch.setattr(batch_arrays, "_share_memory", lambda a, b: made.append(are_one(a, b)) or made[-1])
     pictures = np.random.RandomState(0).randint(0, 256, (40, size, size, 3)).astype(np.uint8)
 
     def by_hand(picture: Any) -> Any:
@@ -136,7 +136,7 @@ def test_transforms_make_rows_where_they_land(
 
     dataset = ds.GeneratorDataset([(one,) for one in pictures], ["picture"], shuffle=False)
     found = batches(dataset.map(steps, "picture", num_parallel_workers=workers).batch(8), 2)
-    assert len(made) >= 70 and (sum(made) >= 60 if lands else not any(made))
+    assert len(made) >= 70 and (sum(made) >= 60 if is_direct else not any(made))
     for (batch,), start in zip(found, [*range(0, 40, 8)] * 2, strict=True):
         assert np.array_equal(batch, np.stack([by_hand(one) for one in pictures[start : start + 8]]))
 

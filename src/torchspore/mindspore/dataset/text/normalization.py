@@ -1,4 +1,4 @@
-"""Text transforms that change letters and leave the shape: small letters, normal forms, replacements, Wikipedia's pages as plain words."""
+"""Text transforms that keep the shape: lower case, normal forms, replacements, Wikipedia's pages as plain words."""
 from __future__ import annotations
 
 import re
@@ -21,7 +21,7 @@ _IGNORED = dict.fromkeys(
 
 
 def fold(text: str) -> str:
-    """Unicode's NFKC_Casefold (Unicode Standard, section 3.13): no case, compatibility forms replaced, ignorable characters gone."""
+    """Unicode's NFKC_Casefold (Unicode Standard, section 3.13): no case, compatibility forms replaced, ignorable characters removed."""
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", text).casefold()).translate(_IGNORED)
@@ -29,12 +29,12 @@ def fold(text: str) -> str:
 
 
 def normal(text: str, form: NormalizeForm) -> str:
-    """A text in a normal form."""
+    """Return a text in a normal form."""
     return text if form is NormalizeForm.NONE or text.isascii() else unicodedata.normalize(form.name, text)  # type: ignore[arg-type]
 
 
 class CaseFold(TextTensorOperation):
-    """Text without capitals, by Unicode's NFKC_Casefold: "ß" becomes "ss"."""
+    """Converts text to lower case, by Unicode's NFKC_Casefold: "ß" becomes "ss"."""
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
         check_text("CaseFold", value)
@@ -42,7 +42,7 @@ class CaseFold(TextTensorOperation):
 
 
 class NormalizeUTF8(TextTensorOperation):
-    """Text in one of Unicode's normal forms."""
+    """Converts text to one of Unicode's normal forms."""
 
     def __init__(self, normalize_form: NormalizeForm = NormalizeForm.NFKC) -> None:
         check_type("NormalizeUTF8", "normalize_form", normalize_form, NormalizeForm, "a member of NormalizeForm")
@@ -54,9 +54,9 @@ class NormalizeUTF8(TextTensorOperation):
 
 
 class RegexReplace(TextTensorOperation):
-    r"""Replaces what `pattern` finds, everywhere or only at the first place; `$1` or `${name}` in `replace` stands for a group, `\x` for x.
+    r"""Replaces all matches of `pattern`, or only the first; `$1` or `${name}` in `replace` inserts a group, `\x` inserts x.
 
-    Raises RuntimeError for what is no regular expression, and for a group that is not there.
+    Raises RuntimeError for an invalid regular expression, and for an unknown group.
     """
 
     def __init__(self, pattern: str, replace: str, replace_all: bool = True) -> None:
@@ -70,18 +70,18 @@ class RegexReplace(TextTensorOperation):
         pattern = compiled("RegexReplace", "pattern", self.pattern)
         parts = self._parts(pattern)
         if len(parts) == 1 and isinstance(parts[0], str):
-            with_what: Any = lambda _: parts[0]
+            replacement: Any = lambda _: parts[0]
         else:
-            with_what = lambda found: "".join([part if isinstance(part, str) else found[part[0]] or "" for part in parts])
-        return each(value, lambda text: pattern.sub(with_what, text, count=0 if self.replace_all else 1))
+            replacement = lambda match: "".join([part if isinstance(part, str) else match[part[0]] or "" for part in parts])
+        return each(value, lambda text: pattern.sub(replacement, text, count=0 if self.replace_all else 1))
 
     def _parts(self, pattern: Any) -> list[str | tuple[Any]]:
-        """The replacement as texts and groups."""
+        """Return the replacement as texts and groups."""
         parts: list[str | tuple[Any]] = [""]
         for escaped, number, name, lone, plain in re.findall(r"\\(.)|\$(\d)|\$\{(\w+)\}|(\$)|([^\\$]+|\\$)", self.replace, re.DOTALL):
             if lone or (number and int(number) > pattern.groups) or (name and name not in pattern.groupindex):
-                what = f"RegexReplace(replace={short(self.replace)})"
-                raise RuntimeError(message(what, "groups that the pattern has, or \\$ for a dollar"))
+                subject = f"RegexReplace(replace={short(self.replace)})"
+                raise RuntimeError(message(subject, "groups that the pattern has, or \\$ for a dollar"))
             parts.append((int(number),) if number else (name,) if name else escaped or plain)
         if all(isinstance(part, str) for part in parts):
             return ["".join(parts)]  # type: ignore[arg-type]
@@ -89,9 +89,9 @@ class RegexReplace(TextTensorOperation):
 
 
 class FilterWikipediaXML(TextTensorOperation):
-    """The plain words of a page of Wikipedia's XML: letters a to z and single spaces, digits spelled, nothing of a page that only refers.
+    """Extracts the plain words of a page of Wikipedia's XML: letters a to z, single spaces, digits spelled out; redirects become empty.
 
-    The steps are of Matt Mahoney's wikifil.pl (http://mattmahoney.net/dc/textdata.html), as far as MindSpore takes them.
+    The steps are those of Matt Mahoney's wikifil.pl (http://mattmahoney.net/dc/textdata.html) that MindSpore implements.
     """
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
@@ -103,7 +103,7 @@ _DIGITS = {str(digit): f" {word} " for digit, word in enumerate("zero one two th
 
 
 def _without_tags(line: str) -> str:
-    """A line without what stands from its first "<" to its last ">"."""
+    """Return a line without the text from its first "<" to its last ">"."""
     start, end = line.find("<"), line.rfind(">")
     return line[:start] + line[end + 1 :] if 0 <= start < end else line
 
@@ -111,9 +111,9 @@ def _without_tags(line: str) -> str:
 def _words_of_page(text: str) -> str:
     if "#redirect" in text or "#REDIRECT" in text:
         return ""
-    # By hand: the patterns `<.*>` and `&[^;]*;` take time by the square of a line of nothing but "<" or "&".
+    # Not by regular expressions: `<.*>` and `&[^;]*;` take quadratic time for a line that consists of "<" or "&".
     text = "\n".join([_without_tags(line) for line in text.split("\n")])
-    *closed, rest = text.split(";")
-    text = " ".join([*(part.partition("&")[0] for part in closed), rest])
-    text = re.sub(r"[0-9]", lambda found: _DIGITS[found[0]], re.sub("[A-Z]", lambda found: found[0].lower(), text))
+    *closed, last = text.split(";")
+    text = " ".join([*(part.partition("&")[0] for part in closed), last])
+    text = re.sub(r"[0-9]", lambda match: _DIGITS[match[0]], re.sub("[A-Z]", lambda match: match[0].lower(), text))
     return " ".join(re.sub(r"[^a-z]+", " ", text).split())

@@ -1,4 +1,4 @@
-"""Callbacks that keep a training's state on disk: for one that was broken off, and at the user's request to end."""
+"""Callbacks that save a training's state on disk: for resuming it, and when the user requests its end."""
 from __future__ import annotations
 
 import json
@@ -16,9 +16,9 @@ from torchspore.mindspore.train.serialization import load_checkpoint, load_param
 
 
 class BackupAndRestore(Callback):
-    """Keeps the Parameters in `backup_dir`/backup.ckpt after every `save_freq` epochs ('epoch': each), and begins with what is there.
+    """Saves the Parameters in `backup_dir`/backup.ckpt after every `save_freq` epochs ('epoch': each), and loads them at the start.
 
-    A training that comes to its end removes them, with `delete_checkpoint`. Raises TypeError and ValueError for arguments that do not fit.
+    With `delete_checkpoint`, a completed training removes them. Raises TypeError and ValueError for invalid arguments.
     """
 
     def __init__(self, backup_dir: str, save_freq: Any = "epoch", delete_checkpoint: bool = True) -> None:
@@ -37,29 +37,29 @@ class BackupAndRestore(Callback):
         self.save_freq, self.delete_checkpoint = save_freq, delete_checkpoint
 
     def on_train_begin(self, run_context: RunContext) -> None:
-        """Loads what an earlier training left."""
+        """Loads the Parameters of an earlier training."""
         state = state_of(self, run_context)
         if os.path.exists(self.backup_file):
             load_param_into_net(state.train_network, load_checkpoint(self.backup_file))
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:
-        """Keeps the Parameters, where it is time."""
+        """Saves the Parameters if it is time to."""
         state = state_of(self, run_context)
         if self.save_freq == "epoch" or state.cur_epoch_num % self.save_freq == 0:
             Path(self.backup_file).parent.mkdir(parents=True, exist_ok=True)
             save_checkpoint(state.train_network, self.backup_file)
 
     def on_train_end(self, run_context: RunContext) -> None:
-        """Removes what was kept."""
+        """Removes the saved Parameters."""
         if self.delete_checkpoint:
             Path(self.backup_file).unlink(missing_ok=True)
 
 
 class OnRequestExit(Callback):
-    """Ends a training or evaluation after the step in which `sig` comes, or in which `config_file` says {"GracefulExit": 1}.
+    """Ends a training or evaluation after the step in which `sig` arrives, or in which `config_file` contains {"GracefulExit": 1}.
 
-    With `save_ckpt` and `save_mindir` the network is kept first, as `directory`/rank_N/`file_name`_train.ckpt and .mindir, `_eval` where
-    it was evaluated. Raises TypeError and ValueError for arguments that do not fit.
+    With `save_ckpt` and `save_mindir` the network is saved first, as `directory`/rank_N/`file_name`_train.ckpt and .mindir, or `_eval` in
+    an evaluation. Raises TypeError and ValueError for invalid arguments.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class OnRequestExit(Callback):
         config_file: str | None = None, sig: Any = signal.SIGTERM,
     ) -> None:
         super().__init__()
-        for key, given, kind in (
+        for key, value, kind in (
             ("save_ckpt", save_ckpt, bool), ("save_mindir", save_mindir, bool), ("file_name", file_name, str), ("sig", sig, int),
         ):
-            if not isinstance(given, kind):
-                raise ValueError(message(f"OnRequestExit({key}={short(given)})", f"{'an int' if kind is int else f'a {kind.__name__}'}"))
+            if not isinstance(value, kind):
+                raise ValueError(message(f"OnRequestExit({key}={short(value)})", f"{'an int' if kind is int else f'a {kind.__name__}'}"))
         for key, path in (("directory", directory), ("config_file", config_file)):
             if not isinstance(path, str) and not (key == "config_file" and path is None):
                 raise TypeError(message(f"OnRequestExit({key}={short(path)})", f"a path, got {type(path).__name__}"))
@@ -84,33 +84,33 @@ class OnRequestExit(Callback):
         self._before: Any = None
 
     def on_train_begin(self, run_context: RunContext) -> None:
-        """Listens to the signal from here on."""
+        """Installs the signal handler."""
         self.stop = self._is_done = False
-        self._before = signal.signal(self.sig, self._asked_)
+        self._before = signal.signal(self.sig, self._request_exit_)
 
     on_eval_begin = on_train_begin
 
     def on_train_step_end(self, run_context: RunContext) -> None:
-        """Ends the training where that was asked for."""
-        self._end_where_asked_(run_context, "train_network", "train")
+        """Ends the training if that was requested."""
+        self._end_if_requested_(run_context, "train_network", "train")
 
     def on_eval_step_end(self, run_context: RunContext) -> None:
-        """Ends the evaluation where that was asked for."""
-        self._end_where_asked_(run_context, "eval_network", "eval")
+        """Ends the evaluation if that was requested."""
+        self._end_if_requested_(run_context, "eval_network", "eval")
 
     def on_train_end(self, run_context: RunContext) -> None:
-        """Gives the signal back to whom it belonged."""
+        """Restores the previous signal handler."""
         if self._before is not None:
             signal.signal(self.sig, self._before)
             self._before = None
 
     on_eval_end = on_train_end
 
-    def _asked_(self, number: int, _frame: Any) -> None:
+    def _request_exit_(self, number: int, _frame: Any) -> None:
         self.stop = self.stop or number == self.sig
 
-    def _end_where_asked_(self, run_context: RunContext, network: str, kind: str) -> None:
-        if self._is_done or not (self.stop or self._is_written_()):
+    def _end_if_requested_(self, run_context: RunContext, network: str, kind: str) -> None:
+        if self._is_done or not (self.stop or self._has_exit_request_()):
             return
         self._is_done = True
         state = state_of(self, run_context)
@@ -125,8 +125,8 @@ class OnRequestExit(Callback):
                 export(state[network], *inputs, file_name=base, file_format="MINDIR")
         run_context.request_stop()
 
-    def _is_written_(self) -> bool:
-        """Whether the file asks for the end; one that is being written is read again after the next step."""
+    def _has_exit_request_(self) -> bool:
+        """Return whether the file requests the end; an incomplete file is read again after the next step."""
         if self.config_file is None or not os.path.exists(self.config_file):
             return False
         try:

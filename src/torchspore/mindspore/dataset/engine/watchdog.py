@@ -1,4 +1,4 @@
-"""Which step of a pipeline a thread is in, and at which line of the user's; the watchdog, which tells it of a pipeline that hangs."""
+"""The step of a pipeline that a thread is in, and its line of the user's program; the watchdog, which reports a pipeline that hangs."""
 from __future__ import annotations
 
 import sys
@@ -7,27 +7,27 @@ from types import FrameType
 from torchspore.base.frames import is_ours, is_users
 from torchspore.mindspore import log
 from torchspore.mindspore.dataset.core import config
-from torchspore.mindspore.dataset.engine import described
+from torchspore.mindspore.dataset.engine import descriptions
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 from torchspore.mindspore.dataset.engine.processes import Processes
 from torchspore.mindspore.dataset.engine.workers import Call
 
 
 def step_of(frame: FrameType | None) -> Dataset | None:
-    """The innermost step whose code is running or waiting."""
-    found = _owner(frame, Dataset)
-    return found if isinstance(found, Dataset) else None
+    """Return the innermost step whose code is running or waiting."""
+    step = _owner(frame, Dataset)
+    return step if isinstance(step, Dataset) else None
 
 
 def patience() -> float | None:
-    """Seconds that the program waits for a row before the watchdog is asked; None where there is none."""
+    """Return the seconds that the program waits for a row before the watchdog warns; None without a watchdog."""
     return config.get_multiprocessing_timeout_interval() if config.get_enable_watchdog() else None
 
 
-def tell(reader: int, seconds: float) -> None:
-    """Warns that the program has waited `seconds` for a row: which step the thread `reader` is in, and at which line of the user's.
+def warn(reader: int, seconds: float) -> None:
+    """Warn that the program has waited `seconds` for a row, with the step of the thread `reader` and its line of the user's program.
 
-    Where that step waits for another thread, the line is the other one's. Worker processes have a watchdog of their own.
+    If that step waits for another thread, the line is the other thread's. Worker processes have a separate watchdog.
     """
     threads = sys._current_frames()
     frame = threads.get(reader)
@@ -37,13 +37,13 @@ def tell(reader: int, seconds: float) -> None:
         frame = threads[call.thread]
     if step is None or _owner(frame, Processes) is not None:
         return
-    place = _users_line(frame)
-    where = f", which is at {place}" if place else ""
-    log.warning(f"the program has waited {seconds:.0f} s for a row of {described.label(step)}{where}")
+    location = _users_line(frame)
+    where = f", which is at {location}" if location else ""
+    log.warning(f"the program has waited {seconds:.0f} s for a row of {descriptions.label(step)}{where}")
 
 
 def _owner(frame: FrameType | None, kind: type) -> object:
-    """The innermost `self` of a kind of ours."""
+    """Return the innermost `self` of one of these classes."""
     while frame is not None:
         code = frame.f_code
         if code.co_varnames[:1] == ("self",) and is_ours(code.co_filename):

@@ -1,8 +1,8 @@
-"""Pipelines as JSON and back: `serialize`, `deserialize`, `compare`, `show`.
+"""Conversion of pipelines to and from JSON: `serialize`, `deserialize`, `compare`, `show`.
 
 A node is {"op_type", "children", its arguments}; a source that is read by index has a "sampler", a `map` a list of "operations", each
-{"tensor_op_name", "tensor_op_params"}. These are MindSpore's names, so that files of either are read by the other where both know the
-operations; what a file can't hold (functions, Python's generators) is written by its name, and refused when it is read.
+{"tensor_op_name", "tensor_op_params"}. These are MindSpore's names, so that both read each other's files if both know the operations.
+Objects that a file can't store (functions, Python's generators) are written by name, and refused on reading.
 """
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from torchspore.base.text import message, short
 from torchspore.errors import FileFormatError
 from torchspore.mindspore import log
 from torchspore.mindspore.common.dtype import Type
+from torchspore.mindspore.dataset.core.constructor_arguments import arguments
 from torchspore.mindspore.dataset.core.operation import TensorOperation
-from torchspore.mindspore.dataset.core.recording import arguments
 from torchspore.mindspore.dataset.core.validator_helpers import check_type
 from torchspore.mindspore.dataset.engine import samplers
 from torchspore.mindspore.dataset.engine.dataset import Dataset
@@ -36,25 +36,25 @@ _SAMPLERS: dict[str, tuple[str, ...]] = {
     "WeightedRandomSampler": ("weights", "num_samples", "replacement"),
 }
 _CHOOSING = {"sampler", "shuffle", "num_samples", "num_shards", "shard_id"}
-"""Arguments of a source that its sampler says."""
+"""Arguments of a source that its sampler includes."""
 _OTHER_NAMES = {"HwcToChw": "HWC2CHW"}
 _SHUFFLES = {0: False, 1: Shuffle.FILES, 2: Shuffle.GLOBAL, 3: Shuffle.INFILE}
 _CHOICES = {"Inter": ("LINEAR", "NEAREST", "BICUBIC", "AREA", "PILCUBIC"), "Border": ("CONSTANT", "EDGE", "REFLECT", "SYMMETRIC")}
-"""MindSpore's numbers of these in its files, which are not those of its Python names."""
+"""MindSpore's numbers in its files, which differ from those of its Python names."""
 _PYTHON = "python_object"
-"""The key of the name of what a file can't hold."""
-_ANEW = "what is Python's own is not in the file; build this part of the pipeline anew"
-_OURS = {"op_type", "children", "sampler", "operations"}
-_THEIRS = {
+"""The key for the name of an object that a file can't store."""
+_ANEW = "a file can't store Python objects; build this part of the pipeline in the program"
+_NODE_KEYS = {"op_type", "children", "sampler", "operations"}
+_EXTRA_KEYS = {
     "connector_queue_size", "reset_each_epoch", "recursive", "callback", "children_sizes", "children_flag_and_nums",
     "children_start_end_index", "even_dist", "seed", "shuffle_mode", "reshuffle_each_epoch", "device_target", "rgb",
     "sampler_name", "child_sampler",
 }
-"""What MindSpore writes beside the arguments."""
+"""Fields that MindSpore writes in addition to the arguments."""
 
 
 def serialize(dataset: Dataset, json_filepath: str = "") -> dict[str, Any]:
-    """The pipeline as a dict, which is written into a JSON file too where one is named. Raises OSError for a file that can't be written."""
+    """Returns the pipeline as a dict, and writes it to a JSON file if one is named. Raises OSError if that fails."""
     check_type("serialize", "dataset", dataset, Dataset, "a Dataset")
     check_type("serialize", "json_filepath", json_filepath, (str, Path), "a path")
     described = _node(dataset)
@@ -64,12 +64,12 @@ def serialize(dataset: Dataset, json_filepath: str = "") -> dict[str, Any]:
 
 
 def deserialize(input_dict: dict[str, Any] | None = None, json_filepath: str | None = None) -> Dataset | None:
-    """The pipeline that a dict or a JSON file of `serialize` says; None where neither is given.
+    """Returns the pipeline of a dict or a JSON file of `serialize`; None without either.
 
-    Raises FileNotFoundError, FileFormatError (a ValueError) for what is no such file or asks for what a file can't hold.
+    Raises FileNotFoundError, and FileFormatError (a ValueError) for another file or one with objects that a file can't store.
     """
     if input_dict is not None:
-        check_type("deserialize", "input_dict", input_dict, dict, "a dict that serialize gave")
+        check_type("deserialize", "input_dict", input_dict, dict, "a dict that serialize returned")
         return _built("input_dict", input_dict)
     if not json_filepath:
         return None
@@ -77,26 +77,26 @@ def deserialize(input_dict: dict[str, Any] | None = None, json_filepath: str | N
     if not path.is_file():
         raise FileNotFoundError(message(f"deserialize(json_filepath={str(json_filepath)!r})", "a file that exists"))
     try:
-        found = json_text.parse(path.read_bytes())
+        content = json_text.parse(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise FileFormatError(message(f"{path}: {type(error).__name__}: {error!s:.100}", "a JSON file of serialize")) from None
-    return _built(str(path), found)
+    return _built(str(path), content)
 
 
 def compare(pipeline1: Dataset, pipeline2: Dataset) -> bool:
-    """Whether two pipelines have the same operations with the same arguments, in the same order."""
+    """Returns whether two pipelines have the same operations with the same arguments, in the same order."""
     return serialize(pipeline1) == serialize(pipeline2)
 
 
 def show(dataset: Dataset, indentation: int | None = 2) -> None:
-    """Logs the pipeline as JSON, as information; with None in one line."""
+    """Logs the pipeline as JSON at level INFO; on one line if None."""
     if indentation is not None:
         check_type("show", "indentation", indentation, int, "an int or None")
     log.info(json.dumps(serialize(dataset), indent=indentation))
 
 
 def to_json(dataset: Dataset, filename: str = "") -> str:
-    """The pipeline as JSON, written into a file too where one is named."""
+    """Return the pipeline as JSON, and write it to a file if one is named."""
     return json.dumps(serialize(dataset, filename))
 
 
@@ -104,16 +104,16 @@ def to_json(dataset: Dataset, filename: str = "") -> str:
 
 
 def _node(dataset: Dataset) -> dict[str, Any]:
-    kind, found = type(dataset).__name__, arguments(dataset)
+    kind, values = type(dataset).__name__, arguments(dataset)
     node: dict[str, Any] = {"op_type": kind.removesuffix("Dataset") if dataset.children else kind}
     node["children"] = [_node(child) for child in dataset.children]
     sampler = getattr(dataset, "sampler", None)
     if type(sampler).__name__ in _SAMPLERS and type(sampler).__module__ == samplers.__name__:
         node["sampler"] = _sampler(sampler)
-        found = {name: value for name, value in found.items() if name not in _CHOOSING}
-    for name, value in found.items():
+        values = {name: value for name, value in values.items() if name not in _CHOOSING}
+    for name, value in values.items():
         if name in ("operations", "operation"):
-            node["operations"] = [_operation(one) for one in dataset.operations]  # type: ignore[attr-defined]
+            node["operations"] = [_operation(operation) for operation in dataset.operations]  # type: ignore[attr-defined]
         elif not isinstance(value, Dataset) and name not in ("input_dataset", "datasets", "cache"):
             node[name] = _plain(value)
     return node
@@ -138,7 +138,7 @@ def _operation(operation: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; what it can't hold, by name."""
+    """Convert a value to JSON; objects that JSON can't store, by name."""
     if isinstance(value, Enum):
         return value.name
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -150,9 +150,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, (list, tuple)):
-        return [_operation(one) if isinstance(one, TensorOperation) else _plain(one) for one in value]
+        return [_operation(item) if isinstance(item, TensorOperation) else _plain(item) for item in value]
     if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, Type):
         return str(value).lower()
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
@@ -163,8 +163,8 @@ def _plain(value: Any) -> Any:
 # Reading ---------------------------------------------------------------------------------------------------------------------------------
 
 
-def _refused(where: str, what: str, expected: str, hint: str | None = None) -> FileFormatError:
-    return FileFormatError(message(f"{where}: {what}", expected, hint=hint))
+def _refused(where: str, subject: str, expected: str, hint: str | None = None) -> FileFormatError:
+    return FileFormatError(message(f"{where}: {subject}", expected, hint=hint))
 
 
 def _built(where: str, node: Any) -> Dataset:
@@ -180,29 +180,29 @@ def _built(where: str, node: Any) -> Dataset:
         near = closest(name, kinds)
         raise _refused(where, f"op_type {short(node['op_type'])}", "one that is known", f"did you mean {near!r}?" if near else None)
     children = [_built(where, child) for child in node["children"]]
-    given = {key: value for key, value in node.items() if key not in _OURS | _THEIRS}
+    values = {key: value for key, value in node.items() if key not in _NODE_KEYS | _EXTRA_KEYS}
     if "operations" in node:
-        given["operations"] = [_built_operation(where, one) for one in node["operations"]]
+        values["operations"] = [_built_operation(where, operation) for operation in node["operations"]]
     if "sampler" in node and not children:
-        given["sampler"] = _built_sampler(where, node["sampler"])
-    return _called(where, kind, _first(name, children), given)
+        values["sampler"] = _built_sampler(where, node["sampler"])
+    return _called(where, kind, _first(name, children), values)
 
 
 def _first(name: str, children: list[Dataset]) -> list[Any]:
-    """The datasets that a step is made of, as its constructor takes them."""
+    """Return a step's datasets in the form that its constructor takes."""
     return [tuple(children)] if name == "Zip" else [children] if name == "Concat" else list(children)
 
 
-def _called(where: str, kind: Any, first: list[Any], said: dict[str, Any]) -> Any:
-    """An object of a class, of what a file says; MindSpore's ways to say 'none' are None."""
-    known = inspect.signature(kind).parameters
-    given = {}
-    for name, value in said.items():
-        if name not in known:
-            raise _refused(where, f"{kind.__name__} with {short(name)}", f"its arguments, {', '.join(known)}")
-        default = known[name].default
+def _called(where: str, kind: Any, first: list[Any], content: dict[str, Any]) -> Any:
+    """Create an object of a class from a file's content; MindSpore's values for 'none' become None."""
+    parameters = inspect.signature(kind).parameters
+    keywords = {}
+    for name, value in content.items():
+        if name not in parameters:
+            raise _refused(where, f"{kind.__name__} with {short(name)}", f"its arguments, {', '.join(parameters)}")
+        default = parameters[name].default
         if isinstance(value, dict) and isinstance(value.get(_PYTHON), str):
-            raise _refused(where, f"{kind.__name__}({name}={value[_PYTHON]})", "a value that a file can hold", _ANEW)
+            raise _refused(where, f"{kind.__name__}({name}={value[_PYTHON]})", "a value that a file can store", _ANEW)
         if name in ("data_type", "output_type") and isinstance(value, str):
             value = _dtype(where, value)
         elif name == "shuffle" and type(value) is int:
@@ -212,17 +212,19 @@ def _called(where: str, kind: Any, first: list[Any], said: dict[str, Any]) -> An
         elif isinstance(default, Enum) and value is not None and not isinstance(value, bool):
             value = _choice(where, type(default), value)
         elif name == "pad_info" and value == {}:
-            pass                                 # fills up all columns; None none
+            pass                                 # {} pads all columns; None pads none
         elif default is None and (value in ([], {}) or (name == "num_samples" and value == 0)):
             value = None
-        given[name] = value
-    if given.get("num_shards") == 1 and given.get("shard_id") == 0:
-        given["num_shards"] = given["shard_id"] = None
-    lacking = [name for name, one in list(known.items())[len(first) :] if one.default is one.empty and name not in given and one.kind < 2]
+        keywords[name] = value
+    if keywords.get("num_shards") == 1 and keywords.get("shard_id") == 0:
+        keywords["num_shards"] = keywords["shard_id"] = None
+    remaining = list(parameters.items())[len(first) :]
+    required = [name for name, parameter in remaining if parameter.default is parameter.empty and parameter.kind < 2]
+    lacking = [name for name in required if name not in keywords]
     if lacking:
         raise _refused(where, f"{kind.__name__} without {lacking[0]!r}", "all that it is made of", _ANEW)
     try:
-        return kind(*first, **given)
+        return kind(*first, **keywords)
     except FileFormatError:
         raise
     except (TypeError, ValueError) as error:
@@ -240,25 +242,25 @@ def _choice(where: str, kind: type[Enum], value: Any) -> Enum:
 def _dtype(where: str, name: str) -> Any:
     from torchspore.mindspore.common import dtype
 
-    found = getattr(dtype, name.lower(), None) or getattr(dtype, f"{name.lower()}_", None)
-    if found is None:
+    dtype_object = getattr(dtype, name.lower(), None) or getattr(dtype, f"{name.lower()}_", None)
+    if dtype_object is None:
         raise _refused(where, f"data type {short(name)}", "the name of a dtype")
-    return found
+    return dtype_object
 
 
 def _built_sampler(where: str, node: Any) -> BuiltinSampler:
     if not isinstance(node, dict) or node.get("sampler_name") not in _SAMPLERS:
         raise _refused(where, f"sampler {short(node)}", f"an object with sampler_name, one of {', '.join(_SAMPLERS)}")
     name = node["sampler_name"]
-    given = {key: value for key, value in node.items() if key in _SAMPLERS[name]}
+    values = {key: value for key, value in node.items() if key in _SAMPLERS[name]}
     if "shuffle_mode" in node and name == "DistributedSampler":
-        given.setdefault("shuffle", bool(node["shuffle_mode"]))
-    if given.get("num_samples") == 0:
-        del given["num_samples"]
-    made = _called(where, getattr(samplers, name), [], given)
+        values.setdefault("shuffle", bool(node["shuffle_mode"]))
+    if values.get("num_samples") == 0:
+        del values["num_samples"]
+    sampler = _called(where, getattr(samplers, name), [], values)
     for child in node.get("child_sampler") or []:
-        made.add_child(_built_sampler(where, child))
-    return made
+        sampler.add_child(_built_sampler(where, child))
+    return sampler
 
 
 def _built_operation(where: str, node: Any) -> Any:
@@ -270,11 +272,11 @@ def _built_operation(where: str, node: Any) -> Any:
     kinds = {key: kind for home in (audio, text, vision, transforms) for key, kind in vars(home).items() if _is_operation(kind)}
     if "python_module" in node or name not in kinds:
         raise _refused(where, f"operation {short(name)}", "a transform of mindspore.dataset", _ANEW)
-    given = {key: value for key, value in (node.get("tensor_op_params") or {}).items() if key not in _THEIRS}
-    for key, value in given.items():
-        if isinstance(value, list) and value and all(isinstance(one, dict) and "tensor_op_name" in one for one in value):
-            given[key] = [_built_operation(where, one) for one in value]
-    return _called(where, kinds[name], [], given)
+    values = {key: value for key, value in (node.get("tensor_op_params") or {}).items() if key not in _EXTRA_KEYS}
+    for key, value in values.items():
+        if isinstance(value, list) and value and all(isinstance(item, dict) and "tensor_op_name" in item for item in value):
+            values[key] = [_built_operation(where, item) for item in value]
+    return _called(where, kinds[name], [], values)
 
 
 def _is_operation(kind: Any) -> bool:

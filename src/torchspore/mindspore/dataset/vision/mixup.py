@@ -1,4 +1,4 @@
-"""Transforms that mix the images of a batch, and their labels in the same shares."""
+"""Transforms that mix the images of a batch, and their labels in the same proportions."""
 from __future__ import annotations
 
 from typing import Any
@@ -28,7 +28,7 @@ def _check_batch(call: str, values: tuple[Any, ...]) -> tuple[np.ndarray, np.nda
 
 
 class MixUpBatch(ImageTensorOperation):
-    """Mixes each image and label of a batch with another one's; the share of its own is drawn once, of Beta(alpha, alpha)."""
+    """Mixes each image and label of a batch with another; the weight of the original is drawn once, from Beta(alpha, alpha)."""
 
     def __init__(self, alpha: float = 1.0) -> None:
         check_number("MixUpBatch", "alpha", alpha, 0, 16777216, above=True)
@@ -48,7 +48,7 @@ class MixUpBatch(ImageTensorOperation):
 class CutMixBatch(ImageTensorOperation):
     """Puts a part of another image of the batch into each image with probability `prob`; labels are mixed by the areas.
 
-    The part's share is drawn of Beta(alpha, alpha) for each image, its middle anywhere; what reaches over the edge is cut off.
+    The part's share is drawn from Beta(alpha, alpha) for each image, and its center uniformly; it is clipped at the edges.
     """
 
     def __init__(self, image_batch_format: ImageBatchFormat, alpha: float = 1.0, prob: float = 1.0) -> None:
@@ -66,13 +66,13 @@ class CutMixBatch(ImageTensorOperation):
         mixed, mixed_labels = images.copy(), labels.copy()
         planes, sources = (mixed, images) if is_nhwc else (mixed.transpose(0, 2, 3, 1), images.transpose(0, 2, 3, 1))
         height, width = planes.shape[1:3]
-        for place, other in enumerate(others):
+        for index, other in enumerate(others):
             if drawn.random() > self.prob:
                 continue
             top, left, bottom, right = self._part(height, width)
-            planes[place, top:bottom, left:right] = sources[other, top:bottom, left:right]
+            planes[index, top:bottom, left:right] = sources[other, top:bottom, left:right]
             share = np.float32((bottom - top) * (right - left) / (height * width))
-            mixed_labels[place] = labels[place] * (1 - share) + labels[other] * share
+            mixed_labels[index] = labels[index] * (1 - share) + labels[other] * share
         return mixed, mixed_labels
 
     def _part(self, height: int, width: int) -> tuple[int, int, int, int]:
@@ -86,7 +86,7 @@ class CutMixBatch(ImageTensorOperation):
 def mix(
     images: np.ndarray, labels: np.ndarray, others: np.ndarray, other_labels: np.ndarray, alpha: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Images and labels mixed with others; the share of each image's own is drawn of Beta(alpha, alpha) by NumPy's own stream."""
+    """Mix images and labels with others; the weight of each original is drawn from Beta(alpha, alpha) by NumPy's global stream."""
     shares = np.random.beta(alpha, alpha, len(images))
     wide = shares.reshape(-1, *[1] * (images.ndim - 1))
     label_shares = shares.reshape(-1, *[1] * (labels.ndim - 1))
@@ -96,7 +96,7 @@ def mix(
 class MixUp(ImageTensorOperation):
     """Mixes each image and label of a batch with the next one's, or with those of the batch before (`is_single=False`).
 
-    The shares come from NumPy's global stream, as in MindSpore: `numpy.random.seed` fixes them.
+    The weights come from NumPy's global stream, as in MindSpore: `numpy.random.seed` fixes them.
     """
 
     runs_in_any_order = False
@@ -113,8 +113,9 @@ class MixUp(ImageTensorOperation):
             raise ValueError(message(f"MixUp of {len(values)} columns", "images and their labels"))
         images, labels = values
         if images.ndim != 4 or labels.ndim not in (2, 3) or len(images) != self.batch_size or len(labels) != self.batch_size:
-            what = f"MixUp({self.batch_size}) of {list(images.shape)} and {list(labels.shape)}"
-            raise ValueError(message(what, f"{self.batch_size} images and as many one-hot labels", hint=f"got {short(len(images))} images"))
+            subject = f"MixUp({self.batch_size}) of {list(images.shape)} and {list(labels.shape)}"
+            expected = f"{self.batch_size} images and as many one-hot labels"
+            raise ValueError(message(subject, expected, hint=f"got {short(len(images))} images"))
         if self.is_single:
             return mix(images, labels, np.roll(images, -1, 0), np.roll(labels, -1, 0), self.alpha)
         others, other_labels = self._before or (images, labels)

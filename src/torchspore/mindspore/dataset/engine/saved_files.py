@@ -22,11 +22,11 @@ _TYPES = {
     **dict.fromkeys(("bool", "int8", "uint8", "int16", "uint16", "int32"), "int32"),
     **dict.fromkeys(("uint32", "int64", "uint64"), "int64"), "float16": "float32", "float32": "float32", "float64": "float64",
 }
-"""The type of MindRecord that keeps a dtype, as in MindSpore."""
+"""The MindRecord type that stores a dtype, as in MindSpore."""
 
 
 def save(dataset: Any, file_name: Any, num_files: Any, file_type: Any) -> None:
-    """Writes all rows of one epoch, in turns to `num_files` files. See `Dataset.save`."""
+    """Write all rows of one epoch alternately to `num_files` files. See `Dataset.save`."""
     check_type("save", "file_name", file_name, str, "a path")
     if isinstance(num_files, bool) or not isinstance(num_files, int):
         raise TypeError(message(f"save(num_files={short(num_files)})", f"an int, got {type(num_files).__name__}"))
@@ -70,7 +70,7 @@ def _to_mindrecord(name: str, files: int, columns: list[str], rows: Iterator[Row
 
 
 def _field(column: str, value: np.ndarray) -> dict[str, Any]:
-    """What the schema says of a column: the type, and the shape, whose first length is open."""
+    """Return a column's schema: the type, and the shape, whose first length is open."""
     if value.dtype.kind in "SU":
         if value.ndim:
             raise PipelineError(message(f"save: column {column!r} of text and shape {list(value.shape)}", "one text a row"))
@@ -82,7 +82,7 @@ def _field(column: str, value: np.ndarray) -> dict[str, Any]:
 
 
 def _value(value: np.ndarray) -> Any:
-    """A value as FileWriter takes it."""
+    """Convert a value for FileWriter."""
     if value.dtype.kind in "SU":
         return value.item()
     converted = value.astype(_TYPES[value.dtype.name])
@@ -93,6 +93,6 @@ def _to_tfrecord(name: str, files: int, columns: list[str], rows: Iterator[Row])
     from torchspore.mindspore.mindrecord.shards import paths_of
 
     with contextlib.ExitStack() as stack:
-        opened = [stack.enter_context(atomic_file(one)) for one in paths_of(name, files)]
+        opened = [stack.enter_context(atomic_file(path)) for path in paths_of(name, files)]
         for file, row in zip(itertools.cycle(opened), rows):
             file.write(tfrecord.record(dict(zip(columns, row))))

@@ -1,4 +1,4 @@
-"""The shuffle of rows in a buffer."""
+"""Shuffling of rows in a buffer."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -11,24 +11,24 @@ from torchspore.mindspore.dataset.engine.rows import Row, Run
 def through_buffer(
     rows: Iterator[Row], size: int, draw: Twister64, run: Run, total: Callable[[], int | None], learn: Callable[[int], None] | None = None,
 ) -> Iterator[Row]:
-    """The rows in an order drawn by `draw` from a buffer of `size` of them; `total` says how many there are.
+    """Yield the rows in an order drawn by `draw` from a buffer of `size` rows; `total` is their number.
 
-    `learn` is told how many there were, at their end.
+    `learn` receives their number at the end.
     """
     buffer = list(islice(rows, size))
-    given = 0
+    num_rows = 0
     try:
         while buffer:
             position = draw() % len(buffer)
             chosen, buffer[position] = buffer[position], buffer[-1]
             buffer.pop()
             buffer.extend(islice(rows, 1))
-            given += 1
+            num_rows += 1
             yield chosen
         if learn is not None:
-            learn(given)
+            learn(num_rows)
     finally:
-        # A `take` ends an epoch early; MindSpore's reads on, so its next epoch starts as many draws later.
+        # A `take` ends an epoch early; MindSpore reads on, so that its next epoch starts the same number of draws later.
         if buffer and not run.is_closing:
-            for _ in range((total() or given) - given):
+            for _ in range((total() or num_rows) - num_rows):
                 draw()

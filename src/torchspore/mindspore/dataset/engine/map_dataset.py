@@ -15,15 +15,15 @@ from torchspore.mindspore.dataset.core import config, destination, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_offload, check_processes, check_type, checked_columns
 from torchspore.mindspore.dataset.debug.debug_hook import hooked
 from torchspore.mindspore.dataset.engine import blocks
-from torchspore.mindspore.dataset.engine.batching import place_outputs
-from torchspore.mindspore.dataset.engine.broken_rows import Kept, marking, mended
+from torchspore.mindspore.dataset.engine.batch_arrays import BatchArrays
+from torchspore.mindspore.dataset.engine.batches import arrange_columns
+from torchspore.mindspore.dataset.engine.broken_rows import ReplacementRows, marking, skip_or_replace
 from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, failed, guarded, name_of
-from torchspore.mindspore.dataset.engine.landing import Landing
 from torchspore.mindspore.dataset.engine.operations import column_positions
 from torchspore.mindspore.dataset.engine.pace import Pace, apply_all, paced_map, tried
 from torchspore.mindspore.dataset.engine.processes import Processes, shared_megabytes
-from torchspore.mindspore.dataset.engine.rows import Row, Run, own, to_array
+from torchspore.mindspore.dataset.engine.rows import Row, Run, to_array, writable_copy
 from torchspore.mindspore.dataset.engine.workers import Workers
 
 
@@ -31,10 +31,9 @@ class MapDataset(UnionBaseDataset):
     """Rows after functions were applied to some of their columns.
 
     Without `num_parallel_workers`, transforms of `dataset.vision` and `dataset.transforms` share the configured number of threads when a
-    row takes long enough to be worth it, and Python functions run in one thread, so that what they count or draw stays in order.
-    With `python_multiprocessing` and more than one worker, Python functions run in processes, which get the rows through shared memory of
-    `max_rowsize` MB (32 and more where it says less); what they change of the program's stays there. `offload` changes nothing, and
-    `explain` says so.
+    row takes long enough, and Python functions run in one thread, so that their counters and random draws stay in order. With
+    `python_multiprocessing` and more than one worker, Python functions run in processes, which get the rows through shared memory of
+    `max_rowsize` MB (at least 32); their changes to the program's objects stay there. `offload` changes nothing, and `explain` reports it.
     """
 
     def __init__(
@@ -71,30 +70,30 @@ class MapDataset(UnionBaseDataset):
         return columns, taken, self.output_columns or taken
 
     def _columns(self) -> list[str]:
-        placed = place_outputs(*self._names())
+        placed = arrange_columns(*self._names())
         column_positions("map(column_order)", self._order, placed)
         return self._order or placed
 
     def _epoch(self, run: Run) -> Iterator[Row]:
         return self._planned(self.children[0]._epoch(run), _Plan(self, run), run)
 
-    def _epoch_onto(self, run: Run, _landing: Landing, _names: set[str]) -> Iterator[Row]:
-        if config.get_error_samples_mode() is not config.ErrorSamplesMode.RETURN:      # rows that are left out would leave holes
+    def _epoch_onto(self, run: Run, _batch_arrays: BatchArrays, _names: set[str]) -> Iterator[Row]:
+        if config.get_error_samples_mode() is not config.ErrorSamplesMode.RETURN:      # skipped rows would leave holes
             return self._epoch(run)
         plan = _Plan(self, run)
-        plan.lands(_landing, _names)
+        plan.use_batch_arrays(_batch_arrays, _names)
         _, taken, outputs = self._names()
-        return self._planned(self.children[0]._epoch_onto(run, _landing, _names.difference(taken, outputs)), plan, run)
+        return self._planned(self.children[0]._epoch_onto(run, _batch_arrays, _names.difference(taken, outputs)), plan, run)
 
-    def _planned(self, given: Iterator[Row], plan: _Plan, run: Run) -> Iterator[Row]:
-        rows = builtins.enumerate(given)
-        mapped = self._mapped_and_told(rows, plan, run) if self.callbacks else self._mapped(rows, plan, run)
+    def _planned(self, input_rows: Iterator[Row], plan: _Plan, run: Run) -> Iterator[Row]:
+        rows = builtins.enumerate(input_rows)
+        mapped = self._mapped_with_callbacks(rows, plan, run) if self.callbacks else self._mapped(rows, plan, run)
         if plan.mode is config.ErrorSamplesMode.RETURN:
             return mapped
-        return mended(mapped, plan.mode, plan.where, run.keep(self, Kept, "good rows"))
+        return skip_or_replace(mapped, plan.mode, plan.where, run.keep(self, ReplacementRows, "good rows"))
 
-    def _mapped_and_told(self, rows: Iterator[tuple[int, Row]], plan: _Plan, run: Run) -> Iterator[Row]:
-        """One row after the other, here, so that the callbacks are called in order."""
+    def _mapped_with_callbacks(self, rows: Iterator[tuple[int, Row]], plan: _Plan, run: Run) -> Iterator[Row]:
+        """Process the rows in this thread, so that the callbacks are called in order."""
         caller = run.keep(self, lambda: Caller(self.callbacks), "callbacks")
         caller.epoch_begin()
         for item in rows:
@@ -110,19 +109,19 @@ class MapDataset(UnionBaseDataset):
         if config.get_error_samples_mode() is not config.ErrorSamplesMode.RETURN:
             return None
         builtin = _are_builtin(self.operations)
-        whole = builtin and self._is_of_one_column()
-        stacks = whole and all(hasattr(one, "_apply_stack") for one in self.operations)
-        if not stacks and not (self._works_alone(run) and ((whole and blocks.are_for_many(self.operations)) or not builtin)):
+        can_stack = builtin and self._has_single_column()
+        stacks = can_stack and all(hasattr(operation, "_apply_stack") for operation in self.operations)
+        if not stacks and not (self._works_alone(run) and ((can_stack and blocks.can_process_blocks(self.operations)) or not builtin)):
             return None
         below = self.children[0]._blocks(run, size)
         return None if below is None else self._mapped_blocks(below, run, builtin)
 
     def _works_alone(self, run: Run) -> bool:
-        """Whether its functions are known to run in this thread: nobody asked for more, or an epoch showed that they are too light."""
-        seen = next((one for one in run.kept(self) if isinstance(one, Pace)), None)
+        """Return whether the functions run in this thread: no more were requested, or an epoch showed that they are too light."""
+        seen = next((state for state in run.states_of(self) if isinstance(state, Pace)), None)
         return (self.num_parallel_workers or 1) < 2 or (seen is not None and seen.is_light)
 
-    def _is_of_one_column(self) -> bool:
+    def _has_single_column(self) -> bool:
         _, taken, outputs = self._names()
         return len(taken) == len(outputs) == 1
 
@@ -137,7 +136,7 @@ class MapDataset(UnionBaseDataset):
         return bool(self.callbacks) or super()._waits()
 
     def _mapped(self, rows: Iterator[tuple[int, Row]], plan: _Plan, run: Run) -> Iterator[Row]:
-        if self.children[0]._waits():            # for the program, which waits for the row: none is taken before it is asked for
+        if self.children[0]._waits():            # for the program, which waits for the row: no row is read before it is requested
             yield from builtins.map(plan.apply, rows)
             return
         if self._in_processes:
@@ -150,15 +149,15 @@ class MapDataset(UnionBaseDataset):
         if workers is None or (not builtin and self.num_parallel_workers is None):
             yield from self._in_this_thread(rows, plan, builtin, pace)
             return
-        yield from paced_map(plan.apply, rows, workers, pace, lambda rest: self._in_this_thread(rest, plan, builtin, pace))
+        yield from paced_map(plan.apply, rows, workers, pace, lambda remaining: self._in_this_thread(remaining, plan, builtin, pace))
 
     def _in_this_thread(self, rows: Iterator[tuple[int, Row]], plan: _Plan, builtin: bool, pace: Pace) -> Iterator[Row]:
-        one_column = builtin and len(plan.positions) == len(plan.outputs) == 1
-        if config.get_debug_mode() or not (one_column and blocks.can_stack(self.operations) and _reads_by_index(self)):
+        has_single_column = builtin and len(plan.positions) == len(plan.outputs) == 1
+        if config.get_debug_mode() or not (has_single_column and blocks.can_stack(self.operations) and _reads_by_index(self)):
             yield from builtins.map(plan.apply, rows)
             return
         yield from tried(plan.apply, rows, pace)
-        if pace.is_heavy and not blocks.take_lists(self.operations):  # large rows stay in cache from step to step
+        if pace.is_heavy and not blocks.take_lists(self.operations):  # large rows then stay in cache from step to step
             for item in rows:
                 row = plan.apply(item)
                 yield row
@@ -171,9 +170,9 @@ class MapDataset(UnionBaseDataset):
 
     @property
     def _in_processes(self) -> bool:
-        """Whether the functions run in processes of their own, as `python_multiprocessing` asks; transforms release Python's lock."""
-        wanted = self._python_multiprocessing and (self.num_parallel_workers or 1) > 1
-        return wanted and not _are_builtin(self.operations) and not config.get_debug_mode()
+        """Return whether functions run in processes, as `python_multiprocessing` requests; transforms release Python's lock."""
+        is_requested = self._python_multiprocessing and (self.num_parallel_workers or 1) > 1
+        return is_requested and not _are_builtin(self.operations) and not config.get_debug_mode()
 
     def _start_processes(self, run: Run, plan: _Plan) -> Processes:
         def rows_of(task: tuple[int, list[Any]]) -> str:
@@ -185,7 +184,7 @@ class MapDataset(UnionBaseDataset):
 
     def _start_workers(self, run: Run) -> Workers | None:
         count = self.num_parallel_workers or config.get_num_parallel_workers()
-        if _are_builtin(self.operations):        # they compute, and wait for nothing: more threads than cores only get in each other's way
+        if _are_builtin(self.operations):        # they compute and never wait: more threads than cores only slow each other down
             count = min(count, max(2, cores.usable()))
         if count < 2 or config.get_debug_mode():
             return None
@@ -193,49 +192,49 @@ class MapDataset(UnionBaseDataset):
 
 
 class _Plan:
-    """How one epoch's rows are mapped: where the inputs stand, and from where each result column comes."""
+    """The mapping of one epoch's rows: the positions of the inputs, and the origin of each result column."""
 
     def __init__(self, node: MapDataset, run: Run) -> None:
         columns, taken, self.outputs = node._names()
         self.positions = [columns.index(name) for name in taken]
-        left = {name: position for position, name in enumerate(columns) if name not in taken}
+        unchanged = {name: position for position, name in enumerate(columns) if name not in taken}
         # For each result column: (True, number of the output) or (False, position in the input row).
-        self._sources = [(True, self.outputs.index(name)) if name in self.outputs else (False, left[name]) for name in node._columns()]
+        self._sources = [(True, self.outputs.index(name)) if name in self.outputs else (False, unchanged[name]) for name in node._columns()]
         self._joined = blocks.joined(node.operations)
         operations = hooked(node.operations, hooks) if (hooks := config.debug_hooks()) else node.operations
         self._steps = [(operation, f"map(operations={name_of(operation)}, input_columns={taken})") for operation in operations]
         self._is_builtin = _are_builtin(node.operations)
         self._owns = not self._is_builtin and (node._in_processes or not node.children[0]._rows_are_fresh())
-        """Whether functions, which may write into what they are given, need arrays of their own."""
+        """Return whether functions, which may modify their arguments, need copied arrays."""
         self.where = self._steps[-1][1] if self._steps else "map"
-        self._key = (run.seed, run.turn(node), _place(node))
+        self._key = (run.seed, run.turn(node), _depth(node))
         self.mode = config.get_error_samples_mode()
         if self.mode is not config.ErrorSamplesMode.RETURN:
             self.apply = marking(self.apply)     # type: ignore[method-assign]
-        self._landing: Landing | None = None
-        self._landed: list[int] = []
+        self._batch_arrays: BatchArrays | None = None
+        self._direct_outputs: list[int] = []
         self._offers = False
-        """Whether its transforms may make their result where it lands: users' functions may keep what they were given."""
+        """Return whether transforms may write their results into the batch's arrays: users' functions may retain their arguments."""
 
-    def lands(self, landing: Landing, names: set[str]) -> None:
-        """Has the results that have one of these names put where their batch is made."""
-        self._landing = landing
-        self._landed = [place for place, name in builtins.enumerate(self.outputs) if name in names]
-        self._offers = len(self._landed) == len(self.outputs) == len(self.positions) == 1 and self._is_builtin
+    def use_batch_arrays(self, batch_arrays: BatchArrays, names: set[str]) -> None:
+        """Write the results with one of these names into their batch's arrays."""
+        self._batch_arrays = batch_arrays
+        self._direct_outputs = [index for index, name in builtins.enumerate(self.outputs) if name in names]
+        self._offers = len(self._direct_outputs) == len(self.outputs) == len(self.positions) == 1 and self._is_builtin
 
     def apply(self, item: tuple[int, Row]) -> Row:
-        """One row after all operations."""
+        """Return one row after all operations."""
         number, row = item
         outer = randomness.enter_row((*self._key, number))
         try:
             values: tuple[Any, ...] = tuple([row[position] for position in self.positions])
             if self._owns:
-                values = tuple([own(value) for value in values])
+                values = tuple([writable_copy(value) for value in values])
             if self._offers:
-                destination.offer(self._landing.slot((self._key[2], self._landed[0]), number))
+                destination.offer(self._batch_arrays.slot((self._key[2], self._direct_outputs[0]), number))
             for operation, name in self._steps:
-                found = guarded(name, operation, *values)
-                values = found if type(found) is tuple else (found,)
+                result = guarded(name, operation, *values)
+                values = result if type(result) is tuple else (result,)
         finally:
             randomness.leave_row(outer)
             if self._offers:
@@ -243,45 +242,45 @@ class _Plan:
         return self._row(row, values, number)
 
     def apply_columns(self, columns: list[Any], first: int, builtin: bool) -> list[Any]:
-        """A block of rows, the first of which has the number `first`, after all operations."""
+        """Return a block of rows after all operations; the first row has the number `first`."""
         if builtin:
             try:
-                found = blocks.run(self._joined, columns[self.positions[0]], lambda place: (*self._key, first + place))
-                return [found if new else columns[index] for new, index in self._sources]
-            except Exception:              # row by row, so that the error is the right row's
+                result = blocks.run(self._joined, columns[self.positions[0]], lambda index: (*self._key, first + index))
+                return [result if new else columns[index] for new, index in self._sources]
+            except Exception:              # row by row, so that the error names the right row
                 pass
         if len(self._steps) == 1 and len(columns) == 1 and self._sources == [(True, 0)]:
-            return [self._apply_one(blocks.values(columns[0]), first)]
+            return [self._apply_single(blocks.values(columns[0]), first)]
         mapped = builtins.map(self.apply, builtins.enumerate(blocks.rows(columns), first))
         return [list(column) for column in builtins.zip(*mapped)]
 
-    def _apply_one(self, values: list[Any], first: int) -> list[Any]:
-        """What `apply` comes to where there is one function and one column, with all of it written out: such functions are often light."""
+    def _apply_single(self, values: list[Any], first: int) -> list[Any]:
+        """The specialized `apply` for one function and one column, inlined because such functions are often light."""
         (function, name), = self._steps
-        found: list[Any] = []
+        results: list[Any] = []
         outer, entered = randomness.enter_row(()), beside.enter()
         try:
             for number, value in builtins.enumerate(values, first):
                 randomness.next_row((*self._key, number))
-                one = function(own(value) if self._owns else value)
-                found.append(one if type(one) is np.ndarray and one.dtype.char != "O" else self._only(one))
+                result = function(writable_copy(value) if self._owns else value)
+                results.append(result if type(result) is np.ndarray and result.dtype.char != "O" else self._only(result))
         except Exception as error:
             raise failed(name, error) from error
         finally:
             beside.leave(entered)
             randomness.leave_row(outer)
-        return found
+        return results
 
     def _only(self, value: Any) -> Any:
         return self._row((None,), value if type(value) is tuple else (value,))[0]
 
     @property
     def turn(self) -> int:
-        """Which pass through the rows this plan is for; each draws other random numbers."""
+        """Set the number of the pass through the rows; each pass draws different random numbers."""
         return self._key[1]
 
     def work(self, task: tuple[int, list[tuple[int, Row]]]) -> list[Any]:
-        """In a worker process: the rows of a task, (turn, numbered rows), after all operations."""
+        """Return, in a worker process, the rows of a task, (turn, numbered rows), after all operations."""
         self._key = (self._key[0], task[0], self._key[2])
         return apply_all(self._apply_seeded, task[1])
 
@@ -290,11 +289,11 @@ class _Plan:
         return self.apply(item)
 
     def apply_block(self, block: list[tuple[int, Row]]) -> Iterator[Row]:
-        """Several rows after all operations, together; one by one where that raises, so that the error is the right row's."""
+        """Process several rows together; if that raises, one by one, so that the error names the right row."""
         position = self.positions[0]
         try:
             column = [row[position] for _, row in block]
-            values = blocks.values(blocks.run(self._joined, column, lambda place: (*self._key, block[place][0])))
+            values = blocks.values(blocks.run(self._joined, column, lambda index: (*self._key, block[index][0])))
         except Exception:
             for item in block:
                 yield self.apply(item)
@@ -303,30 +302,30 @@ class _Plan:
             yield self._row(row, value if type(value) is tuple else (value,))
 
     def is_large(self, row: Row) -> bool:
-        """Whether the one column that is made of a row is too large for several to be worked on at once."""
+        """Return whether the single result column is too large for processing several rows at once."""
         return blocks.is_large(row[self._sources.index((True, 0))])
 
     def _row(self, row: Row, values: tuple[Any, ...], number: int | None = None) -> Row:
         if len(values) != len(self.outputs):
             expected = f"{len(self.outputs)} results, one for each of {self.outputs}, got {len(values)}"
             raise PipelineError(message(self.where, expected, hint="name the results in output_columns"))
-        made = [to_array(value, self.where) for value in values]
+        arrays = [to_array(value, self.where) for value in values]
         if number is not None:
-            for place in self._landed:
-                made[place] = self._landing.place((self._key[2], place), number, made[place])
-        return tuple([made[index] if new else row[index] for new, index in self._sources])
+            for index in self._direct_outputs:
+                arrays[index] = self._batch_arrays.put((self._key[2], index), number, arrays[index])
+        return tuple([arrays[index] if new else row[index] for new, index in self._sources])
 
 
 def _are_builtin(operations: list[Any]) -> bool:
-    """Whether all are transforms of the front end, which write into nothing that they are given."""
+    """Return whether all are transforms of the front end, which do not modify their arguments."""
     return all(getattr(operation, "runs_in_any_order", False) for operation in operations)
 
 
 def _reads_by_index(node: Dataset) -> bool:
-    """Whether every source below is read by index."""
+    """Return whether every upstream source is read by index."""
     return all(_reads_by_index(child) for child in node.children) if node.children else getattr(node, "_indexable", False)
 
 
-def _place(node: Dataset) -> int:
-    """How deep the pipeline below a node is: tells the random streams of two maps apart."""
-    return 1 + max((_place(child) for child in node.children), default=0)
+def _depth(node: Dataset) -> int:
+    """Return the depth of the pipeline up to a node, which separates the random streams of two maps."""
+    return 1 + max((_depth(child) for child in node.children), default=0)

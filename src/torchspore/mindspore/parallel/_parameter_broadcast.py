@@ -1,4 +1,4 @@
-"""`parameter_broadcast`: Parameters that several processes hold alike, from the one that keeps them."""
+"""`parameter_broadcast`: sends replicated Parameters from the process that has them in its files."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,11 +10,11 @@ from torchspore.mindspore.nn.cell import Cell
 
 
 def parameter_broadcast(net: Cell, layout: dict[str, Any], cur_rank: int = 0, initial_rank: int = 0) -> None:
-    """Gives processes that hold the same of a Parameter the values of the one that keeps it in files without redundancy.
+    """Sends the values of replicated Parameters from the process that saved them in files without redundancy to the others.
 
-    `layout` is the net's `parameter_layout_dict`: its names are those that are sent. `cur_rank` is this process, `initial_rank` the first
-    one of its stage of a pipeline. One process has nothing to send. Raises TypeError for what is no Cell or no dict, ValueError for other
-    ranks and for a name that the net has not.
+    `layout` is the net's `parameter_layout_dict`, whose names are sent. `cur_rank` is this process, `initial_rank` the first process of its
+    pipeline stage. A single process sends nothing. Raises TypeError unless the net is a Cell and the layout a dict, ValueError for other
+    ranks and for a name that the net lacks.
     """
     if not isinstance(net, Cell):
         raise TypeError(message(f"parameter_broadcast({short(net)}, ...)", f"a Cell, got {type(net).__name__}"))
@@ -29,18 +29,18 @@ def parameter_broadcast(net: Cell, layout: dict[str, Any], cur_rank: int = 0, in
         raise ValueError(message(f"parameter_broadcast(cur_rank={cur_rank})", f"the rank of this process, {device_count.rank()}"))
     if initial_rank % each:
         raise ValueError(message(f"parameter_broadcast(initial_rank={initial_rank})", "the first rank of a stage"))
-    own = net.parameters_dict()
-    missing = next((name for name in layout if name not in own), None)
+    parameters = net.parameters_dict()
+    missing = next((name for name in layout if name not in parameters), None)
     if missing is not None:
         raise ValueError(message(f"parameter_broadcast(layout={{{missing!r}: ...}})", "names of the net's Parameters"))
-    _send([own[name] for name in layout])
+    _send([parameters[name] for name in layout])
 
 
 def _send(parameters: list[Any]) -> None:
     from torchspore.distributed.shard import redundancy
 
     keepers = redundancy.keepers(parameters)
-    for parameter in sorted(parameters, key=lambda one: str(one.name)):
+    for parameter in sorted(parameters, key=lambda parameter_to_send: str(parameter_to_send.name)):
         ranks = redundancy.holders(parameter)
         if len(ranks) > 1:
             redundancy.sent_from(parameter, ranks, ranks.index(keepers[str(parameter.name)]))

@@ -1,4 +1,4 @@
-"""Whole Parameters of a training on several processes in a folder of safetensors files, with a list of which file has which."""
+"""Full Parameters of a training on several processes in a folder of safetensors files, with a map from Parameters to files."""
 from __future__ import annotations
 
 import json
@@ -14,32 +14,32 @@ from torchspore.base.text import message, short
 from torchspore.distributed.shard import strategy_file
 from torchspore.errors import FileFormatError
 from torchspore.mindspore.train.checkpoint_file import Entry
-from torchspore.mindspore.train.recut import Recut, read_entries, written_whole
+from torchspore.mindspore.train.recut import Recut, read_entries, write_all
 from torchspore.mindspore.train.slices import cuts_of
 
 NAMES = "param_name_map.json"
 _LARGEST = 4 * 2**30
-"""Bytes of one file; more Parameters begin another."""
+"""Maximum bytes of one file; further Parameters start another."""
 
 
 def unified_safetensors(
     src_dir: str, src_strategy_file: str, dst_dir: str, merge_with_redundancy: bool = True, file_suffix: str | None = None,
     max_process_num: int = 64, choice_func: Callable[[str], bool | str] | None = None, split_dst_file: tuple[int, int] | tuple[()] = (),
 ) -> None:
-    """Writes the whole Parameters of the .safetensors files in `src_dir`/rank_N as part0.safetensors, ... and param_name_map.json.
+    """Writes the full Parameters of the .safetensors files in `src_dir`/rank_N as part0.safetensors, ... and param_name_map.json.
 
-    `src_strategy_file` says how they were cut. `file_suffix` is how the files' names end, before their suffix. `choice_func(name)` says
-    whether a Parameter is taken, or its new name. `split_dst_file=(k, n)` writes the k-th (from 1) of n shares of the files. Files of which
-    each process left out what others have (`merge_with_redundancy=False`) are put together as others are. One process does all of it,
-    whatever `max_process_num` allows. Raises TypeError and ValueError for what does not fit and where a part is missing.
+    `src_strategy_file` has the cuts. `file_suffix` is the end of the files' names, before their suffix. `choice_func(name)` returns whether
+    a Parameter is included, or its new name. `split_dst_file=(k, n)` writes the k-th (from 1) of n shares of the files. Files without
+    redundant Parameters (`merge_with_redundancy=False`) are merged like others. One process does all the work, for any `max_process_num`.
+    Raises TypeError and ValueError for invalid arguments and if a part is missing.
     """
     from torchspore.mindspore.train.transform import files_of_ranks
 
     call = "unified_safetensors"
     if not isinstance(src_dir, str) or not Path(src_dir).is_dir():
-        raise ValueError(message(f"{call}({short(src_dir)})", "a folder that is there"))
+        raise ValueError(message(f"{call}({short(src_dir)})", "an existing folder"))
     if not isinstance(src_strategy_file, str) or not Path(src_strategy_file).is_file():
-        raise ValueError(message(f"{call}(src_strategy_file={short(src_strategy_file)})", "a strategy file that is there"))
+        raise ValueError(message(f"{call}(src_strategy_file={short(src_strategy_file)})", "an existing strategy file"))
     if not isinstance(merge_with_redundancy, bool):
         raise TypeError(message(f"{call}(merge_with_redundancy={short(merge_with_redundancy)})", "a bool"))
     if isinstance(max_process_num, bool) or not isinstance(max_process_num, int) or max_process_num < 1:
@@ -47,30 +47,28 @@ def unified_safetensors(
     share, shares = _share(call, split_dst_file)
     paths = files_of_ranks(call, Path(src_dir), ("safetensors",), file_suffix or "")
     files = {rank: read_entries(path) for rank, path in paths.items()}
-    chosen = [
-        one for entry in Recut(
-            cuts_of(strategy_file.read(Path(src_strategy_file))), None,
-        ).entries(0, files) if (one := _chosen(call, entry, choice_func))
-    ]
+    recut = Recut(cuts_of(strategy_file.read(Path(src_strategy_file))), None)
+    renamed = [_chosen(call, entry, choice_func) for entry in recut.entries(0, files)]
+    chosen = [entry for entry in renamed if entry is not None]
     parts = list(_parts(chosen))
     folder = Path(dst_dir)
     names = {entry.name: f"part{number}.safetensors" for number, part in enumerate(parts) for entry in part}
-    mine = {folder / f"part{number}.safetensors": part for number, part in enumerate(parts) if number % shares == share}
+    parts_of_share = {folder / f"part{number}.safetensors": part for number, part in enumerate(parts) if number % shares == share}
     folder.mkdir(parents=True, exist_ok=True)
-    if mine:
-        written_whole({path: (lambda part=part: part) for path, part in mine.items()})
+    if parts_of_share:
+        write_all({path: (lambda part=part: part) for path, part in parts_of_share.items()})
     size = sum(_bytes(entry) for entry in chosen)
     write_atomically(folder / NAMES, json.dumps({"metadata": {"total_size": size}, "weight_map": names}, indent=4))
 
 
-def _share(call: str, wanted: Any) -> tuple[int, int]:
-    """Which share of how many, counted from 0."""
-    if wanted == ():
+def _share(call: str, share: Any) -> tuple[int, int]:
+    """Return the index of the share, from 0, and the number of shares."""
+    if share == ():
         return 0, 1
-    is_pair = isinstance(wanted, tuple) and len(wanted) == 2 and all(isinstance(one, int) and not isinstance(one, bool) for one in wanted)
-    if not is_pair or not 1 <= wanted[0] <= wanted[1]:
-        raise ValueError(message(f"{call}(split_dst_file={short(wanted)})", "() or (k, n) with k from 1 to n"))
-    return wanted[0] - 1, wanted[1]
+    is_pair = isinstance(share, tuple) and len(share) == 2 and all(isinstance(part, int) and not isinstance(part, bool) for part in share)
+    if not is_pair or not 1 <= share[0] <= share[1]:
+        raise ValueError(message(f"{call}(split_dst_file={short(share)})", "() or (k, n) with k from 1 to n"))
+    return share[0] - 1, share[1]
 
 
 def _chosen(call: str, entry: Entry, choose: Callable[[str], bool | str] | None) -> Entry | None:
@@ -99,8 +97,8 @@ def _parts(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
         yield part
 
 
-def entries(call: str, folder: Any, wanted: list[str] | None, renamed: dict[str, str] | None) -> Iterator[tuple[str, Entry]]:
-    """The Parameters in such a folder by name, those of `wanted` names where any are. Raises ValueError for another folder."""
+def entries(call: str, folder: Any, selected: list[str] | None, renamed: dict[str, str] | None) -> Iterator[tuple[str, Entry]]:
+    """Return the Parameters in such a folder by name, optionally only the names `selected`. Raises ValueError for another folder."""
     if not isinstance(folder, str) or not (Path(folder) / NAMES).is_file():
         raise ValueError(message(f"{call}(unified_safetensors_dir={short(folder)})", f"a folder of unified_safetensors, with {NAMES}"))
     listed = Path(folder) / NAMES
@@ -111,7 +109,7 @@ def entries(call: str, folder: Any, wanted: list[str] | None, renamed: dict[str,
     files: dict[str, dict[str, Entry]] = {}
     for name, file in names.items():
         called = (renamed or {}).get(name, name)
-        if wanted is not None and called not in wanted:
+        if selected is not None and called not in selected:
             continue
         if not isinstance(file, str) or Path(file).name != file or not (Path(folder) / file).is_file():
             raise FileFormatError(message(f"{listed}: {name!r} in {short(file)}", "a file of that folder"))

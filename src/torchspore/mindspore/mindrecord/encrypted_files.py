@@ -1,8 +1,8 @@
 """Encrypted MindRecord files and their indexes.
 
-A file: blocks of an encrypted checkpoint (`train/encryption.py`), each behind its length in 4 bytes, big-endian; then a length of 0, the
-mode in 7 bytes and `ENCRYPT`. What a program's own function wrote lies there as it is, and the mode is `UDF-ENC`. To read one, its plain
-content is written into a folder of this user's alone, which goes with the process.
+A file: blocks of an encrypted checkpoint (`train/encryption.py`), each after its length in 4 bytes, big-endian; then a length of 0, the
+mode in 7 bytes and `ENCRYPT`. The output of a program's encryption function is stored unchanged, with the mode `UDF-ENC`. For reading, the
+decrypted content is written into a private folder of this user, which is removed with the process.
 """
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from torchspore.errors import DataDamaged
 from torchspore.mindspore.mindrecord import config
 from torchspore.mindspore.mindrecord.exceptions import MindRecordException
 
-_END, _OWN, _GCM = b"ENCRYPT", b"UDF-ENC", b"AES-GCM"
+_END, _CUSTOM, _GCM = b"ENCRYPT", b"UDF-ENC", b"AES-GCM"
 _TRAILER = 4 + len(_GCM) + len(_END)
 _LONGEST = (64 << 20) + 4096
 
 
 class SealedFile(MindRecordException, RuntimeError):
-    """A MindRecord file is encrypted and there is no key, or the other way round, or the key is another one."""
+    """A MindRecord file is encrypted but there is no key, or the reverse, or the key is wrong."""
 
 
 def seal(source: BinaryIO, size: int, target: BinaryIO) -> None:
-    """Writes the encrypted form of `size` bytes of `source`, from its start."""
+    """Encrypt the first `size` bytes of `source`."""
     key, mode, _ = config.current()
     assert key is not None
     source.seek(0)
     if callable(mode):
         mode(source, size, target, key)
-        target.write(bytes(4) + _OWN + _END)
+        target.write(bytes(4) + _CUSTOM + _END)
         return
     from torchspore.mindspore.train import encryption
 
@@ -48,7 +48,7 @@ def seal(source: BinaryIO, size: int, target: BinaryIO) -> None:
 
 
 def readable(path: Path) -> Path:
-    """A path under which the plain content of a file, and of its index, can be read. Raises SealedFile, FileFormatError."""
+    """Return a path of the decrypted content of a file, and of its index. Raises SealedFile, FileFormatError."""
     key, mode, other = config.current()
     kind = _kind(path)
     if kind is None:
@@ -58,29 +58,29 @@ def readable(path: Path) -> Path:
         return path
     if key is None:
         raise SealedFile(message(f"{path}: an encrypted file", "a key", hint="call mindspore.mindrecord.set_enc_key(...)"))
-    about = path.stat()
-    known = (str(path.absolute()), about.st_mtime_ns, about.st_size, key, other or mode)
-    if known not in _plain:
+    status = path.stat()
+    cache_key = (str(path.absolute()), status.st_mtime_ns, status.st_size, key, other or mode)
+    if cache_key not in _plain:
         folder = Path(tempfile.mkdtemp(prefix="torchspore-mindrecord-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        for one in (path, path.with_name(path.name + ".db")):
-            if one.is_file():
-                _open(one, folder / one.name, key, other or mode)
-        _plain[known] = folder / path.name
-    return _plain[known]
+        for source in (path, path.with_name(path.name + ".db")):
+            if source.is_file():
+                _open(source, folder / source.name, key, other or mode)
+        _plain[cache_key] = folder / path.name
+    return _plain[cache_key]
 
 
 _plain: dict[tuple[object, ...], Path] = {}
 
 
 def _kind(path: Path) -> bytes | None:
-    """The mode that an encrypted file names at its end, None for another file."""
+    """Return the mode at the end of an encrypted file, None for another file."""
     if not path.is_file() or path.stat().st_size < _TRAILER:
         return None
     with path.open("rb") as file:
         file.seek(-len(_END) - len(_GCM), 2)
         kind, end = file.read(len(_GCM)), file.read()
-    return kind if end == _END and kind in (_GCM, _OWN) else None
+    return kind if end == _END and kind in (_GCM, _CUSTOM) else None
 
 
 def _open(path: Path, target: Path, key: str, mode: object) -> None:
@@ -89,10 +89,10 @@ def _open(path: Path, target: Path, key: str, mode: object) -> None:
         if callable(mode):
             mode(file, path.stat().st_size - len(_END), out, key)
             return
-        if kind == _OWN:
+        if kind == _CUSTOM:
             hint = "call mindspore.mindrecord.set_dec_mode(function)"
-            what = f"{path}: encrypted by a function of the program that wrote it"
-            raise SealedFile(message(what, "the function that decrypts it", hint=hint))
+            subject = f"{path}: encrypted by a function of the program that wrote it"
+            raise SealedFile(message(subject, "the function that decrypts it", hint=hint))
         for part in _blocks(path, file, key):
             out.write(part)
 
@@ -102,11 +102,11 @@ def _blocks(path: Path, file: BinaryIO, key: str) -> Iterator[bytes]:
 
     encryption.check("set_enc_key", "enc", key.encode(), "AES-GCM")
     while True:
-        place, head = file.tell(), file.read(4)
+        position, head = file.tell(), file.read(4)
         length = int.from_bytes(head, "big")
         block = file.read(length) if length <= _LONGEST else b""
         if len(head) < 4 or len(block) < length:
-            raise DataDamaged(message(f"{path}: no whole block at byte {place}", "an encrypted MindRecord file"))
+            raise DataDamaged(message(f"{path}: no whole block at byte {position}", "an encrypted MindRecord file"))
         if not length:
             return
         try:

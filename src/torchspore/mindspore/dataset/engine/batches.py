@@ -10,27 +10,27 @@ import numpy as np
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core import config, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_processes, check_type, checked_columns
+from torchspore.mindspore.dataset.engine.batch_arrays import BatchArrays
 from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
-from torchspore.mindspore.dataset.engine.landing import Landing
 from torchspore.mindspore.dataset.engine.operations import column_positions
 from torchspore.mindspore.dataset.engine.pace import apply_all
 from torchspore.mindspore.dataset.engine.processes import Processes, shared_megabytes
-from torchspore.mindspore.dataset.engine.rows import Row, Run, own, to_array
+from torchspore.mindspore.dataset.engine.rows import Row, Run, to_array, writable_copy
 
 
 class BatchInfo:
-    """Which batch a `per_batch_map` or a batch-size function is called for; epochs and batches count from 0."""
+    """Identifies the batch that a `per_batch_map` or a batch-size function is called for; epochs and batches count from 0."""
 
     def __init__(self, epoch: int, batch: int) -> None:
         self._epoch, self._batch = epoch, batch
 
     def get_batch_num(self) -> int:
-        """The number of this batch within its epoch."""
+        """Returns the number of this batch within its epoch."""
         return self._batch
 
     def get_epoch_num(self) -> int:
-        """The number of this epoch."""
+        """Returns the number of this epoch."""
         return self._epoch
 
 
@@ -57,7 +57,7 @@ class BatchDataset(UnionBaseDataset):
             raise TypeError(message(f"batch(per_batch_map={short(per_batch_map)})", f"a function, got {type(per_batch_map).__name__}"))
         super().__init__(input_dataset, num_parallel_workers)
         if input_dataset.is_sync():
-            tell_waiting(input_dataset, batch_size)
+            report_batch_size(input_dataset, batch_size)
         self.batch_size, self.drop_remainder, self.per_batch_map = batch_size, drop_remainder, per_batch_map
         self.input_columns = checked_columns("batch", "input_columns", input_columns) if input_columns else []
         self.output_columns = checked_columns("batch", "output_columns", output_columns) if output_columns else []
@@ -68,7 +68,7 @@ class BatchDataset(UnionBaseDataset):
     def _columns(self) -> list[str]:
         columns = self.children[0]._columns()
         taken = self.input_columns or columns
-        return columns if self.per_batch_map is None else place_outputs(columns, taken, self.output_columns or taken)
+        return columns if self.per_batch_map is None else arrange_columns(columns, taken, self.output_columns or taken)
 
     def _size(self) -> int | None:
         size = self.children[0]._size()
@@ -80,26 +80,26 @@ class BatchDataset(UnionBaseDataset):
         return -1 if callable(self.batch_size) else int(self.batch_size)
 
     def _epoch(self, run: Run) -> Iterator[Row]:
-        blocks = self._whole_blocks(run)
+        blocks = self._full_blocks(run)
         if blocks is not None:
             yield from blocks
             return
-        landing = self._landing(run)
-        parts = self._parts(run, landing)
+        batch_arrays = self._batch_arrays(run)
+        parts = self._parts(run, batch_arrays)
         if self._in_processes and not config.get_debug_mode():
             yield from run.keep(self, lambda: self._start_processes(run)).map(parts)
             return
         for values, info, _ in parts:
-            landed = landing.taken(info.get_batch_num(), values) if landing is not None else ()
-            yield self._join(values, self.children[0]._columns(), info, landed)
+            joined_columns = batch_arrays.taken(info.get_batch_num(), values) if batch_arrays is not None else ()
+            yield self._join(values, self.children[0]._columns(), info, joined_columns)
 
     @property
     def _only_joins(self) -> bool:
-        """Whether as many rows each time become a batch, and nothing else is done with them."""
+        """Return whether all batches have the same size and nothing else happens to their rows."""
         return not callable(self.batch_size) and type(self) is BatchDataset and self.per_batch_map is None
 
-    def _whole_blocks(self, run: Run) -> Iterator[Row] | None:
-        """The batches where rows come in blocks and need nothing but to be joined; else None."""
+    def _full_blocks(self, run: Run) -> Iterator[Row] | None:
+        """Return the batches if rows come in blocks and only have to be joined; otherwise None."""
         if not self._only_joins:
             return None
         blocks = self.children[0]._blocks(run, self.batch_size)
@@ -109,7 +109,7 @@ class BatchDataset(UnionBaseDataset):
         names = self.children[0]._columns()
         for columns in blocks:
             if not self.drop_remainder or len(columns[0]) == self.batch_size:
-                yield tuple(one if type(one) is np.ndarray else stack(one, name) for one, name in zip(columns, names))
+                yield tuple(column if type(column) is np.ndarray else stack(column, name) for column, name in zip(columns, names))
 
     def _start_processes(self, run: Run) -> Processes:
         columns = self.children[0]._columns()
@@ -121,16 +121,16 @@ class BatchDataset(UnionBaseDataset):
         work, megabytes = _Work(self._joining(columns), run.seed), shared_megabytes(self._max_rowsize)
         return run.closing(Processes(self.num_parallel_workers or 1, work, where, rows_of, megabytes))
 
-    def _landing(self, run: Run) -> Landing | None:
-        """Where rows may be put as they are made; None where something else is done with them first."""
+    def _batch_arrays(self, run: Run) -> BatchArrays | None:
+        """Return the arrays into which rows may be written directly; None if another operation processes the rows first."""
         if not self._only_joins:
             return None
-        return Landing(self.batch_size, run.keep(self, dict, "shapes of rows"))
+        return BatchArrays(self.batch_size, run.keep(self, dict, "shapes of rows"))
 
-    def _parts(self, run: Run, landing: Landing | None) -> Iterator[_Part]:
-        """For each batch, the rows' values by column, and which pass through them it is of."""
+    def _parts(self, run: Run, batch_arrays: BatchArrays | None) -> Iterator[_Part]:
+        """Yield, for each batch, the rows' values by column and the number of the pass through the rows."""
         below = self.children[0]
-        rows = below._epoch(run) if landing is None else below._epoch_onto(run, landing, set(below._columns()))
+        rows = below._epoch(run) if batch_arrays is None else below._epoch_onto(run, batch_arrays, set(below._columns()))
         number, turn = 0, run.turn(self)
         while True:
             info = BatchInfo(run.epoch, number)
@@ -141,12 +141,12 @@ class BatchDataset(UnionBaseDataset):
             yield list(zip(*taken)), info, turn
             number += 1
 
-    def _join(self, values: list[Any], columns: list[str], info: BatchInfo, landed: Sequence[Any] = ()) -> Row:
-        """One batch; `landed` has the arrays of the columns whose rows stand in one already."""
+    def _join(self, values: list[Any], columns: list[str], info: BatchInfo, joined_columns: Sequence[Any] = ()) -> Row:
+        """Return one batch; `joined_columns` has the arrays of the columns whose rows have already been written into one."""
         if self.per_batch_map is None:
             return tuple(
-                stack(column, name) if whole is None else whole
-                for column, name, whole in zip_longest(values, columns, landed)
+                stack(column, name) if joined is None else joined
+                for column, name, joined in zip_longest(values, columns, joined_columns)
             )
         return self._joining(columns)(values, info)
 
@@ -155,43 +155,44 @@ class BatchDataset(UnionBaseDataset):
 
 
 class _Joining:
-    """Joins the rows of a batch by a `per_batch_map`; it holds nothing of the pipeline, so that a spawned process can have it."""
+    """Joins the rows of a batch by a `per_batch_map`; it does not refer to the pipeline, so that a spawned process can receive it."""
 
     def __init__(self, function: Any, columns: list[str], taken: list[str], outputs: list[str]) -> None:
         self._function, self._columns, self._outputs = function, columns, outputs
         self._where = f"batch(per_batch_map={name_of(function)})"
         self._positions = column_positions("batch", taken, columns)
-        self._placed = place_outputs(columns, taken, outputs)
+        self._placed = arrange_columns(columns, taken, outputs)
 
     def __call__(self, values: list[Any], info: BatchInfo) -> Row:
-        found = guarded(self._where, self._function, *[[own(value) for value in values[position]] for position in self._positions], info)
-        results = found if isinstance(found, tuple) else (found,)
+        arguments = [[writable_copy(value) for value in values[position]] for position in self._positions]
+        result = guarded(self._where, self._function, *arguments, info)
+        results = result if isinstance(result, tuple) else (result,)
         if len(results) != len(self._outputs):
             expected = f"{len(self._outputs)} results, one for each of {self._outputs}, got {len(results)}"
             raise PipelineError(message(self._where, expected, hint="return a tuple of the columns"))
-        given = {name: _as_batch(value, name, self._where) for name, value in zip(self._outputs, results)}
-        kept = dict(zip(self._columns, values))
-        return tuple(given[name] if name in given else stack(kept[name], name) for name in self._placed)
+        outputs = {name: _as_batch(value, name, self._where) for name, value in zip(self._outputs, results)}
+        inputs = dict(zip(self._columns, values))
+        return tuple(outputs[name] if name in outputs else stack(inputs[name], name) for name in self._placed)
 
 
 class _Work:
-    """What a worker process does with a task of batches."""
+    """The function of a worker process for a task of batches."""
 
     def __init__(self, joining: _Joining, seed: int) -> None:
         self._joining, self._seed = joining, seed
 
     def __call__(self, task: list[_Part]) -> list[Any]:
-        return apply_all(self._one, task)
+        return apply_all(self._join_part, task)
 
-    def _one(self, part: _Part) -> Row:
+    def _join_part(self, part: _Part) -> Row:
         values, info, turn = part
         randomness.seed_python((self._seed, turn, info.get_batch_num()))
         return self._joining(values, info)
 
 
-def tell_waiting(dataset: Dataset, batch_size: Any) -> None:
-    """Tells each `sync_wait` below how many rows make a batch. Raises RuntimeError where that differs from batch to batch."""
-    from torchspore.mindspore.dataset.engine.synchronizing import waiting_below
+def report_batch_size(dataset: Dataset, batch_size: Any) -> None:
+    """Report the batch size to each `sync_wait` upstream. Raises RuntimeError if the size differs from batch to batch."""
+    from torchspore.mindspore.dataset.engine.sync_wait import waiting_below
 
     if callable(batch_size):
         raise RuntimeError(message("sync_wait(...).batch(function)", "a batch size that is an int"))
@@ -199,8 +200,8 @@ def tell_waiting(dataset: Dataset, batch_size: Any) -> None:
         node.joined(batch_size)
 
 
-def place_outputs(columns: list[str], taken: list[str], outputs: list[str]) -> list[str]:
-    """The columns after `taken` became `outputs`: in their places where the numbers agree, else before the others."""
+def arrange_columns(columns: list[str], taken: list[str], outputs: list[str]) -> list[str]:
+    """Return the columns after `taken` became `outputs`: at the same positions if the numbers agree, otherwise before the others."""
     if len(taken) == len(outputs):
         renamed = dict(zip(taken, outputs))
         placed = [renamed.get(name, name) for name in columns]
@@ -218,7 +219,7 @@ def _as_batch(value: Any, name: str, where: str) -> Any:
 
 
 def stack(values: Any, name: str) -> Any:
-    """Joins one column's values along a new first axis. Raises RuntimeError where shapes or dtypes differ."""
+    """Joins one column's values along a new first axis. Raises RuntimeError if shapes or dtypes differ."""
     first = values[0]
     if isinstance(first, dict):
         return {key: _joined([value[key] for value in values], f"{name}[{key!r}]") for key in _keys(values, name)}
@@ -226,34 +227,35 @@ def stack(values: Any, name: str) -> Any:
     for number, value in enumerate(values):
         if value.shape != first.shape:
             hint = f"make them equal in a map, or write padded_batch(..., pad_info={{{name!r}: None}})"
-            what = f"batch: column {name!r} has shape {list(first.shape)} in the batch's first row and {list(value.shape)} in row {number}"
-            raise PipelineError(message(what, "rows of one shape", hint=hint))
+            shapes = f"{list(first.shape)} in the batch's first row and {list(value.shape)} in row {number}"
+            subject = f"batch: column {name!r} has shape {shapes}"
+            raise PipelineError(message(subject, "rows of one shape", hint=hint))
         if value.dtype != first.dtype and not (text and value.dtype.kind == first.dtype.kind):
-            what = f"batch: column {name!r} is {first.dtype} in the batch's first row and {value.dtype} in row {number}"
-            raise PipelineError(message(what, "rows of one dtype", hint=f"convert them in a map: TypeCast(...) on {name!r}"))
-    if first.ndim:                             # np.stack makes a view of each first, which costs more than small rows
+            subject = f"batch: column {name!r} is {first.dtype} in the batch's first row and {value.dtype} in row {number}"
+            raise PipelineError(message(subject, "rows of one dtype", hint=f"convert them in a map: TypeCast(...) on {name!r}"))
+    if first.ndim:                             # np.stack first creates a view of each row, which costs more than copying small rows
         return np.concatenate(values).reshape(len(values), *first.shape)
     return np.stack(values)
 
 
 def _keys(values: Any, name: str) -> list[Any]:
-    """The keys of dicts that become one. Raises RuntimeError where they have different ones."""
+    """Return the common keys of dicts that become one. Raises RuntimeError if the keys differ."""
     first = list(values[0])
     for number, value in enumerate(values):
         if not isinstance(value, dict) or value.keys() != values[0].keys():
-            found = f"{short(list(value))} in row {number}" if isinstance(value, dict) else f"row {number} has {short(value)}"
-            what = f"batch: column {name!r} has a dict of {short(first)} in the batch's first row and {found}"
-            raise PipelineError(message(what, "dicts of one set of keys"))
+            difference = f"{short(list(value))} in row {number}" if isinstance(value, dict) else f"row {number} has {short(value)}"
+            subject = f"batch: column {name!r} has a dict of {short(first)} in the batch's first row and {difference}"
+            raise PipelineError(message(subject, "dicts of one set of keys"))
     return first
 
 
 def _joined(values: list[Any], name: str) -> Any:
-    """The values of one key, of all rows of a batch, as one array. Raises RuntimeError where they make none."""
+    """Return the values of one key in all rows of a batch as one array. Raises RuntimeError if that is impossible."""
     if isinstance(values[0], dict):
         return stack(values, name)
     plain = [value.asnumpy() if hasattr(value, "asnumpy") else value for value in values]
     if all(isinstance(value, np.ndarray) for value in plain) and len({value.shape for value in plain}) > 1:
-        return stack(plain, name)                         # which says whose shapes differ
+        return stack(plain, name)                         # the message names the rows whose shapes differ
     try:
         array = np.array(plain)
     except ValueError:
@@ -265,7 +267,7 @@ def _joined(values: list[Any], name: str) -> Any:
 
 
 class PaddedBatchDataset(BatchDataset):
-    """Rows joined after filling columns up to one shape."""
+    """Rows joined after padding columns to one shape."""
 
     def __init__(
         self, input_dataset: Dataset, batch_size: int, drop_remainder: bool = False, num_parallel_workers: int | None = None,
@@ -281,7 +283,7 @@ class PaddedBatchDataset(BatchDataset):
         self.pad_info = pad_info or {}
         self._fills_all = pad_info is not None and not pad_info
 
-    def _join(self, values: list[Any], columns: list[str], info: BatchInfo, landed: Sequence[Any] = ()) -> Row:
+    def _join(self, values: list[Any], columns: list[str], info: BatchInfo, joined_columns: Sequence[Any] = ()) -> Row:
         column_positions("padded_batch", list(self.pad_info), columns)
         return tuple(
             stack(padded(column, name, self.pad_info.get(name)) if self._fills_all or name in self.pad_info else column, name)
@@ -290,34 +292,34 @@ class PaddedBatchDataset(BatchDataset):
 
 
 def padded(values: Any, name: str, pad: tuple[Any, Any] | None) -> list[np.ndarray]:
-    """One column's values filled up to one shape: what `pad`, (shape, value), says, or the largest in each axis."""
+    """Pad one column's values to one shape: the shape of `pad`, (shape, value), or the largest size in each axis."""
     shape, fill = pad or (None, None)
     rank, dtype = values[0].ndim, np.result_type(*values) if values[0].dtype.kind in "SU" else None
     for number, value in enumerate(values):
         if value.ndim != rank:
-            what = f"padded_batch: column {name!r} has shape {list(values[0].shape)} in the batch's first row and {list(value.shape)}"
-            raise PipelineError(message(f"{what} in row {number}", "rows with as many axes"))
+            subject = f"padded_batch: column {name!r} has shape {list(values[0].shape)} in the batch's first row and {list(value.shape)}"
+            raise PipelineError(message(f"{subject} in row {number}", "rows with as many axes"))
     largest = [max(value.shape[axis] for value in values) for axis in range(rank)]
     if shape is not None and len(shape) != rank:
         raise PipelineError(message(f"padded_batch: shape {list(shape)} for column {name!r}", f"{rank} sizes, one for each axis"))
-    wanted = largest if shape is None else [size if one is None else one for one, size in zip(shape, largest)]
+    target_shape = largest if shape is None else [size if requested is None else requested for requested, size in zip(shape, largest)]
     filled = []
     for value in values:
         filling = _filling(fill, value.dtype, name)
-        result = np.full(wanted, filling, filling.dtype if dtype is None else np.result_type(dtype, filling))
-        part = tuple(slice(0, min(size, have)) for size, have in zip(wanted, value.shape))
+        result = np.full(target_shape, filling, filling.dtype if dtype is None else np.result_type(dtype, filling))
+        part = tuple(slice(0, min(size, current_size)) for size, current_size in zip(target_shape, value.shape))
         result[part] = value[part]
         filled.append(result)
     return filled
 
 
 def _filling(fill: Any, dtype: np.dtype, name: str) -> np.ndarray:
-    """What fills up a column of `dtype`: text stays whole, a number is cast as MindSpore casts it."""
+    """Return the fill value for a column of `dtype`: text is not cut, a number is cast as MindSpore casts it."""
     is_text = dtype.kind in "SU"
     if fill is None:
         return np.zeros((), f"{dtype.kind}1" if is_text else dtype)
-    given = np.asarray(fill)
-    if is_text != (given.dtype.kind in "SU") or given.ndim:
-        what = f"padded_batch: {short(fill)} to fill up column {name!r} of {dtype}"
-        raise PipelineError(message(what, "text" if is_text else "a number"))
-    return given.astype(dtype.kind) if is_text else given.astype(dtype)
+    array = np.asarray(fill)
+    if is_text != (array.dtype.kind in "SU") or array.ndim:
+        subject = f"padded_batch: {short(fill)} to fill up column {name!r} of {dtype}"
+        raise PipelineError(message(subject, "text" if is_text else "a number"))
+    return array.astype(dtype.kind) if is_text else array.astype(dtype)

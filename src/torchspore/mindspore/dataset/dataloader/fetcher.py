@@ -1,4 +1,4 @@
-"""Samples of one batch are read and made into it."""
+"""Reads and collates the samples of one batch."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from torchspore.mindspore.dataset.dataloader.dataset import IterableDataset
 
 
 class Fetcher:
-    """Reads what a sampler names. `in_batches` says whether that is a list; a data set in order is begun anew by `reset`."""
+    """Reads the samples that a sampler selects. `in_batches` means that it yields lists; `reset` restarts a data set in order."""
 
     def __init__(self, dataset: Any, in_batches: bool, collate_fn: Callable[[Any], Any] | None, drop_last: bool) -> None:
         self.dataset, self._in_batches, self._drop_last = dataset, in_batches, drop_last
@@ -19,14 +19,14 @@ class Fetcher:
         self._has_ended = False
 
     def reset(self) -> None:
-        """Begins a data set that is read in order."""
+        """Restart a data set that is read in order."""
         if isinstance(self.dataset, IterableDataset):
             self._samples, self._has_ended = iter(self.dataset), False
 
-    def fetch(self, wanted: Any) -> Any:
-        """The batch of the numbers, or the sample of the number `wanted`. Raises StopIteration at the end of a data set in order."""
+    def fetch(self, indices: Any) -> Any:
+        """Return the batch of `indices`, or the sample of one index. Raises StopIteration at the end of a data set in order."""
         if not isinstance(self.dataset, IterableDataset):
-            return self._collate([self.dataset[number] for number in wanted] if self._in_batches else self.dataset[wanted])
+            return self._collate([self.dataset[number] for number in indices] if self._in_batches else self.dataset[indices])
         if self._samples is None:
             self.reset()
         assert self._samples is not None
@@ -34,8 +34,8 @@ class Fetcher:
             raise StopIteration
         if not self._in_batches:
             return self._collate(next(self._samples))
-        batch = list(islice(self._samples, len(wanted)))
-        self._has_ended = len(batch) < len(wanted)
+        batch = list(islice(self._samples, len(indices)))
+        self._has_ended = len(batch) < len(indices)
         if not batch or (self._drop_last and self._has_ended):
             raise StopIteration
         return self._collate(batch)

@@ -1,8 +1,7 @@
-"""What `torchspore explain` says of each pipeline: its steps, workers, rows a second, who waits for whom, and which step takes the time.
+"""The report of `torchspore explain` on each pipeline: its steps, workers, rows per second, waiting times, and the slowest step.
 
-Rows and waits are counted always, which costs a row a fraction of a microsecond. Which step takes the time is sampled, and only where
-`explain` is going to be printed: a thread looks every few milliseconds where the reader is. A step's time is what the reader spends in it
-or waits for its workers.
+Rows and waits are always counted, at a cost of a fraction of a microsecond per row. The time of each step is sampled, only if `explain`
+will be printed: a thread looks up the reader's position every few milliseconds. A step's time includes the reader's wait for its workers.
 """
 from __future__ import annotations
 
@@ -13,13 +12,13 @@ from typing import Any
 
 from torchspore.base.frames import near, user_line
 from torchspore.context import effects
-from torchspore.mindspore.dataset.engine import described
+from torchspore.mindspore.dataset.engine import descriptions
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 from torchspore.mindspore.dataset.engine.pace import Pace
 from torchspore.mindspore.dataset.engine.processes import Processes
 from torchspore.mindspore.dataset.engine.rows import Run
 from torchspore.mindspore.dataset.engine.waits import Waits
-from torchspore.mindspore.dataset.engine.whereabouts import step_of
+from torchspore.mindspore.dataset.engine.watchdog import step_of
 
 SECTION = "data pipelines"
 _EVERY = 10e-3
@@ -31,44 +30,44 @@ _lines: dict[tuple[str, str], _Line] = {}
 
 
 class Reading:
-    """One iterator's way through a pipeline, and what is seen of it."""
+    """One iterator's run through a pipeline, and its measurements."""
 
     def __init__(self, dataset: Dataset, run: Run, is_inline: bool) -> None:
         self.waits, self.samples = Waits(), Counter[str]()
         self._dataset, self._run, self.is_inline = dataset, run, is_inline
-        self._line = _line(user_line() or "", described.chain(dataset))
+        self._line = _line(user_line() or "", descriptions.chain(dataset))
         if self._line is not None:
             self._line.open.append(self)
 
     def watch(self, reader: Any) -> None:
-        """Looks from now on where the thread of a ReadAhead is, if that is asked for."""
+        """Start sampling the position of a ReadAhead's thread, if `explain` needs it."""
         if self._line is not None and effects.is_explaining() and not self.is_inline:
             sampler = _Sampler(self, reader)
             self._run.on_close(sampler.close)
 
     def close(self) -> None:
-        """The iterator has ended: adds its figures to its line, which forgets the pipeline."""
+        """End the measurement: add the figures to the report line, which drops its reference to the pipeline."""
         self.waits.end_epoch()
         if self._line is not None and self in self._line.open:
             self._line.close(self)
 
     def chain(self) -> str:
-        """The pipeline in words, with the workers that its steps have."""
-        return described.chain(self._dataset, self._workers)
+        """Describe the pipeline, with the workers of its steps."""
+        return descriptions.chain(self._dataset, self._workers)
 
     def _workers(self, step: Dataset) -> str:
-        kept = self._run.kept(step)
-        processes = next((one for one in kept if isinstance(one, Processes)), None)
+        states = self._run.states_of(step)
+        processes = next((state for state in states if isinstance(state, Processes)), None)
         if processes is not None:
             return f" x{processes.count} processes"
-        pace = next((one for one in kept if isinstance(one, Pace)), None)
+        pace = next((state for state in states if isinstance(state, Pace)), None)
         if pace is None:
             return ""
-        return f" x{pace.workers}" if pace.had_workers else f" x1 of {pace.workers}"      # more did not pay
+        return f" x{pace.workers}" if pace.had_workers else f" x1 of {pace.workers}"      # more workers were not faster
 
 
 class _Line:
-    """One pipeline read at one line of the user's, as often as it was."""
+    """All readings of one pipeline at one line of the user's program."""
 
     def __init__(self, where: str, chain: str) -> None:
         self._where, self._chain = where, chain
@@ -87,12 +86,12 @@ class _Line:
     def _sums(self, readings: list[Reading]) -> tuple[int, float, float, float]:
         waits = [reading.waits for reading in readings]
         return (
-            self._rows + sum(one.rows for one in waits), self._seconds + sum(one.seconds for one in waits),
-            self._waited + sum(one.waited for one in waits), self._busy + sum(one.busy for one in waits),
+            self._rows + sum(wait.rows for wait in waits), self._seconds + sum(wait.seconds for wait in waits),
+            self._waited + sum(wait.waited for wait in waits), self._busy + sum(wait.busy for wait in waits),
         )
 
     def text(self) -> str:
-        """The line; empty where no row was read."""
+        """Return the line; empty if no row was read."""
         rows, seconds, waited, busy = self._sums(list(self.open))
         if not rows or seconds <= 0:
             return ""
@@ -101,11 +100,11 @@ class _Line:
         if self._is_inline or any(reading.is_inline for reading in self.open):
             return f"{head}; debug mode reads in the program's own thread"
         programs, datas = waited / seconds, 1 - busy / seconds
-        told = (
+        waiting = (
             f"the program waited for data {programs:.0%} of the time, the data for the program {datas:.0%}" if programs >= datas else
             f"the data waited for the program {datas:.0%} of the time, the program for data {programs:.0%}"
         )
-        return f"{head}; {told}{self._slowest()}"
+        return f"{head}; {waiting}{self._slowest()}"
 
     def _slowest(self) -> str:
         samples = sum((reading.samples for reading in self.open), self._samples)
@@ -116,7 +115,7 @@ class _Line:
 
 
 class _Sampler:
-    """A thread that notes where a reader is."""
+    """A thread that records the position of a reader."""
 
     def __init__(self, reading: Reading, reader: Any) -> None:
         self._waits, self._samples, self._reader = reading.waits, reading.samples, reader
@@ -135,7 +134,7 @@ class _Sampler:
 
     def _label(self, step: Dataset) -> str:
         if id(step) not in self._labels:
-            self._labels[id(step)] = described.label(step)
+            self._labels[id(step)] = descriptions.label(step)
         return self._labels[id(step)]
 
     def close(self) -> None:
@@ -144,7 +143,7 @@ class _Sampler:
 
 
 def _line(where: str, chain: str) -> _Line | None:
-    """The line of `explain` for a pipeline; None where there are enough."""
+    """Return the line of `explain` for a pipeline; None beyond the limit."""
     line = _lines.get((where, chain))
     if line is None and len(_lines) < _MOST_LINES:
         line = _lines[where, chain] = _Line(where, chain)
