@@ -55,6 +55,6 @@ REFUSED: dict[str, list[Refused]] = {
     ],
     "mindspore.nn.PipelineGradReducer": [Refused("opt_shard", lambda: nn.PipelineGradReducer(parameters(), opt_shard=True), ONE_PROCESS)],
     "mindspore.communication.create_group": [Refused("rank_ids", lambda: ms.communication.create_group("two", [0, 1]), ONE_PROCESS)],
-    "mindspore.mint.zeros": [Refused("device", lambda: mint.zeros(2, device="Ascend:1"), "set_device says where Tensors are made")],
+    "mindspore.mint.zeros": [Refused("device", lambda: mint.zeros(2, device="Ascend:1"), "set_device sets where Tensors are created")],
     "mindspore.dataset.transforms.Concatenate": [Refused("axis", lambda: dataset.transforms.Concatenate(axis=1), LIKE_IT)],
 }

@@ -260,7 +260,7 @@ def test_a_group_of_torchs_that_is_there_is_taken_over(workers: Any) -> None:
 
 
 @pytest.mark.parametrize(("call", "text"), [
-    ("ops.Broadcast(2)", "Broadcast(root_rank=2): expected a place in the group, 0 to 1."),
+    ("ops.Broadcast(2)", "Broadcast(root_rank=2): expected a rank in the group, 0 to 1."),
     ("ops.Send(0, rank)(x)", "Send(dest_rank=0) in rank 0: expected another rank from 0 to 1."),
     ("ops.AlltoAll(3, 0, 0)(x)", "AlltoAll(split_count=3): expected 2, the number of processes."),
     ("distributed.broadcast(x, 5)", "src=5: expected one of the group's ranks, [0, 1]."),

@@ -25,7 +25,7 @@ _LAZY = {
     ),
     "common.dump": ("set_dump",),
     "common.saved_tensors": ("register_saved_tensors_hooks", "saved_tensors_hooks"),
-    "common.sharing": ("frombuffer", "from_dlpack", "to_dlpack"),
+    "common.shared_memory": ("frombuffer", "from_dlpack", "to_dlpack"),
     "common.symbol": ("Symbol", "enable_dynamic"),
     "log": ("get_level", "get_log_config"),
     "parallel": ("set_algo_parameters", "get_algo_parameters", "reset_algo_parameters"),

@@ -201,7 +201,7 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "compose in itself": (
         lambda: transforms.Compose(endless()), ValueError,
-        "test_errors.py:0: Compose([[...]]): expected values that are nested less deep, and not in themselves.",
+        "test_errors.py:0: Compose([[...]]): expected values that are nested less deeply and do not contain themselves.",
     ),
     "no dataset": (lambda: ds.RepeatDataset(3, 2), TypeError, "RepeatDataset(3): expected a dataset, got int."),
     "vocab": (lambda: text.Vocab.from_dataset(3), TypeError, "Vocab.from_dataset(3): expected a dataset, got int."),

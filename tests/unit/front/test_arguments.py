@@ -57,7 +57,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "device": (lambda: ms.Tensor([1.0], device="zzz"), ValueError, "Tensor(device='zzz'): expected 'CPU' or None."),
     "kind of device": (lambda: ms.Parameter(X, device=3), TypeError, "Parameter(device=3): expected 'CPU' or None, got int."),
     "initial": (lambda: ops.max(ops.ones((2, 2)), 1, initial="a"), TypeError, "initial='a': expected a number, got str."),
-    "where": (lambda: ops.max(ops.ones((2, 2)), 1, where=ops.ones((2, 2)) > 0), ValueError, "where=...: expected initial beside it"),
+    "where": (lambda: ops.max(ops.ones((2, 2)), 1, where=ops.ones((2, 2)) > 0), ValueError, "where=...: expected initial too"),
     "kind of where": (lambda: ops.max(ops.ones((2, 2)), 1, initial=1, where="a"), TypeError, "where='a': expected a Tensor of truth"),
     "numbers as where": (lambda: ops.max(ops.ones((2, 2)), 1, initial=1, where=ops.ones((2, 2))), TypeError,
                          "expected a Tensor of truth values, got one of numbers."),
@@ -68,7 +68,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
                 "FTRL(use_locking=3): expected a bool, got int."),
     "slice": (lambda: ms.Parameter(X, name="p").set_data(X, slice_shape=1), TypeError, "set_data(slice_shape=1): expected a bool."),
     "decay": (lambda: setattr(nn.SGD([{"params": nn.Dense(2, 2).trainable_params(), "weight_decay": 0.1}], 0.1), "weight_decay", 0.2),
-              TypeError, "SGD.weight_decay = 0.2: the groups of Parameters have their own."),
+              TypeError, "SGD.weight_decay = 0.2: each group of Parameters has a separate one."),
 }
 
 

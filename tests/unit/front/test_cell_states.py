@@ -71,8 +71,8 @@ def test_state_dictionaries() -> None:
 @pytest.mark.parametrize(("given", "kind", "text"), [
     ({}, RuntimeError, "load_state_dict into Inner: 'count' is missing in it."),
     ({"count": Tensor([1.0, 2.0])}, RuntimeError, "load_state_dict into Inner: 'count' has shape (2,), and (1,) here."),
-    ({"count": Tensor([1.0]), "x": 1}, RuntimeError, "load_state_dict into Inner: 'x' has no place here."),
-    ({"count": 1}, RuntimeError, "load_state_dict into Inner: 'count' is no Tensor but int."),
+    ({"count": Tensor([1.0]), "x": 1}, RuntimeError, "load_state_dict into Inner: 'x' is unexpected."),
+    ({"count": 1}, RuntimeError, "load_state_dict into Inner: 'count' is not a Tensor but int."),
     (3, TypeError, "load_state_dict(3): expected a dict, got int."),
 ])
 def test_what_does_not_load(given, kind, text: str) -> None:

@@ -69,7 +69,7 @@ def test_a_group_of_the_programs_own() -> None:
     (lambda: ops.AllReduce(1), "AllReduce(op=1): expected a str, got int."),
     (lambda: ops.AllReduce("most"), "AllReduce(op='most'): expected 'sum', 'max', 'min', 'prod' or 'avg'."),
     (lambda: ops.AllGather(3), "AllGather(group=3): expected the name of a group, got int."),
-    (lambda: ops.Broadcast(1), "Broadcast(root_rank=1): expected 0, the only process there is."),
+    (lambda: ops.Broadcast(1), "Broadcast(root_rank=1): expected 0, the only process."),
     (lambda: ops.AllReduce()(Tensor([True])), "AllReduce: a Tensor of bool: expected a Tensor of numbers."),
     (lambda: ops.AlltoAll(2, 0, 0)(Tensor(X)), "AlltoAll(split_count=2): expected 1, the number of processes."),
     (lambda: ops.AlltoAll(1, 2, 0)(Tensor(X)), "AlltoAll(split_dim=2) of a Tensor of rank 2: expected one of its axes."),

@@ -68,7 +68,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: Tensor(1, const_arg=3), TypeError, r"Tensor\(const_arg=3\): expected a bool, got int"),
     (lambda: Tensor([1.0]).reshape("a"), TypeError, "expected ints as shape, got str 'a'"),
     (lambda: Tensor([1.0]).flatten("X"), ValueError, r"flatten\(order='X'\): expected 'C' or 'F'"),
-    (lambda: Tensor([1.0, 2.0]).itemset(3.0), IndexError, "expected the place, or a Tensor of one element"),
+    (lambda: Tensor([1.0, 2.0]).itemset(3.0), IndexError, "expected an index, or a Tensor of one element"),
     (lambda: ops.clip(WHOLE, TRUTH), ValueError, "must not be bool"),
     (lambda: ms.Parameter(Tensor(1.0), layerwise_parallel="x"), TypeError, "layerwise_parallel='x': expected a bool"),
     (lambda: setattr(ms.Parameter(Tensor(1.0)), "comm_fusion", -1), TypeError, "comm_fusion=-1: expected an int from 0 on"),
@@ -92,7 +92,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "ReduceMean": (lambda: ops.ReduceMean()(TRUE_OR_NOT), "expected numbers, got truth values."),
     "mint.mean": (lambda: mint.mean(TRUE_OR_NOT), "expected numbers, got truth values."),
     "AvgPool2d": (lambda: nn.AvgPool2d(2)(Tensor(np.ones((1, 1, 2, 2), np.int64))), "expected floating-point numbers, got Int64."),
-    "addcdiv": (lambda: ops.addcdiv(*[Tensor([3])] * 3, 0.5), "expected an integer as value beside integers."),
+    "addcdiv": (lambda: ops.addcdiv(*[Tensor([3])] * 3, 0.5), "expected an integer as value, because the Tensors have integers."),
 }
 
 

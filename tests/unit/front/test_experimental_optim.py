@@ -66,7 +66,7 @@ def test_warm_restarts_go_far_at_once() -> None:
     (lambda: optim.Adam(3), TypeError, "Adam(params=int): expected a list of Parameters or of groups."),
     (lambda: optim.Adam([parameter()], -1.0), ValueError, "Adam(lr=-1.0): expected a number from 0 on."),
     (lambda: optim.Adam([parameter()], betas=(1.0, 0.5)), ValueError, "Adam(betas=(1.0, 0.5)): expected numbers below 1."),
-    (lambda: optim.SGD([parameter()] * 2, 0.1), ValueError, "SGD: a Parameter comes twice."),
+    (lambda: optim.SGD([parameter()] * 2, 0.1), ValueError, "SGD: a Parameter occurs twice."),
     (lambda: optim.SGD([parameter()], 0.1)(()), ValueError, "SGD: expected 1 gradients, one for each Parameter, got 0."),
     (lambda: lr_scheduler.StepLR(nn.SGD([parameter()], 0.1), 2), TypeError,
      "StepLR(optimizer=SGD): expected an optimizer of mindspore.experimental.optim."

@@ -40,5 +40,5 @@ def test_what_does_not_fit() -> None:
             Generator().manual_seed(wrong)
     with pytest.raises(TypeError, match="set_state"):
         Generator().set_state(3)
-    with pytest.raises(ValueError, match="a Tensor that get_state gave"):
+    with pytest.raises(ValueError, match="a Tensor from get_state"):
         Generator().set_state(Tensor([1.0]))

@@ -82,7 +82,7 @@ def test_rows_are_trained(mode: int) -> None:
         optimizer(gradients)
     np.testing.assert_allclose(net.table.get_values().asnumpy(), [[0.2, 0.2], [0.6, 0.6]], rtol=1e-5)
     refused(lambda: step(keys(77)), RuntimeError, (
-        "MapParameter 'table': the keys [77] are met for the first time while a gradient is computed: its rows can't grow there."
+        "MapParameter 'table': the keys [77] are first requested while a gradient is computed, when the rows cannot grow."
         "\n\nhint: write table.get(keys) before."
     ))
 

@@ -214,7 +214,7 @@ def test_the_cells_of_a_sequence_are_a_list():
 
 
 def test_an_optimizer_of_the_programs_is_not_shared():
-    from torchspore.mindspore.nn.optim import own_steps
+    from torchspore.mindspore.nn.optim import overridden_steps
 
-    assert own_steps.of(nn.SGD(dense().trainable_params(), 0.1)) == []
-    assert own_steps.of(type("Own", (nn.SGD,), {"get_lr": half})(dense().trainable_params(), 0.1)) == ["get_lr"]
+    assert overridden_steps.of(nn.SGD(dense().trainable_params(), 0.1)) == []
+    assert overridden_steps.of(type("Own", (nn.SGD,), {"get_lr": half})(dense().trainable_params(), 0.1)) == ["get_lr"]

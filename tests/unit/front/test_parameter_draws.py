@@ -228,7 +228,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "candidates none": (lambda: ops.uniform_candidate_sampler(true, 1, 0, True, 5), ValueError, "num_sampled=0: expected an int from 1 on"),
     "candidates too many": (
         lambda: ops.log_uniform_candidate_sampler(true, 1, 6, True, 5), ValueError,
-        "num_sampled=6: expected at most 5, which is range_max"),
+        "num_sampled=6: expected at most range_max, 5"),
     "candidates below 0": (
         lambda: ops.log_uniform_candidate_sampler(-true), ValueError, "true_classes: expected ints from 0 on"),
 }

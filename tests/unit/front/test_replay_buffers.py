@@ -61,7 +61,7 @@ def test_rows_are_drawn_of_those_that_are_there() -> None:
     once = P.BufferSample(50, 10, SHAPES, KINDS, 3, True)(ring.data, ring.count, ring.head)
     assert sorted(once[1].asnumpy()[:, 0]) == list(range(1, 11))
     refused(lambda: P.BufferSample(50, 11, SHAPES, KINDS, 0, True)(ring.data, ring.count, ring.head), ValueError,
-            "expected 11 rows to draw 11 different ones from, got 10.")
+            "expected at least 11 rows to draw 11 different ones, got 10.")
     refused(lambda: P.BufferSample(50, 51, SHAPES, KINDS)(ring.data, ring.count, ring.head), ValueError,
             "batch_size=51: expected 50 at most, the capacity.")
 
@@ -95,7 +95,7 @@ def test_priorities_say_what_is_drawn() -> None:
     assert other / likelier == pytest.approx(2**0.5, rel=1e-4)
     inner.PriorityReplayBufferDestroy(handle)()
     refused(lambda: sample(1.0), TypeError,
-            f"handle={handle}: expected one that PriorityReplayBufferCreate gave and that was not destroyed.")
+            f"handle={handle}: expected the handle of a PriorityReplayBufferCreate that was not destroyed.")
 
 
 def test_a_reservoir_keeps_each_with_the_same_probability() -> None:
@@ -117,6 +117,6 @@ def test_what_buffers_refuse() -> None:
             "alpha=1.5: expected a number from 0 to 1.")
     handle = int(inner.ReservoirReplayBufferCreate(10, SHAPES, KINDS, 0, 0)())
     refused(lambda: inner.ReservoirReplayBufferSample(handle, 2, SHAPES, KINDS)(), RuntimeError,
-            "expected a transition to draw 2 from: nothing was pushed.")
+            "expected at least one pushed transition to draw 2, got none.")
     refused(lambda: inner.ReservoirReplayBufferPush(handle)(row(1)[:1]), ValueError, "expected 2 Tensors, got 1.")
-    refused(lambda: inner.PriorityReplayBufferPush(handle)(row(1)), TypeError, "expected one that PriorityReplayBufferCreate gave")
+    refused(lambda: inner.PriorityReplayBufferPush(handle)(row(1)), TypeError, "expected the handle of a PriorityReplayBufferCreate")

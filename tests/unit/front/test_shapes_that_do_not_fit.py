@@ -19,8 +19,8 @@ def ids(*values: Any) -> Tensor:
 
 
 WRONG: list[tuple[Callable[[], Any], str]] = [
-    (lambda: ops.unsorted_segment_sum(x(3), ids([0, 1, 1]), 2), "expected segment_ids of a shape"),
-    (lambda: ops.unsorted_segment_max(x(2, 3), ids(0), 2), "expected segment_ids of a shape"),
+    (lambda: ops.unsorted_segment_sum(x(3), ids([0, 1, 1]), 2), "expected segment_ids of the first lengths"),
+    (lambda: ops.unsorted_segment_max(x(2, 3), ids(0), 2), "expected segment_ids of the first lengths"),
     (lambda: ops.SegmentMean()(x(2, 2), ids(1)), "expected one segment for each of 2 rows"),
     (lambda: ops.SegmentSum()(x(3), ids(1, 0, 2)), "sorted in ascending order"),
     (lambda: ops.ReduceProd()(x(3), -5), "axis=-5: expected axes from -1 to 0"),

@@ -143,5 +143,5 @@ def test_from_torch_of_something_else_names_its_type() -> None:
 def test_a_write_into_an_inference_tensor_says_why_it_fails(write: Callable[[Any], Any]) -> None:
     with torch.inference_mode():
         t = Tensor([1.0, 2.0]) * 2
-    with pytest.raises(RuntimeError, match=r"expected a Tensor that torch\.inference_mode did not create, because torch lets nobody write"):
+    with pytest.raises(RuntimeError, match=r"expected a Tensor that torch\.inference_mode did not create, because torch forbids writing"):
         write(t)

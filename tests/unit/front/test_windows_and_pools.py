@@ -42,7 +42,7 @@ def test_noise_outside_of_an_image() -> None:
 def test_what_glimpses_refuse() -> None:
     x, size, offsets = of(1, 4, 4, 1), Tensor(np.array([2, 2], np.int32)), Tensor(np.zeros((1, 2), np.float32))
     refused(lambda: image_ops.ExtractGlimpse(noise="gaussian")(x, size, offsets), ValueError,
-            "noise='gaussian': expected 'uniform' where uniform_noise=True.")
+            "noise='gaussian': expected 'uniform' if uniform_noise=True.")
     refused(lambda: image_ops.ExtractGlimpse(noise="loud")(x, size, offsets), ValueError,
             "noise='loud': expected 'uniform', 'gaussian' or 'zero'.")
     refused(lambda: image_ops.ExtractGlimpse()(x, Tensor([0, 2]), offsets), ValueError, "expected two numbers above 0 as size, got [0, 2].")
@@ -111,7 +111,7 @@ def test_what_pools_by_fractions_refuse() -> None:
     refused(lambda: of_ratio([1.0, 0.5, 2.0, 1.0])(x), ValueError, "expected [1.0, rows, columns, 1.0] with ratios from 1.0 on.")
     refused(lambda: of_ratio([1.0, 9.0, 2.0, 1.0])(x), ValueError, "expected no more than the rows and columns of x, (6, 6).")
     refused(lambda: of_ratio([1.0, 2.0, 2.0, 1.0], seed=1)(x), ValueError,
-            "seed=1, seed2=0: expected 0 for both where deterministic=False.")
+            "seed=1, seed2=0: expected 0 for both if deterministic=False.")
     refused(lambda: of_ratio([1.0, 2.0, 2.0, 1.0])(x.astype(ms.float16)), TypeError,
             "expected x of float32, float64, int32 or int64, got Float16.")
     refused(lambda: of_ratio([1.0, 2.0, 2.0, 1.0])(x[0]), ValueError, "expected x of shape (N, H, W, C), got (6, 6, 1).")
@@ -202,7 +202,7 @@ def test_what_recurrent_primitives_refuse() -> None:
             "expected seq_lengths of shape (2,), got (1,).")
     lengths = Tensor([4, 4])
     refused(lambda: G.GRUV2Grad(3, 2, 1, True, False, 0.5)(x, h, w, lengths, of(4, 2, 2), h, of(4, 2, 2), h, h), ValueError,
-            "dropout=0.5: expected 0.0: what the forward pass dropped is not kept.\n\nhint: write ms.grad of the layer.")
+            "dropout=0.5: expected 0.0, because the forward pass does not store its dropout masks.\n\nhint: write ms.grad of the layer.")
 
 
 # ---- the status of overflows, of eight int32

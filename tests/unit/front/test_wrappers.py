@@ -99,9 +99,9 @@ def test_pipeline_keeps_its_stages() -> None:
     (lambda net: nn.MicroBatchInterleaved(1), TypeError, "MicroBatchInterleaved(network=1): expected a Cell, got int."),
     (lambda net: nn.WithGradCell(net, None, "a"), TypeError, "WithGradCell(sens='a'): expected None, a Tensor, a number or a tuple."),
     (lambda net: nn.PipelineGradReducer([], opt_shard=True), ValueError,
-     "PipelineGradReducer(opt_shard=True): expected None or False: one process shares its state with no other."),
+     "PipelineGradReducer(opt_shard=True): expected None or False: a single process cannot share its state."),
     (lambda net: nn.SyncBatchNorm(2, process_groups=[[0, 1]]), ValueError,
-     "SyncBatchNorm(process_groups=[[0, 1]]): expected rank 0 alone, the one process that there is."),
+     "SyncBatchNorm(process_groups=[[0, 1]]): expected rank 0, the only process."),
 ])
 def test_messages(call, kind, text: str) -> None:
     with pytest.raises(kind) as caught:

@@ -128,8 +128,8 @@ def test_mutable_numbers_are_inputs_from_the_first_call() -> None:
 
 @pytest.mark.parametrize(("call", "error", "text"), [
     (lambda: ms.mutable("a"), TypeError, "mutable('a'): expected an int, a float, a Tensor, or a list, tuple or dict of them, got str."),
-    (lambda: ms.mutable(1, True), ValueError, "mutable(dynamic_len=True): expected a list or tuple beside it, got int."),
-    (lambda: Sums().set_inputs(None, None), ValueError, "Sums.set_inputs: expected at most 1 inputs, as construct takes, got 2."),
+    (lambda: ms.mutable(1, True), ValueError, "mutable(dynamic_len=True): expected a list or tuple, got int."),
+    (lambda: Sums().set_inputs(None, None), ValueError, "Sums.set_inputs: expected at most 1 inputs, the number of construct, got 2."),
     (lambda: Sums().set_inputs(y=None), TypeError, "Sums.set_inputs(y=...): expected one of x."),
 ])
 def test_wrong_calls_say_what_was_expected(call: Any, error: type[Exception], text: str) -> None:

@@ -53,14 +53,14 @@ def parted(optimizer: Any, group: Any) -> Iterator[Any]:
         yield group
         return
     indices, size = list[int](), 0
-    for index in group.places:
+    for index in group.indexes:
         state_bytes = sum(p._t.nbytes for p in of(optimizer, [index]))
         if indices and size + state_bytes > _PART:
-            yield dataclasses.replace(group, places=indices)
+            yield dataclasses.replace(group, indexes=indices)
             indices, size = [], 0
         indices.append(index)
         size += state_bytes
-    yield dataclasses.replace(group, places=indices)
+    yield dataclasses.replace(group, indexes=indices)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from torchspore.mindspore.common.sparse_tensor import COOTensor, CSRTensor, RowT
 from torchspore.mindspore.common.tensor import Tensor, swap_tensors, tensor
 
 from_numpy = Tensor.from_numpy
-seed = generator.seed          # after the module of that name, whose name it takes, as in MindSpore
+seed = generator.seed          # after the module of that name, which it hides, as in MindSpore
 
 __all__ = [
     "COOTensor", "CSRTensor", "Generator", "QuantDtype", "RowTensor", "RowTensorInner", "get_rng_state", "initial_seed", "manual_seed",

@@ -1,4 +1,4 @@
-"""`Callback` and what it is told. Data pipelines have callbacks too, and load no training for them."""
+"""`Callback` and its `RunContext`. Data pipelines have callbacks too, and do not import the training code for them."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,9 +7,9 @@ from torchspore.base.text import message, short
 
 
 class RunContext:
-    """What each method of a Callback is given: `original_args()` holds the training's state, `request_stop()` ends the training.
+    """The argument of each method of a Callback: `original_args()` has the training's state, `request_stop()` ends the training.
 
-    Raises TypeError where it is made of anything but a dict.
+    Raises TypeError unless it is created from a dict.
     """
 
     def __init__(self, original_args: Any) -> None:
@@ -19,22 +19,22 @@ class RunContext:
         self._stop_requested = False
 
     def original_args(self) -> Any:
-        """The state of the training."""
+        """Return the state of the training."""
         return self._original_args
 
     def request_stop(self) -> None:
-        """Ends the training after this step or epoch."""
+        """End the training after this step or epoch."""
         self._stop_requested = True
 
     def get_stop_requested(self) -> bool:
-        """Whether the end was asked for."""
+        """Return whether the end was requested."""
         return self._stop_requested
 
 
 class Callback:
-    """Base of what a training calls at its beginning and end, at each epoch's and at each step's.
+    """Base class of callbacks: a training calls them at its beginning and end, and for each epoch and step.
 
-    Overwrite `on_train_begin`, `on_train_epoch_begin`, `on_train_step_begin`, `..._end` and the same with `eval`; or the older `begin`,
+    Override `on_train_begin`, `on_train_epoch_begin`, `on_train_step_begin`, `..._end` and the same with `eval`; or the older `begin`,
     `epoch_begin`, `step_begin`, `..._end`, which are called for both. It may be used in a `with` block.
     """
 
@@ -42,7 +42,7 @@ class Callback:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        """Is called when the training ends, however it ends."""
+        """Called when the training ends, also after an error."""
 
     def begin(self, run_context: RunContext) -> None:
         """Before the first epoch."""

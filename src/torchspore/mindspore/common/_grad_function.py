@@ -1,4 +1,4 @@
-"""`_Function`: an operation with a gradient of the user's own, as two static methods."""
+"""`_Function`: an operation with a user-defined gradient, as two static methods."""
 from __future__ import annotations
 
 import inspect
@@ -8,11 +8,11 @@ from torchspore.base.text import message
 
 
 class _Function:
-    """The base of operations with a gradient of their own: a subclass has `forward(ctx, ...)` and `backward(ctx, ...)`.
+    """The base of operations with a user-defined gradient: a subclass has `forward(ctx, ...)` and `backward(ctx, ...)`.
 
-    `apply(...)` calls `forward`; `ctx` is an object of the subclass that carries what `backward` needs, Tensors by `save_for_backward`.
-    `backward` is given one gradient for each output of `forward` (None for what is no Tensor) and gives one for each argument. Where
-    `setup_context(ctx, inputs, output)` is written, `forward` takes no `ctx`.
+    `apply(...)` calls `forward`; `ctx` is an object of the subclass that carries data for `backward`, Tensors by `save_for_backward`.
+    `backward` gets one gradient for each output of `forward` (None for an output that is not a Tensor) and returns one for each argument.
+    With `setup_context(ctx, inputs, output)`, `forward` takes no `ctx`.
     """
 
     saved_tensors: tuple[Any, ...] = ()
@@ -23,51 +23,53 @@ class _Function:
 
     @staticmethod
     def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        """What `apply` gives; a subclass writes it."""
+        """Return the result of `apply`; a subclass defines it."""
         raise NotImplementedError(message("_Function without forward", "a static method forward(ctx, ...)"))
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """One gradient for each argument of `forward`; a subclass writes it."""
+        """Return one gradient for each argument of `forward`; a subclass defines it."""
         raise NotImplementedError(message("_Function without backward", "a static method backward(ctx, ...)"))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
-        """Keeps in `ctx` what `backward` needs, where `forward` takes no `ctx`; a subclass may write it."""
+        """Store data for `backward` in `ctx`, if `forward` takes no `ctx`; a subclass may define it."""
         raise NotImplementedError(message("_Function without setup_context", "a static method setup_context(ctx, inputs, output)"))
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Calls `forward`; in a gradient, `backward` is its gradient."""
+        """Call `forward`; in a gradient, `backward` is its gradient."""
         from torchspore.engine.autograd import custom_functions
 
         ctx = cls()
         if cls.setup_context is _Function.setup_context:
-            return custom_functions.apply(ctx, lambda *given, **named: cls.forward(ctx, *given, **named), _backward_of(ctx), args, kwargs)
+            return custom_functions.apply(
+                ctx, lambda *arguments, **named: cls.forward(ctx, *arguments, **named), _backward_of(ctx), args, kwargs
+            )
         bound = inspect.signature(cls.forward).bind(*args, **kwargs)
         bound.apply_defaults()
 
-        def forward(*given: Any, **named: Any) -> Any:
-            output = cls.forward(*given, **named)
-            cls.setup_context(ctx, given, output)
+        def forward(*arguments: Any, **named: Any) -> Any:
+            output = cls.forward(*arguments, **named)
+            cls.setup_context(ctx, arguments, output)
             return output
 
         return custom_functions.apply(ctx, forward, _backward_of(ctx), bound.args, bound.kwargs)
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keeps Tensors for `backward`, which finds them in `saved_tensors`."""
+        """Store Tensors for `backward`, which reads them from `saved_tensors`."""
         self.saved_tensors = tensors
 
     def mark_dirty(self, *args: Any) -> None:
-        """Names arguments that `forward` writes into; it gives them back as outputs."""
+        """Name arguments that `forward` writes into; it returns them as outputs."""
         self.dirty_tensors = args
 
     def mark_non_differentiable(self, *args: Any) -> None:
-        """Names outputs that have no gradient."""
+        """Name outputs that have no gradient."""
         self.non_differentiable = args
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Says whether `backward` is given zeros (the default) or None for an output that nothing came of."""
+        """Set whether `backward` gets zeros (the default) or None for an output without a gradient."""
         self.materialize_grads = value
 
 

@@ -1,4 +1,4 @@
-"""`PIJitCaptureContext`: what `jit(capture_mode='bytecode')` is underneath in MindSpore."""
+"""`PIJitCaptureContext`, which implements `jit(capture_mode='bytecode')` in MindSpore."""
 from __future__ import annotations
 
 import inspect
@@ -13,11 +13,11 @@ __getattr__ = missing(__name__)
 
 
 class Unsupported(RuntimeError):
-    """What 2.10 raises where `fullgraph` meets a graph break; the errors of a compilation are others here."""
+    """The error of 2.10 for a graph break with `fullgraph`; other compilation errors have other classes here."""
 
 
 class PIJitCaptureContext:
-    """Decorates functions, methods, Cells and classes of Cells as `jit(capture_mode='bytecode')` does."""
+    """Decorates functions, methods, Cells and classes of Cells like `jit(capture_mode='bytecode')`."""
 
     def __init__(self, fullgraph: bool = False, jit_config: Any = None) -> None:
         if not isinstance(fullgraph, bool):
@@ -25,7 +25,7 @@ class PIJitCaptureContext:
         self.fullgraph, self.jit_config = fullgraph, jit_config
 
     def __call__(self, fn: Any) -> Any:
-        """The function as a graph; what is no function stays as it is."""
+        """Return the function as a graph; return other values unchanged."""
         if inspect.isclass(fn) and hasattr(fn, "construct"):
             fn.construct = self(fn.construct)
             return fn

@@ -1,6 +1,6 @@
-"""What MindSpore's C++ side says of how it was built."""
+"""Build information from MindSpore's C++ side."""
 
 
 def enable_security() -> bool:
-    """Whether this is a build without dumps, saved graphs and summaries: never, here."""
+    """Return whether this is a build without dumps, saved graphs and summaries: False here."""
     return False

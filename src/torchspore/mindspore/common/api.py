@@ -1,4 +1,4 @@
-"""`jit`, `ms_function` and what goes with them."""
+"""`jit`, `ms_function` and related functions."""
 from __future__ import annotations
 
 import functools
@@ -31,19 +31,19 @@ __all__ = [
     "constexpr", "flops_collection", "init_exec_dataset", "jit", "jit_class", "ms_function", "ms_memory_recycle",
 ]
 
-_KNOWN = ("capture_mode", "jit_level", "dynamic", "fullgraph", "backend")
+_OPTION_NAMES = ("capture_mode", "jit_level", "dynamic", "fullgraph", "backend")
 _OLDER = ("fn", "mode", "input_signature", "hash_args", "jit_config", "compile_once", "infer_boost", "exec_order")
 _CHOICES = {
     "jit_level": ("", "O0", "O1", "O2"), "exc_mode": ("auto", "sink", "no_sink"), "jit_syntax_level": ("", "STRICT", "COMPATIBLE", "LAX"),
     "debug_level": ("RELEASE", "DEBUG"), "infer_boost": ("on", "off"), "capture_mode": ("ast", "bytecode", "trace"),
     "exec_order": ("", "bfs", "dfs"),
 }
-_CONTEXTS = "".join(["O", "0"])       # equal to "O0", MindSpore's default, and another object: whoever writes 'O0' means it
+_CONTEXTS = "".join(["O", "0"])       # equal to "O0", but another object, so that an explicit 'O0' differs from the default
 
 
-def _check(call: str, **given: Any) -> None:
-    """Raises ValueError for a value that an option does not take."""
-    for key, value in given.items():
+def _check(call: str, **options: Any) -> None:
+    """Raises ValueError for a value that an option does not accept."""
+    for key, value in options.items():
         allowed = _CHOICES[key]
         if value not in allowed:
             text = f"{call}({key}={value!r:.40}): expected one of {', '.join(repr(a) for a in allowed if a)}."
@@ -52,7 +52,7 @@ def _check(call: str, **given: Any) -> None:
 
 
 class JitConfig:
-    """Compile options of one function or Cell, which win over the context's: `jit_level` and what else `jit_config` takes."""
+    """Compile options of one function or Cell, which override the context's: `jit_level` and the other options of `jit_config`."""
 
     def __init__(
         self, jit_level: str = "", exc_mode: str = "auto", jit_syntax_level: str = "", debug_level: str = "RELEASE",
@@ -77,9 +77,9 @@ def jit(
     fullgraph: bool = False,
     backend: str = "", **options: Any,
 ) -> Any:
-    """Runs the decorated function (or method) as one captured graph, in both modes; what a graph can't hold runs in parts.
+    """Run the decorated function (or method) as one captured graph, in both modes; code that a graph cannot contain runs in parts.
 
-    Raises TypeError for what is no function.
+    Raises TypeError for a value that is not a function.
     """
     if options.get("fn") is not None:
         if function is not None:
@@ -88,7 +88,7 @@ def jit(
     options.pop("fn", None)
     unknown = [key for key in options if key not in _OLDER]
     if unknown:
-        raise TypeError(f"jit({unknown[0]}={options[unknown[0]]!r:.40}): expected one of {', '.join(_KNOWN)}.")
+        raise TypeError(f"jit({unknown[0]}={options[unknown[0]]!r:.40}): expected one of {', '.join(_OPTION_NAMES)}.")
     _check("jit", capture_mode=capture_mode, jit_level=jit_level, exec_order=options.get("exec_order") or "")
     if not isinstance(fullgraph, bool):
         raise TypeError(f"jit(fullgraph={fullgraph!r:.40}): expected a bool, got {type(fullgraph).__name__}.")
@@ -131,28 +131,28 @@ def jit(
 
 
 def _options(jit_level: str, others: dict[str, Any], fullgraph: bool) -> dict[str, Any]:
-    """What was written beside the function; where nothing was, the context decides. `fullgraph` is syntax level STRICT."""
-    given = others.get("jit_config") or {}
-    own = dict(getattr(given, "jit_config_dict", given))
+    """Return the options passed with the function; without one, the context decides. `fullgraph` means syntax level STRICT."""
+    config = others.get("jit_config") or {}
+    config_options = dict(getattr(config, "jit_config_dict", config))
     if jit_level is not _CONTEXTS:
-        own["jit_level"] = jit_level
+        config_options["jit_level"] = jit_level
     if fullgraph:
-        own["jit_syntax_level"] = "STRICT"
+        config_options["jit_syntax_level"] = "STRICT"
     if others.get("exec_order"):
-        own["exec_order"] = others["exec_order"]
+        config_options["exec_order"] = others["exec_order"]
     if "infer_boost" in others:
-        own["infer_boost"] = others["infer_boost"]
-    return own
+        config_options["infer_boost"] = others["infer_boost"]
+    return config_options
 
 
 def _is_method(first: Any, function: Any) -> bool:
-    """Whether `first` is the object whose class has `function` as a method."""
-    held = getattr(type(first), function.__name__, None)
-    return hasattr(first, "construct") and getattr(held, "__wrapped__", None) is function
+    """Return whether `first` is the object whose class has `function` as a method."""
+    member = getattr(type(first), function.__name__, None)
+    return hasattr(first, "construct") and getattr(member, "__wrapped__", None) is function
 
 
 def _jit_cell(cell: Any) -> Any:
-    """The Cell, which from now on runs as a graph in both modes."""
+    """Make the Cell run as a graph in both modes; return it."""
     cell.__dict__["construct"] = jit(type(cell).construct.__get__(cell))
     return cell
 
@@ -161,7 +161,7 @@ ms_function = jit
 
 
 def jit_class(cls: type) -> type:
-    """Marks a class whose objects may be used inside graphs; all may be, here."""
+    """Mark a class whose objects may be used inside graphs; here all classes may be."""
     if not inspect.isclass(cls):
         raise TypeError(f"jit_class({cls!r:.40}): expected a class, got {type(cls).__name__}.")
     return cls
@@ -170,7 +170,7 @@ def jit_class(cls: type) -> type:
 def constexpr(
     fn: Callable[..., Any] | None = None, get_instance: bool = True, name: str | None = None, reuse_result: bool = True, check: bool = True,
 ) -> Any:
-    """Marks a function that is computed once while a graph is captured, and not by the graph; its arguments are known then."""
+    """Mark a function that is computed once during a capture, not by the graph; its arguments are constants then."""
     if fn is None:
         return functools.partial(constexpr, get_instance=get_instance, name=name, reuse_result=reuse_result, check=check)
 
@@ -182,7 +182,7 @@ def constexpr(
 
 
 def ms_memory_recycle() -> None:
-    """Frees what captured graphs and the allocator keep."""
+    """Free the memory of captured graphs and of the allocator's cache."""
     import gc
 
     gc.collect()

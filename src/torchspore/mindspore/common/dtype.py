@@ -1,4 +1,4 @@
-"""`mindspore.common.dtype`: the dtype objects under MindSpore's names, and the ways between them, NumPy's and Python's types."""
+"""`mindspore.common.dtype`: the dtype objects with MindSpore's names, and conversions between them, NumPy's and Python's types."""
 from __future__ import annotations
 
 from typing import Any
@@ -81,7 +81,7 @@ _CONTAINERS = ((list, list_), (tuple, tuple_), (type(None), type_none))
 
 
 def dtype_to_nptype(type_: Type) -> Any:
-    """The NumPy type of a dtype. Raises TypeError where there is none."""
+    """Return the NumPy type of a dtype. Raises TypeError if there is none."""
     return _engine.to_numpy(type_)
 
 
@@ -91,7 +91,7 @@ def pytype_to_dtype(obj: Any) -> Type:
 
 
 def dtype_to_pytype(type_: Type) -> Any:
-    """The Python type whose values a dtype holds: `float` for every floating-point dtype, `int` for integers, `bool`, `complex`."""
+    """Return the Python type of a dtype's values: `float` for every floating-point dtype, `int` for integers, `bool`, `complex`."""
     from builtins import bool as python_bool
     from builtins import float as python_float
     from builtins import int as python_int
@@ -104,14 +104,14 @@ def dtype_to_pytype(type_: Type) -> Any:
 
 
 def type_size_in_bytes(dtype: Type) -> Any:
-    """Size of one element in bytes."""
+    """Return the size of one element in bytes."""
     return dtype.itemsize
 
 
 def get_py_obj_dtype(obj: Any) -> Type:
-    """The MindSpore type of a Python type or value: `1.5` and `float` are float64, a list is list_, None type_none.
+    """Return the MindSpore type of a Python type or value: `1.5` and `float` are float64, a list is list_, None type_none.
 
-    Raises NotImplementedError for what has none.
+    Raises NotImplementedError for types without one.
     """
     from builtins import bool as python_bool
     from builtins import float as python_float
@@ -130,7 +130,7 @@ def get_py_obj_dtype(obj: Any) -> Type:
 
 
 def _issubclass_(type_: Any, dtype: Any) -> Any:
-    """Whether a dtype or type of MindSpore's is `dtype` or of its kind: float32 is a number and a Float."""
+    """Return whether a dtype or type of MindSpore is `dtype` or a kind of it: float32 is a number and a Float."""
     if isinstance(dtype, type):
         return isinstance(type_, dtype) or (isinstance(type_, type) and issubclass(type_, dtype))
     return isinstance(type_, type(dtype)) if dtype in (number, float_, int_, uint, tensor_type, tuple_, list_) else type_ == dtype

@@ -1,4 +1,4 @@
-"""`set_dump`: which Cells and operators a dump with `dump_mode` 2 takes."""
+"""`set_dump`: the Cells and operators that a dump with `dump_mode` 2 includes."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,10 +10,10 @@ from torchspore.observe.debug import dump
 
 
 def set_dump(target: Any, enabled: bool = True) -> None:
-    """Has a dump take what runs in `target`, forward and backward, or no longer; it acts where the dump's settings have `dump_mode` 2.
+    """Include in dumps, or exclude, what runs in `target`, forward and backward; it has an effect with `dump_mode` 2.
 
-    `target` is a Cell, with the Cells inside of it, or a Primitive, which stands for all operators of its name. Raises TypeError for
-    anything else and where `enabled` is no bool.
+    `target` is a Cell, including the Cells inside it, or a Primitive, which means all operators of its name. Raises TypeError for
+    other values and if `enabled` is not a bool.
     """
     if not isinstance(target, (Cell, Primitive)):
         raise TypeError(message(f"set_dump({target!r:.40})", "a Cell or a Primitive"))

@@ -11,9 +11,9 @@ from torchspore.base.text import message, short
 from torchspore.engine.core import creation, dtypes
 from torchspore.engine.core.tensor import write
 from torchspore.engine.random import philox
+from torchspore.mindspore.common.deferred_init import postpone
 from torchspore.mindspore.common.seed import _get_graph_seed, get_seed
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.common.undrawn import postpone
 
 
 class Initializer:
@@ -28,7 +28,7 @@ class Initializer:
 
     @property
     def seed(self) -> tuple[int, int]:
-        """(seed of the program, seed of this use), as MindSpore counts them; (value + 1, 0) after `seed = value`."""
+        """Return (seed of the program, seed of this use), as MindSpore counts them; (value + 1, 0) after `seed = value`."""
         if self.__dict__.get("_seed") is None:
             return _get_graph_seed(get_seed() or 0, "init")
         return self._seed + 1, 0  # type: ignore[operator]
@@ -48,7 +48,7 @@ class Initializer:
         return creation.from_filler(shape, dtype, self)
 
     def _prepare_(self, tensor: Tensor, shape: Sequence[int], dtype: Any) -> None:
-        """Give `tensor` its values, or postpone this to its first use, when MindSpore draws them."""
+        """Give `tensor` its values, or postpone this until the first use, when MindSpore draws them."""
         postpone(tensor, shape, dtype)
 
 
@@ -60,11 +60,11 @@ class _Fixed(Initializer):
 
 
 fills = True
-"""False inside `no_init_parameters`: what `initializer` makes by an Initializer begins as zeros."""
+"""False inside `no_init_parameters`: a Tensor from an Initializer is then filled with zeros."""
 
 
 def _assignment(arr: np.ndarray[Any, Any], num: Any) -> np.ndarray[Any, Any]:
-    """Writes the number or the array `num` into `arr`, whose shape it has or takes; gives `arr` back."""
+    """Write the number or the array `num`, which is broadcast, into `arr`; return `arr`."""
     if isinstance(num, np.ndarray):
         num = num.reshape(arr.shape)
     arr[...] = num
@@ -72,7 +72,7 @@ def _assignment(arr: np.ndarray[Any, Any], num: Any) -> np.ndarray[Any, Any]:
 
 
 def _calculate_fan_in_and_fan_out(shape: Sequence[int]) -> tuple[int, int]:
-    """Inputs and outputs of one unit: (in * kernel, out * kernel) of weights shaped (out, in, kernel...)."""
+    """Return the inputs and outputs of one unit: (in * kernel, out * kernel) for weights of shape (out, in, kernel...)."""
     if len(shape) < 2:
         raise ValueError(f"initial values for shape {tuple(shape)}: fans need at least two axes.\n\nhint: use Normal() for vectors.")
     kernel = math.prod(shape[2:])
@@ -80,19 +80,19 @@ def _calculate_fan_in_and_fan_out(shape: Sequence[int]) -> tuple[int, int]:
 
 
 def _calculate_in_and_out(arr: np.ndarray[Any, Any]) -> tuple[int, int]:
-    """Inputs and outputs of one unit of the weights `arr`."""
+    """Return the inputs and outputs of one unit of the weights `arr`."""
     return _calculate_fan_in_and_fan_out(arr.shape)
 
 
 def _calculate_correct_fan(shape: Sequence[int], mode: str) -> int:
-    """The inputs of one unit in mode 'fan_in', its outputs in 'fan_out'. Raises ValueError for another mode."""
+    """Return the inputs of one unit for mode 'fan_in', its outputs for 'fan_out'. Raises ValueError for another mode."""
     if mode.lower() not in ("fan_in", "fan_out"):
         raise ValueError(f"mode={mode!r}: expected 'fan_in' or 'fan_out'.")
     return _calculate_fan_in_and_fan_out(shape)[mode.lower() == "fan_out"]
 
 
 def _numpy_seed() -> int:
-    """The seed of one drawn Tensor: one number from NumPy's global stream, as in MindSpore, so that `np.random.seed` decides it."""
+    """Return the seed of one random Tensor: a number from NumPy's global stream, as in MindSpore, so `np.random.seed` determines it."""
     return int(np.random.randint(low=1, high=1 << 63, dtype=np.int64))
 
 
@@ -102,7 +102,7 @@ def _check_sigma(sigma: float) -> None:
 
 
 def _init_random_normal(mean: float, sigma: float, shape: Sequence[int]) -> np.ndarray[Any, Any]:
-    """Normal numbers with deviation `sigma`, float32. Raises ValueError for a negative `sigma`."""
+    """Return normal numbers with deviation `sigma`, float32. Raises ValueError for a negative `sigma`."""
     _check_sigma(sigma)
     values = np.empty(tuple(shape), np.float32)
     philox.fill_normal(values, _numpy_seed(), mean, sigma)
@@ -110,9 +110,9 @@ def _init_random_normal(mean: float, sigma: float, shape: Sequence[int]) -> np.n
 
 
 def random_normal(shape: Sequence[int], seed: int, seed2: int, output_tensor: Tensor) -> bool:
-    """Fills `output_tensor`, of this shape, with normal numbers around 0 with deviation 1, as 1.x does; True.
+    """Fill `output_tensor`, of this shape, with standard normal numbers, as 1.x does; return True.
 
-    The same two seeds give the same numbers, and two that are 0 fresh ones. Raises TypeError for what is no Tensor, ValueError for a
+    Equal seeds give equal numbers; two seeds of 0 give new ones. Raises TypeError for a value that is not a Tensor, ValueError for a
     Tensor of another shape.
     """
     if not isinstance(output_tensor, Tensor):
@@ -125,14 +125,14 @@ def random_normal(shape: Sequence[int], seed: int, seed2: int, output_tensor: Te
 
 
 def _init_random_uniform(a: float, b: float, shape: Sequence[int]) -> np.ndarray[Any, Any]:
-    """Uniform numbers from `a` to `b`, float32."""
+    """Return uniform numbers from `a` to `b`, float32."""
     values = np.empty(tuple(shape), np.float32)
     philox.fill_uniform(values, _numpy_seed(), a, b)
     return values
 
 
 def _init_truncated_normal(a: float, b: float, mean: float, sigma: float, shape: Sequence[int]) -> np.ndarray[Any, Any]:
-    """Normal numbers with deviation `sigma` from `a` to `b`, float32. Raises ValueError for a `sigma` that is not positive."""
+    """Return normal numbers with deviation `sigma` from `a` to `b`, float32. Raises ValueError for a `sigma` that is not positive."""
     _check_sigma(sigma)
     if sigma == 0:
         raise ValueError("truncated normal initial values with sigma=0: expected a positive number.")
@@ -142,7 +142,7 @@ def _init_truncated_normal(a: float, b: float, mean: float, sigma: float, shape:
 
 
 def _init_random_normal_inplace(mean: float, sigma: float, arr: np.ndarray[Any, Any]) -> None:
-    """Fills `arr` with normal numbers."""
+    """Fill `arr` with normal numbers."""
     if _is_plain(arr):
         _check_sigma(sigma)
         philox.fill_normal(arr, _numpy_seed(), mean, sigma)
@@ -159,17 +159,17 @@ def _init_random_uniform_inplace(a: float, b: float, arr: np.ndarray[Any, Any]) 
 
 
 def _init_truncated_normal_inplace(a: float, b: float, mean: float, sigma: float, arr: np.ndarray[Any, Any]) -> None:
-    """Fills `arr` with what `_init_truncated_normal` draws."""
+    """Fill `arr` with the numbers of `_init_truncated_normal`."""
     _assignment(arr, _init_truncated_normal(a, b, mean, sigma, arr.shape))
 
 
 def _is_plain(arr: np.ndarray[Any, Any]) -> bool:
-    """Whether values can be drawn directly into `arr`."""
+    """Return whether values can be drawn directly into `arr`."""
     return isinstance(arr, np.ndarray) and arr.dtype == np.float32 and arr.flags.c_contiguous
 
 
 def _calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """What He's initializers multiply by for this nonlinearity; `param` is the slope of 'leaky_relu'. Raises ValueError for another."""
+    """Return the factor of He's initializers for this nonlinearity; `param` is the slope of 'leaky_relu'. Raises ValueError for others."""
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else float(param)
         return math.sqrt(2.0 / (1 + slope**2))
@@ -187,7 +187,7 @@ class Zero(_Fixed):
         arr[...] = 0
 
     def _values_(self, shape: Sequence[int], dtype: Any) -> Any:
-        """Zeros in the tensor's own memory alone: states of optimizers begin so."""
+        """Zeros in the tensor's memory, without another allocation: optimizer states use it."""
         return creation.filled(shape, 0, dtype)
 
 
@@ -232,7 +232,7 @@ class Normal(Initializer):
 
 
 class TruncatedNormal(Initializer):
-    """Normal, but nothing outside of `a` to `b`: values, not deviations, so that the defaults cut nothing from a small `sigma`."""
+    """Normal numbers restricted to [a, b]: values, not deviations, so the defaults cut off nothing for a small `sigma`."""
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0) -> None:
         super().__init__(sigma=sigma, mean=mean, a=a, b=b)
@@ -266,7 +266,7 @@ class XavierNormal(Initializer):
 
 
 class _He(Initializer):
-    """What the two He initializers share (He et al., 2015)."""
+    """Base class of the two He initializers (He et al., 2015)."""
 
     def __init__(self, negative_slope: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> None:
         super().__init__(negative_slope=negative_slope, mode=mode, nonlinearity=nonlinearity)
@@ -316,7 +316,7 @@ class VarianceScaling(Initializer):
         if self.distribution == "untruncated_normal":
             _assignment(arr, _init_random_normal(0, math.sqrt(scale), arr.shape))
         else:
-            # MindSpore 2.10 draws "truncated_normal" uniformly too: it compares with another spelling of the name (docs/differences.md).
+            # MindSpore 2.10 also draws "truncated_normal" uniformly, because it compares with another spelling (docs/differences.md).
             limit = math.sqrt(3.0 * scale)
             _assignment(arr, _init_random_uniform(-limit, limit, arr.shape))
 
@@ -339,7 +339,7 @@ class Orthogonal(Initializer):
 
 
 class Sparse(Initializer):
-    """Normal with deviation `sigma`, with the share `sparsity` of each column set to 0 (Martens, 2010)."""
+    """Normal with deviation `sigma`, with the fraction `sparsity` of each column set to 0 (Martens, 2010)."""
 
     def __init__(self, sparsity: float, sigma: float = 0.01) -> None:
         super().__init__(sparsity=sparsity, sigma=sigma)
@@ -356,7 +356,7 @@ class Sparse(Initializer):
 
 
 class Dirac(_Fixed):
-    """Passes channels through: 1 at the middle of the kernel where the output channel is the input channel, else 0."""
+    """Preserves channels: 1 at the middle of the kernel if the output channel is the input channel, else 0."""
 
     def __init__(self, groups: int = 1) -> None:
         super().__init__(groups=groups)
@@ -366,13 +366,13 @@ class Dirac(_Fixed):
         if arr.ndim not in (3, 4, 5):
             raise ValueError(f"Dirac for shape {arr.shape}: expected three, four or five axes.")
         if arr.shape[0] % self.groups:
-            raise ValueError(f"Dirac(groups={self.groups}) for shape {arr.shape}: the first axis is no multiple of groups.")
+            raise ValueError(f"Dirac(groups={self.groups}) for shape {arr.shape}: the first axis is not a multiple of groups.")
         arr[...] = 0
-        each = arr.shape[0] // self.groups
+        channels_per_group = arr.shape[0] // self.groups
         middle = tuple(k // 2 for k in arr.shape[2:])
         for group in range(self.groups):
-            for channel in range(min(each, arr.shape[1])):
-                arr[(group * each + channel, channel, *middle)] = 1
+            for channel in range(min(channels_per_group, arr.shape[1])):
+                arr[(group * channels_per_group + channel, channel, *middle)] = 1
 
 
 class Identity(_Fixed):
@@ -394,7 +394,7 @@ _INITIALIZER_ALIAS: dict[str, type[Initializer]] = {
 
 
 def _register(*aliases: str) -> Any:
-    """Decorates an Initializer of the program's own, which `initializer` then knows by its name in small letters and by `aliases`."""
+    """Decorate a user-defined Initializer, which `initializer` then accepts by its lower-case name and by `aliases`."""
 
     def keep(cls: type[Initializer]) -> type[Initializer]:
         _INITIALIZER_ALIAS.update(dict.fromkeys((cls.__name__.lower(), *aliases), cls))
@@ -406,8 +406,8 @@ def _register(*aliases: str) -> Any:
 def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Tensor:
     """A Tensor of `shape` with initial values.
 
-    `init` is a name ('normal', 'zeros', 'xavier_uniform', …), an Initializer, a number or a Tensor (taken as it is).
-    Raises TypeError or ValueError for anything else, ValueError for lengths below 1.
+    `init` is a name ('normal', 'zeros', 'xavier_uniform', …), an Initializer, a number or a Tensor (used unchanged).
+    Raises TypeError or ValueError for other values, ValueError for lengths below 1.
     """
     if isinstance(init, Tensor):
         if shape is not None and tuple(shape if not isinstance(shape, int) else (shape,)) != init.shape:
@@ -420,10 +420,10 @@ def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Te
     if isinstance(init, bool) or not isinstance(init, (str, int, float, np.number, Initializer)):
         raise TypeError(f"initializer({init!r:.40}): expected a name, an Initializer, a number or a Tensor, got {type(init).__name__}.")
     if isinstance(init, str):
-        found = _INITIALIZER_ALIAS.get(init.lower())
-        if found is None or found in (Constant, Sparse):
+        initializer_class = _INITIALIZER_ALIAS.get(init.lower())
+        if initializer_class is None or initializer_class in (Constant, Sparse):
             raise ValueError(f"initializer({init!r}): expected one of {', '.join(sorted(n for n in _INITIALIZER_ALIAS if '_' not in n))}.")
-        init = found()
+        init = initializer_class()
     elif isinstance(init, (int, float, np.number)):
         init = Constant(init if isinstance(init, (int, float)) else init.item())
     if not fills:

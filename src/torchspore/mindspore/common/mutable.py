@@ -1,4 +1,4 @@
-"""`mutable`: marks what a graph must not take as a constant."""
+"""`mutable`: marks values that a graph must not treat as constants."""
 from __future__ import annotations
 
 from typing import Any
@@ -8,10 +8,10 @@ from torchspore.engine.core.tensor import TensorBase
 
 
 def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
-    """`input_data`, whose numbers are inputs of a graph from the first call on; Tensors are so in any case.
+    """Return `input_data`; its numbers are inputs of a graph from the first call on, as Tensors always are.
 
     It is an int, a float, a Tensor, or a list, tuple or dict of such. `dynamic_len` is for lists and tuples that change their length: each
-    length has a graph of its own here. Raises TypeError for anything else, ValueError for `dynamic_len` with what has no length.
+    length has a separate graph here. Raises TypeError for other values, ValueError for `dynamic_len` with a value that has no length.
 
     >>> mutable((Tensor([1.0]), 2))[1]
     2
@@ -19,7 +19,7 @@ def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
     if not isinstance(dynamic_len, bool):
         raise TypeError(f"mutable(dynamic_len={dynamic_len!r:.40}): expected a bool, got {type(dynamic_len).__name__}.")
     if dynamic_len and not isinstance(input_data, (list, tuple)):
-        raise ValueError(f"mutable(dynamic_len=True): expected a list or tuple beside it, got {type(input_data).__name__}.")
+        raise ValueError(f"mutable(dynamic_len=True): expected a list or tuple, got {type(input_data).__name__}.")
     return _marked(input_data)
 
 

@@ -1,4 +1,4 @@
-"""`mindspore.Parameter`: a Tensor with a name that a Cell owns and an optimizer changes."""
+"""`mindspore.Parameter`: a named Tensor that belongs to a Cell and that an optimizer changes."""
 from __future__ import annotations
 
 import copy
@@ -10,14 +10,14 @@ from torchspore.engine.core import allocator, change_counters, creation, dtypes,
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.sharded_value import RowShard
 from torchspore.engine.core.tensor import TensorBase, raw, rebind, write
-from torchspore.mindspore.common.tensor import Tensor, _kept, check_device, holding
+from torchspore.mindspore.common.tensor import Tensor, _copied_attributes, check_device, holding
 
 DEFAULT_NAME = "Parameter"
 _unnamed = itertools.count()
 
 
 class _Flag:
-    """An attribute of a Parameter that is True or False, or an int from 0 on. Raises TypeError for another."""
+    """An attribute of a Parameter that is a bool, or an int from 0 on. Raises TypeError for other values."""
 
     def __init__(self, kind: type) -> None:
         self._kind = kind
@@ -35,16 +35,16 @@ class _Flag:
 
     def __set__(self, parameter: Any, value: Any) -> None:
         if type(value) is not self._kind or value < 0:
-            wanted = "a bool" if self._kind is bool else "an int from 0 on"
-            raise TypeError(f"Parameter {parameter.name!r}: {self._name}={value!r:.40}: expected {wanted}.")
+            expected = "a bool" if self._kind is bool else "an int from 0 on"
+            raise TypeError(f"Parameter {parameter.name!r}: {self._name}={value!r:.40}: expected {expected}.")
         parameter.__dict__[self._name] = value
 
 
 class Parameter(Tensor):
     """A Tensor that is part of a network's state.
 
-    `default_input` is a Tensor, a number, an array or an initializer's result; its values are copied. `name` is taken from the attribute
-    of the Cell where it is None. `requires_grad` says whether optimizers train it. Raises TypeError for a name that is no str.
+    `default_input` is a Tensor, a number, an array or an initializer's result; its values are copied. If `name` is None, the attribute of
+    the Cell becomes the name. `requires_grad` sets whether optimizers train it. Raises TypeError for a name that is not a str.
     """
 
     __slots__ = ()
@@ -69,7 +69,7 @@ class Parameter(Tensor):
         else:
             if isinstance(default_input, bool):
                 raise ValueError(
-                    f"Parameter({default_input}): expected a number, got a truth value.\n\nhint: write Tensor({default_input})."
+                    f"Parameter({default_input}): expected a number, got a bool.\n\nhint: write Tensor({default_input})."
                 )
             self._t = creation.from_data(default_input, dtypes.int32 if isinstance(default_input, int) else None)
         self.name = name
@@ -80,9 +80,9 @@ class Parameter(Tensor):
             memory_owners.born(self)
 
     def init_data(self, layout: Any = None, set_sliced: bool = False) -> Parameter:
-        """The Parameter with its initial values, which here are made at once.
+        """Return the Parameter with its initial values, which here exist from the start.
 
-        One process holds it whole, so that `layout`, a tuple, cuts nothing; `set_sliced` marks it as cut. Raises TypeError for another.
+        One process stores all of it, so `layout`, a tuple, has no effect; `set_sliced` marks it as split. Raises TypeError otherwise.
         """
         if layout is not None and not isinstance(layout, tuple):
             raise TypeError(f"Parameter.init_data(layout={layout!r:.40}): expected a tuple or None, got {type(layout).__name__}.")
@@ -91,12 +91,12 @@ class Parameter(Tensor):
         return self
 
     def register_hook(self, hook_fn: Any) -> Any:
-        """As `Tensor.register_hook`: `hook_fn(gradient)` is called where a gradient of this Parameter is computed."""
+        """As `Tensor.register_hook`: calls `hook_fn(gradient)` when a gradient of this Parameter is computed."""
         return super().register_hook(hook_fn)
 
     @property
     def name(self) -> str:
-        """The name that stands in checkpoints; `Parameter#7` until a Cell or the program gives one."""
+        """The name in checkpoints; `Parameter#7` until a Cell or the program sets one."""
         return self._name  # type: ignore[no-any-return]
 
     @name.setter
@@ -109,7 +109,7 @@ class Parameter(Tensor):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether optimizers train it."""
+        """True if optimizers train it."""
         return self._requires_grad  # type: ignore[no-any-return]
 
     @requires_grad.setter
@@ -121,17 +121,17 @@ class Parameter(Tensor):
 
     @property
     def is_unnamed(self) -> bool:
-        """Whether neither a Cell nor the program has given it a name."""
+        """True if neither a Cell nor the program has named it."""
         return _is_parameter_generated(self._name)
 
     @property
     def inited_param(self) -> Parameter:
-        """The Parameter with its initial values: itself."""
+        """Return the Parameter itself, which already has its initial values."""
         return self
 
     @property
     def data(self) -> Tensor:
-        """A Tensor in the same memory: what is assigned to one is seen by the other, until `set_data` gives the Parameter other memory."""
+        """A Tensor in the same memory: changes of one are visible in the other, until `set_data` gives the Parameter other memory."""
         return engine.wrap(raw(self))  # type: ignore[no-any-return]
 
     @data.setter
@@ -140,23 +140,23 @@ class Parameter(Tensor):
 
     @property
     def init_mode(self) -> None:
-        """The Tensor that the Parameter will be initialized from; None, because it has its values from the start."""
+        """The Tensor from which the Parameter will be initialized; None, because it has its values from the start."""
         return None
 
     @property
     def param_info(self) -> Parameter:
-        """What describes this Parameter: here the Parameter itself (name, requires_grad, layerwise_parallel, …)."""
+        """The description of this Parameter: the Parameter itself (name, requires_grad, layerwise_parallel, …)."""
         return self
 
     def value(self) -> Tensor:
-        """A Tensor of the values of now: what is assigned to the Parameter later does not change it."""
+        """Return a Tensor of the current values, which later assignments to the Parameter do not change."""
         return engine.wrap(raw(self).clone())  # type: ignore[no-any-return]
 
     def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
-        """Takes over a copy of the values of `data`, also of another shape; the old dtype stays. Gives itself back.
+        """Copy the values of `data`, also of another shape, in the Parameter's dtype. Return the Parameter.
 
-        `slice_shape` says that another shape is meant, as a slice of the whole has; both are taken without it too, as in MindSpore 2.10.
-        Tensors that shared memory with the Parameter (`data`, `asnumpy()`) keep what they had.
+        `slice_shape` announces another shape, such as that of a slice; it is accepted without it too, as in MindSpore 2.10.
+        Tensors that shared memory with the Parameter (`data`, `asnumpy()`) keep their values.
         """
         if not isinstance(slice_shape, bool):
             raise TypeError(f"Parameter {self.name!r}: set_data(slice_shape={slice_shape!r}): expected a bool.")
@@ -165,7 +165,7 @@ class Parameter(Tensor):
         if isinstance(self._t, RowShard) and source.shape == self._t.shape:
             write(self, source)
             return self
-        cut = self.__dict__.get("_cut") or getattr(self._t, "cut", None)      # of an optimizer's state that processes share
+        cut = self.__dict__.get("_cut") or getattr(self._t, "cut", None)      # an optimizer's state that processes share
         if cut is not None and hasattr(source, "cut"):
             from torchspore.distributed.shard import gather
 
@@ -186,7 +186,7 @@ class Parameter(Tensor):
         return self
 
     def _keep_cut(self, cut: Any) -> None:
-        """Makes new values of a Parameter that is cut the part of a whole that they are."""
+        """Make new values of a split Parameter the local part of the full value."""
         if cut is not None and engine.frame() is None:
             from torchspore.distributed.shard import gather
 
@@ -198,66 +198,66 @@ class Parameter(Tensor):
             return copy.copy(self)
         from torchspore.mindspore.common.initializer import initializer
 
-        made = self._with(initializer(init, self.shape, self.dtype)._t)
-        made._keep_cut(self.__dict__.get("_cut"))
-        return made
+        clone = self._with(initializer(init, self.shape, self.dtype)._t)
+        clone._keep_cut(self.__dict__.get("_cut"))
+        return clone
 
     def copy(self) -> Parameter:
-        """A Parameter of the same name, flags and values."""
+        """Return a Parameter of the same name, flags and values."""
         return copy.copy(self)
 
     def __copy__(self) -> Parameter:
         return self._with(raw(self).clone())
 
     def _with(self, t: Any) -> Parameter:
-        """A Parameter of the same name and flags with other values."""
-        made: Parameter = engine._new(type(self))
-        made._t = t
-        made.__dict__.update(_kept(self))
+        """Return a Parameter of the same name and flags with other values."""
+        parameter: Parameter = engine._new(type(self))
+        parameter._t = t
+        parameter.__dict__.update(_copied_attributes(self))
         if allocator.is_on:
-            memory_owners.born(made)
-        return made
+            memory_owners.born(parameter)
+        return parameter
 
     def __repr__(self) -> str:
-        held = holding(self)
+        holding_text = holding(self)
         facts = f"name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad}"
-        return f"Parameter ({facts}, {held})" if held else f"Parameter ({facts})"
+        return f"Parameter ({facts}, {holding_text})" if holding_text else f"Parameter ({facts})"
 
     __str__ = __repr__
 
 
 def _is_parameter_generated(param_name: str | None) -> bool:
-    """Whether neither a Cell nor the program gave a Parameter this name."""
+    """Return whether neither a Cell nor the program has named the Parameter."""
     return isinstance(param_name, str) and param_name.startswith(f"{DEFAULT_NAME}#")
 
 
 class ParameterTuple(tuple[Parameter, ...]):
-    """A tuple of Parameters. Raises TypeError for an element that is none, ValueError for a name that comes twice."""
+    """A tuple of Parameters. Raises TypeError for an element that is not one, ValueError for a repeated name."""
 
     def __new__(cls, iterable: Iterable[Parameter]) -> ParameterTuple:
         data = tuple(iterable)
         seen: set[str] = set()
-        known: set[int] = set()
+        parameter_ids: set[int] = set()
         for parameter in data:
             if not isinstance(parameter, Parameter):
                 raise TypeError(f"ParameterTuple: expected Parameters, got {type(parameter).__name__}.")
-            if id(parameter) not in known:
-                known.add(id(parameter))
+            if id(parameter) not in parameter_ids:
+                parameter_ids.add(id(parameter))
                 if parameter.name in seen:
                     raise ValueError(
-                        f"ParameterTuple: the name {parameter.name!r} comes twice.\n\nhint: give each Parameter a name of its own."
+                        f"ParameterTuple: the name {parameter.name!r} occurs twice.\n\nhint: give each Parameter a unique name."
                     )
                 seen.add(parameter.name)
         return tuple.__new__(cls, data)
 
     def clone(self, prefix: str, init: Any = "same") -> ParameterTuple:
-        """A tuple of clones whose names begin with `prefix.`."""
-        made = []
+        """Return a tuple of clones whose names begin with `prefix.`."""
+        clones = []
         for parameter in self:
             new = parameter.clone(init)
             new.name = f"{prefix}.{new.name}"
-            made.append(new)
-        return ParameterTuple(made)
+            clones.append(new)
+        return ParameterTuple(clones)
 
     def __parameter_tuple__(self) -> None:
-        """Marks the class."""
+        """Mark the class."""

@@ -1,4 +1,4 @@
-"""`mindspore.recompute`: one call whose values are computed again in the backward pass instead of being kept."""
+"""`mindspore.recompute`: a call whose values are recomputed in the backward pass instead of being stored."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,7 +8,7 @@ _SWITCHES = ("mp_comm_recompute", "parallel_optimizer_comm_recompute", "recomput
 
 
 def check_options(use_reentrant: Any, output_recompute: Any, early_stop: Any, context_fn: Any, others: dict[str, Any]) -> None:
-    """Raises TypeError or ValueError for an option of `recompute` that is not one."""
+    """Raises TypeError or ValueError for a wrong option of `recompute`."""
     flags = {"use_reentrant": use_reentrant, "output_recompute": output_recompute, "early_stop": early_stop, **others}
     for name, value in flags.items():
         if name in others and name not in _SWITCHES:
@@ -19,8 +19,8 @@ def check_options(use_reentrant: Any, output_recompute: Any, early_stop: Any, co
         raise TypeError(f"recompute(context_fn={context_fn!r:.40}): expected a function that gives two contexts.")
 
 
-def with_kept_values(call: Callable[..., Any], name: str, **rules: Any) -> Callable[..., Any]:
-    """`call`, a Cell's, with what it was told of values that are kept for a gradient: computed again (`contexts`), moved out, `hooks`."""
+def with_saved_value_rules(call: Callable[..., Any], name: str, **rules: Any) -> Callable[..., Any]:
+    """Wrap the call of a Cell with its rules for saved values: recomputation (`contexts`), offloading, `hooks`."""
     if "contexts" in rules:
         from torchspore.engine.autograd.recompute import recomputed
 
@@ -40,9 +40,9 @@ def recompute(
     block: Any, *args: Any, use_reentrant: bool = True, output_recompute: bool = False, early_stop: bool = True, context_fn: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """Calls `block` with the arguments; what it computes inside is not kept for the backward pass but computed again.
+    """Call `block` with the arguments; values computed inside are recomputed in the backward pass instead of being stored.
 
-    Raises TypeError where `block` is no Cell, unless `use_reentrant` is False: then any function will do.
+    Raises TypeError if `block` is not a Cell, unless `use_reentrant` is False, which allows any function.
     """
     from torchspore.engine.autograd.recompute import recomputed
 

@@ -1,4 +1,4 @@
-"""`saved_tensors_hooks`: what a program does to values that are kept for the backward pass."""
+"""`saved_tensors_hooks`: user-defined handling of values saved for the backward pass."""
 from __future__ import annotations
 
 import functools
@@ -10,17 +10,17 @@ from torchspore.base.text import message, short
 
 
 def check_hooks(call: str, pack_hook: Any, unpack_hook: Any) -> None:
-    """Raises TypeError unless both hooks can be called."""
+    """Raises TypeError unless both hooks are callable."""
     for name, hook in (("pack_hook", pack_hook), ("unpack_hook", unpack_hook)):
         if not callable(hook):
             raise TypeError(message(f"{call}({name}={short(hook)})", f"a function of one value, got {type(hook).__name__}"))
 
 
 class saved_tensors_hooks:
-    """A context: what is kept for the backward pass goes through `pack_hook`, and comes back through `unpack_hook` when it is needed.
+    """A context: values saved for the backward pass go through `pack_hook`, and back through `unpack_hook` when they are needed.
 
-    `unpack_hook` is given what `pack_hook` gave, and gives a Tensor of the shape and dtype that was kept. Raises TypeError for hooks that
-    can't be called.
+    `unpack_hook` gets the result of `pack_hook`, and returns a Tensor of the saved shape and dtype. Raises TypeError for hooks that
+    are not callable.
     """
 
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
@@ -40,9 +40,9 @@ class saved_tensors_hooks:
 
 
 def register_saved_tensors_hooks(pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> Callable[..., Any]:
-    """Decorates a function, whose values kept for a gradient go through the hooks; in both modes.
+    """Decorate a function whose values saved for a gradient go through the hooks, in both modes.
 
-    Raises TypeError for hooks that can't be called.
+    Raises TypeError for hooks that are not callable.
     """
     check_hooks("register_saved_tensors_hooks", pack_hook, unpack_hook)
 

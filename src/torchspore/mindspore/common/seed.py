@@ -7,9 +7,9 @@ from torchspore.engine.core.tensor import frame
 
 
 def set_seed(seed: int) -> None:
-    """Starts all random streams from `seed`: operators, NumPy, Python, initializers, datasets.
+    """Start all random streams from `seed`: operators, NumPy, Python, initializers, datasets.
 
-    Raises TypeError for what is no int, ValueError below 0.
+    Raises TypeError for a value that is not an int, ValueError below 0.
     """
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise TypeError(f"set_seed({seed!r}): expected an int, got {type(seed).__name__}.")
@@ -19,14 +19,14 @@ def set_seed(seed: int) -> None:
 
 
 def get_seed() -> int | None:
-    """The seed in force, None where none was set."""
+    """Return the current seed, or None if none was set."""
     return random_state.get_seed()
 
 
 def _get_graph_seed(op_seed: int | None, kernel_name: str) -> tuple[int, int]:
-    """The two seeds of an operator: the program's, and one made of `op_seed` that changes from use to use of `kernel_name`.
+    """Return the two seeds of an operator: the program's, and one from `op_seed` that changes with each use of `kernel_name`.
 
-    (0, 0), which lets a kernel choose, where neither seed is set. Raises TypeError for a name that is not a str, ValueError for a negative
+    (0, 0), with which a kernel chooses, if neither seed is set. Raises TypeError for a name that is not a str, ValueError for a negative
     seed.
     """
     if not isinstance(kernel_name, str):

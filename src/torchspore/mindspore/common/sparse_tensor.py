@@ -11,9 +11,9 @@ from torchspore.mindspore.common.tensor import Tensor
 
 
 class RowTensorInner(row_gradients.RowsBase):
-    """Rows of a larger value of which all others are zero, such as the gradient of a table: `values[i]` is added to row `indices[i]`.
+    """Rows of a larger value that is zero elsewhere, such as the gradient of a table: `values[i]` is added to row `indices[i]`.
 
-    `indices` has shape (n,), `values` (n, ...), `shape` is that of the larger value. Raises TypeError for what is no Tensor.
+    `indices` has shape (n,), `values` (n, ...), `shape` is that of the larger value. Raises TypeError for a value that is not a Tensor.
     """
 
     def __init__(self, indices: Any = None, values: Any = None, shape: Any = None, row_tensor: Any = None) -> None:
@@ -27,12 +27,12 @@ class RowTensorInner(row_gradients.RowsBase):
 
     @property
     def indices(self) -> Any:
-        """Which rows, shape (n,); a row may come several times."""
+        """The row indexes, shape (n,); a row may repeat."""
         return self._indices
 
     @property
     def values(self) -> Any:
-        """What the rows hold, shape (n, ...)."""
+        """The values of the rows, shape (n, ...)."""
         return self._values
 
     @property
@@ -48,7 +48,7 @@ class RowTensorInner(row_gradients.RowsBase):
         return self._values.dtype  # type: ignore[attr-defined]
 
     def astype(self, dtype: Any) -> RowTensorInner:
-        """The same rows in another dtype."""
+        """Return the same rows in another dtype."""
         return type(self)(self._indices, self.values.astype(dtype), self._shape)
 
     def __mul__(self, other: Any) -> RowTensorInner:
@@ -60,7 +60,7 @@ class RowTensorInner(row_gradients.RowsBase):
         return type(self)(self._indices, self.values / other, self._shape)
 
     def asnumpy(self) -> Any:
-        """The larger value as an array."""
+        """Return the larger value as an array."""
         return wrap(self._t).asnumpy()
 
     def __repr__(self) -> str:
@@ -72,11 +72,11 @@ class RowTensor(RowTensorInner):
 
 
 class COOTensor(Composite):
-    """Single elements of a larger value of which all others are zero: `values[i]` stands at the coordinates `indices[i]`.
+    """Single elements of a larger value that is zero elsewhere: `values[i]` is at the coordinates `indices[i]`.
 
     `indices` has shape (n, axes), `values` (n,), `shape` is that of the larger value.
 
-    Raises TypeError and ValueError for what does not fit.
+    Raises TypeError and ValueError for arguments that do not fit.
     """
 
     def __init__(self, indices: Any = None, values: Any = None, shape: Any = None, coo_tensor: Any = None) -> None:
@@ -85,25 +85,25 @@ class COOTensor(Composite):
                 raise TypeError(f"COOTensor(coo_tensor=...): expected a COOTensor, got {type(coo_tensor).__name__}.")
             indices, values, shape = coo_tensor.indices, coo_tensor.values, coo_tensor.shape
         if isinstance(indices, TensorBase) and isinstance(values, TensorBase):
-            at, own = tuple(indices._t.shape), tuple(values._t.shape)
-            if len(at) != 2 or len(own) != 1 or at[0] != own[0] or at[1] != len(shape):
+            at, values_shape = tuple(indices._t.shape), tuple(values._t.shape)
+            if len(at) != 2 or len(values_shape) != 1 or at[0] != values_shape[0] or at[1] != len(shape):
                 raise ValueError(
-                    f"COOTensor(): expected indices of shape (n, {len(shape)}) and values of shape (n,), got {at} and {own}."
+                    f"COOTensor(): expected indices of shape (n, {len(shape)}) and values of shape (n,), got {at} and {values_shape}."
                 )
         elif indices is None or values is None or shape is None:
             raise TypeError("COOTensor(): expected indices, values and shape.\n\nhint: write COOTensor(indices, values, (rows, columns)).")
         self._indices, self._values, self._shape = without_gradient(indices), values, tuple(shape)
 
     def parts(self) -> tuple[Any, ...]:
-        """The Tensors that it is made of."""
+        """The Tensors that it consists of."""
         return self._indices, self._values
 
     def rebuilt(self, parts: tuple[Any, ...]) -> COOTensor:
-        """The same of other Tensors."""
+        """Return a copy with other Tensors."""
         return type(self)(*parts, self._shape)
 
     def fixed(self) -> tuple[int, ...]:
-        """What a graph depends on beside the Tensors."""
+        """The data other than Tensors on which a graph depends."""
         return self._shape
 
     @property
@@ -128,7 +128,7 @@ class COOTensor(Composite):
 
     @property
     def size(self) -> int:
-        """How many elements are kept."""
+        """The number of stored elements."""
         return int(self.values.size)
 
     @property
@@ -138,11 +138,11 @@ class COOTensor(Composite):
 
     @property
     def ndim(self) -> int:
-        """How many axes."""
+        """The number of axes."""
         return len(self._shape)
 
     def to_dense(self) -> Tensor:
-        """The larger value; elements at the same place are summed."""
+        """Return the larger value; elements with equal coordinates are summed."""
         return wrap(row_gradients.scattered(raw(self._indices), raw(self._values), self._shape))  # type: ignore[no-any-return]
 
     def to_tuple(self) -> tuple[Any, Any, tuple[int, ...]]:
@@ -150,14 +150,14 @@ class COOTensor(Composite):
         return self._indices, self._values, self._shape
 
     def rows(self) -> RowTensorInner | None:
-        """The same as rows, for a matrix; None for other shapes."""
+        """Return the rows of a matrix as a RowTensor, or None for other shapes."""
         if len(self._shape) != 2:
             return None
         at, values = row_gradients.of_elements(raw(self._indices), raw(self._values), self._shape[1])
         return RowTensorInner(wrap(at), wrap(values), self._shape)
 
     def astype(self, dtype: Any) -> COOTensor:
-        """The same elements in another dtype."""
+        """Return the same elements in another dtype."""
         return COOTensor(self._indices, self.values.astype(dtype), self._shape)
 
     def abs(self) -> COOTensor:
@@ -168,15 +168,15 @@ class COOTensor(Composite):
         return COOTensor(self._indices, -self.values, self._shape)
 
     def to_csr(self) -> CSRTensor:
-        """The same matrix in rows, sorted. Raises ValueError for other shapes."""
+        """Return the same matrix as a CSRTensor, sorted. Raises ValueError for other shapes."""
         return _operators().coo_to_csr(self)
 
     def coalesce(self) -> COOTensor:
-        """The same value with each place once, in order."""
+        """Sum elements with equal coordinates, and sort them."""
         return _operators().coo_coalesced(self)
 
     def add(self, other: COOTensor, thresh: Any) -> COOTensor:
-        """The sum, without elements whose size is below `thresh`."""
+        """Return the sum, without elements with an absolute value below `thresh`."""
         return _operators().coo_add(self, other, thresh)
 
     def __add__(self, other: Any) -> Any:
@@ -186,13 +186,13 @@ class COOTensor(Composite):
         return _operators().coo_plus(self, -other)
 
     def __mul__(self, other: Any) -> COOTensor:
-        return COOTensor(self._indices, self.values * _operators().at_places(other, self), self._shape)
+        return COOTensor(self._indices, self.values * _operators().at_stored_positions(other, self), self._shape)
 
     def __truediv__(self, other: Any) -> COOTensor:
-        return COOTensor(self._indices, self.values / _operators().at_places(other, self), self._shape)
+        return COOTensor(self._indices, self.values / _operators().at_stored_positions(other, self), self._shape)
 
     def asnumpy(self) -> Any:
-        """The larger value as an array."""
+        """Return the larger value as an array."""
         return self.to_dense().asnumpy()
 
     def __repr__(self) -> str:
@@ -200,11 +200,11 @@ class COOTensor(Composite):
 
 
 class CSRTensor(Composite):
-    """A sparse matrix in rows: row i has `values[indptr[i]:indptr[i + 1]]` in the columns that `indices` gives there.
+    """A sparse matrix in CSR form: row i has `values[indptr[i]:indptr[i + 1]]` in the columns `indices` at these positions.
 
     `indptr` has shape (rows + 1,), `indices` (n,), `values` (n, ...), `shape` is that of the larger value.
 
-    Raises TypeError and ValueError for what does not fit.
+    Raises TypeError and ValueError for arguments that do not fit.
     """
 
     def __init__(self, indptr: Any = None, indices: Any = None, values: Any = None, shape: Any = None, csr_tensor: Any = None) -> None:
@@ -212,32 +212,32 @@ class CSRTensor(Composite):
             if not isinstance(csr_tensor, CSRTensor):
                 raise TypeError(f"CSRTensor(csr_tensor=...): expected a CSRTensor, got {type(csr_tensor).__name__}.")
             indptr, indices, values, shape = csr_tensor.to_tuple()
-        given = (indptr, indices, values)
-        if any(part is None for part in given) or shape is None:
+        parts = (indptr, indices, values)
+        if any(part is None for part in parts) or shape is None:
             raise TypeError(
                 "CSRTensor(): expected indptr, indices, values and shape."
                 "\n\nhint: write CSRTensor(indptr, indices, values, (rows, columns))."
             )
-        if all(isinstance(part, TensorBase) for part in given):
-            starts, columns, own = (tuple(part._t.shape) for part in given)
-            if len(starts) != 1 or len(columns) != 1 or own[:1] != columns or starts[0] != shape[0] + 1:
+        if all(isinstance(part, TensorBase) for part in parts):
+            starts, columns, values_shape = (tuple(part._t.shape) for part in parts)
+            if len(starts) != 1 or len(columns) != 1 or values_shape[:1] != columns or starts[0] != shape[0] + 1:
                 raise ValueError(
                     f"CSRTensor(): expected indptr of shape ({shape[0] + 1},) and as many values as indices, "
-                    f"got shapes {starts}, {columns} and {own}."
+                    f"got shapes {starts}, {columns} and {values_shape}."
                 )
         self._indptr, self._indices = without_gradient(indptr), without_gradient(indices)
         self._values, self._shape = values, tuple(shape)
 
     def parts(self) -> tuple[Any, ...]:
-        """The Tensors that it is made of."""
+        """The Tensors that it consists of."""
         return self._indptr, self._indices, self._values
 
     def rebuilt(self, parts: tuple[Any, ...]) -> CSRTensor:
-        """The same of other Tensors."""
+        """Return a copy with other Tensors."""
         return type(self)(*parts, self._shape)
 
     def fixed(self) -> tuple[int, ...]:
-        """What a graph depends on beside the Tensors."""
+        """The data other than Tensors on which a graph depends."""
         return self._shape
 
     @property
@@ -267,7 +267,7 @@ class CSRTensor(Composite):
 
     @property
     def size(self) -> int:
-        """How many elements are kept."""
+        """The number of stored elements."""
         return int(self.values.size)
 
     @property
@@ -277,15 +277,15 @@ class CSRTensor(Composite):
 
     @property
     def ndim(self) -> int:
-        """How many axes."""
+        """The number of axes."""
         return len(self._shape)
 
     def to_dense(self) -> Tensor:
-        """The larger value."""
+        """Return the larger value."""
         return _operators().csr_to_dense(self)  # type: ignore[no-any-return]
 
     def to_coo(self) -> COOTensor:
-        """The same elements with their coordinates."""
+        """Return the same elements with their coordinates."""
         return _operators().csr_to_coo(self)  # type: ignore[no-any-return]
 
     def to_tuple(self) -> tuple[Any, Any, Any, tuple[int, ...]]:
@@ -293,11 +293,11 @@ class CSRTensor(Composite):
         return self._indptr, self._indices, self._values, self._shape
 
     def astype(self, dtype: Any) -> CSRTensor:
-        """The same elements in another dtype."""
+        """Return the same elements in another dtype."""
         return self.with_values(self.values.astype(dtype))
 
     def with_values(self, values: Any) -> CSRTensor:
-        """The same places with other values."""
+        """Return a matrix with the same positions and other values."""
         return CSRTensor(self._indptr, self._indices, values, self._shape)
 
     def abs(self) -> CSRTensor:
@@ -309,7 +309,7 @@ class CSRTensor(Composite):
         return _operators().csr_mv(self, dense_vector)  # type: ignore[no-any-return]
 
     def mm(self, matrix: Any) -> Any:
-        """The product with a matrix, or with another CSRTensor, which gives one."""
+        """The product with a matrix, or with another CSRTensor, whose product is a CSRTensor."""
         return _operators().csr_mm(self, matrix)
 
     def sum(self, axis: int) -> Tensor:
@@ -336,7 +336,7 @@ class CSRTensor(Composite):
         return _operators().csr_div(self, other)  # type: ignore[no-any-return]
 
     def asnumpy(self) -> Any:
-        """The larger value as an array."""
+        """Return the larger value as an array."""
         return self.to_dense().asnumpy()
 
     def __repr__(self) -> str:
@@ -347,7 +347,7 @@ class CSRTensor(Composite):
 
 
 def _operators() -> Any:
-    """The operators on sparse Tensors, which are loaded after this."""
+    """Return the module of operators on sparse Tensors, which is imported after this one."""
     from torchspore.mindspore.ops import sparse_tensors
 
     return sparse_tensors

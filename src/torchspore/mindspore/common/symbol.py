@@ -1,4 +1,4 @@
-"""`Symbol`: what a program knows of an open axis; `enable_dynamic`: open axes of a function's arguments."""
+"""`Symbol`: facts about an open axis; `enable_dynamic`: open axes of a function's arguments."""
 from __future__ import annotations
 
 import inspect
@@ -9,9 +9,9 @@ from torchspore.base.text import list_choices, message, short
 
 
 class Symbol:
-    """An axis of `divisor * n + remainder` elements (n from 1 on), at least `min` and, where it is larger than that, at most `max`.
+    """An axis of `divisor * n + remainder` elements (n from 1 on), at least `min` and, if it is larger than that, at most `max`.
 
-    With `unique`, all axes that it stands for have one length. Raises TypeError for what are no ints and for other names, ValueError for
+    With `unique`, all axes with this symbol have one length. Raises TypeError for values that are not ints and other names, ValueError for
     `min` or `divisor` below 1 and for a `remainder` outside [0, divisor).
     """
 
@@ -27,12 +27,12 @@ class Symbol:
             if value < 1:
                 raise ValueError(message(f"Symbol({name}={value})", "an int from 1 on"))
         if not 0 <= remainder < divisor:
-            raise ValueError(message(f"Symbol(divisor={divisor}, remainder={remainder})", "a remainder from 0 to the divisor less 1"))
+            raise ValueError(message(f"Symbol(divisor={divisor}, remainder={remainder})", "a remainder from 0 to the divisor minus 1"))
         self.max, self.min, self.divisor, self.remainder, self.unique = max, min, divisor, remainder, unique
         self.id = id(self)
 
     def to_dict(self) -> dict[str, int]:
-        """What it says, less what says nothing."""
+        """Return the facts that differ from the defaults."""
         least = self.min > self.divisor + self.remainder
         facts = {
             "max": (self.max, self.max > self.min), "min": (self.min, least), "divisor": (self.divisor, self.divisor != 1),
@@ -44,15 +44,15 @@ class Symbol:
         return str(self.to_dict())
 
     def fits(self, length: int) -> bool:
-        """Whether an axis of this length is one of those."""
+        """Return whether an axis of this length matches."""
         at_most = self.max if self.max > self.min else length
         return self.min <= length <= at_most and length % self.divisor == self.remainder and length >= self.divisor
 
 
 def enable_dynamic(**kwargs: Any) -> Callable[..., Any]:
-    """Decorates a function of `jit`: arguments by name, each a `Tensor(shape=[None, 3], dtype=...)` whose open axes may have any length.
+    """Decorate a function of `jit`: arguments by name, each a `Tensor(shape=[None, 3], dtype=...)` whose open axes may have any length.
 
-    One graph then serves every length. Raises TypeError for arguments that are no such Tensors, ValueError where none is named or the
+    One graph then serves every length. Raises TypeError for arguments that are not such Tensors, ValueError without arguments or if the
     function does not have one.
     """
     if not kwargs:
@@ -76,10 +76,10 @@ def enable_dynamic(**kwargs: Any) -> Callable[..., Any]:
 
 
 def _is_open(name: str, value: Any) -> bool:
-    """Whether there is an open axis in a value. Raises TypeError for what is no Tensor."""
+    """Return whether a value has an open axis. Raises TypeError for a value that is not a Tensor."""
     if isinstance(value, (tuple, list)):
-        return any(_is_open(name, each) for each in value)
+        return any(_is_open(name, item) for item in value)
     if not hasattr(value, "asnumpy"):
-        what = f"a Tensor, or a tuple or list of them, got {type(value).__name__}"
-        raise TypeError(message(f"enable_dynamic({name}={short(value)})", what))
+        expected = f"a Tensor, or a tuple or list of them, got {type(value).__name__}"
+        raise TypeError(message(f"enable_dynamic({name}={short(value)})", expected))
     return hasattr(value, "symbolic")

@@ -1,4 +1,4 @@
-"""`mindspore.Tensor`: values on a device. The operators add their methods when `ops` is loaded (`ops/methods.py`)."""
+"""`mindspore.Tensor`: values on a device. The operators add their methods when `ops` is imported (`ops/methods.py`)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from torchspore.errors import ValueElsewhere
 
 
 class _TensorMeta(type):
-    """Shows the class under its public name, which programs print (`f"... got {type(x)}"`), and tells graphs of what is put into it."""
+    """Shows the class under its public name, which programs print (`f"... got {type(x)}"`), and reports class attributes to graphs."""
 
     def __setattr__(cls, name: str, value: Any) -> None:
         type.__setattr__(cls, name, value)
@@ -27,7 +27,7 @@ class _TensorMeta(type):
         cls._was_changed(name)
 
     def _was_changed(cls, name: str) -> None:
-        """No graph is used again that was captured with another attribute here; classes of the program's are watched by names."""
+        """Invalidate graphs that were captured with another attribute of this class; user-defined classes are watched by name."""
         if cls.__module__.startswith("torchspore."):
             around = engine.frame()
             if around is not None:
@@ -45,19 +45,19 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     dtype unless `dtype` names another. With `shape`, `dtype` and `init` (an Initializer) it is filled by that initializer. Without data it
     describes an input for `Cell.set_inputs`: None in `shape` is an open axis, `shape` None any number of axes.
 
-    Raises TypeError for data or a dtype that a Tensor can't hold, ValueError where `init` comes without a shape.
+    Raises TypeError for data or a dtype that a Tensor cannot contain, ValueError for `init` without a shape.
     """
 
     __slots__ = ()
     __parameter__ = False
     grad: Any = None
-    """Where packages with a `backward` of their own keep a gradient, as they may in MindSpore 2.4; nothing here fills it."""
+    """The gradient that packages with their own `backward` store, as in MindSpore 2.4; nothing here sets it."""
 
     init: Any = None
     """The Initializer of a Tensor before `init_data`; None afterwards, and for all other Tensors."""
 
     const_arg = False
-    """Whether a graph takes this Tensor's values as they are, and not as an input."""
+    """True if a graph treats this Tensor's values as constants, not as an input."""
 
     def __init__(
         self, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None, const_arg: bool = False,
@@ -70,7 +70,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         if init is not None:
             if shape is None or dtype is None:
                 raise ValueError(
-                    "Tensor(init=...): expected shape and dtype beside it."
+                    "Tensor(init=...): expected shape and dtype with it."
                     "\n\nhint: write Tensor(shape=(2, 3), dtype=mindspore.float32, init=One())."
                 )
             sizes = (shape,) if isinstance(shape, int) else tuple(shape)
@@ -80,21 +80,21 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             if dtype is None:
                 raise TypeError("Tensor(): expected data, or a shape and a dtype.\n\nhint: write Tensor([1.0, 2.0]).")
             sizes = (None,) if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
-            is_open = [s is None or hasattr(s, "divisor") for s in sizes]       # a Symbol has one
+            is_open = [s is None or hasattr(s, "divisor") for s in sizes]       # a Symbol has a divisor
             self._t = creation.filled([0 if o else s for s, o in zip(sizes, is_open)], 0, dtype)
             if any(is_open):
-                self.symbolic = () if shape is None else sizes     # for `set_inputs`: axes that are open, or how many there are
+                self.symbolic = () if shape is None else sizes     # for `set_inputs`: open axes, or the number of axes
         else:
             if shape is not None:
-                what = f"Tensor({input_data!r:.40}, shape={shape!r:.40})"
-                raise ValueError(f"{what}: expected no shape beside data.\n\nhint: leave shape out.")
+                call = f"Tensor({input_data!r:.40}, shape={shape!r:.40})"
+                raise ValueError(f"{call}: expected no shape with data.\n\nhint: remove shape.")
             self._t = creation.from_data(input_data, dtype)
         if const_arg:
             if const_arg is not True:
                 raise TypeError(f"Tensor(const_arg={const_arg!r:.40}): expected a bool, got {type(const_arg).__name__}.")
             self.const_arg = True
 
-    # ---- what it is
+    # ---- properties
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -108,12 +108,12 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @property
     def ndim(self) -> int:
-        """How many axes there are."""
+        """The number of axes."""
         return self._t.ndim
 
     @property
     def size(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         return measured(self).numel()
 
     @property
@@ -133,29 +133,29 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @property
     def device(self) -> str:
-        """Where the values lie: `CPU`, `GPU:0` or `Ascend:0`."""
+        """The device of the values: `CPU`, `GPU:0` or `Ascend:0`."""
         kind = {"cpu": "CPU", "cuda": "GPU", "xpu": "GPU", "mps": "GPU", "npu": "Ascend"}.get(self._t.device.type, self._t.device.type)
         return kind if self._t.device.index is None else f"{kind}:{self._t.device.index}"
 
     @property
     def has_init(self) -> bool:
-        """Whether it has an initializer whose values `init_data` has not drawn yet."""
+        """True if it has an initializer whose values `init_data` has not drawn yet."""
         return self.init is not None
 
     def dim(self) -> int:
-        """How many axes there are."""
+        """The number of axes."""
         return self._t.ndim
 
     ndimension = dim
 
     def numel(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         return measured(self).numel()
 
     nelement = numel
 
     def is_contiguous(self) -> bool:
-        """Whether the elements lie one after the other."""
+        """Return whether the elements are contiguous."""
         return self._t.is_contiguous()
 
     def stride(self, dim: int | None = None) -> Any:
@@ -163,7 +163,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return measured(self).stride() if dim is None else measured(self).stride(dim)
 
     def storage_offset(self) -> int:
-        """Where in its storage it begins, in elements."""
+        """The index of the first element in its storage."""
         return int(self._t.storage_offset())
 
     def data_ptr(self) -> int:
@@ -171,31 +171,31 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return self._t.data_ptr()
 
     def is_floating_point(self) -> bool:
-        """Whether the dtype is real floating point."""
+        """Return whether the dtype is real floating point."""
         return self._t.is_floating_point()
 
     def is_complex(self) -> bool:
-        """Whether the dtype is complex."""
+        """Return whether the dtype is complex."""
         return self._t.is_complex()
 
     def is_signed(self) -> bool:
-        """Whether the dtype has negative values."""
+        """Return whether the dtype has negative values."""
         return self._t.is_signed()
 
     # ---- to and from Python, NumPy and torch
 
     def asnumpy(self) -> np.ndarray[Any, Any]:
-        """The values as a NumPy array, which on the CPU shares memory with this Tensor."""
+        """Return the values as a NumPy array, which on the CPU shares memory with this Tensor."""
         return creation.to_numpy(self)
 
     numpy = asnumpy
 
     def tolist(self) -> Any:
-        """The values as nested lists of Python numbers."""
+        """Return the values as nested lists of Python numbers."""
         return creation.host(self).tolist()
 
     def item(self) -> Any:
-        """The only element as a Python number. Raises ValueError where there are more."""
+        """Return the only element as a Python number. Raises ValueError for several elements."""
         return self._single("item()").item()
 
     def torch(self) -> Any:
@@ -213,7 +213,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @staticmethod
     def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
-        """A Tensor that shares the memory of `array`. Raises TypeError where it is no NumPy array."""
+        """Return a Tensor that shares the memory of `array`. Raises TypeError if it is not a NumPy array."""
         if not isinstance(array, np.ndarray):
             raise TypeError(
                 f"Tensor.from_numpy({array!r:.40}): expected a NumPy array, got {type(array).__name__}."
@@ -228,16 +228,16 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     @staticmethod
     def to_dlpack(tensor: Tensor) -> Any:
         """As `mindspore.utils.dlpack.to_dlpack`: a capsule with the memory of `tensor`."""
-        from torchspore.mindspore.common import sharing
+        from torchspore.mindspore.common import shared_memory
 
-        return sharing.to_dlpack(tensor)
+        return shared_memory.to_dlpack(tensor)
 
     @staticmethod
     def from_dlpack(capsule: Any) -> Tensor:
         """As `mindspore.utils.dlpack.from_dlpack`: a Tensor in the memory of a capsule."""
-        from torchspore.mindspore.common import sharing
+        from torchspore.mindspore.common import shared_memory
 
-        return sharing.from_dlpack(capsule)
+        return shared_memory.from_dlpack(capsule)
 
     def __dlpack__(self, **keywords: Any) -> Any:
         torch_interop.leave(raw(self), "DLPack")
@@ -248,10 +248,10 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     # ---- Python's protocols
 
-    def _single(self, what: str) -> Any:
+    def _single(self, use: str) -> Any:
         if measured(self).numel() != 1:
             raise ValueError(
-                f"{what}: expected a Tensor of one element, got shape {self.shape}.\n\nhint: use .asnumpy() for all of them, or index one."
+                f"{use}: expected a Tensor of one element, got shape {self.shape}.\n\nhint: use .asnumpy() for all of them, or index one."
             )
         return creation.host(self)
 
@@ -287,23 +287,23 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return iter([self[i] for i in range(measured(self).shape[0])])  # type: ignore[index]
 
     def __contains__(self, element: Any) -> bool:
-        found = self == element                                # False for what is no number, as in MindSpore
-        return bool(found.any()) if isinstance(found, Tensor) else bool(found)  # type: ignore[attr-defined]
+        equal = self == element                                # False for values that are not numbers, as in MindSpore
+        return bool(equal.any()) if isinstance(equal, Tensor) else bool(equal)  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
         return id(self)
 
     def __repr__(self) -> str:
         try:
-            text, held = shown(creation.to_print(self), str(self.dtype)), holding(self)
-            return f"{text[:-1]}, {held})" if held else text
+            text, holding_text = shown(creation.to_print(self), str(self.dtype)), holding(self)
+            return f"{text[:-1]}, {holding_text})" if holding_text else text
         except ValueElsewhere:
             return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value=<{self._t}>)"
 
     def __str__(self) -> str:
         try:
-            text, held = str(creation.to_print(self)), holding(self)
-            return f"{text} ({held})" if held else text
+            text, holding_text = str(creation.to_print(self)), holding(self)
+            return f"{text} ({holding_text})" if holding_text else text
         except ValueElsewhere:
             return f"<{self._t}>"
 
@@ -311,24 +311,24 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return format(self.item(), spec) if spec and self.size == 1 else str(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        made = engine._new(type(self))
-        made._t = raw(self).clone()
-        memo[id(self)] = made
+        copied = engine._new(type(self))
+        copied._t = raw(self).clone()
+        memo[id(self)] = copied
         import copy
 
-        made.__dict__.update({key: copy.deepcopy(value, memo) for key, value in _kept(self).items()})
-        return made  # type: ignore[no-any-return]
+        copied.__dict__.update({key: copy.deepcopy(value, memo) for key, value in _copied_attributes(self).items()})
+        return copied  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _rebuild, (type(self), creation.host(self).contiguous(), _kept(self))
+        return _rebuild, (type(self), creation.host(self).contiguous(), _copied_attributes(self))
 
-    # ---- its gradient
+    # ---- gradients
 
     def register_hook(self, hook: Callable[[Any], Any]) -> _TensorHookHandle:
-        """Has `hook(gradient)` called where a gradient of this Tensor is computed; what it gives, if not None, takes its place.
+        """Call `hook(gradient)` when a gradient of this Tensor is computed; its result, if not None, replaces the gradient.
 
-        The handle's `remove()` takes the hook away. Raises TypeError for what can't be called, ValueError for a Parameter inside of a
-        graph, where each call would register once more.
+        The handle's `remove()` removes the hook. Raises TypeError for a value that is not callable, ValueError for a Parameter inside a
+        graph, where each call would register the hook again.
         """
         if not callable(hook):
             raise TypeError(f"Tensor.register_hook({hook!r:.40}): expected a function of a gradient, got {type(hook).__name__}.")
@@ -337,13 +337,13 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return _TensorHookHandle(gradient_hooks.register(self, hook))
 
     def hooks(self) -> list[Callable[[Any], Any]]:
-        """The functions that `register_hook` put on this Tensor outside of gradient transforms."""
+        """The functions that `register_hook` attached to this Tensor outside of gradient transforms."""
         return gradient_hooks.hooks_of(self)
 
-    # ---- changing it as a whole
+    # ---- changes of the complete value
 
     def assign_value(self, value: Tensor) -> Tensor:
-        """Takes over the values of `value`, also where shape or dtype differ; gives itself back."""
+        """Copy the values of `value`, even if shape or dtype differ; return the Tensor."""
         source = raw(value)
         if source.shape == self._t.shape and source.dtype is self._t.dtype:
             engine.write(self, source)
@@ -352,12 +352,12 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return self
 
     def set_dtype(self, dtype: Any) -> dtypes.Type:
-        """Casts the values in place to `dtype`; gives the dtype back."""
+        """Cast the values in place to `dtype`; return the dtype."""
         rebind(self, raw(self).to(dtypes.to_torch(dtype)))
         return self.dtype
 
     def set_const_arg(self, const_arg: bool = True) -> Tensor:
-        """Says whether a graph takes the Tensor, as an argument, for a constant, which changes nothing here; gives itself back."""
+        """Set whether a graph treats the Tensor, as an argument, as a constant, which has no effect here; return the Tensor."""
         if not isinstance(const_arg, bool):
             raise TypeError(f"Tensor.set_const_arg({const_arg!r:.40}): expected a bool, got {type(const_arg).__name__}.")
         self.const_arg = const_arg
@@ -369,46 +369,46 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         With `slice_index` they are drawn from the seed of the program plus this index, and NumPy's stream is seeded before and after, as
         in MindSpore, so that devices with the same slice have the same values. `shape` is the shape of the slice.
         """
-        from torchspore.mindspore.common import undrawn
+        from torchspore.mindspore.common import deferred_init
 
-        return undrawn.draw(self, slice_index, shape)  # type: ignore[no-any-return]
+        return deferred_init.draw(self, slice_index, shape)  # type: ignore[no-any-return]
 
     def to_tensor(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: Any = None) -> Tensor:
-        """`init_data` by its name in 1.x."""
+        """The name of `init_data` in 1.x."""
         return self.init_data(slice_index, shape, opt_shard_group)
 
     def data_sync(self, need_wait: bool = True) -> None:
-        """Waits until the values are there, with `need_wait`; what reads them waits by itself."""
+        """Wait until the values exist, with `need_wait`; reads wait automatically."""
         if need_wait:
             pynative.wait()
 
     def flush_from_cache(self) -> None:
-        """Nothing is cached on the way to the host, so there is nothing to flush."""
+        """Do nothing: there is no cache on the way to the host."""
 
 
 class _TensorHookHandle:
-    """Takes a hook on a gradient away again."""
+    """Removes a hook on a gradient."""
 
     def __init__(self, take_away: Callable[[], None]) -> None:
         self._take_away = take_away
 
     def remove(self) -> None:
-        """Takes the hook away; a second time does nothing."""
+        """Remove the hook; a second call has no effect."""
         self._take_away()
 
 
 def check_device(call: str, device: Any) -> None:
-    """Raises TypeError or ValueError for what is not where Tensors are made: the device of the process, by its target or with its index.
+    """Raises TypeError or ValueError unless `device` is where Tensors are created: the device of the process, by target or with its index.
 
-    Where TORCHSPORE_DEVICE chose another device than the program names, that one is meant.
+    If TORCHSPORE_DEVICE chose another device than the program names, the chosen one is meant.
     """
-    own = placing.home()
+    home = placing.home()
     if not isinstance(device, str):
-        raise TypeError(f"{call}(device={device!r:.40}): expected {own!r} or None, got {type(device).__name__}.")
+        raise TypeError(f"{call}(device={device!r:.40}): expected {home!r} or None, got {type(device).__name__}.")
     if not placing.is_home(device):
         raise ValueError(
-            f"{call}(device={device!r:.40}): expected {own!r} or None.\n\nhint: write set_context(device_target=...) for all Tensors, or "
-            "move_to behind it for one."
+            f"{call}(device={device!r:.40}): expected {home!r} or None.\n\nhint: write set_context(device_target=...) for all Tensors, or "
+            "move_to for a single one."
         )
 
 
@@ -428,31 +428,31 @@ def _hint(dtype: Any) -> str:
 
 
 def holding(tensor: Tensor) -> str:
-    """Which part of a whole this process holds, or who holds it, for people; empty where it holds all."""
+    """Describe which part of a full value this process stores, or who stores it; empty if it stores all."""
     return getattr(tensor._t, "holding", "")
 
 
-def _kept(tensor: Tensor) -> dict[str, Any]:
-    """The attributes that a copy has too: hooks are the original's."""
+def _copied_attributes(tensor: Tensor) -> dict[str, Any]:
+    """Return the attributes that a copy has too; hooks belong only to the original."""
     return {name: value for name, value in tensor.__dict__.items() if name != gradient_hooks.ATTRIBUTE}
 
 
 def _rebuild(cls: type[Tensor], t: Any, attributes: dict[str, Any]) -> Tensor:
-    made = engine._new(cls)
-    made._t = t
-    made.__dict__.update(attributes)
-    return made  # type: ignore[no-any-return]
+    tensor = engine._new(cls)
+    tensor._t = t
+    tensor.__dict__.update(attributes)
+    return tensor  # type: ignore[no-any-return]
 
 
 engine.register(Tensor)
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
-    """Exchanges two Tensors in place: values, class and attributes. Raises TypeError for what is no Tensor."""
-    for each in (t1, t2):
-        if not isinstance(each, Tensor):
-            raise TypeError(f"swap_tensors({each!r:.40}): expected two Tensors, got {type(each).__name__}.")
-        each.init_data()
+    """Exchange two Tensors in place: values, class and attributes. Raises TypeError for a value that is not a Tensor."""
+    for tensor in (t1, t2):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"swap_tensors({tensor!r:.40}): expected two Tensors, got {type(tensor).__name__}.")
+        tensor.init_data()
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
     t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
     t1._t, t2._t = t2._t, t1._t
@@ -461,5 +461,5 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
 def tensor(
     input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None, const_arg: bool = False, device: str | None = None,
 ) -> Tensor:
-    """A Tensor; the same as calling the class."""
+    """Return a Tensor, as a call of the class does."""
     return Tensor(input_data, dtype, shape, init, const_arg, device)

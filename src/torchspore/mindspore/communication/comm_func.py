@@ -7,7 +7,7 @@ from torchspore.base.text import message, short
 from torchspore.engine.core.tensor import raw, wrap
 from torchspore.mindspore.communication.management import HCCL_WORLD_COMM_GROUP
 from torchspore.mindspore.mint.distributed import arguments, exchange, pairs
-from torchspore.mindspore.mint.distributed.arguments import CommHandle, group_of, place
+from torchspore.mindspore.mint.distributed.arguments import CommHandle, group_of, rank_in_group
 from torchspore.mindspore.mint.distributed.exchange import all_to_all_v_c
 from torchspore.mindspore.mint.distributed.pairs import P2POp, batch_isend_irecv
 from torchspore.mindspore.ops.collective import Broadcast, CollectiveGather, CollectiveScatter, Reduce
@@ -58,22 +58,22 @@ def reduce_scatter_tensor(tensor: Any, op: str = "sum", group: str = WORLD, asyn
 def reduce(tensor: Any, dst: int, op: str = "sum", group: str = WORLD) -> Any:
     """Returns the result of all_reduce on the process `dst`; the others get their `tensor`."""
     arguments.kind(op)
-    return Reduce(place("dst", dst, group_of(group)), op, group)(arguments.tensor("tensor", tensor))
+    return Reduce(rank_in_group("dst", dst, group_of(group)), op, group)(arguments.tensor("tensor", tensor))
 
 
 def scatter_tensor(tensor: Any, src: int = 0, group: str = WORLD) -> Any:
     """Returns this process's share, along axis 0, of the `tensor` of process `src`; those of the others have its shape."""
-    return CollectiveScatter(place("src", src, group_of(group)), group)(arguments.tensor("tensor", tensor))
+    return CollectiveScatter(rank_in_group("src", src, group_of(group)), group)(arguments.tensor("tensor", tensor))
 
 
 def gather_into_tensor(tensor: Any, dst: int = 0, group: str = WORLD) -> Any:
     """Returns the result of all_gather_into_tensor on the process `dst`; zeros on the others."""
-    return CollectiveGather(place("dst", dst, group_of(group)), group)(arguments.tensor("tensor", tensor))
+    return CollectiveGather(rank_in_group("dst", dst, group_of(group)), group)(arguments.tensor("tensor", tensor))
 
 
 def broadcast(tensor: Any, src: int = 0, group: str = WORLD) -> Any:
     """Returns the `tensor` of the process `src`; those of the others have its shape and dtype."""
-    return Broadcast(place("src", src, group_of(group)), group)(arguments.tensor("tensor", tensor))[0]
+    return Broadcast(rank_in_group("src", src, group_of(group)), group)(arguments.tensor("tensor", tensor))[0]
 
 
 def barrier(group: str = WORLD) -> None:
@@ -110,7 +110,7 @@ def all_to_all_with_output_shape(
 ) -> tuple[tuple[Any, ...], CommHandle | None]:
     """Returns (the Tensors of these shapes from all processes, a handle or None); each process gets one of `input_tensor_list`."""
     named_group = group_of(group)
-    tensors = arguments.each("input_tensor_list", input_tensor_list, named_group)
+    tensors = arguments.tensors_of("input_tensor_list", input_tensor_list, named_group)
     shapes = [tuple(getattr(shape, "shape", shape)) for shape in output_shape_list]
     if len(shapes) != named_group.size or shapes[named_group.rank] != tuple(tensors[named_group.rank].shape):
         expected = f"[{tuple(tensors[0].shape)}], the shape of the sent Tensor" if named_group.size == 1 else (

@@ -1,4 +1,4 @@
-"""`MapParameter`: rows of values under integer keys, as embeddings of open vocabularies need them."""
+"""`MapParameter`: rows of values with integer keys, for embeddings of open vocabularies."""
 from __future__ import annotations
 
 import sys
@@ -20,12 +20,12 @@ _UNCHANGED, _CHANGED, _ERASED = 0, 1, 2
 
 
 class MapParameter(Parameter):
-    """A Parameter whose rows of `value_shape` stand under integer keys; a key that is asked for first gets a row of `default_value`.
+    """A Parameter whose rows of `value_shape` have integer keys; a new key gets a row of `default_value` when it is first requested.
 
-    `key_dtype` and `value_dtype` are those of keys and values, or of `key_tensor` and `value_tensor`, with which it begins. `default_value`
-    is a number or an initializer's name. A key has its row from the `permit_filter_value`th time on that it is asked for. Nothing is
-    evicted, so that `evict_filter_value` is as MindSpore presets it. Raises ValueError where a dtype or shape is not that of the Tensor
-    given for it. Its values, (number of keys, *value_shape), are what optimizers train; a key that is met for the first time while a
+    `key_dtype` and `value_dtype` are those of keys and values, or of `key_tensor` and `value_tensor`, the initial contents. `default_value`
+    is a number or an initializer's name. A key gets its row when it is requested for the `permit_filter_value`th time. Nothing is
+    evicted, so `evict_filter_value` must have MindSpore's default. Raises ValueError if a dtype or shape differs from that of the Tensor
+    for it. Optimizers train its values, (number of keys, *value_shape); a key that is first requested while a
     gradient is computed is refused.
     """
 
@@ -51,38 +51,38 @@ class MapParameter(Parameter):
         super().__init__(values, name=name, requires_grad=requires_grad)
         self.default_value, self.permit_filter_value, self.evict_filter_value = default_value, permit_filter_value, evict_filter_value
         self.key_tensor, self.value_tensor = key_tensor, value_tensor
-        self._places = {key: place for place, key in enumerate(keys)}
+        self._rows_by_key = {key: row for row, key in enumerate(keys)}
         self._status = dict.fromkeys(keys, _UNCHANGED)
-        self._asked: dict[int, int] = {}
+        self._request_counts: dict[int, int] = {}
 
     # ---- rows
 
     def get(self, key_tensor: Any, insert_default_value: bool = True) -> Any:
-        """The values of the keys, of key_tensor's shape and `value_shape`; without `insert_default_value` unknown keys stay unknown."""
+        """The values of the keys, in key_tensor's shape plus `value_shape`; without `insert_default_value` new keys are not inserted."""
         keys = self._keys(key_tensor)
-        new = [key for key in dict.fromkeys(keys) if key not in self._places]
+        new = [key for key in dict.fromkeys(keys) if key not in self._rows_by_key]
         for key in new:
-            self._asked[key] = self._asked.get(key, 0) + 1
-        kept = [key for key in new if insert_default_value and self._asked[key] >= self.permit_filter_value]
-        if kept:
-            self._add(kept, self._fresh(len(kept)))
-        left = [key for key in new if key not in self._places]
-        place = {**self._places, **{key: len(self._places) + at for at, key in enumerate(left)}}
+            self._request_counts[key] = self._request_counts.get(key, 0) + 1
+        inserted = [key for key in new if insert_default_value and self._request_counts[key] >= self.permit_filter_value]
+        if inserted:
+            self._add(inserted, self._fresh(len(inserted)))
+        missing = [key for key in new if key not in self._rows_by_key]
+        row_of = {**self._rows_by_key, **{key: len(self._rows_by_key) + at for at, key in enumerate(missing)}}
         values = engine.raw(self)
-        if left:
-            values = _joined(values, self._fresh(len(left)))
-        rows = creation.from_data([place[key] for key in keys], dtypes.int64).to(values.device)
+        if missing:
+            values = _joined(values, self._fresh(len(missing)))
+        rows = creation.from_data([row_of[key] for key in keys], dtypes.int64).to(values.device)
         return engine.wrap(values.index_select(0, rows).reshape(*key_tensor.shape, *self.value_shape))
 
     def put(self, key_tensor: Any, value_tensor: Any) -> MapParameter:
-        """Gives the keys these values; of a key that comes twice the last. Gives itself."""
+        """Set the values of the keys; for a repeated key, the last one counts. Return the MapParameter."""
         keys, values = self._keys(key_tensor), value_tensor
         if tuple(values.shape) != (*key_tensor.shape, *self.value_shape):
             raise ValueError(f"MapParameter.put: expected values of shape {(*key_tensor.shape, *self.value_shape)}, got {values.shape}.")
-        new = [key for key in dict.fromkeys(keys) if key not in self._places]
+        new = [key for key in dict.fromkeys(keys) if key not in self._rows_by_key]
         if new:
             self._add(new, self._fresh(len(new)))
-        last = {self._places[key]: at for at, key in enumerate(keys)}
+        last = {self._rows_by_key[key]: at for at, key in enumerate(keys)}
         rows = engine.raw(values).reshape(-1, *self.value_shape).to(self._t.dtype)
         into, source = (creation.from_data(list(part), dtypes.int64).to(rows.device) for part in (last.keys(), last.values()))
         engine.modify(self, lambda t: t.index_copy_(0, into, rows.detach().index_select(0, source)))
@@ -90,12 +90,12 @@ class MapParameter(Parameter):
         return self
 
     def erase(self, key_tensor: Any) -> MapParameter:
-        """Forgets the keys; what is no key is passed over. Gives itself."""
-        gone = {key for key in self._keys(key_tensor) if key in self._places}
-        kept = [key for key in self._places if key not in gone]
-        rows = creation.from_data([self._places[key] for key in kept], dtypes.int64)
+        """Remove the keys; unknown keys are ignored. Return the MapParameter."""
+        gone = {key for key in self._keys(key_tensor) if key in self._rows_by_key}
+        remaining = [key for key in self._rows_by_key if key not in gone]
+        rows = creation.from_data([self._rows_by_key[key] for key in remaining], dtypes.int64)
         engine.rebind(self, self._t.index_select(0, rows.to(self._t.device)))
-        self._places = {key: place for place, key in enumerate(kept)}
+        self._rows_by_key = {key: row for row, key in enumerate(remaining)}
         self._status.update(dict.fromkeys(gone, _ERASED))
         return self
 
@@ -105,9 +105,9 @@ class MapParameter(Parameter):
         self.put(key_tensor, value_tensor)
 
     def get_keys(self) -> Any:
-        """All keys, in the order in which they came."""
+        """All keys, in the order of insertion."""
         trace_guard_hooks.ends_trace("reads the keys of a MapParameter", Kind.READS_VALUES)
-        return Tensor(np.array(list(self._places), dtype=np.int64), self.key_dtype)
+        return Tensor(np.array(list(self._rows_by_key), dtype=np.int64), self.key_dtype)
 
     def get_values(self) -> Any:
         """The values of all keys, in the order of `get_keys`."""
@@ -120,36 +120,36 @@ class MapParameter(Parameter):
     # ---- in and out
 
     def export_data(self, incremental: bool = False) -> tuple[Any, Any, Any]:
-        """Arrays of keys, values and states: 0 for as at the last export, 1 for changed, 2 for erased, which have no values.
+        """Arrays of keys, values and states: 0 for unchanged since the last export, 1 for changed, 2 for erased, which have no values.
 
-        `incremental` leaves out what was not changed. Whole exports leave out what was erased.
+        `incremental` leaves out unchanged keys. Complete exports leave out erased keys.
         """
-        here = [key for key in self._places if not incremental or self._status[key] == _CHANGED]
+        exported = [key for key in self._rows_by_key if not incremental or self._status[key] == _CHANGED]
         gone = [key for key, state in self._status.items() if state == _ERASED] if incremental else []
-        states = [self._status[key] for key in here] + [_ERASED] * len(gone)
-        values = self.asnumpy()[[self._places[key] for key in here]]
-        self._status = dict.fromkeys(self._places, _UNCHANGED)
-        return np.array([*here, *gone], dtype=self._numpy_keys()), values, np.array(states, np.int32)
+        states = [self._status[key] for key in exported] + [_ERASED] * len(gone)
+        values = self.asnumpy()[[self._rows_by_key[key] for key in exported]]
+        self._status = dict.fromkeys(self._rows_by_key, _UNCHANGED)
+        return np.array([*exported, *gone], dtype=self._numpy_keys()), values, np.array(states, np.int32)
 
     def export_bytes(self, incremental: bool = False) -> tuple[bytes, ...]:
-        """The arrays of `export_data` as bytes."""
+        """Return the arrays of `export_data` as bytes."""
         return tuple(part.tobytes() for part in self.export_data(incremental))
 
     def export_slice_data(self, incremental: bool = False) -> tuple[Any, Any, Any, bool]:
-        """As `export_data`, and whether that was the last slice: it always is, all comes as one."""
+        """As `export_data`, and whether that was the last slice: True, because there is only one slice."""
         return (*self.export_data(incremental), True)
 
     def import_data(self, data: Any) -> None:
-        """Takes over the keys and values that `export_data` gave; keys of state 2 are forgotten."""
+        """Import keys and values from `export_data`; keys of state 2 are removed."""
         keys, values, states = data
-        here = np.asarray(states) != _ERASED
-        kept, gone = np.asarray(keys)[here], np.asarray(keys)[~here]
-        self.put(Tensor(kept, self.key_dtype), Tensor(np.asarray(values), self.value_dtype))
+        is_present = np.asarray(states) != _ERASED
+        present, gone = np.asarray(keys)[is_present], np.asarray(keys)[~is_present]
+        self.put(Tensor(present, self.key_dtype), Tensor(np.asarray(values), self.value_dtype))
         self.erase(Tensor(gone, self.key_dtype))
-        self._status = dict.fromkeys(self._places, _UNCHANGED)
+        self._status = dict.fromkeys(self._rows_by_key, _UNCHANGED)
 
     def clone(self, init: Any = "same") -> MapParameter:
-        """One without keys of the same dtypes and shape; `init` is its default value, 'same' for this one's."""
+        """An empty MapParameter of the same dtypes and shape; `init` is its default value, 'same' means this one's."""
         return MapParameter(
             self.key_dtype, self.value_dtype, self.value_shape, default_value=self.default_value if init == "same" else init,
             permit_filter_value=self.permit_filter_value, name=self.name, requires_grad=self.requires_grad,
@@ -168,15 +168,15 @@ class MapParameter(Parameter):
     def _keys(self, key_tensor: Any) -> list[int]:
         trace_guard_hooks.ends_trace("looks keys of a MapParameter up", Kind.READS_VALUES)
         if not isinstance(key_tensor, TensorBase) or key_tensor.dtype != self.key_dtype:
-            given = key_tensor.dtype if isinstance(key_tensor, TensorBase) else type(key_tensor).__name__
-            raise TypeError(f"MapParameter: expected keys in a Tensor of {self.key_dtype}, got {given}.")
+            actual = key_tensor.dtype if isinstance(key_tensor, TensorBase) else type(key_tensor).__name__
+            raise TypeError(f"MapParameter: expected keys in a Tensor of {self.key_dtype}, got {actual}.")
         return key_tensor.asnumpy().reshape(-1).tolist()
 
     def _numpy_keys(self) -> Any:
         return Tensor([0], self.key_dtype).asnumpy().dtype
 
     def _fresh(self, count: int) -> Any:
-        """Rows of the default value."""
+        """Return rows of the default value."""
         init = self.default_value
         if isinstance(init, str):
             return initializer(init, (count, *self.value_shape), self.value_dtype)
@@ -185,24 +185,24 @@ class MapParameter(Parameter):
     def _add(self, keys: list[int], values: Any) -> None:
         if engine.frame() is not None:
             raise RuntimeError(
-                f"MapParameter {self.name!r}: the keys {keys[:4]} are met for the first time while a gradient is computed: its rows can't "
-                "grow there.\n\nhint: write table.get(keys) before."
+                f"MapParameter {self.name!r}: the keys {keys[:4]} are first requested while a gradient is computed, when the rows cannot "
+                "grow.\n\nhint: write table.get(keys) before."
             )
         engine.rebind(self, _joined(self._t, values))
         for key in keys:
-            self._places[key] = len(self._places)
+            self._rows_by_key[key] = len(self._rows_by_key)
         self._status.update(dict.fromkeys(keys, _CHANGED))
 
 
 def _joined(values: Any, more: Any) -> Any:
-    """Rows with more rows behind them."""
-    made = values.new_empty((values.shape[0] + more.shape[0], *values.shape[1:]))
-    made[: values.shape[0]] = values
-    made[values.shape[0]:] = engine.raw(more)
-    return made
+    """Return rows with further rows appended."""
+    combined = values.new_empty((values.shape[0] + more.shape[0], *values.shape[1:]))
+    combined[: values.shape[0]] = values
+    combined[values.shape[0]:] = engine.raw(more)
+    return combined
 
 
-def _agreed(name: str, given: Any, found: Any) -> Any:
-    if given is not None and found is not None and given != found:
-        raise ValueError(f"MapParameter({name}={given}): expected {found}, as the Tensor has it.")
-    return found if given is None else given
+def _agreed(name: str, value: Any, expected: Any) -> Any:
+    if value is not None and expected is not None and value != expected:
+        raise ValueError(f"MapParameter({name}={value}): expected {expected}, as the Tensor has it.")
+    return expected if value is None else value

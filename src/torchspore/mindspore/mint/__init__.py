@@ -1,6 +1,6 @@
 """`mindspore.mint`: functions and layers with PyTorch's arguments.
 
-What has in `ops` the same arguments and meaning is that operator; the others have bodies of their own in this package.
+Functions with the same arguments and meaning in `ops` are those operators; the others are defined in this package.
 """
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint import creation, elementwise, linear, rearrange, reduction
 
-_SAME = tuple(
+_SHARED_WITH_OPS = tuple(
     "abs acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax asin asinh atan atan2 atanh bitwise_and bitwise_or "
     "bitwise_xor broadcast_to ceil cos cosh cross dot dstack erf erfc erfinv exp exp2 expm1 eye flip floor gcd greater gt hstack inverse "
     "isclose isfinite isinf le less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor "
@@ -21,12 +21,12 @@ _HOMES = (creation, elementwise, linear, rearrange, reduction)
 
 
 def _functions() -> dict[str, Any]:
-    """What is declared in the rooms of this package, and not what these take from elsewhere."""
-    own = {
+    """Return the public functions defined in the modules of this package, without those that the modules import."""
+    functions = {
         name: value for home in _HOMES for name, value in vars(home).items()
         if not name.startswith("_") and getattr(value, "__module__", None) == home.__name__
     }
-    return {**{name: getattr(ops, name) for name in _SAME}, **own}
+    return {**{name: getattr(ops, name) for name in _SHARED_WITH_OPS}, **functions}
 
 
 globals().update(_functions())

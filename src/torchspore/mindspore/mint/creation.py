@@ -1,4 +1,4 @@
-"""New Tensors of mint: filled, ranges, random."""
+"""New Tensors of mint: constants, ranges, random numbers."""
 from __future__ import annotations
 
 from typing import Any
@@ -32,12 +32,12 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None) -> T:
 
 def _pinned(pin_memory: bool) -> None:
     if pin_memory:
-        raise ValueError("pin_memory=True: expected False; host memory is pinned by the data pipeline here, where a GPU is fed.")
+        raise ValueError("pin_memory=True: expected False; the data pipeline pins host memory for a GPU.")
 
 
 @bridged
 def empty(*size: Any, dtype: Any = None, device: Any = None, pin_memory: bool = False) -> T:
-    """A Tensor of shape `size` whose values are not set, float32 unless `dtype` says otherwise."""
+    """A Tensor of shape `size` with unspecified values, float32 unless `dtype` says otherwise."""
     at_home(device)
     _pinned(pin_memory)
     return torch.empty(sizes(size), dtype=as_dtype(dtype) or torch.float32, device=_here())
@@ -45,7 +45,7 @@ def empty(*size: Any, dtype: Any = None, device: Any = None, pin_memory: bool = 
 
 @bridged
 def empty_like(input: T, *, dtype: Any = None, device: Any = None, pin_memory: bool = False) -> T:
-    """A Tensor in the shape of `input` whose values are not set."""
+    """A Tensor in the shape of `input` with unspecified values."""
     at_home(device)
     _pinned(pin_memory)
     return torch.empty_like(input, dtype=as_dtype(dtype))
@@ -75,7 +75,7 @@ def full_like(input: T, fill_value: Any, *, dtype: Any = None) -> T:
 
 @bridged
 def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> T:
-    """The numbers from `start` up to, without, `end`, by `step`; int64 for ints, float32 for floats."""
+    """The numbers from `start` to `end` (exclusive) by `step`; int64 for ints, float32 for floats."""
     first, last = (0, start) if end is None else (start, end)
     return torch.arange(first, last, step, dtype=as_dtype(dtype), device=device.current())
 
@@ -121,17 +121,17 @@ def randn_like(input: T, *, dtype: Any = None, device: Any = None) -> T:
 
 
 def _bounds(arguments: tuple[Any, ...], named: dict[str, Any], last: str) -> tuple[Any, Any, Any]:
-    """low, high and what comes last of `(high, last)` or `(low, high, last)`, by place or by name."""
-    given = list(arguments)
-    found = {name: named.pop(name) for name in ("low", "high", last) if name in named}
+    """Return (low, high, last) from `(high, last)` or `(low, high, last)`, by position or by name."""
+    positional = list(arguments)
+    by_name = {name: named.pop(name) for name in ("low", "high", last) if name in named}
     if named:
         raise TypeError(f"randint: {next(iter(named))}=: expected low, high or {last}.")
-    names = [name for name in ("low", "high", last) if name not in found]
-    names = names[1:] if names[:1] == ["low"] and len(given) < len(names) else names
-    if len(given) != len(names):
-        raise TypeError(f"randint: {len(given)} values for {', '.join(names)}: expected one for each.")
-    found.update(zip(names, given))
-    return found.get("low", 0), found["high"], found.get(last)
+    names = [name for name in ("low", "high", last) if name not in by_name]
+    names = names[1:] if names[:1] == ["low"] and len(positional) < len(names) else names
+    if len(positional) != len(names):
+        raise TypeError(f"randint: {len(positional)} values for {', '.join(names)}: expected one for each.")
+    by_name.update(zip(names, positional))
+    return by_name.get("low", 0), by_name["high"], by_name.get(last)
 
 
 @bridged
@@ -164,14 +164,14 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = torch.int64) -> T:
 @bridged
 @drawing
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, generator: Any = None) -> T:
-    """Normal with the means and standard deviations given; two numbers want a `size`."""
+    """Normal numbers with these means and standard deviations; two numbers require a `size`."""
     no_generator(generator)
     if not isinstance(mean, T) and not isinstance(std, T):
         if size is None:
             raise TypeError("normal of two numbers: expected a size.")
         return mean + std * torch.randn(sizes(size), device=device.current())
     if size is not None:
-        raise TypeError("normal with size: expected mean and std as numbers; a Tensor has a shape of its own.")
+        raise TypeError("normal with size: expected mean and std as numbers, because a Tensor already has a shape.")
     shape = torch.broadcast_shapes(*(value.shape for value in (mean, std) if isinstance(value, T)))
     like = next(value for value in (mean, std) if isinstance(value, T))
     return mean + std * torch.randn(shape, dtype=like.dtype, device=like.device)
@@ -188,6 +188,6 @@ def bernoulli(input: T, *, generator: Any = None) -> T:
 @bridged
 @drawing
 def multinomial(input: T, num_samples: int, replacement: bool = False, *, generator: Any = None) -> T:
-    """Indexes (int64) drawn with the weights given, along the last axis."""
+    """Indexes (int64) drawn with these weights along the last axis."""
     no_generator(generator)
     return torch.multinomial(input, num_samples, replacement)

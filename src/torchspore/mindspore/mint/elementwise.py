@@ -1,4 +1,4 @@
-"""Functions of mint that work element by element and differ from those of `ops` in their arguments."""
+"""Element-wise functions of mint whose arguments differ from those in `ops`."""
 from __future__ import annotations
 
 from typing import Any
@@ -19,17 +19,17 @@ def _scaled(other: Any, alpha: Any) -> Any:
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """input + alpha * other, stretched to one shape."""
+    """input + alpha * other, broadcast to one shape."""
     return ops.add(input, _scaled(other, alpha))
 
 
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """input - alpha * other, stretched to one shape."""
+    """input - alpha * other, broadcast to one shape."""
     return ops.sub(input, _scaled(other, alpha))
 
 
 def mul(input: Any, other: Any) -> Any:
-    """input * other, stretched to one shape."""
+    """input * other, broadcast to one shape."""
     return ops.mul(input, other)
 
 
@@ -44,27 +44,27 @@ def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 
 
 def eq(input: Any, other: Any) -> Any:
-    """Whether the elements are equal."""
+    """Test for equality, element by element."""
     return ops.equal(input, other)
 
 
 def ge(input: Any, other: Any) -> Any:
-    """Whether input >= other."""
+    """Test input >= other."""
     return ops.greater_equal(input, other)
 
 
 def greater_equal(input: Any, other: Any) -> Any:
-    """Whether input >= other."""
+    """Test input >= other."""
     return ops.greater_equal(input, other)
 
 
 def less(input: Any, other: Any) -> Any:
-    """Whether input < other."""
+    """Test input < other."""
     return ops.less(input, other)
 
 
 def lt(input: Any, other: Any) -> Any:
-    """Whether input < other."""
+    """Test input < other."""
     return ops.less(input, other)
 
 
@@ -74,17 +74,17 @@ def floor_divide(input: Any, other: Any) -> Any:
 
 
 def fmod(input: Any, other: Any) -> Any:
-    """What is left of input / other rounded towards 0: the sign of `input`."""
+    """The remainder of input / other truncated: it has the sign of `input`."""
     return ops.fmod(input, other)
 
 
 def remainder(input: Any, other: Any) -> Any:
-    """What is left of input / other rounded down: the sign of `other`."""
+    """The remainder of input / other rounded down: it has the sign of `other`."""
     return ops.remainder(input, other)
 
 
 def equal(input: Any, other: Any) -> Any:
-    """Whether the two Tensors have one shape and equal elements, as a bool."""
+    """Return whether the two Tensors have one shape and equal elements, as a bool."""
     return _equal(input, other)
 
 
@@ -95,7 +95,7 @@ def _equal(input: T, other: T) -> Any:
 
 @bridged
 def allclose(input: T, other: T, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
-    """Whether |input - other| <= atol + rtol * |other| everywhere, as a bool."""
+    """Return whether |input - other| <= atol + rtol * |other| everywhere, as a bool."""
     return bool(torch.isclose(input, other, rtol, atol, equal_nan).all())
 
 
@@ -110,7 +110,7 @@ def xlogy(input: Any, other: Any) -> T:
 
 @bridged
 def clamp(input: T, min: Any = None, max: Any = None) -> T:
-    """x held between `min` and `max`, numbers or Tensors."""
+    """Clip x to the range from `min` to `max`, numbers or Tensors."""
     if isinstance(min, T) != isinstance(max, T) and min is not None and max is not None:
         return torch.clamp(torch.clamp(input, min=min), max=max)
     return torch.clamp(input, min, max)
@@ -118,7 +118,7 @@ def clamp(input: T, min: Any = None, max: Any = None) -> T:
 
 @bridged
 def clip(input: T, min: Any = None, max: Any = None) -> T:
-    """x held between `min` and `max`, numbers or Tensors."""
+    """Clip x to the range from `min` to `max`, numbers or Tensors."""
     if isinstance(min, T) != isinstance(max, T) and min is not None and max is not None:
         return torch.clamp(torch.clamp(input, min=min), max=max)
     return torch.clamp(input, min, max)
@@ -144,19 +144,19 @@ def addcmul(input: T, tensor1: T, tensor2: T, *, value: Any = 1) -> T:
 
 @bridged
 def bitwise_not(input: T) -> T:
-    """Every bit the other way; for bools: not."""
+    """Invert all bits; for bools, logical not."""
     return torch.bitwise_not(input)
 
 
 @bridged
 def clone(input: T) -> T:
-    """A copy, through which gradients pass."""
+    """A copy that passes gradients."""
     return input.clone()
 
 
 @bridged
 def frac(input: T) -> T:
-    """What stands behind the point, with the sign of x."""
+    """The fractional part, with the sign of x."""
     return torch.frac(input)
 
 
@@ -168,13 +168,13 @@ def sqrt(input: T) -> T:
 
 @bridged
 def isnan(tensor: T) -> T:
-    """Whether each element is NaN."""
+    """Test whether each element is NaN."""
     return torch.isnan(tensor)
 
 
 @bridged
 def real(input: T) -> T:
-    """The real part; a real Tensor stays as it is."""
+    """The real part; a real Tensor is returned unchanged."""
     return torch.real(input)
 
 
@@ -186,19 +186,19 @@ def imag(input: T) -> T:
 
 @bridged
 def fix(input: T) -> T:
-    """Rounded towards 0."""
+    """Round towards 0."""
     return torch.trunc(input)
 
 
 @bridged
 def trunc(input: T) -> T:
-    """Rounded towards 0."""
+    """Round towards 0."""
     return torch.trunc(input)
 
 
 @bridged
 def round(input: T, *, decimals: int = 0) -> T:
-    """Rounded to `decimals` places, halves to the even neighbour."""
+    """Round to `decimals` digits, halves to the even neighbour."""
     if not (input.is_floating_point() or input.is_complex()) and decimals >= 0:
         return input.clone()
     return torch.round(input, decimals=decimals)
@@ -206,26 +206,26 @@ def round(input: T, *, decimals: int = 0) -> T:
 
 @bridged
 def softmax(input: T, dim: int | None, *, dtype: Any = None) -> T:
-    """exp(x) divided by its sum along `dim`; None is the first axis of 1 or 3 axes, else the second."""
+    """exp(x) divided by its sum along `dim`. None means the first axis for 1 or 3 axes, else the second."""
     dim = int(input.ndim not in (0, 1, 3)) if dim is None else dim
     return torch.softmax(input, dim, dtype=as_dtype(dtype))
 
 
 @bridged
 def npu_gelu(input: T, approximate: str = "none") -> T:
-    """x * Phi(x), with `approximate` 'tanh' by its approximation."""
+    """x * Phi(x), approximated with `approximate` 'tanh'."""
     return torch.nn.functional.gelu(input, approximate=approximate)
 
 
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
-    """`input` where `condition` holds, else `other`; with `condition` alone the places where it holds, one Tensor an axis."""
+    """`input` where `condition` is true, else `other`; with `condition` alone, the indexes where it is true, one Tensor per axis."""
     if input is None and other is None:
-        return _places(condition)
+        return _true_indexes(condition)
     return ops.where(condition, input, other)
 
 
 @part_of("where")
-def _places(condition: T) -> Any:
+def _true_indexes(condition: T) -> Any:
     return torch.nonzero(condition, as_tuple=True)
 
 
@@ -237,17 +237,17 @@ def float_power(input: Any, exponent: Any) -> T:
 
 @bridged
 def item(input: T) -> Any:
-    """The one element as a number."""
+    """Return the only element as a number."""
     return input.item()
 
 
 @bridged
 def polar(abs: T, angle: T) -> T:
-    """Complex numbers with the absolute values and angles given."""
+    """Complex numbers with these absolute values and angles."""
     return torch.polar(abs, angle)
 
 
 @bridged
 def isneginf(input: T) -> T:
-    """Whether each element is minus infinity."""
+    """Test whether each element is minus infinity."""
     return torch.isneginf(input)

@@ -1,4 +1,4 @@
-"""Products, distances, convolutions and norms of mint, and what batch normalisation over several processes is made of."""
+"""Products, distances, convolutions and norms of mint, and the parts of batch normalization over several processes."""
 from __future__ import annotations
 
 import functools
@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.eager.half_precision import in_float32
-from torchspore.mindspore.mint.shared import T, written
+from torchspore.mindspore.mint.shared import T, write_back
 from torchspore.mindspore.ops.declare import bridged, part_of
 
 
@@ -55,7 +55,7 @@ def baddbmm(input: T, batch1: T, batch2: T, *, beta: Any = 1, alpha: Any = 1) ->
 
 @bridged
 def cdist(x1: T, x2: T, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> T:
-    """The distances of order `p` between the rows of (..., P, M) and (..., R, M); `compute_mode` may ask for a matrix product."""
+    """The distances of order `p` between the rows of (..., P, M) and (..., R, M); `compute_mode` may request a matrix product."""
     return torch.cdist(x1, x2, p, compute_mode)
 
 
@@ -68,7 +68,7 @@ def einsum(equation: str, *operands: Any) -> T:
 
 @bridged
 def triangular_solve(b: T, A: T, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
-    """X of A @ X = b for a triangular A, transposed with `transpose`, with ones on its diagonal with `unitriangular`; and a copy of A."""
+    """The solution X of A @ X = b for a triangular A (after `transpose`; with ones on the diagonal if `unitriangular`), and a copy of A."""
     matrix = A.mT if transpose else A
     return torch.linalg.solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular), A.clone()
 
@@ -94,8 +94,8 @@ def _channels(input: T, value: T) -> T:
 @bridged
 def batch_norm_stats(input: T, eps: float) -> Any:
     """The mean of each channel (axis 1), and 1 / sqrt(variance + eps)."""
-    others = [axis for axis in range(input.ndim) if axis != 1]
-    variance, mean = torch.var_mean(input.float(), others, correction=0)
+    reduced_axes = [axis for axis in range(input.ndim) if axis != 1]
+    variance, mean = torch.var_mean(input.float(), reduced_axes, correction=0)
     return mean, torch.rsqrt(variance + eps)
 
 
@@ -114,24 +114,24 @@ def batch_norm_elemt(
 @part_of("batch_norm_gather_stats_with_counts")
 def _gathered(mean: T, invstd: T, eps: float, counts: T) -> Any:
     share = (counts / counts.sum()).reshape(-1, 1)
-    whole = (mean * share).sum(0)
-    variance = ((1 / invstd.square() - eps + (mean - whole).square()) * share).sum(0)
-    return whole, variance, torch.rsqrt(variance + eps), counts.sum()
+    total_mean = (mean * share).sum(0)
+    variance = ((1 / invstd.square() - eps + (mean - total_mean).square()) * share).sum(0)
+    return total_mean, variance, torch.rsqrt(variance + eps), counts.sum()
 
 
 def batch_norm_gather_stats_with_counts(
     input: Any, mean: Any, invstd: Any, running_mean: Any = None, running_var: Any = None, momentum: float = 0.1, eps: float = 1e-5,
     counts: Any = None,
 ) -> Any:
-    """The mean and 1 / sqrt(variance + eps) of the channels of `input` from those of P parts, (P, C) each, of `counts` elements (P,).
+    """The mean and 1 / sqrt(variance + eps) of the channels of `input`, from those of P parts, (P, C) each, with `counts` elements (P,).
 
-    The running values move by `momentum` to the new ones, with the variance by the count less 1.
+    The running values move by `momentum` towards the new ones, whose variance is divided by the count minus 1.
     """
     if counts is None or input.shape[1] != mean.shape[-1]:
         raise ValueError("batch_norm_gather_stats_with_counts: expected the counts of the parts, and a mean for each channel of `input`.")
-    whole, variance, scale, total = _gathered(mean, invstd, eps, counts)
+    total_mean, variance, scale, total = _gathered(mean, invstd, eps, counts)
     if running_mean is not None:
-        written(running_mean, running_mean * (1 - momentum) + whole * momentum)
+        write_back(running_mean, running_mean * (1 - momentum) + total_mean * momentum)
     if running_var is not None:
-        written(running_var, running_var * (1 - momentum) + variance * (total / (total - 1)) * momentum)
-    return whole, scale
+        write_back(running_var, running_var * (1 - momentum) + variance * (total / (total - 1)) * momentum)
+    return total_mean, scale

@@ -1,4 +1,4 @@
-"""Functions of mint that give elements another place: shapes, parts, joins, indexes."""
+"""Functions of mint that rearrange elements: shapes, slices, joins, indexes."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,37 +14,37 @@ from torchspore.mindspore.ops.indices import as_index, counted
 
 @bridged
 def reshape(input: T, shape: Any) -> T:
-    """The same elements in the order of memory under another shape; -1 stands for what is left."""
+    """The same elements in memory order with another shape; -1 stands for the remaining size."""
     return input.reshape(sizes(shape))
 
 
 @bridged
 def flatten(input: T, start_dim: int = 0, end_dim: int = -1) -> T:
-    """The axes from `start_dim` to `end_dim` as one."""
+    """Merge the axes from `start_dim` to `end_dim`."""
     return torch.flatten(input, start_dim, end_dim)
 
 
 @bridged
 def squeeze(input: T, dim: Any) -> T:
-    """Without the axis or axes `dim` of length 1."""
+    """Remove the axis or axes `dim` of length 1."""
     return torch.squeeze(input, tuple(dim) if isinstance(dim, list) else dim)
 
 
 @bridged
 def transpose(input: T, dim0: int, dim1: int) -> T:
-    """Two axes exchanged."""
+    """Swap two axes."""
     return torch.transpose(input, dim0, dim1)
 
 
 @bridged
 def t(input: T) -> T:
-    """The first two axes exchanged; a Tensor of fewer axes as it is."""
+    """Swap the first two axes; a Tensor of fewer axes is returned unchanged."""
     return input.transpose(0, 1) if input.ndim > 1 else input
 
 
 @bridged
 def permute(input: T, dims: Any) -> T:
-    """The axes in the order `dims`."""
+    """Permute the axes to the order `dims`."""
     return torch.permute(input, tuple(dims))
 
 
@@ -56,7 +56,7 @@ def narrow(input: T, dim: int, start: Any, length: int) -> T:
 
 @bridged
 def select(input: T, dim: int, index: int) -> T:
-    """The slice at `index` of the axis `dim`, without that axis."""
+    """The slice at `index` of the axis `dim`, which is removed."""
     return torch.select(input, dim, index)
 
 
@@ -68,45 +68,45 @@ def _joined(tensors: Any) -> Any:
 
 @bridged
 def cat(tensors: Any, dim: int = 0) -> T:
-    """The Tensors one after the other along `dim`, in the dtype that holds them all."""
+    """Concatenate the Tensors along `dim`, in their common dtype."""
     return torch.cat(_joined(tensors), dim)
 
 
 @bridged
 def concat(tensors: Any, dim: int = 0) -> T:
-    """The Tensors one after the other along `dim`, in the dtype that holds them all."""
+    """Concatenate the Tensors along `dim`, in their common dtype."""
     return torch.cat(_joined(tensors), dim)
 
 
 @bridged
 def stack(tensors: Any, dim: int = 0) -> T:
-    """The Tensors, of one shape, side by side along a new axis `dim`."""
+    """Stack the Tensors, of one shape, along a new axis `dim`."""
     return torch.stack(_joined(tensors), dim)
 
 
 @bridged
 def chunk(input: T, chunks: int, dim: int = 0) -> Any:
-    """`chunks` parts along `dim`, the last of them smaller where it does not come out even."""
+    """Split along `dim` into `chunks` parts, the last of them perhaps smaller."""
     return tuple(torch.chunk(input, chunks, dim))
 
 
 @bridged
 def split(tensor: T, split_size_or_sections: Any, dim: int = 0) -> Any:
-    """Parts along `dim`: of one size, or of the sizes listed."""
-    wanted = split_size_or_sections
-    return tuple(torch.split(tensor, list(wanted) if isinstance(wanted, (tuple, list)) else wanted, dim))
+    """Split along `dim` into parts of one size, or of the listed sizes."""
+    sections = split_size_or_sections
+    return tuple(torch.split(tensor, list(sections) if isinstance(sections, (tuple, list)) else sections, dim))
 
 
 @bridged
 def repeat_interleave(input: T, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> T:
-    """Each element along `dim` (None: of the flat Tensor) `repeats` times, one number or one for each."""
+    """Repeat each element along `dim` (None: of the flat Tensor) `repeats` times, one number or one for each."""
     if isinstance(repeats, (tuple, list)):
         repeats = constant(repeats, input.device)
     return torch.repeat_interleave(input, repeats, dim, output_size=output_size)
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
-    """Coordinates of a grid from one-dimensional Tensors, with the first axis first for 'ij' (the default), the second for 'xy'."""
+    """The coordinates of a grid from 1-D Tensors; the first one is along axis 0 for 'ij' (the default), along axis 1 for 'xy'."""
     listed = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     return ops.meshgrid(*listed, indexing=indexing or "ij")
 
@@ -119,7 +119,7 @@ def diag(input: T, diagonal: int = 0) -> T:
 
 @bridged
 def diff(input: T, n: int = 1, dim: int = -1, prepend: T | None = None, append: T | None = None) -> T:
-    """The differences of neighbours along `dim`, taken `n` times."""
+    """The n-th differences along `dim`."""
     for name, value in (("prepend", prepend), ("append", append)):
         if value is not None and not isinstance(value, torch.Tensor):
             raise TypeError(f"expected a Tensor as {name}, got {type(value).__name__}.")
@@ -128,7 +128,7 @@ def diff(input: T, n: int = 1, dim: int = -1, prepend: T | None = None, append: 
 
 @bridged
 def roll(input: T, shifts: Any, dims: Any = None) -> T:
-    """The elements moved on by `shifts` along `dims` (None: of the flat Tensor), those past the end to the front."""
+    """Shift the elements by `shifts` along `dims` (None: of the flat Tensor); elements past the end enter at the front."""
     return torch.roll(input, shifts, dims)
 
 
@@ -140,13 +140,13 @@ def gather(input: T, dim: int, index: T) -> T:
 
 @bridged
 def index_select(input: T, dim: int, index: T) -> T:
-    """The slices along `dim` that `index`, one-dimensional, names."""
+    """The slices along `dim` at `index`, which is 1-D."""
     return torch.index_select(input, dim, index)
 
 
 @bridged
 def index_add(input: T, dim: int, index: T, source: T, *, alpha: Any = 1) -> T:
-    """`input` with alpha * source added to the slices along `dim` that `index` names."""
+    """`input` with alpha * source added to the slices along `dim` at `index`."""
     return torch.index_add(input, dim, index, source, alpha=alpha)
 
 
@@ -172,11 +172,11 @@ def take(input: T, index: T) -> T:
 
 @bridged
 def unbind(input: T, dim: int = 0) -> Any:
-    """The slices along `dim`, without that axis."""
+    """The slices along `dim`, which is removed."""
     return tuple(torch.unbind(input, dim))
 
 
 @updating("input", name="addr_")
 def addr_(input: T, vec1: T, vec2: T, beta: Any = 1, alpha: Any = 1) -> T:
-    """beta * input + alpha * outer(vec1, vec2), written into the Tensor; gives it back."""
+    """beta * input + alpha * outer(vec1, vec2) in place; returns the Tensor."""
     return torch.addr(input, vec1, vec2, beta=beta, alpha=alpha)

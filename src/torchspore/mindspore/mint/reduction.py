@@ -1,4 +1,4 @@
-"""Functions of mint that make one value of many: sums, extremes, order, statistics, counts."""
+"""Reductions of mint: sums, extremes, sorting, statistics, counts."""
 from __future__ import annotations
 
 from typing import Any
@@ -22,44 +22,44 @@ def sum(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) 
 
 @bridged
 def nansum(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
-    """The sum over `dim` (None: all) of what is not NaN, in the input's dtype, int64 for bools; then in `dtype`."""
-    own = torch.int64 if input.dtype is torch.bool else input.dtype
-    return integer_gradients.cast(torch.nansum(input, axes(dim), keepdim, dtype=own), as_dtype(dtype) or own)
+    """The sum over `dim` (None: all), ignoring NaN, in the input's dtype, int64 for bools; then in `dtype`."""
+    sum_dtype = torch.int64 if input.dtype is torch.bool else input.dtype
+    return integer_gradients.cast(torch.nansum(input, axes(dim), keepdim, dtype=sum_dtype), as_dtype(dtype) or sum_dtype)
 
 
 @bridged
 def mean(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
-    """The mean over `dim` (None: all) of the values in `dtype`, or as they are; that of integers is rounded towards 0."""
-    wanted = as_dtype(dtype) or input.dtype
+    """The mean over `dim` (None: all) of the values in `dtype`, if it is set; for integers, it is truncated."""
+    mean_dtype = as_dtype(dtype) or input.dtype
     if dtype is None:
         no_truth_values(input)
-    between = wanted if wanted.is_floating_point or wanted.is_complex else torch.float64
-    values = input.to(wanted).to(between)
-    if input.requires_grad and input.is_floating_point() and between is not wanted:
-        values = input + (values - input).detach()                # the gradient of the mean, not cut to whole numbers
-    return integer_gradients.cast(torch.mean(values, axes(dim), keepdim), wanted)
+    between = mean_dtype if mean_dtype.is_floating_point or mean_dtype.is_complex else torch.float64
+    values = input.to(mean_dtype).to(between)
+    if input.requires_grad and input.is_floating_point() and between is not mean_dtype:
+        values = input + (values - input).detach()                # the gradient of the exact mean
+    return integer_gradients.cast(torch.mean(values, axes(dim), keepdim), mean_dtype)
 
 
 @bridged
 def prod(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The product over `dim` (None: all), int64 for integers unless `dtype` says otherwise."""
-    wanted = total_dtype(input, dtype)
+    product_dtype = total_dtype(input, dtype)
     input = cast_to_integers(input, dtype)
     if dim is None:
-        out = torch.prod(input, dtype=wanted)
+        out = torch.prod(input, dtype=product_dtype)
         return out.reshape([1] * input.ndim) if keepdim else out
-    return torch.prod(input, dim, keepdim, dtype=wanted)
+    return torch.prod(input, dim, keepdim, dtype=product_dtype)
 
 
 @bridged
 def all(input: T, dim: Any = None, keepdim: bool = False) -> T:
-    """Whether all elements along `dim` (None: of the Tensor) are true."""
-    return torch.all(input.to(torch.bool), axes(dim), keepdim)    # torch gives uint8 for uint8
+    """Test whether all elements along `dim` (None: of the Tensor) are true."""
+    return torch.all(input.to(torch.bool), axes(dim), keepdim)    # torch returns uint8 for uint8
 
 
 @bridged
 def any(input: T, dim: Any = None, keepdim: bool = False) -> T:
-    """Whether one of the elements along `dim` (None: of the Tensor) is true."""
+    """Test whether any element along `dim` (None: of the Tensor) is true."""
     return torch.any(input, axes(dim), keepdim)
 
 
@@ -102,10 +102,10 @@ def _smallest(input: T) -> T:
 
 
 def _extreme(input: Any, arguments: Any, options: Any, forms: Any) -> Any:
-    whole, along, between = forms
+    of_all, along, between = forms
     named = {**dict(zip(("dim", "keepdim"), arguments)), **options}
     if not named:
-        return whole(input)
+        return of_all(input)
     if "other" in options or isinstance(arguments[0] if arguments else None, (TensorBase, float, bool)):
         return between(input, *arguments, **options)
     unknown = next((name for name in named if name not in ("dim", "keepdim")), None)
@@ -126,7 +126,7 @@ def min(input: Any, *dim: Any, **options: Any) -> Any:
 
 @bridged
 def median(input: T, dim: Any = None, keepdim: bool = False) -> Any:
-    """The median, the smaller of two; with `dim` those along that axis and their int64 indexes."""
+    """The median (the lower one of two); with `dim` those along that axis and their int64 indexes."""
     return torch.median(input) if dim is None else tuple(torch.median(input, dim, keepdim))
 
 
@@ -138,25 +138,25 @@ def kthvalue(input: T, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 
 @bridged
 def cummax(input: T, dim: int) -> Any:
-    """The largest element so far along `dim`, and its int64 index."""
+    """The cumulative maximum along `dim`, and its int64 index."""
     return tuple(torch.cummax(input, dim))
 
 
 @bridged
 def cummin(input: T, dim: int) -> Any:
-    """The smallest element so far along `dim`, and its int64 index."""
+    """The cumulative minimum along `dim`, and its int64 index."""
     return tuple(torch.cummin(input, dim))
 
 
 @bridged
 def cumsum(input: T, dim: int, dtype: Any = None) -> T:
-    """The sums so far along `dim`, int64 for integers unless `dtype` says otherwise."""
+    """The cumulative sums along `dim`, int64 for integers unless `dtype` says otherwise."""
     return torch.cumsum(cast_to_integers(input, dtype), dim, dtype=total_dtype(input, dtype))
 
 
 @bridged
 def cumprod(input: T, dim: int, dtype: Any = None) -> T:
-    """The products so far along `dim`, int64 for integers unless `dtype` says otherwise."""
+    """The cumulative products along `dim`, int64 for integers unless `dtype` says otherwise."""
     return torch.cumprod(cast_to_integers(input, dtype), dim, dtype=total_dtype(input, dtype))
 
 
@@ -168,13 +168,13 @@ def logsumexp(input: T, dim: Any, keepdim: bool = False) -> T:
 
 @bridged
 def std(input: T, dim: Any = None, *, correction: Any = 1, keepdim: bool = False) -> T:
-    """The standard deviation over `dim` (None: all), by the count less `correction`."""
+    """The standard deviation over `dim` (None: all), divided by the count minus `correction`."""
     return torch.std(input, axes(dim), correction=correction, keepdim=keepdim)
 
 
 @bridged
 def var(input: T, dim: Any = None, *, correction: Any = 1, keepdim: bool = False) -> T:
-    """The variance over `dim` (None: all), by the count less `correction`."""
+    """The variance over `dim` (None: all), divided by the count minus `correction`."""
     return torch.var(input, axes(dim), correction=correction, keepdim=keepdim)
 
 
@@ -192,7 +192,7 @@ def var_mean(input: T, dim: Any = None, *, correction: Any = 1, keepdim: bool = 
 
 @bridged
 def count_nonzero(input: T, dim: Any = None) -> T:
-    """How many elements along `dim` (None: of the Tensor) are not 0, int64."""
+    """The number of nonzero elements along `dim` (None: of the Tensor), int64."""
     return torch.count_nonzero(input, axes(dim))
 
 
@@ -204,13 +204,13 @@ def norm(input: T, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dt
 
 @bridged
 def sort(input: T, *, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
-    """The elements in order along `dim`, and the int64 indexes where they stood."""
+    """Sort the elements along `dim`; also return their int64 indexes."""
     return tuple(torch.sort(input, dim=dim, descending=descending, stable=stable))
 
 
 @bridged
 def argsort(input: T, dim: int = -1, descending: bool = False, stable: bool = False) -> T:
-    """The int64 indexes that put the elements along `dim` in order."""
+    """The int64 indexes that sort the elements along `dim`."""
     return torch.argsort(input, dim=dim, descending=descending, stable=stable)
 
 
@@ -224,14 +224,14 @@ def topk(input: T, k: int, dim: int = -1, largest: bool = True, sorted: bool = T
 def unique(
     input: T, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None,
 ) -> Any:
-    """The different elements (or slices along `dim`), with their places in the result and their counts where these are asked for."""
+    """The different elements (or slices along `dim`), and on request each element's index among them and their counts."""
     out = torch.unique(input, sorted, return_inverse, return_counts, dim)
     return tuple(out) if isinstance(out, tuple) else out
 
 
 @bridged
 def histc(input: T, bins: int = 100, min: Any = 0, max: Any = 0) -> T:
-    """How many elements fall into each of `bins` equal parts of [min, max]; both 0 stand for the extremes of `input`."""
+    """Count the elements in each of `bins` equal intervals of [min, max]; two zeros mean the extremes of `input`."""
     if input.is_floating_point():
         return torch.histc(input, bins, min, max)
     return torch.histc(input.float(), bins, min, max).to(input.dtype)
@@ -241,19 +241,19 @@ def histc(input: T, bins: int = 100, min: Any = 0, max: Any = 0) -> T:
 def searchsorted(
     sorted_sequence: T, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: T | None = None,
 ) -> T:
-    """The indexes at which `values` would stand in `sorted_sequence`, int64 unless `out_int32`."""
+    """The insertion points of `values` in `sorted_sequence`, int64 unless `out_int32`."""
     return torch.searchsorted(sorted_sequence, values, out_int32=out_int32, right=right, side=side, sorter=sorter)
 
 
 @bridged
 def nonzero(input: T, *, as_tuple: bool = False) -> Any:
-    """The int64 indexes of what is not 0, a row each; with `as_tuple` one Tensor an axis."""
+    """The int64 indexes of the nonzero elements, a row each; with `as_tuple` one Tensor per axis."""
     return torch.nonzero(input, as_tuple=True) if as_tuple else torch.nonzero(input)
 
 
 @bridged
 def bincount(input: T, weights: T | None = None, minlength: int = 0) -> T:
-    """How often each number from 0 on occurs in `input`, or the sums of its `weights`."""
+    """Count each number from 0 on in `input`, or sum its `weights`."""
     if weights is None or not weights.requires_grad:
         return torch.bincount(input, weights, minlength)
     empty = torch.zeros_like(torch.bincount(input, weights.detach(), minlength))      # torch.bincount has no gradient

@@ -1,4 +1,4 @@
-"""What the bodies of mint share: dtypes, sizes, axes, the one generator, writing in place."""
+"""Helpers of mint's functions: dtypes, sizes, axes, the generator, in-place writes."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,38 +14,38 @@ T = torch.Tensor
 
 
 def axes(dim: Any) -> Any:
-    """The axes that `dim` names, as torch takes them: None and () are all of them."""
+    """Return the axes of `dim` in torch's form: None and () mean all axes."""
     if isinstance(dim, (list, tuple)):
         return tuple(dim) or None
     return dim
 
 
 def no_generator(generator: Any) -> None:
-    """Refuses a `generator`: random numbers here come from the one stream that `mindspore.set_seed` starts."""
+    """Refuse a `generator`: random numbers come from the stream that `mindspore.set_seed` starts."""
     if generator is not None:
         raise TypeError(message(
             f"generator={short(generator)}", "None", hint="mindspore.set_seed starts the stream that random numbers come from.",
         ))
 
 
-def at_home(wanted: Any) -> None:
-    """Refuses a `device` other than the context's own: Tensors are made where `set_device` says."""
-    if wanted is not None:
-        raise TypeError(message(f"device={short(wanted)}", "None", hint="mindspore.set_device says where Tensors are made."))
+def at_home(device: Any) -> None:
+    """Refuse a `device` other than the context's: `set_device` determines where Tensors are created."""
+    if device is not None:
+        raise TypeError(message(f"device={short(device)}", "None", hint="mindspore.set_device sets where Tensors are created."))
 
 
 def total_dtype(input: T, dtype: Any) -> torch.dtype | None:
-    """The dtype of a sum: `dtype`, int64 for integers and bools, else the input's own."""
-    wanted = as_dtype(dtype)
-    return torch.int64 if wanted is None and not (input.is_floating_point() or input.is_complex()) else wanted
+    """Return the dtype of a sum: `dtype`, int64 for integers and bools, else the input's dtype."""
+    sum_dtype = as_dtype(dtype)
+    return torch.int64 if sum_dtype is None and not (input.is_floating_point() or input.is_complex()) else sum_dtype
 
 
 def in_floats(input: T) -> T:
-    """The Tensor, integers and bools as float32: what has a norm."""
+    """Return the Tensor, with integers and bools as float32, because norms require floats."""
     return input if input.is_floating_point() or input.is_complex() else input.to(torch.float32)
 
 
-def written(input: Any, out: Any) -> Any:
-    """`input`, which `out` is written into."""
+def write_back(input: Any, out: Any) -> Any:
+    """Write `out` into `input`; return `input`."""
     write(input, raw(out).to(input._t.dtype))
     return input

@@ -1,4 +1,4 @@
-"""`mindspore.mint.special`: functions that stand in mint itself too."""
+"""`mindspore.mint.special`: functions that are also in mint itself."""
 from typing import Any
 
 from torchspore.mindspore import ops
@@ -7,7 +7,7 @@ from torchspore.mindspore.ops import erfc, exp2, expm1, log1p, sinc
 
 
 def round(input: Any) -> Any:
-    """Rounded to whole numbers, halves to the even neighbour."""
+    """Round to integers, halves to the even neighbour."""
     return ops.round(input)
 
 

@@ -1,4 +1,4 @@
-"""`nn.Cell`: the base of networks. What it owns and how it is called; walks and names are in `cell_tree.py`, hooks in `cell_hooks.py`."""
+"""`nn.Cell`: the base of networks: its attributes and its call. `cell_tree.py` has traversals and names, `cell_hooks.py` hooks."""
 from __future__ import annotations
 
 import inspect
@@ -20,9 +20,9 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell_facts import CellFacts
 from torchspore.mindspore.nn.cell_flags import CellFlags
 from torchspore.mindspore.nn.cell_hooks import CellHooks
+from torchspore.mindspore.nn.cell_members import MemberDict
 from torchspore.mindspore.nn.cell_state import CellState
 from torchspore.mindspore.nn.cell_tree import CellTree
-from torchspore.mindspore.nn.held import Held
 from torchspore.mindspore.ops.explain import replaced, wrong_arguments
 from torchspore.mindspore.ops.primitive import Primitive
 from torchspore.names.lookup import attribute_text
@@ -31,17 +31,17 @@ from torchspore.observe.debug import recorded_steps
 _set = object.__setattr__
 
 
-def _keeps_itself(cls: type, name: str) -> bool:
-    """Whether a class says itself what becomes of a value that an attribute is given: a property, another descriptor, a slot."""
+def _is_data_descriptor(cls: type, name: str) -> bool:
+    """Return whether a class handles assignment to an attribute itself: a property, another descriptor, a slot."""
     for base in cls.__mro__:
-        own = base.__dict__
-        if name in own:
-            return hasattr(type(own[name]), "__set__")
+        namespace = base.__dict__
+        if name in namespace:
+            return hasattr(type(namespace[name]), "__set__")
     return False
 
 
 def _is_taken(cls: type, name: str) -> bool:
-    """Whether a class has something of this name already: which of the two would go on reading. Parts of layers give way."""
+    """Return whether a class already defines this name, which would hide the attribute. Parts of layers do not count."""
     for base in cls.__mro__:
         if name in base.__dict__:
             return not getattr(base.__dict__[name], "gives_way", False)
@@ -49,23 +49,23 @@ def _is_taken(cls: type, name: str) -> bool:
 
 
 def _is_number_for(parameter: Any, value: Any) -> bool:
-    """Whether `value` is a Python number that a Parameter of one element can hold."""
+    """Return whether `value` is a Python number that a Parameter of one element can store."""
     return parameter.size == 1 and (type(value) is int or (type(value) is float and parameter.is_floating_point()))
 
 
 class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
-    """The base of networks and layers: define `construct`, and give it Parameters and Cells as attributes.
+    """The base of networks and layers: define `construct`, and assign Parameters and Cells to attributes.
 
-    `auto_prefix` puts the attribute's name before the names of the Parameters inside it. Calling a Cell runs `construct`: operator by
-    operator in PYNATIVE_MODE, as one captured graph per signature in GRAPH_MODE. `training` is False at birth.
+    `auto_prefix` prepends the attribute's name to the names of the Parameters inside it. Calling a Cell runs `construct`: operator by
+    operator in PYNATIVE_MODE, as one captured graph per signature in GRAPH_MODE. `training` is False initially.
     """
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
         around = frame()
         if around is not None:
             around.born(self)
-        _set(self, "_params", Held())
-        _set(self, "_cells", Held())
+        _set(self, "_params", MemberDict())
+        _set(self, "_cells", MemberDict())
         self.__dict__.update(
             _auto_prefix=auto_prefix, training=False, requires_grad=False, _hooks_=None, _bprop_=getattr(type(self), "bprop", None),
             _flags_={}, _lower_=None, _recompute_=None, _param_prefix="", _scope=None,
@@ -77,16 +77,16 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
     # ---- attributes
 
     def __getattr__(self, name: str) -> Any:
-        own = self.__dict__
-        for kept in ("_params", "_cells"):
-            found = own.get(kept)
-            if found is not None and name in found:
-                return found[name]
-        if "_params" not in own and name in ("_params", "_cells", "training", "_hooks_"):
+        state = self.__dict__
+        for store_name in ("_params", "_cells"):
+            members = state.get(store_name)
+            if members is not None and name in members:
+                return members[name]
+        if "_params" not in state and name in ("_params", "_cells", "training", "_hooks_"):
             raise AttributeError(
                 f"{type(self).__name__}: attributes are read before super().__init__() was called.\n\nhint: call super().__init__() first."
             )
-        if name == "cast":                               # each Cell had the operator until MindSpore 2.2, and programs call it
+        if name == "cast":                               # Cells had the operator until MindSpore 2.2
             from torchspore.mindspore.ops import Cast
 
             return Cast()
@@ -103,22 +103,22 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         around = frame()
         if around is not None:
             around.attribute_set(self, name, value)
-        own = self.__dict__
+        state = self.__dict__
         if isinstance(value, Parameter):
             self.insert_param_to_cell(name, value)
         elif isinstance(value, Cell):
             self._insert_cell_(name, value)
         elif isinstance(value, ParameterTuple):
             self._insert_tuple_(name, value)
-        elif "_params" in own and name in own["_params"]:
+        elif "_params" in state and name in state["_params"]:
             self._assign_parameter_(name, value)
-        elif "_cells" in own and name in own["_cells"]:
+        elif "_cells" in state and name in state["_cells"]:
             if value is not None:
                 raise TypeError(
                     f"{type(self).__name__}.{name}: expected a Cell or None in place of the Cell there, got {type(value).__name__}."
                 )
-            own["_cells"][name] = None
-        elif _keeps_itself(type(self), name):
+            state["_cells"][name] = None
+        elif _is_data_descriptor(type(self), name):
             if around is not None and not isinstance(getattr(type(self), name, None), property):
                 around.acts_beside(f"sets {type(self).__name__}.{name}, a slot or descriptor")
             _set(self, name, value)
@@ -129,7 +129,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
                     "checkpoints and set_train would leave out.\n\nhint: build it from mindspore.nn, or write "
                     f"self.{name} = (module,) to keep a Module that is not trained and whose training mode you set yourself."
                 )
-            own[name] = value
+            state[name] = value
             if isinstance(value, Primitive) and hasattr(type(self), name):
                 self._part_assigned_(name)
 
@@ -137,19 +137,19 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         around = frame()
         if around is not None:
             around.attribute_set(self, name, None)
-        for kept in (self._params, self._cells, self.__dict__):
-            if name in kept:
-                del kept[name]
+        for members in (self._params, self._cells, self.__dict__):
+            if name in members:
+                del members[name]
                 self._changed_()
                 return
-        if _keeps_itself(type(self), name):
+        if _is_data_descriptor(type(self), name):
             object.__delattr__(self, name)
             self._changed_()
             return
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.")
 
     def _changed_(self) -> None:
-        """Counts a change of this Cell, after it was made, so that who sees the new count sees the new value too."""
+        """Count a change of this Cell, after it was made, so that a thread that sees the new count also sees the new value."""
         change_counters.cell_changed()
         self.__dict__[forward_cache.CHANGED_AT] = change_counters.cells
 
@@ -165,34 +165,34 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         return self.__dict__
 
     def _insert_cell_(self, name: str, cell: Cell) -> None:
-        own = self._owner_(name)
-        if name in own["_params"]:
+        state = self._owner_(name)
+        if name in state["_params"]:
             raise ValueError(f"{type(self).__name__}.{name} is a Parameter already.\n\nhint: give the Cell another name.")
-        if name not in own["_cells"] and _is_taken(type(self), name):
+        if name not in state["_cells"] and _is_taken(type(self), name):
             raise NameRefused(f"{type(self).__name__}.{name} exists already.\n\nhint: give the Cell another name.")
-        own.pop(name, None)
-        if own["_auto_prefix"]:
+        state.pop(name, None)
+        if state["_auto_prefix"]:
             cell.update_parameters_name(name + ".")
-        own["_cells"][name] = cell
+        state["_cells"][name] = cell
 
     def _insert_tuple_(self, name: str, parameters: ParameterTuple) -> None:
-        own = self._owner_(name)
+        state = self._owner_(name)
         for parameter in parameters:
             key = parameter.name
-            if parameter.is_unnamed:     # named as MindSpore counts them, which is what stands in checkpoints
-                own["_unnamed_"] = own.get("_unnamed_", 0) + 1
-                key = f"Parameter${own['_unnamed_']}"
+            if parameter.is_unnamed:     # MindSpore's numbering, which checkpoints contain
+                state["_unnamed_"] = state.get("_unnamed_", 0) + 1
+                key = f"Parameter${state['_unnamed_']}"
             self.insert_param_to_cell(key, parameter, check_name_contain_dot=False)
-        own[name] = parameters
+        state[name] = parameters
 
     def _assign_parameter_(self, name: str, value: Any) -> None:
-        own = self.__dict__["_params"]
+        parameters = self.__dict__["_params"]
         if isinstance(value, TensorBase):
-            own[name].set_data(value)
-        elif _is_number_for(own[name], value):            # a counter that starts again, as Graph mode has it: `self.step = 0`
-            own[name].set_data(Tensor(value, own[name].dtype).reshape(own[name].shape))
+            parameters[name].set_data(value)
+        elif _is_number_for(parameters[name], value):            # a counter reset, as in Graph mode: `self.step = 0`
+            parameters[name].set_data(Tensor(value, parameters[name].dtype).reshape(parameters[name].shape))
         elif value is None:
-            own[name] = None
+            parameters[name] = None
         else:
             raise TypeError(
                 f"{type(self).__name__}.{name}: expected a Parameter, a Tensor or None in place of the Parameter there, got "
@@ -200,28 +200,28 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
             )
 
     def insert_param_to_cell(self, param_name: str, param: Parameter | None, check_name_contain_dot: bool = True) -> None:
-        """Makes `param` a Parameter of this Cell under the name `param_name`.
+        """Make `param` a Parameter of this Cell with the name `param_name`.
 
-        Raises TypeError for what is no Parameter, KeyError for a name that is taken or has a dot, ValueError for an empty name.
+        Raises TypeError if it is not a Parameter, KeyError for a name that is taken or has a dot, ValueError for an empty name.
         """
-        own = self._owner_(param_name)
+        state = self._owner_(param_name)
         if not param_name:
             raise ValueError("insert_param_to_cell(''): expected a name.")
         if check_name_contain_dot and "." in param_name:
             raise NameRefused(f"insert_param_to_cell({param_name!r}): expected a name without a dot.")
-        if param_name in own.get("_cells", ()) or (param_name not in own["_params"] and _is_taken(type(self), param_name)):
+        if param_name in state.get("_cells", ()) or (param_name not in state["_params"] and _is_taken(type(self), param_name)):
             raise NameRefused(f"{type(self).__name__}.{param_name} exists already.\n\nhint: give the Parameter another name.")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(f"insert_param_to_cell({param_name!r}): expected a Parameter, got {type(param).__name__}.")
         if param is not None and param.is_unnamed:
             param.name = param_name
-        own.pop(param_name, None)
-        own["_params"][param_name] = param
+        state.pop(param_name, None)
+        state["_params"][param_name] = param
 
     def insert_child_to_cell(self, child_name: str, child_cell: Cell | None) -> None:
-        """Makes `child_cell` a Cell of this one under the name `child_name`, in the place of the Cell that has it; None leaves it empty.
+        """Make `child_cell` a Cell of this one with the name `child_name`, replacing the Cell of that name; None removes it.
 
-        Raises TypeError for what is no Cell, KeyError for a name that something else has, an empty one and one with a dot.
+        Raises TypeError if it is not a Cell, KeyError for a name that another attribute has, an empty one and one with a dot.
         """
         if not isinstance(child_name, str):
             raise TypeError(f"insert_child_to_cell({child_name!r}): expected a str, got {type(child_name).__name__}.")
@@ -237,7 +237,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
     # ---- the call
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
-        """What this Cell computes; each network defines its own."""
+        """Compute the result of this Cell; each network defines its own `construct`."""
         raise AttributeError(
             f"{type(self).__name__}: expected a method named construct.\n\nhint: define construct(self, x) on {type(self).__name__}."
         )
@@ -255,9 +255,9 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         return dispatch.enter(self, self._run_, args, kwargs)
 
     def _run_(self, *args: Any, **kwargs: Any) -> Any:
-        own = self.__dict__
-        if own["_hooks_"] is not None or own["_lower_"] is not None or own["_bprop_"] is not None or own["_recompute_"] is not None:
-            return self._run_whole_(*args, **kwargs)
+        state = self.__dict__
+        if state["_hooks_"] is not None or state["_lower_"] is not None or state["_bprop_"] is not None or state["_recompute_"] is not None:
+            return self._run_full_(*args, **kwargs)
         try:
             if thread_state.breaking:
                 return breaks.construct_of(self)(*args, **kwargs)
@@ -271,12 +271,12 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
             try:
                 raise shown_as from None
             finally:
-                del shown_as               # else it would hold its frame, and that all values of the call, until Python looks for garbage
+                del shown_as               # else it would keep its frame, with all values of the call, alive until garbage collection
 
-    def _run_whole_(self, *args: Any, **kwargs: Any) -> Any:
-        """The call with everything that a plain Cell lacks: hooks, a dtype to compute in, a gradient of its own, values computed again."""
-        is_whole = not thread_state.breaking or (self._recompute_ is not None and is_recording())
-        call: Callable[..., Any] = self.construct if is_whole else breaks.construct_of(self)
+    def _run_full_(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the call with the features that a plain Cell lacks: hooks, another compute dtype, a custom gradient, recomputation."""
+        runs_unbroken = not thread_state.breaking or (self._recompute_ is not None and is_recording())
+        call: Callable[..., Any] = self.construct if runs_unbroken else breaks.construct_of(self)
         if self._bprop_ is not None:
             from torchspore.engine.autograd.bprop import with_gradient
 
@@ -284,30 +284,30 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         if self._lower_ is not None:
             call = changed(call, self._lower_, Parameter, self)
         if self._recompute_ is not None:
-            from torchspore.mindspore.common.recompute import with_kept_values
+            from torchspore.mindspore.common.recompute import with_saved_value_rules
 
-            call = with_kept_values(call, type(self).__name__, **self._recompute_)
+            call = with_saved_value_rules(call, type(self).__name__, **self._recompute_)
         return call(*args, **kwargs) if self._hooks_ is None else self._call_with_hooks_(call, args, kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Captures the graph for these arguments without running it."""
+        """Capture the graph for these arguments without running it."""
         dispatch.compile(self, self._run_, args, kwargs)
 
     def compile_and_run(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the Cell as a captured graph, whatever the mode."""
+        """Run the Cell as a captured graph, whatever the mode."""
         return dispatch.call(self, self._run_, args, kwargs)
 
     def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
-        """Says what this Cell will be called with: `Tensor(shape=[None, 3], dtype=...)` leaves the first axis open.
+        """Declare the inputs of this Cell: `Tensor(shape=[None, 3], dtype=...)` leaves the first axis open.
 
-        One graph then serves every length of an open axis. A None in the place of an input says nothing about it. Raises TypeError for an
-        input by a name that construct does not have, ValueError for more inputs than it takes.
+        One graph then serves every length of an open axis. None for an input declares nothing. Raises TypeError for an
+        input name that construct does not have, ValueError for more inputs than it takes.
         """
         parameters = list(inspect.signature(self.construct).parameters.values())
         names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         if len(inputs) > len(names) and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
             raise ValueError(
-                f"{type(self).__name__}.set_inputs: expected at most {len(names)} inputs, as construct takes, got {len(inputs)}."
+                f"{type(self).__name__}.set_inputs: expected at most {len(names)} inputs, the number of construct, got {len(inputs)}."
             )
         for name in kwargs:
             if name not in names:
@@ -317,13 +317,13 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         change_counters.calls_changed()
 
     def get_inputs(self) -> tuple[Any, ...] | None:
-        """What `set_inputs` said, or None."""
+        """Return the arguments of `set_inputs`, or None."""
         return self.__dict__.get("_inputs_")
 
     # ---- flags
 
     def set_grad(self, requires_grad: bool = True) -> Cell:
-        """Says whether gradients of this Cell are wanted after its calls; gives itself back.
+        """Set whether gradients of this Cell are required after its calls; return the Cell.
 
         A call is then recorded, and the next gradient of this Cell with the same inputs does not compute it again.
         """
@@ -334,21 +334,21 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
     def recompute(
         self, *, use_reentrant: bool = True, output_recompute: bool = False, early_stop: bool = True, context_fn: Any = None, **kwargs: Any,
     ) -> None:
-        """Computes what is inside this Cell again in the backward pass, instead of keeping it: less memory for more time.
+        """Recompute the inside of this Cell in the backward pass instead of storing it: less memory for more time.
 
-        The numbers are the same, random ones too. `context_fn` gives two contexts, for the first and the second run. The other options
-        are about how MindSpore does it, or about several devices, and change nothing here. Raises TypeError and ValueError for wrong ones.
+        The numbers are equal, random ones too. `context_fn` returns two contexts, for the first and the second run. The other options
+        concern MindSpore's implementation or several devices, and have no effect here. Raises TypeError and ValueError for wrong ones.
         """
         check_options(use_reentrant, output_recompute, early_stop, context_fn, kwargs)
         self.__dict__["_recompute_"] = {**(self._recompute_ or {}), "contexts": context_fn}
         change_counters.calls_changed()
 
     def offload(self, backward_prefetch: str | int = "Auto") -> None:
-        """Moves what is computed inside this Cell out of memory until the backward pass needs it: to the host, on the CPU to disk.
+        """Move the values computed inside this Cell out of memory until the backward pass needs them: to the host, on the CPU to disk.
 
-        `set_offload_context` says where; the numbers are the same. `backward_prefetch` says how many values before the one that is needed
-        are brought back; 'Auto' leaves it to the engine, and so does a graph, whose order is known. Raises ValueError and TypeError for
-        anything else.
+        `set_offload_context` sets the destination; the numbers are equal. `backward_prefetch` is the number of values that are fetched in
+        advance; with 'Auto' the engine decides, and so does a graph, whose order is fixed. Raises ValueError and TypeError for
+        other values.
         """
         from torchspore.engine.autograd import cell_offload
         from torchspore.engine.memory import offload
@@ -360,13 +360,13 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
             raise ValueError(f"{wrote}: expected 'Auto' or an int, 0 or more.")
         ahead = None if isinstance(backward_prefetch, str) else backward_prefetch
         self.__dict__["_recompute_"] = {**(self._recompute_ or {}), cell_offload.RULE: ahead}
-        offload.note_cell_request()              # graphs remember from now on which Cells their values come from
+        offload.note_cell_request()              # graphs then record which Cells their values come from
         change_counters.calls_changed()
 
     def register_saved_tensors_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
-        """What `construct` keeps for the backward pass goes through `pack_hook`, and comes back through `unpack_hook`.
+        """Pass the values that `construct` saves for the backward pass through `pack_hook`, and back through `unpack_hook`.
 
-        Raises TypeError for hooks that can't be called.
+        Raises TypeError for hooks that are not callable.
         """
         from torchspore.mindspore.common.saved_tensors import check_hooks
 
@@ -375,17 +375,17 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         change_counters.calls_changed()
 
     def set_jit_config(self, jit_config: Any) -> None:
-        """Keeps compile options for this Cell, which win over the context's."""
+        """Set compile options of this Cell, which override the context's."""
         self._jit_config_ = dict(getattr(jit_config, "jit_config_dict", jit_config))
 
     @property
     def jit_config_dict(self) -> dict[str, Any]:
-        """This Cell's own compile options; empty where the context decides."""
+        """The compile options of this Cell; empty if the context decides."""
         return self._jit_config_
 
     @property
     def bprop_debug(self) -> bool:
-        """Whether the user's own gradient is looked at while it runs; it always can be, in PyNative."""
+        """Set whether a user-defined gradient can be debugged while it runs; in PyNative it always can."""
         return bool(self.__dict__.get("_bprop_debug", False))
 
     @bprop_debug.setter
@@ -395,7 +395,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
     # ---- printing and copying
 
     def extend_repr(self) -> str:
-        """What stands between the parentheses of the Cell's text; layers define it."""
+        """Return the text between the parentheses of the Cell's repr; layers define it."""
         return ""
 
     def __repr__(self) -> str:

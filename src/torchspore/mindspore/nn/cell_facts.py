@@ -1,4 +1,4 @@
-"""What a Cell says of itself where MindSpore's compiler and its parallel modes ask: kept, and answered as one process has it."""
+"""Attributes of a Cell for MindSpore's compiler and parallel modes: stored, and answered as for one process."""
 from __future__ import annotations
 
 import weakref
@@ -15,7 +15,7 @@ PHASES: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
 
 def _stage(key: str) -> property:
-    """A number that a Cell is given: which stage or segment of a pipeline runs it. All run in the one process here."""
+    """Build a property for the number of the pipeline stage or segment of a Cell. One process runs all stages here."""
 
     def get(self: Any) -> int:
         if key not in self.__dict__:
@@ -31,18 +31,18 @@ def _stage(key: str) -> property:
         for parameter in self.trainable_params():
             parameter.__dict__[key] = value
 
-    return property(get, put, doc=f"The number of the {key.replace('_', ' ')} that runs this Cell; it runs here, whatever it is.")
+    return property(get, put, doc=f"The number of the {key.replace('_', ' ')} of this Cell. It has no effect here.")
 
 
 class CellFacts:
-    """What a Cell offers to code that looks into MindSpore's compiler or its parallel modes."""
+    """The interface of a Cell for code that inspects MindSpore's compiler or its parallel modes."""
 
     pipeline_stage = _stage("pipeline_stage")
     pipeline_segment = _stage("pipeline_segment")
 
     @property
     def cls_name(self) -> str:
-        """The name of the Cell's class, which messages begin with; another where it was set."""
+        """The name of the Cell's class, with which messages begin, or the name set instead."""
         return str(self.__dict__.get("cls_name", type(self).__name__))
 
     @cls_name.setter
@@ -51,7 +51,7 @@ class CellFacts:
 
     @property
     def has_bprop(self) -> bool:
-        """Whether the Cell says its gradient itself."""
+        """True if the Cell defines its gradient."""
         return callable(getattr(self, "bprop", None))
 
     @property
@@ -65,7 +65,7 @@ class CellFacts:
 
     @property
     def current_phase(self) -> str:
-        """The name of the compilation that ran last, once there is one: what `flops_collection` is asked by."""
+        """The name of the last compilation, once there is one; `flops_collection` takes it as its argument."""
         if not self.compiled:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute 'current_phase'.")
         name = f"{self.phase}.{type(self).__name__}.{id(self)}"
@@ -74,27 +74,27 @@ class CellFacts:
 
     @property
     def compile_cache(self) -> set[Any]:
-        """The names of MindSpore's compilations: none, as graphs here are found by what they were captured for."""
+        """The names of MindSpore's compilations: empty, because graphs here have other keys."""
         return set()
 
     @property
     def compiled(self) -> bool:
-        """Whether a graph of this Cell was captured."""
+        """Return whether a graph of this Cell was captured."""
         return bool(self.__dict__.get("_graphs_"))
 
     @property
     def is_top_cell(self) -> bool:
-        """Whether the Cell stands above all others; MindSpore says False until it compiles."""
+        """Return whether the Cell is the outermost one; MindSpore returns False until it compiles."""
         return False
 
     @property
     def parameter_layout_dict(self) -> dict[str, Any]:
-        """How each Parameter is cut among devices, by name, once a graph was split.
+        """How each Parameter is split among devices, by name, after a graph was split.
 
-        A tuple of the device matrix, the tensor map, the shape of a part and nine more, as `distributed.shard.split_records` says.
+        A tuple of the device matrix, the tensor map, the shape of a part and nine more, as in `distributed.shard.split_records`.
         """
-        own: dict[str, Any] = self.__dict__.setdefault("_parameter_layout_dict", {})
-        return own or split_records.layouts(dispatch.graphs(self))
+        layouts: dict[str, Any] = self.__dict__.setdefault("_parameter_layout_dict", {})
+        return layouts or split_records.layouts(dispatch.graphs(self))
 
     @parameter_layout_dict.setter
     def parameter_layout_dict(self, value: dict[str, Any]) -> None:
@@ -104,29 +104,29 @@ class CellFacts:
 
     @property
     def parallel_parameter_name_list(self) -> tuple[str, ...]:
-        """The names of Parameters that are cut among devices: none, in one process."""
+        """The names of Parameters that are split among devices: none, in one process."""
         return ()
 
     @property
     def parallel_parameter_merge_net_dict(self) -> OrderedDict[str, Any]:
-        """How cut Parameters are put together again: there are none, in one process."""
+        """How split Parameters are merged: there are none, in one process."""
         return OrderedDict()
 
     def set_data_parallel(self) -> None:
-        """Asks that operators without a strategy share out the batch among devices; one device has it all."""
+        """Request that operators without a strategy split the batch among devices; one device computes all of it."""
         self.__dict__["_is_data_parallel"] = True
 
     def set_broadcast_flag(self, mode: bool = True) -> Any:
-        """Says whether Parameters are sent from one process to all; gives itself back. In one process they are where they shall be."""
+        """Set whether Parameters are broadcast from one process to all; return the Cell. In one process they are already in place."""
         self.add_flags_recursive(broadcast_flag=mode)  # type: ignore[attr-defined]
         return self
 
     def shard(self, in_strategy: Any, out_strategy: Any = None, parameter_plan: Any = None) -> Any:
-        """Says how inputs and results are cut where a graph is split among devices; gives the Cell back, which one device runs whole.
+        """Set how inputs and results are split among the devices of a split graph; return the Cell. One device runs it unsplit.
 
-        A strategy is a tuple with a tuple of numbers, a Layout, or None for each Tensor. `parameter_plan` says by name how Parameters lie,
-        the first plan of each; the others lie as the operators that read them ask. Raises TypeError where a strategy is no tuple or the
-        plan no dict, KeyError for a plan of what is no Parameter of this Cell.
+        A strategy is a tuple with a tuple of numbers, a Layout, or None for each Tensor. `parameter_plan` sets the layouts of Parameters by
+        name; the first plan of a Parameter wins, and the operators that read the others decide. Raises TypeError if a strategy is not a
+        tuple or the plan not a dict, KeyError for a name that is not a Parameter of this Cell.
         """
         wrote = f"{type(self).__name__}.shard"
         for name, value in (("in_strategy", in_strategy), ("out_strategy", out_strategy)):
@@ -156,37 +156,37 @@ class CellFacts:
         return self
 
     def _plan_parameters_(self, wrote: str, plan: Any) -> None:
-        """Notes how Parameters shall lie. Raises TypeError and KeyError for what is no plan of Parameters."""
+        """Store the layouts of Parameters. Raises TypeError and KeyError for a value that is not a plan of Parameters."""
         if not isinstance(plan, dict):
             raise TypeError(f"{wrote}: expected a dict, got {type(plan).__name__}.")
         named = {parameter.name: parameter for parameter in self.get_parameters()}  # type: ignore[attr-defined]
-        found = []
+        planned = []
         for key, strategy in plan.items():
-            wanted = f".{key.removeprefix('self.')}" if isinstance(key, str) else ""
-            # as from this Cell, or from an outer one, which may not be known yet
-            alike = [name for name in named if wanted and (wanted.endswith(f".{name}") or f".{name}".endswith(wanted))]
+            suffix = f".{key.removeprefix('self.')}" if isinstance(key, str) else ""
+            # the name as seen from this Cell, or from an outer one, which may not exist yet
+            alike = [name for name in named if suffix and (suffix.endswith(f".{name}") or f".{name}".endswith(suffix))]
             name = min(alike, key=len, default=None)
             if name is None:
                 raise KeyError(f"{wrote}: expected names of Parameters of the Cell, got {key!r}.")
             if not isinstance(strategy, tuple) and not hasattr(strategy, "to_dict"):
                 raise TypeError(f"{wrote}: expected a tuple of numbers or a Layout for {key!r}, got {type(strategy).__name__}.")
-            found.append((named[name], strategy))
-        for parameter, strategy in found:
+            planned.append((named[name], strategy))
+        for parameter, strategy in planned:
             parameter.__dict__.setdefault("_planned", strategy)
 
     def _compute_by_parts_(self, primitive: str) -> None:
-        """Has this layer computed of its parts where a graph is split: one of them, a primitive of this name, has a strategy."""
+        """Compute this layer from its parts where a graph is split: one of them, a primitive of this name, has a strategy."""
         from torchspore.mindspore.nn.layer import by_parts
 
-        own = by_parts.composed(self) is not None
-        if own:
+        has_form = by_parts.composed(self) is not None
+        if has_form:
             by_parts.make_parts(self)
             self.construct = self._by_parts_
-        if not by_parts.composes_loss(self) and not own:
-            effects.note("distribution", f"{type(self).__name__}: a strategy of its {primitive} does not act: the layer does not call it")
+        if not by_parts.composes_loss(self) and not has_form:
+            effects.note("distribution", f"{type(self).__name__}: its {primitive} has a strategy without effect, because it is not called")
 
     def _part_assigned_(self, name: str) -> None:
-        """Has this layer computed of its parts from now on where the primitive just assigned is one of them."""
+        """Compute this layer from its parts from now on, if the primitive just assigned is one of them."""
         from torchspore.mindspore.nn.layer import by_parts
 
         if by_parts.is_part(self, name) and by_parts.composed(self) is not None:
@@ -195,43 +195,44 @@ class CellFacts:
             self.construct = self._by_parts_
 
     def _by_parts_(self, *args: Any, **kwargs: Any) -> Any:
-        """The layer's result, computed of its parts where they may act."""
+        """Return the layer's result, computed from its parts where they may have an effect."""
         from torchspore.mindspore.nn.layer import by_parts
 
         return by_parts.computed(self, args, kwargs)
 
     def update_cell_type(self, cell_type: str) -> None:
-        """Names the kind of network that this Cell belongs to, as `cell_type` then says."""
+        """Set the kind of network that this Cell belongs to, which `cell_type` returns."""
         self.cell_type = cell_type
 
     def get_scope(self) -> str | None:
-        """The name under which this Cell stands in a drawn graph; None until `generate_scope`."""
+        """The name of this Cell in a drawn graph; None until `generate_scope`."""
         return self.__dict__.get("_scope")
 
     def generate_scope(self) -> None:
-        """Gives each Cell inside this one the name under which it stands in a drawn graph."""
+        """Set the names that the Cells inside this one have in a drawn graph."""
         for name, cell in self.cells_and_names():  # type: ignore[attr-defined]
             if cell is not self:
                 cell.__dict__["_scope"] = "-".join(name.split("."))
 
     def remove_redundant_parameters(self) -> None:
-        """Takes Parameters of other pipeline stages away: here all stages run, so that each is needed."""
+        """Remove Parameters of other pipeline stages: here all stages run, so all Parameters stay."""
 
     def cast_inputs(self, inputs: tuple[Any, ...], dst_type: Any) -> tuple[Any, ...]:
-        """The Tensors of a tuple, also inside of tuples, cast to `dst_type`; all else as it is."""
+        """Cast the Tensors of a tuple, also inside tuples, to `dst_type`; leave other values unchanged."""
         return tuple(
-            self.cast_inputs(one, dst_type) if isinstance(one, tuple) else one.astype(dst_type) if isinstance(one, TensorBase) else one
-            for one in inputs
+            self.cast_inputs(value, dst_type) if isinstance(value, tuple)
+            else value.astype(dst_type) if isinstance(value, TensorBase) else value
+            for value in inputs
         )
 
     def run_construct(self, cast_inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What `construct` gives for these inputs, with hooks."""
+        """Return the result of `construct` for these inputs, with hooks."""
         return self._run_(*cast_inputs, **kwargs)  # type: ignore[attr-defined]
 
 
 def check_strategies(wrote: str, *strategies: Any) -> None:
-    """Raises TypeError where a strategy holds something else than tuples of whole numbers, Layouts and None."""
+    """Raises TypeError if a strategy contains anything other than tuples of ints, Layouts and None."""
     for part in (part for strategy in strategies if strategy is not None for part in strategy):
-        is_numbers = isinstance(part, tuple) and all(isinstance(one, int) and not isinstance(one, bool) for one in part)
+        is_numbers = isinstance(part, tuple) and all(isinstance(number, int) and not isinstance(number, bool) for number in part)
         if part is not None and not is_numbers and not hasattr(part, "to_dict"):
-            raise TypeError(f"{wrote}: expected tuples of whole numbers, Layouts or None in a strategy, got {part!r:.40}.")
+            raise TypeError(f"{wrote}: expected tuples of ints, Layouts or None in a strategy, got {part!r:.40}.")

@@ -1,4 +1,4 @@
-"""Flags of a Cell: training, the dtype that it computes in, and attributes that a program adds by name."""
+"""Flags of a Cell: training, its compute dtype, and attributes that a program adds by name."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Hooks of Cells: before and after the call, and on the gradients that pass a Cell."""
+"""Hooks of Cells: before and after the call, and on the gradients of a Cell."""
 from __future__ import annotations
 
 import itertools
@@ -14,45 +14,45 @@ _numbers = itertools.count()
 
 
 class HookHandle:
-    """Takes a hook away again."""
+    """Removes a hook."""
 
     def __init__(self, hooks: OrderedDict[int, Any], number: int) -> None:
         self._hooks_, self._number = hooks, number
 
     def remove(self) -> None:
-        """Takes the hook away; a second time does nothing."""
+        """Remove the hook; a second call has no effect."""
         self._hooks_.pop(self._number, None)
         change_counters.calls_changed()
 
 
 class CellHooks:
-    """What a Cell offers of hooks."""
+    """The methods of a Cell for hooks."""
 
     _hooks_: dict[str, OrderedDict[int, Any]] | None
 
     def register_forward_pre_hook(self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> HookHandle:
-        """Calls `hook_fn(cell, inputs)` before `construct`; what it gives back, if not None, replaces the inputs.
+        """Call `hook_fn(cell, inputs)` before `construct`; its result, if not None, replaces the inputs.
 
-        With `prepend` before the hooks that are there.
+        With `prepend`, call it before the existing hooks.
         """
         return self._register_("pre", hook_fn, with_kwargs, prepend=prepend)
 
     def register_forward_hook(
         self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False,
     ) -> HookHandle:
-        """Calls `hook_fn(cell, inputs, output)` after `construct`; what it gives back, if not None, replaces the output.
+        """Call `hook_fn(cell, inputs, output)` after `construct`; its result, if not None, replaces the output.
 
-        With `prepend` before the hooks that are there, with `always_call` also where the call fails, with what output there is (None);
-        an error of the hook itself is then passed over.
+        With `prepend`, call it before the existing hooks; with `always_call`, also if the call fails, with the output so far (None);
+        an error of the hook itself is then ignored.
         """
         return self._register_("forward", hook_fn, with_kwargs, always_call, prepend)
 
     def register_backward_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
-        """Calls `hook_fn(cell, grad_input, grad_output)` in the backward pass; what it gives back, if not None, replaces grad_input."""
+        """Call `hook_fn(cell, grad_input, grad_output)` in the backward pass; its result, if not None, replaces grad_input."""
         return self._register_("backward", hook_fn, False)
 
     def register_backward_pre_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
-        """Calls `hook_fn(cell, grad_output)` before the backward pass of this Cell; what it gives back, if not None, replaces
+        """Call `hook_fn(cell, grad_output)` before the backward pass of this Cell; its result, if not None, replaces
         grad_output.
         """
         return self._register_("backward_pre", hook_fn, False)
@@ -74,8 +74,8 @@ class CellHooks:
         return HookHandle(hooks, number)
 
     def _call_with_hooks_(self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        hooks = {kind: list(found.values()) for kind, found in (self._hooks_ or {}).items()}
-        waiting, output, given = list(hooks.get("forward", [])), None, (args, kwargs)
+        hooks = {kind: list(hooks_by_id.values()) for kind, hooks_by_id in (self._hooks_ or {}).items()}
+        waiting, output, call_arguments = list(hooks.get("forward", [])), None, (args, kwargs)
 
         def hooked(*args: Any, **kwargs: Any) -> Any:
             nonlocal output
@@ -91,14 +91,14 @@ class CellHooks:
                 got = hook(self, args, kwargs) if with_kwargs else hook(self, args)
                 if got is not None:
                     args, kwargs = got if with_kwargs else (got if isinstance(got, tuple) else (got,), kwargs)
-                given = args, kwargs
-            # The gradient's hooks see the gradients of what the pre hooks gave and of what the forward hooks gave.
+                call_arguments = args, kwargs
+            # Gradient hooks see the gradients of the results of the pre hooks and of the forward hooks.
             after, before = ([hook for hook, _, _ in hooks.get(kind, [])] for kind in ("backward", "backward_pre"))
             return watch_gradients(self, hooked, after, before)(*args, **kwargs) if after or before else hooked(*args, **kwargs)
         except Exception:
             for hook, with_kwargs, always_call in waiting:
                 if always_call:
-                    with suppress(Exception):          # the first error is the one to be seen
-                        got = hook(self, *given, output) if with_kwargs else hook(self, given[0], output)
+                    with suppress(Exception):          # the first error is the one to report
+                        got = hook(self, *call_arguments, output) if with_kwargs else hook(self, call_arguments[0], output)
                         output = output if got is None else got
             raise

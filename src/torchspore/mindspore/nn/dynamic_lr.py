@@ -1,4 +1,4 @@
-"""Learning rates of all steps as a list, worked out beforehand."""
+"""Learning rates of all steps as a list, computed in advance."""
 from __future__ import annotations
 
 import math
@@ -7,12 +7,12 @@ from torchspore.mindspore.nn.learning_rate_schedule import positive
 
 
 def _epochs(total_step: int, step_per_epoch: int) -> list[int]:
-    """The epoch of each step."""
+    """Return the epoch of each step."""
     return [step // step_per_epoch for step in range(total_step)]
 
 
 def piecewise_constant_lr(milestone: list[int], learning_rates: list[float]) -> list[float]:
-    """`learning_rates[i]` up to step `milestone[i]`. Raises ValueError where milestones do not rise or the lengths differ."""
+    """`learning_rates[i]` up to step `milestone[i]`. Raises ValueError if milestones do not increase or the lengths differ."""
     if not isinstance(milestone, (tuple, list)) or not isinstance(learning_rates, (tuple, list)):
         raise TypeError("piecewise_constant_lr: expected lists of milestones and of rates.")
     if len(milestone) != len(learning_rates):
@@ -21,7 +21,7 @@ def piecewise_constant_lr(milestone: list[int], learning_rates: list[float]) -> 
     for last, rate in zip(milestone, learning_rates):
         positive("piecewise_constant_lr", milestone=last)
         if last < len(rates):
-            raise ValueError(f"piecewise_constant_lr(milestone={milestone}): expected milestones that rise.")
+            raise ValueError(f"piecewise_constant_lr(milestone={milestone}): expected increasing milestones.")
         rates += [rate] * (last - len(rates))
     return rates
 
@@ -29,7 +29,7 @@ def piecewise_constant_lr(milestone: list[int], learning_rates: list[float]) -> 
 def exponential_decay_lr(
     learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False,
 ) -> list[float]:
-    """learning_rate * decay_rate ^ (epoch / decay_epoch), in whole periods if `is_stair`."""
+    """learning_rate * decay_rate ^ (epoch / decay_epoch), in full periods if `is_stair`."""
     positive(
         "exponential_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate, total_step=total_step, step_per_epoch=step_per_epoch,
         decay_epoch=decay_epoch,
@@ -40,7 +40,7 @@ def exponential_decay_lr(
 def natural_exp_decay_lr(
     learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False,
 ) -> list[float]:
-    """learning_rate * exp(-decay_rate * epoch), the epoch in whole multiples of decay_epoch if `is_stair`."""
+    """learning_rate * exp(-decay_rate * epoch), with the epoch in multiples of decay_epoch if `is_stair`."""
     positive(
         "natural_exp_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate, total_step=total_step, step_per_epoch=step_per_epoch,
         decay_epoch=decay_epoch,
@@ -54,7 +54,7 @@ def natural_exp_decay_lr(
 def inverse_decay_lr(
     learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False,
 ) -> list[float]:
-    """learning_rate / (1 + decay_rate * epoch / decay_epoch), in whole periods if `is_stair`."""
+    """learning_rate / (1 + decay_rate * epoch / decay_epoch), in full periods if `is_stair`."""
     positive(
         "inverse_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate, total_step=total_step, step_per_epoch=step_per_epoch,
         decay_epoch=decay_epoch,
@@ -83,7 +83,7 @@ def polynomial_decay_lr(
     learning_rate: float, end_learning_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, power: float,
     update_decay_epoch: bool = False,
 ) -> list[float]:
-    """(learning_rate - end) * (1 - epoch / decay_epoch) ^ power + end; with `update_decay_epoch` the period starts again, longer."""
+    """(learning_rate - end) * (1 - epoch / decay_epoch) ^ power + end; with `update_decay_epoch`, longer periods follow."""
     positive(
         "polynomial_decay_lr", learning_rate=learning_rate, total_step=total_step, step_per_epoch=step_per_epoch, decay_epoch=decay_epoch,
         power=power,
@@ -96,7 +96,7 @@ def polynomial_decay_lr(
 
 
 def warmup_lr(learning_rate: float, total_step: int, step_per_epoch: int, warmup_epoch: int) -> list[float]:
-    """Rises in a line to `learning_rate` within `warmup_epoch` epochs, and stays there."""
+    """Linear increase to `learning_rate` within `warmup_epoch` epochs, then constant."""
     positive("warmup_lr", total_step=total_step, step_per_epoch=step_per_epoch, warmup_epoch=warmup_epoch)
     return [learning_rate * min(e, warmup_epoch) / warmup_epoch for e in _epochs(total_step, step_per_epoch)]
 

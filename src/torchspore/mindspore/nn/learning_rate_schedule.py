@@ -10,29 +10,29 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops.limits import check_real
 from torchspore.mindspore.ops.primitive import check_kinds
 
-_WHOLE = ("total_step", "step_per_epoch", "decay_epoch", "warmup_epoch", "decay_steps", "warmup_steps", "milestone")
+_INTEGER_ARGUMENTS = ("total_step", "step_per_epoch", "decay_epoch", "warmup_epoch", "decay_steps", "warmup_steps", "milestone")
 
 
 def positive(name: str, **numbers: Any) -> None:
-    """Raises TypeError for what is no number, ValueError for what is not above 0."""
+    """Raises TypeError for a value that is not a number, ValueError if it is not above 0."""
     for key, value in numbers.items():
-        whole = key in _WHOLE
-        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-            raise TypeError(f"{name}({key}={value!r}): expected {'an int' if whole else 'a number'}, got {type(value).__name__}.")
+        is_integer = key in _INTEGER_ARGUMENTS
+        if isinstance(value, bool) or not isinstance(value, int if is_integer else (int, float)):
+            raise TypeError(f"{name}({key}={value!r}): expected {'an int' if is_integer else 'a number'}, got {type(value).__name__}.")
         if value <= 0:
             raise ValueError(f"{name}({key}={value}): expected a number above 0.")
 
 
 class LearningRateSchedule(Cell):
-    """The base of schedules: `construct(global_step)` gives the rate of that step."""
+    """The base of schedules: `construct(global_step)` returns the rate of that step."""
 
     def construct(self, global_step: Any) -> Any:
-        """The rate of `global_step`; each schedule defines its own."""
+        """Return the rate of `global_step`; each schedule defines its own."""
         raise NotImplementedError(f"{type(self).__name__}: expected a method construct(self, global_step).")
 
 
 class _Decay(LearningRateSchedule):
-    """What the decays by steps share: the fraction step / decay_steps, in whole steps if `is_stair`."""
+    """Base class of the decays by steps: the fraction step / decay_steps, in full steps if `is_stair`."""
 
     def __init__(self, learning_rate: float, decay_rate: float, decay_steps: int, is_stair: bool = False) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class ExponentialDecayLR(_Decay):
 
 
 class NaturalExpDecayLR(_Decay):
-    """learning_rate * exp(-decay_rate * step), the step in whole multiples of decay_steps if `is_stair`."""
+    """learning_rate * exp(-decay_rate * step), with the step in multiples of decay_steps if `is_stair`."""
 
     def construct(self, global_step: Any) -> Any:
         """The rate of `global_step`."""
@@ -94,7 +94,7 @@ class CosineDecayLR(LearningRateSchedule):
 
 
 class PolynomialDecayLR(LearningRateSchedule):
-    """(learning_rate - end) * (1 - step / decay_steps) ^ power + end; with `update_decay_steps` the period starts again, longer."""
+    """(learning_rate - end) * (1 - step / decay_steps) ^ power + end; with `update_decay_steps`, longer periods follow."""
 
     def __init__(
         self, learning_rate: float, end_learning_rate: float, decay_steps: int, power: float, update_decay_steps: bool = False,
@@ -118,7 +118,7 @@ class PolynomialDecayLR(LearningRateSchedule):
 
 
 class WarmUpLR(LearningRateSchedule):
-    """Rises in a line to `learning_rate` within `warmup_steps`, and stays there."""
+    """Linear increase to `learning_rate` within `warmup_steps`, then constant."""
 
     def __init__(self, learning_rate: float, warmup_steps: int) -> None:
         super().__init__()

@@ -9,19 +9,19 @@ from torchspore.mindspore.ops import layer_math
 
 
 class SparseToDense(Cell):
-    """A COOTensor as a whole Tensor. Raises TypeError for what is none."""
+    """Converts a COOTensor to a dense Tensor. Raises TypeError for other values."""
 
     def construct(self, sparse_tensor: Any) -> Any:
-        """The whole Tensor."""
+        """The dense Tensor."""
         if not isinstance(sparse_tensor, COOTensor):
             raise TypeError(f"SparseToDense: expected a COOTensor, got {type(sparse_tensor).__name__}.")
         return sparse_tensor.to_dense()
 
 
 class SparseTensorDenseMatmul(Cell):
-    """The product of a sparse matrix, given as places (count, 2), values (count,) and shape, and a whole one.
+    """The product of a sparse matrix, as indexes (count, 2), values (count,) and shape, and a dense one.
 
-    `adjoint_st` and `adjoint_dt` transpose (and conjugate) the first and the second.
+    `adjoint_st` and `adjoint_dt` conjugate-transpose the first and the second.
     """
 
     def __init__(self, adjoint_st: bool = False, adjoint_dt: bool = False) -> None:

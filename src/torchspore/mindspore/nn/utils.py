@@ -9,7 +9,7 @@ from torchspore.mindspore.common import initializer
 
 @contextmanager
 def no_init_parameters() -> Iterator[None]:
-    """Inside, `initializer` fills nothing: Parameters begin as zeros, for a checkpoint is to give them their values."""
+    """Context in which `initializer` does not fill Parameters: they are zeros, because a checkpoint will set their values."""
     before = initializer.fills
     initializer.fills = False
     try:

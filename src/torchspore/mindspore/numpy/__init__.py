@@ -1,4 +1,4 @@
-"""`mindspore.numpy`: NumPy's functions on Tensors, with MindSpore's dtypes - float32 and int32 where Python's numbers are given."""
+"""`mindspore.numpy`: NumPy's functions on Tensors, with MindSpore's dtypes: float32 and int32 for Python's numbers."""
 from __future__ import annotations
 
 from torchspore.mindspore.numpy import array_creations, array_ops, dtypes, fft, logic_ops, math_ops

@@ -1,4 +1,4 @@
-"""New arrays: of data, filled, ranges, random; the names of the other files that create arrays as well."""
+"""New arrays: from data, constants, ranges, random numbers; and the names of array-creating functions in other files."""
 from __future__ import annotations
 
 import math
@@ -26,12 +26,12 @@ T = torch.Tensor
 
 
 def _in_dtype(t: T, dtype: Any) -> T:
-    """What is made in the dtype asked for, or as it is where that is None."""
+    """Return a new array in the requested dtype, or unchanged if that is None."""
     return t if dtype is None else t.to(dtype_of(dtype))
 
 
 @part_of("array")
-def _made(obj: Any, dtype: Any, ndmin: int) -> T:
+def _create_array(obj: Any, dtype: Any, ndmin: int) -> T:
     t = _in_dtype(to_tensor(obj), dtype)
     t = t.clone() if t is obj else t
     return t.reshape([1] * max(0, ndmin - t.ndim) + list(t.shape))
@@ -44,28 +44,28 @@ def _is_done(obj: Any, dtype: Any) -> bool:
 
 
 def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Any:
-    """A Tensor of a number, a list, a tuple or a Tensor, with `ndmin` axes at least; int32 for ints, float32 for floats.
+    """A Tensor from a number, a list, a tuple or a Tensor, with at least `ndmin` axes; int32 for ints, float32 for floats.
 
-    Without `copy` a Tensor that is already what is asked for is given back. Raises TypeError for other data, NumPy arrays too.
+    Without `copy`, a Tensor that already has the requested form is returned. Raises TypeError for other data, including NumPy arrays.
     """
     if not copy and _is_done(obj, dtype) and obj.ndim >= ndmin:
         return obj
-    return _made(obj, dtype, ndmin)
+    return _create_array(obj, dtype, ndmin)
 
 
 def asarray(a: Any, dtype: Any = None) -> Any:
-    """A Tensor of a number, a list or a tuple, or the Tensor `a` itself; int32 for ints, float32 for floats."""
+    """A Tensor from a number, a list or a tuple, or the Tensor `a` itself; int32 for ints, float32 for floats."""
     return array(a, dtype, copy=False)
 
 
 @function
 def asfarray(a: Any, dtype: Any = torch.float32) -> T:
-    """`a` in a floating dtype, float32 where `dtype` is none; as it is where that is None."""
+    """`a` in a floating dtype: float32 if `dtype` is not one; unchanged if `dtype` is None."""
     t = to_tensor(a)
     if dtype is None:
         return t.clone()
-    wanted = dtype_of(dtype)
-    return t.to(wanted if wanted.is_floating_point else torch.float32)
+    target_dtype = dtype_of(dtype)
+    return t.to(target_dtype if target_dtype.is_floating_point else torch.float32)
 
 
 @function
@@ -92,22 +92,22 @@ def ones(shape: Any, dtype: Any = torch.float32) -> T:
 
 @function
 def empty(shape: Any, dtype: Any = torch.float32) -> T:
-    """An array of `shape` whose values are of no meaning (zeros)."""
+    """An array of `shape` with unspecified values (zeros)."""
     return _full(shape, 0, dtype_of(dtype))
 
 
 @function
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> T:
-    """`fill_value`, a number or an array-like that is stretched, in `shape`; in its own dtype unless `dtype` says another."""
+    """`fill_value`, a number or an array-like that is broadcast, in `shape`; in its dtype unless `dtype` says otherwise."""
     value = _in_dtype(to_tensor(fill_value), dtype)
     return value.expand(shape_of(shape)).clone()
 
 
 def _like(prototype: Any, value: Any, dtype: Any, shape: Any) -> T:
     t = to_tensor(prototype)
-    wanted = t.dtype if dtype is None else dtype_of(dtype)
+    target_dtype = t.dtype if dtype is None else dtype_of(dtype)
     lengths = list(t.shape) if shape is None else shape_of(shape)
-    return to_tensor(value).to(wanted).expand(lengths).clone()
+    return to_tensor(value).to(target_dtype).expand(lengths).clone()
 
 
 @function
@@ -124,7 +124,7 @@ def ones_like(a: Any, dtype: Any = None, shape: Any = None) -> T:
 
 @function
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None) -> T:
-    """An array in the shape and dtype of `prototype` whose values are of no meaning (zeros)."""
+    """An array in the shape and dtype of `prototype` with unspecified values (zeros)."""
     return _like(prototype, 0, dtype, shape)
 
 
@@ -136,12 +136,12 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
 
 @function
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) -> T:
-    """The numbers from `start` up to, without, `stop`, by `step`: int32 for ints, else float32. With one argument they begin at 0.
+    """The numbers from `start` to `stop` (exclusive) by `step`: int32 for ints, else float32. One argument means `stop`, from 0.
 
-    Raises ValueError where there is none.
+    Raises ValueError if there are no numbers.
     """
-    given = [value for value in (start, stop, step) if value is not None]
-    natural = torch.float32 if any(not isinstance(v, (int, torch.SymInt)) for v in given) else torch.int32
+    bounds = [value for value in (start, stop, step) if value is not None]
+    natural = torch.float32 if any(not isinstance(v, (int, torch.SymInt)) for v in bounds) else torch.int32
     start, stop, step = (v.item() if isinstance(v, T) else v for v in (start, stop, step))
     if stop is None:
         natural = torch.bool if isinstance(start, bool) and step is None else natural
@@ -154,7 +154,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
         raise ZeroDivisionError("step=0: expected another number.")
     if (stop - start) / step <= 0:
         raise ValueError(f"start={start}, stop={stop}, step={step}: expected at least one number between them.")
-    # Whole numbers are counted as such; fractions in float64, as the count of values must not hang on float32.
+    # Integers are counted exactly; fractions in float64, because the count of values must not depend on float32.
     exact = torch.int64 if natural in (torch.int32, torch.bool) else torch.float64
     return torch.arange(start, stop, step, dtype=exact, device=device.current()).to(natural if dtype is None else dtype_of_cast(dtype))
 
@@ -168,13 +168,13 @@ def _count(num: Any) -> int:
 
 
 def _spaced(start: Any, stop: Any, num: int, endpoint: bool) -> tuple[T, T | None]:
-    """`num` values along a new axis 0 (float32), and the step between them, None where there is none."""
+    """Return `num` values along a new axis 0 (float32), and the step between them, or None without a step."""
     first, last = (t.to(torch.float32) for t in pair(start, stop))
     first, last = torch.broadcast_tensors(first, last)
     parts = num - 1 if endpoint else num
     step = (last - first) / parts if parts else None
-    places = torch.arange(num, dtype=torch.float32, device=first.device).reshape([-1] + [1] * first.ndim)
-    values = first + places * (step if step is not None else torch.zeros_like(first))
+    positions = torch.arange(num, dtype=torch.float32, device=first.device).reshape([-1] + [1] * first.ndim)
+    values = first + positions * (step if step is not None else torch.zeros_like(first))
     if endpoint and num > 1:
         values = torch.cat([values[:-1], last.unsqueeze(0)])
     return values, step
@@ -186,7 +186,7 @@ def linspace(
 ) -> Any:
     """`num` numbers from `start` to `stop`, arrays too, along a new `axis`, float32 unless `dtype` says otherwise.
 
-    `endpoint` says whether `stop` is the last one, `retstep` adds the step, NaN for a single number.
+    `endpoint` sets whether `stop` is the last one; `retstep` adds the step, NaN for a single number.
     """
     values, step = _spaced(start, stop, _count(num), endpoint)
     out = _in_dtype(torch.movedim(values, 0, axis_of(axis, values.ndim)), dtype)
@@ -197,7 +197,7 @@ def linspace(
 def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0,
 ) -> T:
-    """`num` numbers from base ** start to base ** stop with equal quotients along a new `axis`, float32 unless `dtype` says otherwise."""
+    """`num` numbers from base ** start to base ** stop with constant ratio along a new `axis`, float32 unless `dtype` says otherwise."""
     if isinstance(base, bool) or not isinstance(base, (int, float)):
         raise TypeError(f"base={base!r}: expected a number.")
     values, _ = _spaced(start, stop, _count(num), endpoint)
@@ -206,16 +206,16 @@ def logspace(
 
 @function
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> T:
-    """`num` numbers from `start` to `stop`, of one sign, with equal quotients along a new `axis`, float32 unless `dtype` says otherwise."""
+    """`num` numbers from `start` to `stop`, of one sign, with constant ratio along a new `axis`, float32 unless `dtype` says otherwise."""
     first, last = torch.broadcast_tensors(*(t.to(torch.float32) for t in pair(start, stop)))
     parts = _count(num) - 1 if endpoint else num
-    places = torch.arange(num, dtype=torch.float32, device=first.device).reshape([-1] + [1] * first.ndim)
-    values = first * torch.pow(torch.pow(last / first, 1 / max(parts, 1)), places)
+    positions = torch.arange(num, dtype=torch.float32, device=first.device).reshape([-1] + [1] * first.ndim)
+    values = first * torch.pow(torch.pow(last / first, 1 / max(parts, 1)), positions)
     return _in_dtype(torch.movedim(values, 0, axis_of(axis, values.ndim)), dtype)
 
 
 def _window(m: Any, terms: tuple[float, ...] | None) -> T:
-    """A window of `m` points: a sum of cosines with the weights `terms`, or a triangle."""
+    """Return a window of `m` points: a sum of cosines with the weights `terms`, or a triangle."""
     if isinstance(m, bool) or not isinstance(m, int):
         raise TypeError(f"M={m!r}: expected an int.")
     if m <= 1:
@@ -252,43 +252,43 @@ def hanning(M: int) -> T:
 
 
 def _drawn(draw: Any, kernel_name: str, kind: str, shape: Any, dtype: Any) -> T:
-    wanted = dtype_of(dtype)
-    if not wanted.is_floating_point:
+    target_dtype = dtype_of(dtype)
+    if not target_dtype.is_floating_point:
         raise ValueError(f"dtype={dtype!r}: expected float16, float32 or float64.")
     lengths = shape_of(shape[0] if len(shape) == 1 else shape) if shape else [1]
     if kernel_numbers.is_on_host():
-        return kernel_numbers.by_program_seed(kernel_name, kind, lengths).to(wanted)
-    return drawing(draw)(lengths, device=device.current()).to(wanted)
+        return kernel_numbers.by_program_seed(kernel_name, kind, lengths).to(target_dtype)
+    return drawing(draw)(lengths, device=device.current()).to(target_dtype)
 
 
 @function
 def rand(*shape: Any, dtype: Any = torch.float32) -> T:
-    """Uniform in [0, 1) of `shape`, ints or one tuple; one value where there is no shape."""
+    """Uniform in [0, 1) of `shape`, ints or one tuple; one value without a shape."""
     return _drawn(torch.rand, "UniformReal", "uniform", shape, dtype)
 
 
 @function
 def randn(*shape: Any, dtype: Any = torch.float32) -> T:
-    """Standard normal of `shape`, ints or one tuple; one value where there is no shape."""
+    """Standard normal of `shape`, ints or one tuple; one value without a shape."""
     return _drawn(torch.randn, "StandardNormal", "normal", shape, dtype)
 
 
 @function
 @drawing
 def randint(minval: Any, maxval: Any = None, shape: Any = None, dtype: Any = torch.int32) -> T:
-    """Uniform integers in [minval, maxval), or, with one bound, in [0, minval), of `shape`; one value where there is no shape."""
+    """Uniform integers in [minval, maxval), or, with one bound, in [0, minval), of `shape`; one value without a shape."""
     for value in (minval, maxval):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             raise TypeError(f"expected ints as minval and maxval, got {value!r}.")
     low, high = (0, minval) if maxval is None else (minval, maxval)
     if high <= low:
         raise ValueError(f"minval={minval}, maxval={maxval}: expected at least one integer between them.")
-    wanted = dtype_of(dtype)
-    if wanted.is_floating_point or wanted.is_complex or wanted is torch.bool:
+    target_dtype = dtype_of(dtype)
+    if target_dtype.is_floating_point or target_dtype.is_complex or target_dtype is torch.bool:
         raise ValueError(f"dtype={dtype!r}: expected an integer dtype such as mindspore.int32.")
     if kernel_numbers.has_int_kernel(low, high):
-        return kernel_numbers.by_program_seed("UniformInt", "int", [1] if shape is None else shape_of(shape), low, high).to(wanted)
-    return torch.randint(low, high, [1] if shape is None else shape_of(shape), device=device.current()).to(wanted)
+        return kernel_numbers.by_program_seed("UniformInt", "int", [1] if shape is None else shape_of(shape), low, high).to(target_dtype)
+    return torch.randint(low, high, [1] if shape is None else shape_of(shape), device=device.current()).to(target_dtype)
 
 
 @function
@@ -309,9 +309,9 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> T:
 
 @function
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> T:
-    """The edges between `bins` bins of equal width over the values of `a`, or over `range`; `bins` itself where it is a sequence.
+    """The edges between `bins` bins of equal width over the values of `a`, or over `range`; `bins` itself if it is a sequence.
 
-    `weights` change nothing but must have the shape of `a`. Raises NotImplementedError where `bins` is the name of a rule.
+    `weights` have no effect but must have the shape of `a`. Raises NotImplementedError if `bins` is the name of a rule.
     """
     from torchspore.mindspore.numpy.statistics import edges_of
 
@@ -322,7 +322,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 @function
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T:
-    """The values on the diagonal of two axes, `offset` places above it, along a new last axis."""
+    """The diagonal of two axes, `offset` positions above the main one, along a new last axis."""
     t = only_tensor(a, "a")
     if t.ndim < 2:
         raise ValueError(f"a of shape {tuple(t.shape)}: expected two axes at least.")
@@ -331,7 +331,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T:
 
 @function
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> T:
-    """The sum along the diagonal of two axes, `offset` places above it; int64 for integers. Of the values in `dtype`, if one is given."""
+    """The sum of the diagonal of two axes, `offset` positions above the main one; int64 for integers; in `dtype` if it is set."""
     t = _in_dtype(only_tensor(a, "a"), dtype)
     if t.ndim < 2:
         raise ValueError(f"a of shape {tuple(t.shape)}: expected two axes at least.")

@@ -1,4 +1,4 @@
-"""Shape, order and parts of arrays; functions applied along axes."""
+"""Shape, order and slices of arrays; functions applied along axes."""
 from __future__ import annotations
 
 import builtins
@@ -14,7 +14,7 @@ T = torch.Tensor
 
 @function
 def reshape(x: Any, new_shape: Any) -> T:
-    """The values of x in the order of memory in `new_shape`, an int or a sequence of ints; -1 stands for what is left."""
+    """The values of x in memory order in `new_shape`, an int or a sequence of ints; -1 stands for the remaining size."""
     t = only_tensor(x, "x")
     lengths = list(new_shape) if isinstance(new_shape, (tuple, list)) else [new_shape]
     for length in lengths:
@@ -31,7 +31,7 @@ def ravel(x: Any) -> T:
 
 @function
 def transpose(a: Any, axes: Any = None) -> T:
-    """The axes in the order `axes`, backwards for None."""
+    """Permute the axes to the order `axes`; None reverses them."""
     t = only_tensor(a, "a")
     if axes is None:
         return t.permute(tuple(reversed(range(t.ndim))))
@@ -46,46 +46,46 @@ def transpose(a: Any, axes: Any = None) -> T:
 
 @function
 def expand_dims(a: Any, axis: Any) -> T:
-    """With an axis of length 1 at `axis`, or at each of several."""
+    """Insert an axis of length 1 at `axis`, or at each of several."""
     t = only_tensor(a, "a")
     if not isinstance(axis, (tuple, list)):
         return t.unsqueeze(axis_of(axis, t.ndim + 1))
     ndim = t.ndim + builtins.len(axis)
-    for place in sorted(axis_of(one, ndim) for one in axis):
-        t = t.unsqueeze(place)
+    for position in sorted(axis_of(item, ndim) for item in axis):
+        t = t.unsqueeze(position)
     return t
 
 
 @function
 def squeeze(a: Any, axis: Any = None) -> T:
-    """Without the axes of length 1 that `axis` names, or without all of them; a longer axis stays."""
+    """Remove the axes of length 1 that `axis` names, or all of them; a longer axis stays."""
     t = only_tensor(a, "a")
     return t.squeeze() if axis is None else t.squeeze(axes_of(axis, t.ndim))
 
 
 @function
 def swapaxes(x: Any, axis1: int, axis2: int) -> T:
-    """With two axes exchanged."""
+    """Swap two axes."""
     t = only_tensor(x, "x")
     return t.swapaxes(axis_of(axis1, t.ndim), axis_of(axis2, t.ndim))
 
 
 @function
 def moveaxis(a: Any, source: Any, destination: Any) -> T:
-    """With the axes `source` at the places `destination`, the others in their order."""
+    """Move the axes `source` to the positions `destination`; the others keep their order."""
     t = only_tensor(a, "a")
-    found = [list(axes) if isinstance(axes, (tuple, list)) else [axes] for axes in (source, destination)]
-    places = [[axis_of(axis, t.ndim) for axis in axes] for axes in found]
-    if builtins.len(places[0]) != builtins.len(places[1]):
+    axis_lists = [list(axes) if isinstance(axes, (tuple, list)) else [axes] for axes in (source, destination)]
+    positions = [[axis_of(axis, t.ndim) for axis in axes] for axes in axis_lists]
+    if builtins.len(positions[0]) != builtins.len(positions[1]):
         raise ValueError(f"source={source!r}, destination={destination!r}: expected as many axes in one as in the other.")
-    if any(builtins.len(set(axes)) != builtins.len(axes) for axes in places):
+    if any(builtins.len(set(axes)) != builtins.len(axes) for axes in positions):
         raise ValueError(f"source={source!r}, destination={destination!r}: expected no axis twice.")
-    return torch.movedim(t, places[0], places[1])
+    return torch.movedim(t, positions[0], positions[1])
 
 
 @function
 def rollaxis(x: Any, axis: int, start: int = 0) -> T:
-    """With `axis` in front of the axis that stands at `start`."""
+    """Move `axis` in front of the axis at `start`."""
     t = only_tensor(x, "x")
     axis = axis_of(axis, t.ndim)
     if not -t.ndim <= start <= t.ndim:
@@ -96,28 +96,28 @@ def rollaxis(x: Any, axis: int, start: int = 0) -> T:
 
 @function
 def flip(m: Any, axis: Any = None) -> T:
-    """Backwards along `axis`, an int, a tuple or None for all axes."""
+    """Reverse the order along `axis`, an int, a tuple or None for all axes."""
     t = only_tensor(m, "m")
     return torch.flip(t, axes_of(axis, t.ndim))
 
 
 @function
 def flipud(m: Any) -> T:
-    """Backwards along axis 0."""
+    """Reverse the order along axis 0."""
     t = only_tensor(m, "m")
     return torch.flip(t, (axis_of(0, t.ndim),))
 
 
 @function
 def fliplr(m: Any) -> T:
-    """Backwards along axis 1."""
+    """Reverse the order along axis 1."""
     t = only_tensor(m, "m")
     return torch.flip(t, (axis_of(1, t.ndim),))
 
 
 @function
 def rot90(a: Any, k: int = 1, axes: Any = (0, 1)) -> T:
-    """Turned `k` times by 90 degrees, from the first of two axes towards the second."""
+    """Rotate `k` times by 90 degrees, from the first of two axes towards the second."""
     t = only_tensor(a, "a")
     if isinstance(k, bool) or not isinstance(k, int):
         raise TypeError(f"k={k!r}: expected an int.")
@@ -131,12 +131,12 @@ def rot90(a: Any, k: int = 1, axes: Any = (0, 1)) -> T:
 
 @function
 def roll(a: Any, shift: Any, axis: Any = None) -> T:
-    """Shifted along `axis`, or for None in the flat array, what falls off coming in at the other end; sequences are paired."""
+    """Shift along `axis`, or for None in the flat array; elements that leave one end enter at the other; sequences are paired."""
     t = only_tensor(a, "a")
     shifts = list(shift) if isinstance(shift, (tuple, list)) else [shift]
     if axis is None:
         return torch.roll(t.reshape(-1), sum(shifts)).reshape(t.shape)
-    axes = [axis_of(one, t.ndim) for one in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    axes = [axis_of(item, t.ndim) for item in (axis if isinstance(axis, (tuple, list)) else (axis,))]
     longest = max(builtins.len(shifts), builtins.len(axes))
     shifts, axes = (values * longest if builtins.len(values) == 1 else values for values in (shifts, axes))
     if builtins.len(shifts) != builtins.len(axes):
@@ -146,13 +146,13 @@ def roll(a: Any, shift: Any, axis: Any = None) -> T:
 
 @function
 def tile(a: Any, reps: Any) -> T:
-    """Repeated along each axis as often as `reps`, an int or a sequence of ints, says."""
+    """Repeat along each axis, `reps` (an int or a sequence of ints) times."""
     return torch.tile(only_tensor(a, "a"), shape_of(reps))
 
 
 @function
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> T:
-    """Each value `repeats` times, one number or one for each, in a row along `axis`, or for None in the flat array."""
+    """Repeat each value `repeats` times, one number or one for each, along `axis`, or for None in the flat array."""
     t = to_tensor(a)
     t, axis = (t.reshape(-1), 0) if axis is None else (t, axis_of(axis, t.ndim))
     counts = list(repeats) if isinstance(repeats, (tuple, list)) else repeats
@@ -169,7 +169,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> T:
 
 @function
 def broadcast_to(array: Any, shape: Any) -> T:
-    """Stretched to `shape`, a sequence of ints."""
+    """Broadcast to `shape`, a sequence of ints."""
     t = only_tensor(array, "array")
     if not isinstance(shape, (tuple, list)):
         raise TypeError(f"shape={shape!r}: expected a tuple or a list of ints.")
@@ -178,45 +178,45 @@ def broadcast_to(array: Any, shape: Any) -> T:
 
 @function
 def broadcast_arrays(*args: Any) -> Any:
-    """A list of the arrays, all stretched to one shape."""
-    found = [only_tensor(value, f"args[{i}]") for i, value in enumerate(args)]
-    return as_list(t.clone() for t in torch.broadcast_tensors(*found))
+    """A list of the arrays, broadcast to one shape."""
+    tensors = [only_tensor(value, f"args[{i}]") for i, value in enumerate(args)]
+    return as_list(t.clone() for t in torch.broadcast_tensors(*tensors))
 
 
-def _one_or_list(found: list[T]) -> Any:
-    return found[0] if builtins.len(found) == 1 else as_list(found)
+def _single_or_list(tensors: list[T]) -> Any:
+    return tensors[0] if builtins.len(tensors) == 1 else as_list(tensors)
 
 
 @function
 def atleast_1d(*arys: Any) -> Any:
-    """The arrays with one axis at least; a list where there are several."""
-    found = [only_tensor(value, f"arys[{i}]") for i, value in enumerate(arys)]
-    return _one_or_list([t.reshape(1) if t.ndim == 0 else t for t in found])
+    """The arrays with at least one axis; a list for several arrays."""
+    tensors = [only_tensor(value, f"arys[{i}]") for i, value in enumerate(arys)]
+    return _single_or_list([t.reshape(1) if t.ndim == 0 else t for t in tensors])
 
 
 @function
 def atleast_2d(*arys: Any) -> Any:
-    """The arrays with two axes at least, new ones in front; a list where there are several."""
-    found = [only_tensor(value, f"arys[{i}]") for i, value in enumerate(arys)]
-    return _one_or_list([t.reshape(1, -1) if t.ndim < 2 else t for t in found])
+    """The arrays with at least two axes, new ones in front; a list for several arrays."""
+    tensors = [only_tensor(value, f"arys[{i}]") for i, value in enumerate(arys)]
+    return _single_or_list([t.reshape(1, -1) if t.ndim < 2 else t for t in tensors])
 
 
 @function
 def atleast_3d(*arys: Any) -> Any:
-    """The arrays with three axes at least: (N,) becomes (1, N, 1), (M, N) becomes (M, N, 1); a list where there are several."""
-    found = [only_tensor(value, f"arys[{i}]") for i, value in enumerate(arys)]
-    return _one_or_list([t if t.ndim > 2 else t.unsqueeze(-1) if t.ndim == 2 else t.reshape(1, -1, 1) for t in found])
+    """The arrays with at least three axes: (N,) becomes (1, N, 1), (M, N) becomes (M, N, 1); a list for several arrays."""
+    tensors = [only_tensor(value, f"arys[{i}]") for i, value in enumerate(arys)]
+    return _single_or_list([t if t.ndim > 2 else t.unsqueeze(-1) if t.ndim == 2 else t.reshape(1, -1, 1) for t in tensors])
 
 
 @function
 def size(a: Any, axis: int | None = None) -> int:
-    """How many values there are, in all or along `axis`."""
+    """The number of values, in all or along `axis`."""
     t = to_tensor(a)
     return t.numel() if axis is None else t.shape[axis_of(axis, t.ndim)]
 
 
 def array_str(a: Any) -> str:
-    """The values of the Tensor `a` as text, as NumPy writes them."""
+    """The values of the Tensor `a` as text, in NumPy's format."""
     from torchspore.mindspore.common import Tensor
 
     if not isinstance(a, Tensor):
@@ -225,13 +225,13 @@ def array_str(a: Any) -> str:
 
 
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    """What `func1d(slice, *args, **kwargs)` gives for each 1-D slice of `arr` along `axis`; the axes of the results stand in its place."""
+    """Apply `func1d(slice, *args, **kwargs)` to each 1-D slice of `arr` along `axis`; the axes of the results replace it."""
     axis = axis_of(axis, arr.ndim)
     moved = moveaxis(arr, axis, -1)
     outer = moved.shape[:-1]
     rows = reshape(moved, (-1, moved.shape[-1]))
-    found = [func1d(rows[i], *args, **kwargs) for i in range(rows.shape[0])]
-    out = stack([f if hasattr(f, "asnumpy") else as_tensor(f) for f in found])
+    results = [func1d(rows[i], *args, **kwargs) for i in range(rows.shape[0])]
+    out = stack([f if hasattr(f, "asnumpy") else as_tensor(f) for f in results])
     inner = out.shape[1:]
     out = reshape(out, (*outer, *inner))
     count = builtins.len(inner)
@@ -239,16 +239,16 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
 
 
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
-    """`func(a, axis)`, called on its own result for one axis after the other; an axis that it takes away is put back with length 1."""
+    """`func(a, axis)`, applied to its result for one axis after the other; an axis that it removes is inserted again with length 1."""
     out = as_tensor(a)
     for axis in axes if isinstance(axes, (tuple, list)) else (axes,):
         if isinstance(axis, bool) or not isinstance(axis, int):
             raise TypeError(f"axes={axes!r}: expected an int, or a sequence of ints.")
         axis = axis_of(axis, out.ndim)
-        found = func(out, axis)
-        out = expand_dims(found, axis) if found.ndim == out.ndim - 1 else found
+        result = func(out, axis)
+        out = expand_dims(result, axis) if result.ndim == out.ndim - 1 else result
         if out.ndim != builtins.len(as_tensor(a).shape):
-            raise ValueError("func: expected a function that takes away one axis at most.")
+            raise ValueError("func: expected a function that removes at most one axis.")
     return out
 
 

@@ -1,4 +1,4 @@
-"""The dtypes and numbers that `mindspore.numpy` names."""
+"""The dtypes and constants of `mindspore.numpy`."""
 from __future__ import annotations
 
 from math import inf, nan, pi

@@ -1,4 +1,4 @@
-"""Arithmetic and elementary functions, element by element; the names of the other mathematical files as well."""
+"""Arithmetic and elementary functions, element by element; and the names of functions in the other mathematical files."""
 from __future__ import annotations
 
 import math
@@ -27,12 +27,12 @@ def _unary(name: str, compute: Callable[[T], T], doc: str, argument: str = "x") 
 
     body = {"x": of_x, "a": of_a, "input": of_input}[argument]
     body.__name__ = body.__qualname__ = name
-    body.__doc__ = f"{doc} In `dtype`, if one is given."
+    body.__doc__ = f"{doc} In `dtype`, if it is set."
     return function(body)
 
 
 def _trigonometric(t: T) -> T:
-    """Truth values and 8-bit integers in float16, other integers in float32."""
+    """Convert bools and 8-bit integers to float16, other integers to float32."""
     return t if t.is_floating_point() or t.is_complex() else t.to(torch.float16 if t.dtype in _HALF else torch.float32)
 
 
@@ -44,8 +44,8 @@ def _of_floating(compute: Callable[[T], T]) -> Callable[[T], T]:
     return lambda t: compute(floating(t))
 
 
-def _same(compute: Callable[[T], T]) -> Callable[[T], T]:
-    """Truth values counted as integers, and back."""
+def _keeping_bool(compute: Callable[[T], T]) -> Callable[[T], T]:
+    """Compute bools as integers, and convert the result back."""
     return lambda t: compute(t.to(torch.uint8)).to(torch.bool) if t.dtype is torch.bool else compute(t)
 
 
@@ -62,9 +62,9 @@ def _reciprocal(t: T) -> T:
     return torch.reciprocal(t) if t.is_floating_point() or t.is_complex() else quotients.truncate_divide(torch.ones_like(t), t)
 
 
-abs = _unary("abs", _same(torch.abs), "The absolute value, in the dtype of x.")
-absolute = _unary("absolute", _same(torch.abs), "The absolute value, in the dtype of x.")
-fabs = _unary("fabs", _same(torch.abs), "The absolute value, in the dtype of x.")
+abs = _unary("abs", _keeping_bool(torch.abs), "The absolute value, in the dtype of x.")
+absolute = _unary("absolute", _keeping_bool(torch.abs), "The absolute value, in the dtype of x.")
+fabs = _unary("fabs", _keeping_bool(torch.abs), "The absolute value, in the dtype of x.")
 arccos = _unary("arccos", _of_trigonometric(torch.acos), "The inverse cosine.", "input")
 arccosh = _unary("arccosh", _of_trigonometric(arccosh_of), "The inverse hyperbolic cosine.")
 arcsin = _unary("arcsin", _of_trigonometric(torch.asin), "The inverse sine.")
@@ -77,8 +77,8 @@ sin = _unary("sin", _of_trigonometric(torch.sin), "The sine.")
 sinh = _unary("sinh", _of_trigonometric(torch.sinh), "The hyperbolic sine.")
 tan = _unary("tan", _of_trigonometric(torch.tan), "The tangent.")
 tanh = _unary("tanh", _of_trigonometric(torch.tanh), "The hyperbolic tangent.")
-invert = _unary("invert", torch.bitwise_not, "Every bit turned over.")
-bitwise_not = _unary("bitwise_not", torch.bitwise_not, "Every bit turned over.")
+invert = _unary("invert", torch.bitwise_not, "All bits inverted.")
+bitwise_not = _unary("bitwise_not", torch.bitwise_not, "All bits inverted.")
 cbrt = _unary("cbrt", _cube_root, "The cube root, float64 for float64 and else float32.")
 ceil = _unary("ceil", _single(torch.ceil), "The smallest integer not below x, float32.")
 trunc = _unary("trunc", _single(torch.trunc, (torch.float32, torch.float16)), "x without its fraction, float16 or float32.")
@@ -96,14 +96,14 @@ log1p = _unary("log1p", _of_floating(torch.log1p), "log(1 + x).")
 log2 = _unary("log2", _of_floating(torch.log2), "The logarithm to base 2.")
 negative = _unary("negative", torch.neg, "The negative.", "a")
 positive = _unary("positive", lambda t: t.clone(), "x itself.", "a")
-reciprocal = _unary("reciprocal", _reciprocal, "1 / x; integers without their fraction.")
+reciprocal = _unary("reciprocal", _reciprocal, "1 / x; truncated for integers.")
 sqrt = _unary("sqrt", _of_floating(torch.sqrt), "The square root.")
 square = _unary("square", torch.square, "x * x.")
 
 
 @function
 def sign(x: Any, dtype: Any = None) -> T:
-    """-1, 0 or 1, in float32 for integers. In `dtype`, if one is given. Raises TypeError for truth values."""
+    """-1, 0 or 1, in float32 for integers. In `dtype`, if it is set. Raises TypeError for bools."""
     t = to_tensor(x)
     if t.dtype is torch.bool:
         raise TypeError("expected numbers, got truth values.")
@@ -113,7 +113,7 @@ def sign(x: Any, dtype: Any = None) -> T:
 
 @function
 def fix(x: Any) -> T:
-    """x rounded towards zero, float16 for float16 and else float32."""
+    """x truncated, float16 for float16 and else float32."""
     t = to_tensor(x)
     return torch.trunc(t if t.dtype is torch.float16 else t.to(torch.float32))
 
@@ -123,12 +123,12 @@ def _binary(name: str, compute: Callable[[T, T], T], doc: str) -> Callable[..., 
         return cast(compute(*pair(x1, x2)), dtype)
 
     body.__name__ = body.__qualname__ = name
-    body.__doc__ = f"{doc} In `dtype`, if one is given."
+    body.__doc__ = f"{doc} In `dtype`, if it is set."
     return function(body)
 
 
 def _counted(compute: Callable[[T, T], T]) -> Callable[[T, T], T]:
-    """Truth values counted as integers, and back."""
+    """Compute bools as integers, and convert the result back."""
     return lambda a, b: compute(a.to(torch.uint8), b.to(torch.uint8)).to(torch.bool) if a.dtype is torch.bool else compute(a, b)
 
 
@@ -142,11 +142,11 @@ def _numbers(compute: Callable[[T, T], T]) -> Callable[[T, T], T]:
 
 
 def _greatest_divisor(a: T, b: T) -> T:
-    """Euclid's algorithm, for fractions too: torch.gcd has integers only."""
+    """Euclid's algorithm, which also supports fractions: torch.gcd supports only integers."""
     if not a.is_floating_point():
         return torch.gcd(a, b)
     a, b = torch.broadcast_tensors(torch.abs(a), torch.abs(b))
-    # NaN would never come to an end, and infinity divided by anything is one.
+    # The loop would not end for NaN and infinity.
     is_odd = ~(torch.isfinite(a) & torch.isfinite(b))
     odd = torch.where(torch.isnan(a), a, torch.where(torch.isnan(b), torch.where(a == 0, b, a), torch.minimum(a, b)))
     a, b = torch.where(is_odd, odd, a), torch.where(is_odd, torch.zeros_like(b), b)
@@ -177,15 +177,15 @@ divide = _binary("divide", _ratio, "x1 / x2, float32 for integers.")
 true_divide = _binary("true_divide", _ratio, "x1 / x2, float32 for integers.")
 power = _binary("power", _numbers(torch.pow), "x1 to the power x2; integers stay integers.")
 floor_divide = _binary("floor_divide", _counted(quotients.floor_divide), "x1 / x2, rounded down.")
-fmod = _binary("fmod", _counted(quotients.fmod), "The rest of x1 / x2, with the sign of x1.")
-mod = _binary("mod", _counted(quotients.remainder), "The rest of x1 / x2, with the sign of x2.")
-remainder = _binary("remainder", _counted(quotients.remainder), "The rest of x1 / x2, with the sign of x2.")
+fmod = _binary("fmod", _counted(quotients.fmod), "The remainder of x1 / x2, with the sign of x1.")
+mod = _binary("mod", _counted(quotients.remainder), "The remainder of x1 / x2, with the sign of x2.")
+remainder = _binary("remainder", _counted(quotients.remainder), "The remainder of x1 / x2, with the sign of x2.")
 gcd = _binary("gcd", _counted(_greatest_divisor), "The greatest common divisor.")
 lcm = _binary("lcm", _counted(_least_multiple), "The least common multiple.")
 heaviside = _binary("heaviside", _step, "0 where x1 < 0, x2 where it is 0, 1 where it is above.")
-bitwise_and = _binary("bitwise_and", torch.bitwise_and, "The bits that both have.")
-bitwise_or = _binary("bitwise_or", torch.bitwise_or, "The bits that one of the two has.")
-bitwise_xor = _binary("bitwise_xor", torch.bitwise_xor, "The bits that just one of the two has.")
+bitwise_and = _binary("bitwise_and", torch.bitwise_and, "Bitwise and.")
+bitwise_or = _binary("bitwise_or", torch.bitwise_or, "Bitwise or.")
+bitwise_xor = _binary("bitwise_xor", torch.bitwise_xor, "Bitwise exclusive or.")
 hypot = _binary("hypot", lambda a, b: torch.sqrt(floating(a * a + b * b)), "sqrt(x1 ** 2 + x2 ** 2).")
 logaddexp = _binary(
     "logaddexp", lambda a, b: torch.log(torch.exp(floating(a)) + torch.exp(floating(b))),
@@ -196,26 +196,26 @@ logaddexp2 = _binary("logaddexp2", lambda a, b: torch.log2(torch.exp2(floating(a
 
 @function
 def divmod(x1: Any, x2: Any, dtype: Any = None) -> Any:
-    """x1 / x2 rounded down, and the rest with the sign of x2. Both in `dtype`, if one is given."""
+    """x1 / x2 rounded down, and the remainder with the sign of x2. Both in `dtype`, if it is set."""
     a, b = pair(x1, x2)
     return cast(_counted(quotients.floor_divide)(a, b), dtype), cast(_counted(quotients.remainder)(a, b), dtype)
 
 
 @function
 def float_power(x1: Any, x2: Any, dtype: Any = None) -> T:
-    """x1 to the power x2 in float32. In `dtype`, if one is given."""
+    """x1 to the power x2 in float32. In `dtype`, if it is set."""
     return cast(torch.pow(to_tensor(x1).to(torch.float32), to_tensor(x2).to(torch.float32)), dtype)
 
 
 @function
 def arctan2(x1: Any, x2: Any, dtype: Any = None) -> T:
-    """The angle of the point (x2, x1), in radians. In `dtype`, if one is given."""
+    """The angle of the point (x2, x1), in radians. In `dtype`, if it is set."""
     return cast(torch.atan2(*together(_trigonometric(to_tensor(x1)), _trigonometric(to_tensor(x2)))), dtype)
 
 
 @function
 def copysign(x1: Any, x2: Any, dtype: Any = None) -> T:
-    """The size of x1, in its dtype, with a minus where x2 < 0. In `dtype`, if one is given. Raises TypeError for truth values."""
+    """|x1| with the sign of x2, in the dtype of x1. In `dtype`, if it is set. Raises TypeError for bools."""
     a, b = to_tensor(x1), to_tensor(x2)
     if torch.bool in (a.dtype, b.dtype):
         raise TypeError("expected numbers, got truth values.")
@@ -226,36 +226,36 @@ def copysign(x1: Any, x2: Any, dtype: Any = None) -> T:
 def _extreme(compute: Callable[[T, T], T], x1: Any, x2: Any, dtype: Any) -> T:
     a, b = to_tensor(x1), to_tensor(x2)
     common = promote(a.dtype, b.dtype) if (a.ndim == 0) == (b.ndim == 0) else a.dtype if a.ndim else b.dtype
-    return cast(compute(_within(a, common).to(common), _within(b, common).to(common)), dtype)
+    return cast(compute(_bound_in_range(a, common).to(common), _bound_in_range(b, common).to(common)), dtype)
 
 
 @function
 def maximum(x1: Any, x2: Any, dtype: Any = None) -> T:
-    """The larger of the two; one without axes takes the dtype of the other. In `dtype`, if one is given."""
+    """The larger of the two; one without axes takes the dtype of the other. In `dtype`, if it is set."""
     return _extreme(torch.maximum, x1, x2, dtype)
 
 
 @function
 def minimum(x1: Any, x2: Any, dtype: Any = None) -> T:
-    """The smaller of the two; one without axes takes the dtype of the other. In `dtype`, if one is given."""
+    """The smaller of the two; one without axes takes the dtype of the other. In `dtype`, if it is set."""
     return _extreme(torch.minimum, x1, x2, dtype)
 
 
 @function
 def clip(x: Any, xmin: Any, xmax: Any, dtype: Any = None) -> T:
-    """x held between `xmin` and `xmax`, one of which may be None. In `dtype`, if one is given. Raises ValueError where both are None."""
+    """Clip x to [xmin, xmax]; one of them may be None. In `dtype`, if it is set. Raises ValueError if both are None."""
     t = to_tensor(x)
     if xmin is None and xmax is None:
         raise ValueError("xmin=None, xmax=None: expected one of them at least.")
     for compute, bound in ((torch.maximum, xmin), (torch.minimum, xmax)):
         if bound is not None:
-            limit = _within(to_tensor(bound), t.dtype)
+            limit = _bound_in_range(to_tensor(bound), t.dtype)
             t = compute(*pair(t, limit)) if limit.ndim else compute(t, limit.to(t.dtype))
     return cast(t, dtype)
 
 
-def _within(bound: T, dtype: torch.dtype) -> T:
-    """A bound that is a whole number, within what integers of `dtype` can hold."""
+def _bound_in_range(bound: T, dtype: torch.dtype) -> T:
+    """Return an integer bound, limited to the range of the integers of `dtype`."""
     if bound.ndim or bound.is_floating_point() or dtype.is_floating_point or bound.dtype is torch.bool or dtype is torch.bool:
         return bound
     info = torch.iinfo(dtype)
@@ -264,9 +264,9 @@ def _within(bound: T, dtype: torch.dtype) -> T:
 
 @function
 def around(a: Any, decimals: int = 0) -> T:
-    """a rounded to `decimals` digits, halves to the even one; integers stay, and truth values are int64 where `decimals` > 0.
+    """a rounded to `decimals` digits, halves to the even one; integers stay integers, and bools become int64 if `decimals` > 0.
 
-    Raises ValueError where `decimals` < 0.
+    Raises ValueError if `decimals` < 0.
     """
     t = to_tensor(a)
     if decimals < 0:

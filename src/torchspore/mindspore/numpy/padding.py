@@ -13,7 +13,7 @@ T = torch.Tensor
 
 
 def _pairs(value: Any, ndim: int, name: str) -> list[tuple[Any, Any]]:
-    """A number, (before, after), ((before, after),) or one pair for each axis, as one pair for each axis."""
+    """Return a number, (before, after), ((before, after),) or one pair for each axis as one pair for each axis."""
     rows = list(value) if isinstance(value, (tuple, list)) else [value]
     if any(isinstance(row, (tuple, list)) for row in rows):
         rows = [list(row) if isinstance(row, (tuple, list)) else [row] for row in rows]
@@ -35,35 +35,35 @@ def _constant(t: T, axis: int, before: int, after: int, values: tuple[Any, Any])
     return torch.cat([block(before, values[0]), t, block(after, values[1])], axis)
 
 
-def _places(t: T, axis: int, before: int, after: int) -> T:
+def _source_indexes(t: T, axis: int, before: int, after: int) -> T:
     return torch.arange(-before, t.shape[axis] + after, device=t.device)
 
 
 def _edge(t: T, axis: int, before: int, after: int) -> T:
-    return t.index_select(axis, _places(t, axis, before, after).clamp(0, t.shape[axis] - 1))
+    return t.index_select(axis, _source_indexes(t, axis, before, after).clamp(0, t.shape[axis] - 1))
 
 
 def _wrap(t: T, axis: int, before: int, after: int) -> T:
-    return t.index_select(axis, _places(t, axis, before, after) % t.shape[axis])
+    return t.index_select(axis, _source_indexes(t, axis, before, after) % t.shape[axis])
 
 
 def _mirrored(t: T, axis: int, before: int, after: int, repeats_edge: bool, odd: bool) -> T:
-    """Mirrored at the edges as often as it takes; `odd` turns the values round the edge's value as well."""
+    """Mirror at the edges as often as necessary; `odd` also reflects the values about the edge's value."""
     n = t.shape[axis]
     if n == 1:
         return _edge(t, axis, before, after)
     period = n if repeats_edge else n - 1
-    places = _places(t, axis, before, after)
-    fold = torch.div(places, period, rounding_mode="floor")
-    inner = places - fold * period
+    positions = _source_indexes(t, axis, before, after)
+    fold = torch.div(positions, period, rounding_mode="floor")
+    inner = positions - fold * period
     is_turned = fold % 2 == 1
-    found = t.index_select(axis, torch.where(is_turned, n - 1 - inner, inner))
+    mirrored = t.index_select(axis, torch.where(is_turned, n - 1 - inner, inner))
     if not odd:
-        return found
+        return mirrored
     shape = [-1 if a == axis else 1 for a in range(t.ndim)]
     first, last = t.narrow(axis, 0, 1), t.narrow(axis, n - 1, 1)
     fold, is_turned = fold.reshape(shape).to(t.dtype), is_turned.reshape(shape)
-    return torch.where(is_turned, first + last - found, found) + fold * (last - first)
+    return torch.where(is_turned, first + last - mirrored, mirrored) + fold * (last - first)
 
 
 def _mean(t: T, axis: int) -> T:
@@ -89,7 +89,7 @@ def _statistic(t: T, axis: int, before: int, after: int, mode: str, lengths: tup
 
 
 def _ramp(t: T, axis: int, before: int, after: int, ends: tuple[Any, Any]) -> T:
-    """Values on a straight line from the edge to the end value, which the outermost one is."""
+    """Return values on a straight line from the edge to the end value, which the outermost element has."""
     shape = [-1 if a == axis else 1 for a in range(t.ndim)]
     work = t if t.is_floating_point() else t.to(torch.float64)
     first, last = work.narrow(axis, 0, 1), work.narrow(axis, t.shape[axis] - 1, 1)
@@ -105,7 +105,7 @@ def _padded(arr: Any, pad_width: Any, mode: str, stat_length: Any, constant_valu
     if mode == "median":
         raise NotImplementedError("mode='median': MindSpore has no such mode.")
     if mode not in ("constant", "edge", "empty", "linear_ramp", "maximum", "mean", "minimum", "reflect", "symmetric", "wrap"):
-        raise ValueError(f"mode={mode!r}: expected 'constant', 'edge', 'reflect', 'symmetric', 'wrap' or another that numpy.pad has.")
+        raise ValueError(f"mode={mode!r}: expected 'constant', 'edge', 'reflect', 'symmetric', 'wrap' or another mode of numpy.pad.")
     if t.ndim == 0:
         return t.clone()
     widths = _pairs(pad_width, t.ndim, "pad_width")
@@ -132,15 +132,15 @@ def pad(
     arr: Any, pad_width: Any, mode: Any = "constant", stat_length: Any = None, constant_values: Any = 0, end_values: Any = 0,
     reflect_type: str = "even", **kwargs: Any,
 ) -> Any:
-    """`arr` with `pad_width` more values around it: a number, (before, after), or such a pair for each axis; negative ones count as 0.
+    """`arr` with `pad_width` values around it: a number, (before, after), or such a pair for each axis; negative ones count as 0.
 
-    `mode` says which: 'constant' (`constant_values`), 'edge', 'linear_ramp' (to `end_values`), 'maximum', 'minimum' and 'mean' (of
+    `mode` is 'constant' (`constant_values`), 'edge', 'linear_ramp' (to `end_values`), 'maximum', 'minimum' and 'mean' (of
     `stat_length` values at the edge), 'reflect' and 'symmetric' (`reflect_type` 'even' or 'odd'), 'wrap', 'empty', or a function of each
     1-D vector, its widths, its axis and `kwargs`.
     """
     if not callable(mode):
         if kwargs:
-            raise TypeError(f"{', '.join(kwargs)}: expected only where mode is a function.")
+            raise TypeError(f"{', '.join(kwargs)}: expected only if mode is a function.")
         return _padded(arr, pad_width, mode, stat_length, constant_values, end_values, reflect_type)
     out = _padded(arr, pad_width, "constant", None, 0, 0, "even")
     for axis, width in enumerate(_pairs(pad_width, out.ndim, "pad_width")):

@@ -1,4 +1,4 @@
-"""Polynomials by their coefficients, the highest power first."""
+"""Polynomials as coefficients, the highest power first."""
 from __future__ import annotations
 
 from typing import Any
@@ -32,7 +32,7 @@ def polyadd(a1: Any, a2: Any) -> T:
 
 @function
 def polysub(a1: Any, a2: Any) -> T:
-    """The first polynomial less the second."""
+    """The first polynomial minus the second."""
     a, b = _aligned(a1, a2)
     return a - b
 
@@ -49,24 +49,24 @@ def polymul(a1: Any, a2: Any) -> T:
 @function
 def polyval(p: Any, x: Any) -> T:
     """The values of the polynomial p at x, float32 for integers."""
-    coefficients, places = together(floating(_coefficients(p)), floating(to_tensor(x)))
-    out = torch.zeros_like(places)
+    coefficients, points = together(floating(_coefficients(p)), floating(to_tensor(x)))
+    out = torch.zeros_like(points)
     for i in range(coefficients.shape[0]):
-        out = out * places + coefficients[i]
+        out = out * points + coefficients[i]
     return out
 
 
-def _order(m: Any, what: str) -> int:
+def _order(m: Any, operation: str) -> int:
     if isinstance(m, bool) or not isinstance(m, int):
         raise TypeError(f"m={m!r}: expected an int.")
     if m < 0:
-        raise ValueError(f"m={m}: expected an order of the {what} of at least 0.")
+        raise ValueError(f"m={m}: expected an order of the {operation} of at least 0.")
     return m
 
 
 @function
 def polyder(p: Any, m: int = 1) -> T:
-    """The m-th derivative of the polynomial p, no coefficients where nothing is left; float32 for empty ones."""
+    """The m-th derivative of the polynomial p; no coefficients if nothing remains; float32 for empty ones."""
     t = _coefficients(p)
     if _order(m, "derivative") >= t.shape[0]:
         return torch.zeros(0, dtype=torch.float32, device=t.device)
@@ -77,12 +77,12 @@ def polyder(p: Any, m: int = 1) -> T:
 
 
 _MOST_INTEGRALS = 10_000
-"""Beyond, every coefficient but the last ones has long been 0 in any dtype."""
+"""Above this order, every coefficient except the last ones is 0 in any dtype."""
 
 
 @function
 def polyint(p: Any, m: int = 1, k: Any = None) -> T:
-    """The m-th integral of the polynomial p with the constants `k`, one number or m of them, 0 for None; float32 for integers."""
+    """The m-th integral of the polynomial p with the constants `k`, one number or m of them; None means 0; float32 for integers."""
     t = _coefficients(p)
     if _order(m, "integral") == 0:
         return t.clone()

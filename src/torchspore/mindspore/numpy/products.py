@@ -20,7 +20,7 @@ def _tensors(a: Any, b: Any) -> tuple[T, T]:
 
 @function
 def matmul(x1: Any, x2: Any, dtype: Any = None) -> T:
-    """The matrix product over the last two axes, the others stretched; one axis counts as a row or a column. In `dtype`, if given."""
+    """The matrix product over the last two axes, the others broadcast; one axis is a row or a column. In `dtype`, if it is set."""
     a, b = _tensors(x1, x2)
     if not a.ndim or not b.ndim:
         raise ValueError("expected arrays of one axis at least.\n\nhint: write multiply for a number.")
@@ -29,19 +29,19 @@ def matmul(x1: Any, x2: Any, dtype: Any = None) -> T:
 
 @function
 def dot(a: Any, b: Any) -> T:
-    """The sum of products over the last axis of `a` and the last but one of `b`; the product where one has no axes."""
+    """The sum of products over the last axis of `a` and the second-to-last of `b`; the product if one has no axes."""
     x, y = _tensors(a, b)
     if not x.ndim or not y.ndim:
         return x * y
     axis = 0 if y.ndim == 1 else y.ndim - 2
     if x.shape[-1] != y.shape[axis]:
-        raise ValueError(f"a of shape {tuple(x.shape)}, b of shape {tuple(y.shape)}: the lengths that are summed over differ.")
+        raise ValueError(f"a of shape {tuple(x.shape)}, b of shape {tuple(y.shape)}: the lengths of the summed axes differ.")
     return torch.tensordot(x, y, ([x.ndim - 1], [axis]))
 
 
 @function
 def inner(a: Any, b: Any) -> T:
-    """The sum of products over the last axes; the product where one has no axes."""
+    """The sum of products over the last axes; the product if one has no axes."""
     x, y = _tensors(a, b)
     if not x.ndim or not y.ndim:
         return x * y
@@ -52,34 +52,34 @@ def inner(a: Any, b: Any) -> T:
 
 @function
 def outer(a: Any, b: Any) -> T:
-    """The products of each value of the flat `a` with each of the flat `b`, in a matrix."""
+    """The outer product of the flat `a` and the flat `b`."""
     x, y = _tensors(a, b)
     return x.reshape(-1, 1) * y.reshape(1, -1)
 
 
 @function
 def tensordot(a: Any, b: Any, axes: Any = 2) -> T:
-    """The sum of products over the last `axes` axes of `a` and the first of `b`, or over the axes that a pair of sequences names."""
+    """The sum of products over the last `axes` axes of `a` and the first of `b`, or over the axes in a pair of sequences."""
     x, y = _tensors(a, b)
     if isinstance(axes, int):
         left, right = list(range(x.ndim - axes, x.ndim)), list(range(axes))
     else:
-        left, right = ([one] if isinstance(one, int) else list(one) for one in axes)
+        left, right = ([axis_list] if isinstance(axis_list, int) else list(axis_list) for axis_list in axes)
     if len(left) != len(right) or any(x.shape[i] != y.shape[j] for i, j in zip(left, right)):
-        raise ValueError(f"axes={axes!r}: the lengths that are summed over differ, a is {tuple(x.shape)} and b {tuple(y.shape)}.")
+        raise ValueError(f"axes={axes!r}: the lengths of the summed axes differ, a is {tuple(x.shape)} and b {tuple(y.shape)}.")
     return torch.tensordot(x, y, (left, right))
 
 
 @function
 def multi_dot(arrays: Any) -> T:
-    """The matrix product of all arrays, which are matrices but for the first and last, in the cheapest order."""
-    found = [to_tensor(value) for value in arrays]
-    if len(found) < 2:
-        raise ValueError(f"arrays: expected at least two, got {len(found)}.")
-    if all(t.is_floating_point() for t in found):
-        return torch.linalg.multi_dot(found)
-    out = found[0]
-    for t in found[1:]:
+    """The matrix product of all arrays, matrices except perhaps the first and last, in the cheapest order."""
+    tensors = [to_tensor(value) for value in arrays]
+    if len(tensors) < 2:
+        raise ValueError(f"arrays: expected at least two, got {len(tensors)}.")
+    if all(t.is_floating_point() for t in tensors):
+        return torch.linalg.multi_dot(tensors)
+    out = tensors[0]
+    for t in tensors[1:]:
         out = torch.matmul(out, t)
     return out
 
@@ -105,15 +105,15 @@ def matrix_power(a: Any, n: int) -> T:
 
 @function
 def kron(a: Any, b: Any) -> T:
-    """`b` times each value of `a`, as blocks."""
+    """The Kronecker product: `b` times each value of `a`, as blocks."""
     return torch.kron(*pair(a, b))
 
 
 @function
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> T:
-    """The cross products of vectors of 2 or 3 values along `axisa` and `axisb`, with the result along `axisc`; `axis` stands for all three.
+    """Cross products of vectors of 2 or 3 values along `axisa` and `axisb`, with the result along `axisc`; `axis` replaces all three.
 
-    Two vectors of 2 values give a number each, the third component.
+    Two vectors of 2 values give one number, the third component.
     """
     x, y = pair(a, b)
     if axis is not None:
@@ -152,11 +152,11 @@ def _matrix_norm(t: T, order: Any, axes: tuple[int, ...], keepdims: bool) -> T:
 
 @function
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T:
-    """The norm `ord` of the vectors along one axis, of the matrices in two, or of all values.
+    """The norm `ord` of the vectors along one axis, of the matrices along two, or of all values.
 
-    It is float32 for integers and for float16, whose largest and smallest values (`ord` inf and -inf of vectors) stay float16.
+    It is float32 for integers and for float16; the largest and smallest values of float16 vectors (`ord` inf and -inf) stay float16.
 
-    For vectors `ord` is a number p, inf, -inf or 0 (how many are not zero), for matrices 'fro', 'nuc', 1, 2, inf or their negatives.
+    For vectors `ord` is a number p, inf, -inf or 0 (the number of nonzero values), for matrices 'fro', 'nuc', 1, 2, inf or their negatives.
     """
     t = floating(to_tensor(x))
     is_extreme = ord in (float("inf"), -float("inf")) and (t.ndim == 1 if axis is None else len(axes_of(axis, t.ndim)) == 1)

@@ -1,4 +1,4 @@
-"""Sums, means, extremes and running sums along axes."""
+"""Sums, means, extremes and cumulative sums along axes."""
 from __future__ import annotations
 
 import builtins
@@ -26,7 +26,7 @@ T = torch.Tensor
 _NARROW = frozenset({torch.bool, torch.int8, torch.int16, torch.uint8})
 _WIDE = frozenset({torch.uint16, torch.uint32, torch.uint64})
 _FAR = 2.0 ** 63
-"""What stands for a NaN in nanmin and nanmax: the answer where there is nothing else."""
+"""Replaces NaN in nanmin and nanmax: the result if there is nothing else."""
 
 
 @function
@@ -44,7 +44,7 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, ini
 
 
 def _mean(t: T, axes: tuple[int, ...], keepdims: bool) -> T:
-    """The mean in the dtype of `t`: that of integers is without its fraction."""
+    """Return the mean in the dtype of `t`: for integers, it is truncated."""
     if t.is_floating_point() or t.is_complex():
         return torch.mean(t, axes, keepdim=keepdims)
     return torch.mean(t.to(torch.float64), axes, keepdim=keepdims).to(t.dtype)
@@ -52,7 +52,7 @@ def _mean(t: T, axes: tuple[int, ...], keepdims: bool) -> T:
 
 @function
 def mean(a: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> T:
-    """The mean over `axis`, an int, a tuple or None for all, in the dtype of `a`; then in `dtype`. Raises TypeError for truth values."""
+    """The mean over `axis`, an int, a tuple or None for all, in the dtype of `a`, then in `dtype`. Raises TypeError for bools."""
     t = _numbers(to_tensor(a))
     return cast(_mean(t, axes_of(axis, t.ndim), keepdims), dtype)
 
@@ -64,7 +64,7 @@ def _numbers(t: T) -> T:
 
 
 def _variance(t: T, axes: tuple[int, ...], ddof: int, keepdims: bool) -> T:
-    """The mean square distance from the mean, which for integers is one too."""
+    """Return the mean square distance from the mean, which is truncated for integers."""
     if isinstance(ddof, bool) or not isinstance(ddof, int):
         raise TypeError(f"ddof={ddof!r}: expected an int.")
     square = floating((t - _mean(t, axes, True)) ** 2)
@@ -82,21 +82,21 @@ def _count(t: T, axes: tuple[int, ...]) -> int:
 
 @function
 def var(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> T:
-    """The variance over `axis`, an int, a tuple or None for all: squares of distances over the count less `ddof`. Integers give float32."""
+    """The variance over `axis`, an int, a tuple or None for all, divided by the count minus `ddof`. Integers give float32."""
     t = _numbers(to_tensor(x))
     return _variance(t, axes_of(axis, t.ndim), ddof, keepdims)
 
 
 @function
 def std(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> T:
-    """The standard deviation over `axis`, an int, a tuple or None for all; the count is lowered by `ddof`. Integers give float32."""
+    """The standard deviation over `axis`, an int, a tuple or None for all, with the count minus `ddof`. Integers give float32."""
     t = _numbers(to_tensor(x))
     return torch.sqrt(_variance(t, axes_of(axis, t.ndim), ddof, keepdims))
 
 
 @function
 def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> T:
-    """The largest value less the smallest along `axis`, an int, a tuple or None for all."""
+    """The largest minus the smallest value along `axis`, an int, a tuple or None for all."""
     t = only_tensor(x, "x")
     axes = axes_of(axis, t.ndim)
     return torch.amax(t, axes, keepdim=keepdims) - torch.amin(t, axes, keepdim=keepdims)
@@ -104,9 +104,9 @@ def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> T:
 
 @function
 def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = False) -> Any:
-    """The mean over `axis` with `weights`, of the shape of x or, for one axis, of its length; `returned` adds the sum of the weights.
+    """The mean over `axis` with `weights`, of x's shape or, for one axis, its length; `returned` adds the sum of the weights.
 
-    The result has the dtype of x, or the one that holds x and the weights. Raises TypeError where the shapes ask for an axis.
+    The result has the dtype of x, or the common dtype of x and the weights. Raises TypeError if the shapes require an axis.
     """
     t = only_tensor(x, "x")
     if t.dtype is torch.bool:
@@ -119,7 +119,7 @@ def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     w = only_tensor(weights, "weights")
     if w.shape != t.shape:
         if axis is None:
-            raise TypeError("axis=None: expected an axis, as x and weights differ in shape.")
+            raise TypeError("axis=None: expected an axis, because x and weights differ in shape.")
         if w.ndim != 1 or builtins.len(axes) != 1 or w.shape[0] != t.shape[axes[0]]:
             raise ValueError(f"weights of shape {tuple(w.shape)}: expected the shape of x, {tuple(t.shape)}, or the length of its axis.")
         w = w.reshape([-1 if a == axes[0] else 1 for a in builtins.range(t.ndim)]).expand(t.shape)
@@ -136,7 +136,7 @@ def _extreme(compute: Callable[..., T], pick: Callable[[T, T], T], a: T, axis: A
     axes = axes_of(axis, t.ndim)
     if initial is None:
         if where is not True:
-            raise ValueError("where=...: expected a number as initial beside it.")
+            raise ValueError("where=...: expected a number as initial, too.")
         return compute(t, axes, keepdim=keepdims)
     if not is_scalar(initial) and not isinstance(initial, T):
         raise TypeError(f"initial={initial!r}: expected a number.")
@@ -148,13 +148,13 @@ def _extreme(compute: Callable[..., T], pick: Callable[[T, T], T], a: T, axis: A
 
 @function
 def amax(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> T:
-    """The largest value over `axis`, an int, a tuple or None for all, at least `initial`; of the places where `where` is true."""
+    """The largest value over `axis`, an int, a tuple or None for all, at least `initial`, of the elements where `where` is true."""
     return _extreme(torch.amax, torch.maximum, a, axis, keepdims, initial, where)
 
 
 @function
 def amin(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> T:
-    """The smallest value over `axis`, an int, a tuple or None for all, at most `initial`; of the places where `where` is true."""
+    """The smallest value over `axis`, an int, a tuple or None for all, at most `initial`, of the elements where `where` is true."""
     return _extreme(torch.amin, torch.minimum, a, axis, keepdims, initial, where)
 
 
@@ -162,7 +162,7 @@ max = amax
 min = amin
 
 
-def _place(compute: Callable[..., T], a: Any, axis: Any) -> T:
+def _index_of(compute: Callable[..., T], a: Any, axis: Any) -> T:
     t = to_tensor(a)
     t = t.to(torch.uint8) if t.dtype is torch.bool else widened(t)
     if axis is None or t.ndim == 0:
@@ -172,26 +172,26 @@ def _place(compute: Callable[..., T], a: Any, axis: Any) -> T:
 
 @function
 def argmax(a: Any, axis: int | None = None) -> T:
-    """Where the largest value stands along `axis`, or, for None, in the flat array (int64)."""
-    return _place(torch.argmax, a, axis)
+    """The index of the largest value along `axis`, or, for None, in the flat array (int64)."""
+    return _index_of(torch.argmax, a, axis)
 
 
 @function
 def argmin(a: Any, axis: int | None = None) -> T:
-    """Where the smallest value stands along `axis`, or, for None, in the flat array (int32; int64 for a single number)."""
-    found = _place(torch.argmin, a, axis)
-    return found if to_tensor(a).ndim == 0 else found.to(torch.int32)
+    """The index of the smallest value along `axis`, or, for None, in the flat array (int32; int64 for a single number)."""
+    index = _index_of(torch.argmin, a, axis)
+    return index if to_tensor(a).ndim == 0 else index.to(torch.int32)
 
 
 @function
 def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> T:
-    """How many values over `axis`, an int, a tuple or None for all, are not zero (int32)."""
+    """The number of nonzero values over `axis`, an int, a tuple or None for all (int32)."""
     t = only_tensor(x, "x")
     return torch.sum(t != 0, axes_of(axis, t.ndim), keepdim=keepdims).to(torch.int32)
 
 
 def _running(compute: Callable[..., T], t: T, axis: int | None, dtype: Any, to: torch.dtype) -> T:
-    """`compute` of the values in `to`; cast to `dtype` if that is not the dtype that they came in."""
+    """Apply `compute` to the values in `to`, and cast the result to `dtype` if that differs from the input's dtype."""
     wide = widened(t.to(to))
     out = (compute(wide.reshape(-1), 0) if axis is None else compute(wide, axis_of(axis, t.ndim))).to(to)
     return out if dtype is None or dtype_of_cast(dtype) is t.dtype else cast(out, dtype)
@@ -199,14 +199,14 @@ def _running(compute: Callable[..., T], t: T, axis: int | None, dtype: Any, to: 
 
 @function
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> T:
-    """The running sum along `axis`, or, for None, of the flat array; narrow integers in int32. Then in `dtype`, if it is another one."""
+    """The cumulative sum along `axis`, or, for None, of the flat array; narrow integers in int32; then in `dtype`, if it differs."""
     t = only_tensor(a, "a")
     return _running(torch.cumsum, t, axis, dtype, torch.int32 if t.dtype in _NARROW else t.dtype)
 
 
 @function
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> T:
-    """The running product along `axis`, or, for None, of the flat array; narrow integers in 32 bits. Then in `dtype`, if one is given."""
+    """The cumulative product along `axis`, or, for None, of the flat array; narrow integers in 32 bits; then in `dtype`, if it is set."""
     t = to_tensor(a)
     to = torch.uint32 if t.dtype in (torch.uint8, torch.uint16) else torch.int32 if t.dtype in _NARROW else t.dtype
     return cast(_running(torch.cumprod, t, axis, None, to), dtype)
@@ -218,7 +218,7 @@ def _filled(t: T, value: float) -> T:
 
 @function
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> T:
-    """`cumsum` with NaN counted as 0."""
+    """`cumsum` with NaN as 0."""
     t = _filled(only_tensor(a, "a"), 0.0)
     return _running(torch.cumsum, t, axis, dtype, torch.int32 if t.dtype in _NARROW else t.dtype)
 
@@ -229,37 +229,37 @@ def _nansum(t: T, axes: tuple[int, ...], dtype: Any, keepdims: bool) -> T:
 
 @function
 def nansum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> T:
-    """The sum over `axis`, an int, a tuple or None for all, NaN counted as 0, in the dtype of `a` or in `dtype`."""
+    """The sum over `axis`, an int, a tuple or None for all, with NaN as 0, in the dtype of `a` or in `dtype`."""
     t = to_tensor(a)
     return _nansum(t, axes_of(axis, t.ndim), dtype, keepdims)
 
 
 @function
 def nanmax(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> T:
-    """The largest value over `axis` that is no NaN, -2 ** 63 where there is none. In `dtype`, if one is given."""
+    """The largest value over `axis` except NaN, -2 ** 63 if there is none. In `dtype`, if it is set."""
     t = to_tensor(a)
     return cast(torch.amax(_filled(t, -_FAR), axes_of(axis, t.ndim), keepdim=keepdims), dtype)
 
 
 @function
 def nanmin(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> T:
-    """The smallest value over `axis` that is no NaN, 2 ** 63 where there is none. In `dtype`, if one is given."""
+    """The smallest value over `axis` except NaN, 2 ** 63 if there is none. In `dtype`, if it is set."""
     t = to_tensor(a)
     return cast(torch.amin(_filled(t, _FAR), axes_of(axis, t.ndim), keepdim=keepdims), dtype)
 
 
-def _known(t: T, axes: tuple[int, ...], keepdims: bool) -> T:
-    """How many values are no NaN (float32)."""
+def _count_numbers(t: T, axes: tuple[int, ...], keepdims: bool) -> T:
+    """Return the number of values that are not NaN (float32)."""
     return torch.sum(~torch.isnan(t), axes, keepdim=keepdims).to(torch.float32)
 
 
 def _nanmean(t: T, axes: tuple[int, ...], dtype: Any, keepdims: bool) -> T:
-    return torch.div(*together(_nansum(t, axes, dtype, keepdims), _known(t, axes, keepdims)))
+    return torch.div(*together(_nansum(t, axes, dtype, keepdims), _count_numbers(t, axes, keepdims)))
 
 
 @function
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> T:
-    """The mean over `axis` of what is no NaN; the sum is taken in `dtype`, the quotient is float32 at least, of integers in `dtype`."""
+    """The mean over `axis`, ignoring NaN; the sum is in `dtype`, the quotient at least in float32, for integers in `dtype`."""
     t = to_tensor(a)
     out = _nanmean(t, axes_of(axis, t.ndim), dtype, keepdims)
     return out if t.is_floating_point() else cast(out, dtype)
@@ -269,16 +269,16 @@ def _nanvar(a: Any, axis: Any, dtype: Any, ddof: int, keepdims: bool) -> T:
     t = floating(to_tensor(a))
     axes = axes_of(axis, t.ndim)
     distance = _filled((t - _nanmean(t, axes, None, True)) ** 2, 0.0)
-    return cast(torch.sum(distance, axes, keepdim=keepdims) / (_known(t, axes, keepdims) - ddof), dtype)
+    return cast(torch.sum(distance, axes, keepdim=keepdims) / (_count_numbers(t, axes, keepdims) - ddof), dtype)
 
 
 @function
 def nanvar(a: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False) -> T:
-    """The variance over `axis` of what is no NaN; the count is lowered by `ddof`. In `dtype`, if one is given."""
+    """The variance over `axis`, ignoring NaN, with the count minus `ddof`. In `dtype`, if it is set."""
     return _nanvar(a, axis, dtype, ddof, keepdims)
 
 
 @function
 def nanstd(a: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False) -> T:
-    """The standard deviation over `axis` of what is no NaN; the count is lowered by `ddof`. In `dtype`, if one is given."""
+    """The standard deviation over `axis`, ignoring NaN, with the count minus `ddof`. In `dtype`, if it is set."""
     return cast(torch.sqrt(_nanvar(a, axis, None, ddof, keepdims)), dtype)

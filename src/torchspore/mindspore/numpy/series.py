@@ -40,7 +40,7 @@ def _border(value: Any, t: T, axis: int, name: str) -> T:
 
 @function
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> T:
-    """Each value less the one before along `axis`, `n` times over; `prepend` and `append` are put in front and behind first."""
+    """The `n`-th differences along `axis`; `prepend` and `append` are put in front and behind first."""
     t = only_tensor(a, "a")
     if t.ndim == 0:
         raise ValueError("a: expected one axis at least.")
@@ -66,7 +66,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 @function
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> T:
-    """Each value of the flat array less the one before, with `to_begin` in front and `to_end` behind, in the dtype of `ary`."""
+    """The differences of the flat array, with `to_begin` in front and `to_end` behind, in the dtype of `ary`."""
     flat = only_tensor(ary, "ary").reshape(-1)
     if flat.shape[0] < 2:
         raise ValueError(f"ary: expected two values at least, got {flat.shape[0]}.")
@@ -76,23 +76,23 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> T:
 
 @function
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """The slope along `axis`, an int, a tuple or None for all: half the step between the neighbours, at the edges the step itself.
+    """The slope along `axis`, an int, a tuple or None for all: half the difference of the neighbours, at the edges the plain difference.
 
-    `varargs` are the distances, one number or one for each axis. Several axes give a list. Raises NotImplementedError where `edge_order` is
-    not 1 or a distance is no number.
+    `varargs` are the distances, one number or one for each axis. Several axes give a list. Raises NotImplementedError if `edge_order` is
+    not 1 or a distance is not a number.
     """
     t = floating(to_tensor(f))
     if edge_order != 1:
-        raise NotImplementedError(f"edge_order={edge_order!r}: MindSpore has 1 alone.")
+        raise NotImplementedError(f"edge_order={edge_order!r}: MindSpore supports only 1.")
     axes = axes_of(axis, t.ndim)
     distances = list(varargs) or [1.0]
     if len(distances) not in (1, len(axes)):
         raise TypeError(f"{len(distances)} distances: expected 1, or {len(axes)}, one for each axis.")
-    if any(not is_scalar(one) and not (isinstance(one, T) and one.ndim == 0) for one in distances):
-        raise NotImplementedError("expected distances that are numbers: MindSpore has no others.")
+    if any(not is_scalar(distance) and not (isinstance(distance, T) and distance.ndim == 0) for distance in distances):
+        raise NotImplementedError("expected distances that are numbers: MindSpore supports no others.")
     distances = distances * len(axes) if len(distances) == 1 else distances
-    found = [_slope(t, one) / distance for one, distance in zip(axes, distances)]
-    return found[0] if len(found) == 1 else as_list(found)
+    slopes = [_slope(t, slope_axis) / distance for slope_axis, distance in zip(axes, distances)]
+    return slopes[0] if len(slopes) == 1 else as_list(slopes)
 
 
 def _slope(t: T, axis: int) -> T:
@@ -107,42 +107,42 @@ def _slope(t: T, axis: int) -> T:
 
 @function
 def trapz(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> T:
-    """The area under y along `axis` by trapezia: between the places x, or `dx` apart (float32, or float16 as y)."""
-    given = to_tensor(y)
-    t = given.to(torch.float32)
+    """The area under y along `axis` by the trapezoidal rule, at the points x or with spacing `dx` (float32, or float16 as y)."""
+    values_of_y = to_tensor(y)
+    t = values_of_y.to(torch.float32)
     axis = axis_of(axis, t.ndim)
     n = t.shape[axis]
-    kind = torch.float16 if given.dtype is torch.float16 else t.dtype
+    kind = torch.float16 if values_of_y.dtype is torch.float16 else t.dtype
     height = (t.narrow(axis, 1, n - 1) + t.narrow(axis, 0, n - 1)) / 2
     if x is None:
         return torch.sum(height * dx, axis).to(kind)
-    places = to_tensor(x)
-    places = places.reshape([-1 if a == axis else 1 for a in range(t.ndim)]) if places.ndim == 1 else places
-    along = axis if places.ndim == t.ndim else axis_of(-1, places.ndim)
-    return torch.sum(height * _stepped(places, along), axis).to(kind)
+    points = to_tensor(x)
+    points = points.reshape([-1 if a == axis else 1 for a in range(t.ndim)]) if points.ndim == 1 else points
+    along = axis if points.ndim == t.ndim else axis_of(-1, points.ndim)
+    return torch.sum(height * _stepped(points, along), axis).to(kind)
 
 
 @function
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> T:
-    """The values at x on the straight lines between the points (xp, fp), xp rising; outside `left` and `right`, else the end values."""
-    t, places, values = (floating(to_tensor(v)) for v in (x, xp, fp))
-    if places.ndim != 1 or values.ndim != 1:
+    """Linear interpolation at x between the points (xp, fp), xp increasing; outside, `left` and `right`, by default the end values."""
+    t, points, values = (floating(to_tensor(v)) for v in (x, xp, fp))
+    if points.ndim != 1 or values.ndim != 1:
         raise ValueError("xp, fp: expected one axis.")
-    if places.shape != values.shape:
-        raise ValueError(f"xp of {places.shape[0]} and fp of {values.shape[0]} values: expected as many of one as of the other.")
-    t, places, values = together(t, places, values)
-    high = torch.searchsorted(places, t.contiguous()).clamp(1, max(places.shape[0] - 1, 1)).clamp(max=places.shape[0] - 1)
+    if points.shape != values.shape:
+        raise ValueError(f"xp of {points.shape[0]} and fp of {values.shape[0]} values: expected as many of one as of the other.")
+    t, points, values = together(t, points, values)
+    high = torch.searchsorted(points, t.contiguous()).clamp(1, max(points.shape[0] - 1, 1)).clamp(max=points.shape[0] - 1)
     low = (high - 1).clamp(min=0)
-    width = places[high] - places[low]
-    share = torch.where(width == 0, torch.zeros_like(width), (t - places[low]) / torch.where(width == 0, torch.ones_like(width), width))
+    width = points[high] - points[low]
+    share = torch.where(width == 0, torch.zeros_like(width), (t - points[low]) / torch.where(width == 0, torch.ones_like(width), width))
     out = values[low] + share * (values[high] - values[low])
     before = values[0] if left is None else to_tensor(left).to(out.dtype)
     after = values[-1] if right is None else to_tensor(right).to(out.dtype)
-    return torch.where(t < places[0], before, torch.where(t > places[-1], after, out))
+    return torch.where(t < points[0], before, torch.where(t > points[-1], after, out))
 
 
 def _slid(a: T, v: T) -> T:
-    """All sums of products of `a` with `v` turned round, slid over it: of a's length plus v's less 1."""
+    """Return the full convolution of `a` and `v`: len(a) + len(v) - 1 values."""
     work = torch.float64 if not a.is_floating_point() or a.dtype is torch.float64 else torch.float32
     out = torch.nn.functional.conv1d(a.to(work).reshape(1, 1, -1), v.to(work).flip(0).reshape(1, 1, -1), padding=v.shape[0] - 1)
     return out.reshape(-1)
@@ -163,7 +163,7 @@ def _vectors(a: Any, v: Any, mode: str) -> tuple[T, T]:
 
 @function
 def convolve(a: Any, v: Any, mode: str = "full") -> T:
-    """The convolution of two 1-D arrays: all of it, as long as the longer one ('same'), or where they overlap wholly ('valid')."""
+    """The convolution of two 1-D arrays: all of it, as long as the longer one ('same'), or where they fully overlap ('valid')."""
     x, y = _vectors(a, v, mode)
     x, y = (t.reshape(1) if t.ndim == 0 else t for t in (x, y))
     if x.ndim != 1 or y.ndim != 1:
@@ -176,7 +176,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> T:
 
 @function
 def correlate(a: Any, v: Any, mode: str = "valid") -> T:
-    """The sums of products of `a` with `v`, slid over it; as far as `mode` says, like `convolve`. Integers give float32, int64 float64."""
+    """The correlation of `a` and `v`, with `mode` as in `convolve`. Integers give float32, int64 float64."""
     x, y = _vectors(a, v, mode)
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError("a, v: expected one axis.")
@@ -190,9 +190,9 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> T:
 
 @function
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> T:
-    """Where each value of v goes into the rising `a` (1-D) so that it stays in order (int32): in front of equal ones, or behind ('right').
+    """The insertion points of v in the sorted `a` (1-D) (int32): before equal values, or after them ('right').
 
-    `sorter` is the order that makes `a` rise.
+    `sorter` is the order that sorts `a`.
     """
     if side not in ("left", "right"):
         raise ValueError(f"side={side!r}: expected 'left' or 'right'.")
@@ -205,7 +205,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> T:
 
 @function
 def digitize(x: Any, bins: Any, right: bool = False) -> T:
-    """The number of the bin (int32) that each value lies in, between the rising or falling edges `bins`; `right` counts upper edges in."""
+    """The bin number (int32) of each value, between the increasing or decreasing edges `bins`; `right` includes upper edges."""
     values, edges = pair(x, bins)
     if edges.ndim != 1:
         raise ValueError(f"bins of shape {tuple(edges.shape)}: expected one axis.")
@@ -218,7 +218,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> T:
 
 @function
 def unwrap(p: Any, discont: float = 3.141592653589793, axis: int = -1) -> T:
-    """Angles along `axis` with steps above `discont` made smaller by turns of 2 pi (float32, or float64 as p)."""
+    """Angles along `axis` with steps above `discont` reduced by multiples of 2 pi (float32, or float64 as p)."""
     t = floating(to_tensor(p))
     t = t.to(torch.float32) if t.dtype is torch.float16 else t
     axis = axis_of(axis, t.ndim)

@@ -12,9 +12,9 @@ T = torch.Tensor
 
 
 def edges_of(flat: T, bins: Any, range: Any) -> T:
-    """The edges of `bins` bins of equal width over `range` or the values (float32); `bins` itself where it is an array-like."""
+    """The edges of `bins` bins of equal width over `range` or the values (float32); `bins` itself if it is an array-like."""
     if isinstance(bins, str):
-        raise NotImplementedError(f"bins={bins!r}: MindSpore has no such rule.\n\nhint: write a number, or the edges.")
+        raise NotImplementedError(f"bins={bins!r}: MindSpore does not support this rule.\n\nhint: write a number, or the edges.")
     if isinstance(bins, bool):
         raise TypeError(f"bins={bins}: expected an int, or the edges.")
     if not isinstance(bins, int):
@@ -31,17 +31,17 @@ def edges_of(flat: T, bins: Any, range: Any) -> T:
         low, high = flat.min().to(torch.float32), flat.max().to(torch.float32)
     is_point = low == high
     low, high = torch.where(is_point, low - 0.5, low), torch.where(is_point, high + 0.5, high)
-    places = torch.arange(bins + 1, dtype=torch.float32, device=low.device)
-    return torch.cat([(low + places * ((high - low) / bins))[:-1], high.reshape(1)])
+    positions = torch.arange(bins + 1, dtype=torch.float32, device=low.device)
+    return torch.cat([(low + positions * ((high - low) / bins))[:-1], high.reshape(1)])
 
 
 def _bin_of(values: T, edges: T) -> tuple[T, T]:
-    """The number of each value's bin, and whether it lies in one; the last edge belongs to the last bin."""
+    """Return the number of each value's bin, and whether there is one; the last edge belongs to the last bin."""
     values, edges = together(values, edges)
-    found = torch.searchsorted(edges.contiguous(), values.contiguous(), right=True) - 1
+    bin_numbers = torch.searchsorted(edges.contiguous(), values.contiguous(), right=True) - 1
     count = edges.shape[0] - 1
-    found = torch.where(values == edges[-1], torch.full_like(found, count - 1), found)
-    return found.clamp(0, count - 1), (values >= edges[0]) & (values <= edges[-1])
+    bin_numbers = torch.where(values == edges[-1], torch.full_like(bin_numbers, count - 1), bin_numbers)
+    return bin_numbers.clamp(0, count - 1), (values >= edges[0]) & (values <= edges[-1])
 
 
 def _counted(numbers: T, inside: T, weights: T | None, length: int) -> T:
@@ -51,7 +51,7 @@ def _counted(numbers: T, inside: T, weights: T | None, length: int) -> T:
 
 @function
 def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool = False) -> Any:
-    """How many values, or which sum of `weights`, each bin has (float32), and the edges; with `density` the area over all bins is 1.
+    """The count, or the sum of `weights`, in each bin (float32), and the edges; with `density` the total area is 1.
 
     `bins` is a number of equal bins over the values or over `range`, or the edges themselves.
     """
@@ -68,9 +68,9 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
 
 
 def _sample(sample: Any) -> T:
-    """The points as rows: a sequence has one array for each coordinate, a Tensor has them as columns."""
+    """Return the points as rows: a sequence has one array for each coordinate, a Tensor has them as columns."""
     if isinstance(sample, (tuple, list)):
-        return torch.stack([floating(to_tensor(one)).reshape(-1) for one in sample], 1)
+        return torch.stack([floating(to_tensor(coordinate)).reshape(-1) for coordinate in sample], 1)
     if sample.ndim != 2:
         raise ValueError(f"sample of shape {tuple(sample.shape)}: expected two axes.")
     return floating(sample)
@@ -85,16 +85,17 @@ def _histogram(points: T, bins: Any, range: Any, weights: Any, density: bool) ->
     edges = [edges_of(points[:, i], bins[i], ranges[i]) for i in builtins.range(ndim)]
     flat = torch.zeros(points.shape[0], dtype=torch.int64, device=points.device)
     inside = torch.ones(points.shape[0], dtype=torch.bool, device=points.device)
-    shape = [one.shape[0] - 1 for one in edges]
+    shape = [axis_edges.shape[0] - 1 for axis_edges in edges]
     total = 1
-    for i, one in enumerate(edges):
-        numbers, fits = _bin_of(points[:, i], one)
+    for i, axis_edges in enumerate(edges):
+        numbers, fits = _bin_of(points[:, i], axis_edges)
         flat, inside, total = flat * shape[i] + numbers, inside & fits, total * shape[i]
     counts = _counted(flat, inside, None if weights is None else to_tensor(weights).reshape(-1), total).reshape(shape)
     if density:
         counts = counts / counts.sum()
-        for i, one in enumerate(edges):
-            counts = counts / (one[1:] - one[:-1]).to(torch.float32).reshape([-1 if a == i else 1 for a in builtins.range(ndim)])
+        for i, axis_edges in enumerate(edges):
+            widths = (axis_edges[1:] - axis_edges[:-1]).to(torch.float32)
+            counts = counts / widths.reshape([-1 if a == i else 1 for a in builtins.range(ndim)])
     return counts, edges
 
 
@@ -105,7 +106,7 @@ def _histogramdd(sample: Any, bins: Any, range: Any, weights: Any, density: bool
 
 
 def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool = False) -> Any:
-    """How many points, or which sum of `weights`, each box has (float32), and a list of the edges along each axis.
+    """The count of points, or the sum of `weights`, in each box (float32), and a list of the edges along each axis.
 
     `sample` has points as rows, or is a sequence of the coordinates; `bins` and `range` are as in `histogram`, one for each axis.
     """
@@ -114,7 +115,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = N
 
 @function
 def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool = False) -> Any:
-    """How many points (x, y), or which sum of `weights`, each box has (float32), and the edges along both axes.
+    """The count of points (x, y), or the sum of `weights`, in each box (float32), and the edges along both axes.
 
     `bins` is a number of equal bins, one number or the edges for each axis; `range` a pair for each axis.
     """
@@ -124,9 +125,9 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 @function
 def bincount(x: Any, weights: Any = None, minlength: int = 0, length: int | None = None) -> T:
-    """How often each number from 0 comes in x (1-D integers), or which sum of `weights` it has (float32).
+    """The count of each number from 0 in x (1-D integers), or the sum of its `weights` (float32).
 
-    The result has `minlength` values at least, or just `length`, which a graph needs; negative numbers count as 0.
+    The result has at least `minlength` values, or exactly `length`, which a graph requires; negative numbers count as 0.
     """
     t = to_tensor(x)
     if t.ndim != 1:
@@ -143,14 +144,14 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, length: int | None
 
 
 def _rows(m: Any, y: Any, rowvar: bool, dtype: Any) -> T:
-    """The variables as rows, those of y below those of m."""
-    found = [to_tensor(value) for value in (m, y) if value is not None]
-    if any(t.ndim > 2 for t in found):
+    """Return the variables as rows, those of y below those of m."""
+    tensors = [to_tensor(value) for value in (m, y) if value is not None]
+    if any(t.ndim > 2 for t in tensors):
         raise ValueError("expected arrays of two axes at most.")
     kind = torch.float32 if dtype is None else dtype_of_cast(dtype)
-    if dtype is None and any(t.dtype is torch.float64 for t in found):
+    if dtype is None and any(t.dtype is torch.float64 for t in tensors):
         kind = torch.float64
-    shaped = [t.to(kind).reshape(1, -1) if t.ndim < 2 else t.to(kind) for t in found]
+    shaped = [t.to(kind).reshape(1, -1) if t.ndim < 2 else t.to(kind) for t in tensors]
     return torch.cat([t.T if not rowvar and t.shape[0] != 1 else t for t in shaped])
 
 
@@ -168,7 +169,7 @@ def _weights(value: Any, count: int, name: str) -> T | None:
 
 
 def _covariance(rows: T, ddof: float, fweights: T | None, aweights: T | None) -> T:
-    """Sums of products of distances from the weighted means, over the weights less what `ddof` takes away."""
+    """Return sums of products of distances from the weighted means, divided by the weights minus the `ddof` correction."""
     weights = [w.to(rows.dtype) for w in (fweights, aweights) if w is not None]
     if not weights:
         distance = rows - rows.mean(1, keepdim=True)
@@ -185,9 +186,9 @@ def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None, aweights: Any = None,
     dtype: Any = None,
 ) -> T:
-    """The covariances of the variables, the rows of m and y, or their columns without `rowvar`; a number for one variable.
+    """The covariances of the variables, the rows of m and y (without `rowvar`, their columns); a number for one variable.
 
-    Divided by the count less 1, or less `ddof`, or by the count with `bias`; `fweights` and `aweights` (integers) weigh observations.
+    Divided by the count minus 1, or minus `ddof`, or by the count with `bias`; `fweights` and `aweights` (integers) weigh observations.
     """
     rows = _rows(m, y, rowvar, dtype)
     count = rows.shape[1]
@@ -198,8 +199,8 @@ def cov(
 
 @function
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> T:
-    """The correlations of the variables, the rows of x and y, or their columns without `rowvar`; 1 for one variable."""
-    found = _covariance(_rows(x, y, rowvar, None), 1, None, None)
-    size = torch.sqrt(torch.diagonal(found))
-    out = torch.clamp(found / size.unsqueeze(0) / size.unsqueeze(1), -1, 1)
+    """The correlations of the variables, the rows of x and y (without `rowvar`, their columns); 1 for one variable."""
+    covariance = _covariance(_rows(x, y, rowvar, None), 1, None, None)
+    size = torch.sqrt(torch.diagonal(covariance))
+    out = torch.clamp(covariance / size.unsqueeze(0) / size.unsqueeze(1), -1, 1)
     return cast(out.squeeze(), dtype)

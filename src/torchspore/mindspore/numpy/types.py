@@ -1,4 +1,4 @@
-"""Which dtype values of several dtypes have together; flat indexes."""
+"""Common dtypes of several values; flat indexes."""
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +13,7 @@ T = torch.Tensor
 
 
 def promote_types(type1: Any, type2: Any) -> Any:
-    """The smallest dtype that holds values of both, dtypes or their names; a float beside an int stays as wide as it is."""
+    """The smallest dtype for values of both, dtypes or their names; combined with an int, a float keeps its width."""
     return FROM_TORCH[promote(dtype_of(type1), dtype_of(type2))]
 
 
@@ -26,20 +26,20 @@ def _kind(value: Any) -> torch.dtype:
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
-    """The dtype that holds the values of all arguments: Tensors, numbers (int32, float32), dtypes and their names."""
+    """The common dtype of all arguments: Tensors, numbers (int32, float32), dtypes and their names."""
     if not arrays_and_dtypes:
         raise IndexError("expected at least one Tensor, number or dtype.")
-    found = _kind(arrays_and_dtypes[0])
+    dtype = _kind(arrays_and_dtypes[0])
     for value in arrays_and_dtypes[1:]:
-        found = promote(found, _kind(value))
-    return FROM_TORCH[found]
+        dtype = promote(dtype, _kind(value))
+    return FROM_TORCH[dtype]
 
 
 @function
 def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "clip", order: str = "C") -> T:
-    """The flat indexes (float32) of places in an array of lengths `dims`, one row of `multi_index` for each axis.
+    """The flat indexes (float32) in an array of lengths `dims`; `multi_index` has one row for each axis.
 
-    What lies outside is held at the edge (`mode` 'clip') or counted round ('wrap'); `order` 'F' counts columns first.
+    Indexes outside are clipped (`mode` 'clip') or wrapped around ('wrap'); `order` 'F' counts columns first.
     """
     dims = (dims,) if isinstance(dims, int) else tuple(dims)
     if order not in ("C", "F"):

@@ -1,4 +1,4 @@
-"""What the functions of `mindspore.numpy` share: how they are declared, and how array-likes, dtypes, axes and shapes are read."""
+"""Helpers of `mindspore.numpy`: declarations of functions, and conversion of array-likes, dtypes, axes and shapes."""
 from __future__ import annotations
 
 import functools
@@ -26,9 +26,9 @@ _NAMED = {"int": torch.int32, "int_": torch.int32, "uint": torch.uint32, "float"
 
 
 def function(body: Body, shown_as: str | None = None) -> Body:
-    """Declares the body below, which is written on torch tensors, as a function of Tensors; what it gives `as_list` comes as a list.
+    """Declare the decorated body, written on torch tensors, as a function of Tensors; `as_list` results become a list.
 
-    Errors name it `shown_as`, where that is given.
+    Errors use the name `shown_as`, if it is set.
     """
     if shown_as is not None:
         body.shown_as = shown_as  # type: ignore[attr-defined]
@@ -39,7 +39,7 @@ def function(body: Body, shown_as: str | None = None) -> Body:
         if engine.active:
             try:
                 arguments, keywords = tuple(map(_weak, arguments)), {key: _weak(value) for key, value in keywords.items()}
-            except RecursionError:                 # lists in lists without end, of which the bridge says so
+            except RecursionError:                 # endlessly nested lists: the bridge raises the error
                 pass
         out = inner(*arguments, **keywords)
         return out if isinstance(out, engine.TensorBase) else _with_lists(out)
@@ -49,12 +49,12 @@ def function(body: Body, shown_as: str | None = None) -> Body:
 
 
 def part_of(name: str) -> Callable[[Body], Body]:
-    """Declares a part of the function `name`, by whose name errors call it."""
+    """Declare a part of the function `name`; errors use that name."""
     return functools.partial(function, shown_as=name)
 
 
 def _weak(value: Any) -> Any:
-    """A number that a graph computes, in the dtype that `mindspore.numpy` gives to Python's numbers."""
+    """Return a symbolic number of a graph, in `mindspore.numpy`'s dtype for Python's numbers."""
     if type(value) in (list, tuple):
         return type(value)(map(_weak, value))
     if not isinstance(value, Number):
@@ -64,7 +64,7 @@ def _weak(value: Any) -> Any:
 
 
 def as_list(items: Any) -> Any:
-    """Marks what a body gives as a list: results that are not marked come as tuples."""
+    """Marks a result of a body as a list; unmarked results become tuples."""
     return {_LIST: tuple(items)}
 
 
@@ -74,40 +74,40 @@ def _with_lists(out: Any) -> Any:
     return tuple(map(_with_lists, out)) if isinstance(out, tuple) else out
 
 
-def dtype_of(wanted: Any) -> torch.dtype:
-    """The torch dtype of an array that is made: `int` is int32 and `float` float32, names go without regard to case.
+def dtype_of(dtype: Any) -> torch.dtype:
+    """Return the torch dtype of a new array: `int` is int32 and `float` float32; names ignore case.
 
-    Raises TypeError for what is no dtype, name or Python type.
+    Raises TypeError for a value that is not a dtype, name or Python type.
     """
-    if isinstance(wanted, str) and wanted.lower() in _NAMED:
-        return _NAMED[wanted.lower()]
-    if wanted is int:
+    if isinstance(dtype, str) and dtype.lower() in _NAMED:
+        return _NAMED[dtype.lower()]
+    if dtype is int:
         return torch.int32
-    if wanted is None:
+    if dtype is None:
         raise TypeError("dtype=None: expected a dtype such as mindspore.float32.")
-    if isinstance(wanted, str):
+    if isinstance(dtype, str):
         try:
-            return dtypes.to_torch(np.dtype(wanted))             # 'i4', '<f8' and the like
+            return dtypes.to_torch(np.dtype(dtype))             # 'i4', '<f8' and the like
         except TypeError:
-            return dtypes.of_cast(wanted)
-    return dtypes.to_torch(wanted)
+            return dtypes.of_cast(dtype)
+    return dtypes.to_torch(dtype)
 
 
-def dtype_of_cast(wanted: Any) -> torch.dtype:
-    """The torch dtype of a result, as for `Tensor.astype`: `int` is int64 and `float` float64. Raises TypeError."""
+def dtype_of_cast(dtype: Any) -> torch.dtype:
+    """Return the torch dtype of a cast, as for `Tensor.astype`: `int` is int64 and `float` float64. Raises TypeError."""
     try:
-        return dtypes.of_cast(wanted)
+        return dtypes.of_cast(dtype)
     except TypeError:
-        return dtype_of(wanted)
+        return dtype_of(dtype)
 
 
 def cast(t: T, dtype: Any) -> T:
-    """`t` in the dtype asked for, or as it is where that is None."""
+    """Return `t` in the requested dtype, or unchanged if that is None."""
     return t if dtype is None else integer_gradients.cast(t, dtype_of_cast(dtype))
 
 
 def to_tensor(value: Any) -> T:
-    """The torch tensor of an array-like: Python ints give int32, floats float32. Raises TypeError for anything else."""
+    """Return the torch tensor of an array-like: Python ints give int32, floats float32. Raises TypeError for other values."""
     if isinstance(value, T):
         return value
     if isinstance(value, (bool, int, float)) and not isinstance(value, np.generic):
@@ -140,45 +140,45 @@ def _has_tensor(value: Any) -> bool:
 
 
 def only_tensor(value: Any, name: str = "input") -> T:
-    """`value`, where it is a Tensor; raises TypeError otherwise."""
+    """Return `value` if it is a Tensor. Raises TypeError otherwise."""
     if isinstance(value, T):
         return value
     raise TypeError(f"expected a Tensor as {name}, got {type(value).__name__}.\n\nhint: write mindspore.numpy.array(...) for a list.")
 
 
 def promote(first: torch.dtype, second: torch.dtype) -> torch.dtype:
-    """The dtype that holds both: torch's, but for unsigned integers beside signed ones, which take the next wider one."""
+    """Return the common dtype: torch's, except for unsigned with signed integers, which take the next wider one."""
     if first is second:
         return first
-    for one, other in ((first, second), (second, first)):
-        if one in _UNSIGNED and other in _SIGNED:
-            bits = max(2 * _UNSIGNED[one], _SIGNED[other])
+    for candidate, other in ((first, second), (second, first)):
+        if candidate in _UNSIGNED and other in _SIGNED:
+            bits = max(2 * _UNSIGNED[candidate], _SIGNED[other])
             return _OF_BITS.get(bits, torch.float64)
-        if one in _UNSIGNED and other in _UNSIGNED:
-            return one if _UNSIGNED[one] > _UNSIGNED[other] else other
-        if one in _UNSIGNED and (other.is_floating_point or other.is_complex or other is torch.bool):
-            return one if other is torch.bool else other
+        if candidate in _UNSIGNED and other in _UNSIGNED:
+            return candidate if _UNSIGNED[candidate] > _UNSIGNED[other] else other
+        if candidate in _UNSIGNED and (other.is_floating_point or other.is_complex or other is torch.bool):
+            return candidate if other is torch.bool else other
     return torch.promote_types(first, second)
 
 
 def together(*values: T) -> list[T]:
-    """The tensors in the one dtype that holds all of them."""
+    """Return the tensors in their common dtype."""
     common = functools.reduce(promote, [value.dtype for value in values])
     return [value if value.dtype is common else value.to(common) for value in values]
 
 
 def pair(x: Any, y: Any) -> list[T]:
-    """Two array-likes in one dtype."""
+    """Return two array-likes in one dtype."""
     return together(to_tensor(x), to_tensor(y))
 
 
 def floating(t: T) -> T:
-    """`t`, in float32 where it holds integers or truth values."""
+    """Return `t`, in float32 if it has integers or bools."""
     return t if t.is_floating_point() or t.is_complex() else t.to(torch.float32)
 
 
 def axis_of(axis: Any, ndim: int) -> int:
-    """An axis counted from the front. Raises TypeError where it is no int, ValueError where there is no such axis."""
+    """Return an axis counted from the front. Raises TypeError if it is not an int, ValueError if it does not exist."""
     if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
         raise TypeError(f"expected an int as axis, got {type(axis).__name__}.")
     if not -ndim <= axis < ndim:
@@ -187,14 +187,14 @@ def axis_of(axis: Any, ndim: int) -> int:
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """The axes that an int, a tuple or a list names, all of them for None or (); one that is named twice counts once."""
+    """Return the axes of an int, a tuple or a list, all for None or (); a repeated axis counts once."""
     if axis is None or (isinstance(axis, tuple) and not axis):
         return tuple(range(ndim))
     return tuple(dict.fromkeys(axis_of(a, ndim) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))))
 
 
 def shape_of(shape: Any) -> list[int]:
-    """The lengths that an int, a tuple, a list or a Tensor names. Raises TypeError for all else, ValueError for a negative one."""
+    """Return the lengths of an int, a tuple, a list or a Tensor. Raises TypeError for other values, ValueError for a negative length."""
     if isinstance(shape, T):
         shape = shape.reshape(-1).tolist()
     lengths = list(shape) if isinstance(shape, (tuple, list)) else [shape]
@@ -208,10 +208,10 @@ def shape_of(shape: Any) -> list[int]:
 
 
 def is_scalar(value: Any) -> bool:
-    """Whether `value` is a Python number."""
+    """Return whether `value` is a Python number."""
     return isinstance(value, (bool, int, float))
 
 
 def widened(t: T) -> T:
-    """`t`, in int64 where it is an unsigned integer that torch computes little with."""
+    """Return `t`, in int64 if it has an unsigned integer dtype that torch hardly supports."""
     return t.to(torch.int64) if t.dtype in (torch.uint16, torch.uint32, torch.uint64) else t

@@ -145,25 +145,25 @@ ALIASES = {
 
     "ger": "outer", "accumulate_n": "addn", "tensor_muls": "mul", "reshape_": "reshape", "det": "matrix_determinant",
 }
-"""Second names of operators."""
+"""Aliases of operators."""
 
 PRIMITIVE_ALIASES = {"AddV2": "Add", "FastGelu": "FastGeLU", "Gelu": "GeLU", "TensorAdd": "Add"}
-"""Second names of primitives."""
+"""Aliases of primitives."""
 
 
 def _names() -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for operator in OPERATORS.values():
         if not operator.name.startswith("_"):
-            found[operator.name] = operator.function
+            members[operator.name] = operator.function
         if operator.primitive is not None:
-            found[operator.primitive.__name__] = operator.primitive
-    found.update({primitive.__name__: primitive for primitive in (*collective.PRIMITIVES, *neighbours.PRIMITIVES)})
-    found.update({alias: found[name] for alias, name in ALIASES.items() if name in found})
-    found.update(Pull=parameter_server.Pull, Push=parameter_server.Push)
-    found.update(sparse_tensors.FUNCTIONS)
-    found.update({alias: found[name] for alias, name in PRIMITIVE_ALIASES.items() if name in found})
-    return found
+            members[operator.primitive.__name__] = operator.primitive
+    members.update({primitive.__name__: primitive for primitive in (*collective.PRIMITIVES, *neighbours.PRIMITIVES)})
+    members.update({alias: members[name] for alias, name in ALIASES.items() if name in members})
+    members.update(Pull=parameter_server.Pull, Push=parameter_server.Push)
+    members.update(sparse_tensors.FUNCTIONS)
+    members.update({alias: members[name] for alias, name in PRIMITIVE_ALIASES.items() if name in members})
+    return members
 
 
 globals().update(_names())
@@ -178,5 +178,5 @@ _OTHERS = (
     "kernel", "linearize", "mixed_precision_cast", "ms_hasnext", "ms_kernel", "ms_next", "op_info_register", "partial",
     "prim_attr_register", "ref_to_embed", "value_and_grad", "vjp", "vmap",
 )
-"""What is no operator."""
+"""Public names other than operators."""
 __all__ = sorted({*_names(), *_OTHERS})

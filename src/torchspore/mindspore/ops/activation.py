@@ -12,7 +12,7 @@ from torchspore.engine.core.generators import drawing
 from torchspore.engine.core.sharded_value import check_is_complete
 from torchspore.engine.random import operator_streams
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.indices import axis_within
+from torchspore.mindspore.ops.indices import normalized_axis
 
 T = torch.Tensor
 
@@ -38,7 +38,7 @@ def relu6(x: T) -> T:
 
 
 def _rounded(compute: Callable[[T], T], x: T) -> T:
-    """`compute` of integers in float32, cut to integers again; of anything else as it is."""
+    """Compute integers in float32 and truncate the result to the input dtype; compute other dtypes unchanged."""
     if x.dtype is torch.bool:
         raise TypeError("expected numbers, got Bool.\n\nhint: write x.astype(mindspore.float32).")
     return compute(x) if x.is_floating_point() or x.is_complex() else compute(x.to(torch.float32)).to(x.dtype)
@@ -124,7 +124,7 @@ def _softplus(input_x: T) -> T:
 
 @op()
 def softplus(input: T, beta: float = 1, threshold: float = 20) -> T:
-    """log(1 + exp(beta * x)) / beta, x itself beyond `threshold`."""
+    """log(1 + exp(beta * x)) / beta; above `threshold`, x itself."""
     if beta == 0:
         raise ValueError("beta=0: expected another number.")
     return F.softplus(input, beta, threshold)
@@ -180,23 +180,23 @@ def hardshrink(input: T, lambd: float = 0.5) -> T:
 
 @op(primitive="SoftShrink", init=("lambd",))
 def softshrink(input: T, lambd: float = 0.5) -> T:
-    """x moved towards 0 by lambd."""
+    """Move x towards 0 by lambd."""
     return F.softshrink(input, lambd)
 
 
 @op(methods=("soft_shrink",))
 def soft_shrink(input: T, lambd: float = 0.5) -> T:
-    """x moved towards 0 by lambd."""
+    """Move x towards 0 by lambd."""
     return F.softshrink(input, lambd)
 
 
 @op()
 def hardtanh(input: T, min_val: float = -1.0, max_val: float = 1.0) -> T:
-    """x held between `min_val` and `max_val`."""
+    """Clip x to the range from `min_val` to `max_val`."""
     for name, value in (("min_val", min_val), ("max_val", max_val)):
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise TypeError(f"{name}={value!r:.40}: expected a number, got {type(value).__name__}.")
-    if input.dtype in (torch.bool, torch.uint8):                  # torch takes no limits below 0 there
+    if input.dtype in (torch.bool, torch.uint8):                  # torch rejects limits below 0 for these dtypes
         return input.to(torch.int32).clamp(min_val, max_val).to(input.dtype)
     return F.hardtanh(input, min_val, max_val)
 
@@ -216,7 +216,7 @@ def tanhshrink(input: T) -> T:
 
 @op()
 def threshold(input: T, thr: float, value: float) -> T:
-    """x where above `thr`, else `value`."""
+    """x where it is above `thr`, else `value`."""
     return torch.where(input > thr, input, torch.full((), value, dtype=input.dtype, device=input.device))
 
 
@@ -228,9 +228,9 @@ def fast_gelu(x: T) -> T:
 
 @op()
 def rrelu(input: T, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> T:
-    """x where positive, else x times a number drawn for each element between `lower` and `upper`."""
+    """x where positive, else x times a random number between `lower` and `upper`, drawn for each element."""
     if not 0 <= lower <= upper <= 1:
-        raise ValueError(f"lower={lower}, upper={upper}: expected numbers from 0 to 1, the lower first.")
+        raise ValueError(f"lower={lower}, upper={upper}: expected numbers from 0 to 1 with lower <= upper.")
     check_is_complete("rrelu", input)
     if input.device.type == "cpu":
         stream = operator_streams.of_function("uniform", 0)
@@ -246,7 +246,7 @@ def rrelu(input: T, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> T:
 def gumbel_softmax(logits: T, tau: float = 1.0, hard: bool = False, dim: int = -1) -> T:
     """Softmax of (logits + Gumbel noise) / tau along `dim` (Jang and others, 2017).
 
-    With `hard` a 1 at the largest and 0 elsewhere, with the gradient of the soft numbers.
+    With `hard`, the largest element becomes 1 and the others 0; the gradient is that of the soft values.
     """
     if tau <= 0:
         raise ValueError(f"tau={tau}: expected a number above 0.")
@@ -260,14 +260,14 @@ def gumbel_softmax(logits: T, tau: float = 1.0, hard: bool = False, dim: int = -
 
 @op()
 def swiglu(input: T, dim: int = -1) -> T:
-    """silu of the first half along `dim` times the second half."""
+    """silu of the first half along `dim`, times the second half."""
     first, second = input.chunk(2, dim)
     return F.silu(first) * second
 
 
 @op(primitive="LogSoftmaxExt")
 def _log_softmax_ext(input: T, dim: int | None = None, dtype: Any = None) -> T:
-    """The logarithm of softmax along `dim`; None is the first axis of inputs of 0, 1 or 3 axes, else the second."""
+    """The logarithm of softmax along `dim`. None means the first axis for inputs of 0, 1 or 3 axes, else the second."""
     axis = (0 if input.ndim in (0, 1, 3) else 1) if dim is None else dim
     return torch.log_softmax(input, axis, dtype=as_dtype(dtype))
 
@@ -275,7 +275,7 @@ def _log_softmax_ext(input: T, dim: int | None = None, dtype: Any = None) -> T:
 def _along(function, input: T, axis: int | tuple[int, ...]) -> T:  # type: ignore[no-untyped-def]
     if hasattr(axis, "__index__"):
         return function(input, int(axis))
-    axes = [axis_within(a, input.ndim) for a in axis]
+    axes = [normalized_axis(a, input.ndim) for a in axis]
     rest = [a for a in range(input.ndim) if a not in axes]
     moved = input.permute(rest + axes)
     flat = function(moved.reshape([input.shape[a] for a in rest] + [-1]), -1).reshape(moved.shape)
@@ -283,7 +283,7 @@ def _along(function, input: T, axis: int | tuple[int, ...]) -> T:  # type: ignor
 
 
 def as_dtype(dtype: object) -> torch.dtype | None:
-    """The torch dtype for a MindSpore dtype, None for None."""
+    """Convert a MindSpore dtype to a torch dtype; None stays None."""
     from torchspore.engine.core.dtypes import to_torch
 
     return None if dtype is None else to_torch(dtype)

@@ -1,4 +1,4 @@
-"""Which operators compute in which dtype at the levels O1 and auto of mixed precision, by the names of their functions here."""
+"""The dtype in which each operator computes at levels O1 and auto of mixed precision, by the names of the functions in this package."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -19,13 +19,13 @@ from torchspore.mindspore.ops.declare import OPERATORS
 PRODUCTS_WITH_BIAS = {
     "dense_layer": (2, -1), "conv1d": (2, 1), "conv2d": (2, 1), "conv3d": (2, 1), "_conv_transposed": (2, 1), "conv_transpose2d": (2, 1),
 }
-"""Where the bias stands among the arguments, and along which axis of the result it is added."""
+"""The argument index of the bias, and the axis of the result along which it is added."""
 
 LOWER = (
     "bmm cov dense dot einsum inner linear matmul mm mv prelu _batch_matmul _conv2d _conv3d _conv2d_transpose "
     "_conv3d_transpose _dense _dot_method _einsum _matmul"
 ).split()
-"""Functions that compute in the lower dtype, whatever their inputs are."""
+"""Functions that compute in the lower dtype, whatever the dtypes of their inputs."""
 
 FULL = (
     "acos addbmm arccos arcsin asin bidense binary_cross_entropy_with_logits cdist cosh cosine_similarity cross_entropy cumprod cumsum "
@@ -48,28 +48,28 @@ WIDEST = (
 PROMOTED = frozenset({
     "Addcdiv", "Addcmul", "Cross", "_PyboostCrossPrim", "Dot", "GridSampler2D", "GridSampler3D", "BiasAdd", "AddN", "Concat",
 })
-"""The primitives of the widest dtype, by MindSpore's names."""
+"""MindSpore's names of the primitives that compute in the widest input dtype."""
 _ALSO = {
     "BatchMatMul": ("bmm",), "Conv2D": ("conv2d", "conv1d"), "Conv3D": ("conv3d",), "Conv2DTranspose": ("_conv_transposed",),
     "Ger": ("outer",), "MatMul": ("dense_layer",), "Softmax": ("softmax",), "Concat": ("concat", "cat"),
 }
-"""Functions and layers that MindSpore makes of a primitive of the white list, beside the one that bears its name here."""
+"""Further functions and layers that MindSpore builds from a primitive of the white list, in addition to the one of the same name."""
 
 
 def automatic(dtype: Any) -> ByOperator:
-    """The rules of the level auto."""
+    """Return the rules of level auto."""
     low = dtypes.to_torch(dtype)
     full_dtype = dtypes.to_torch(dtypes.float32)
     lower, full = computing_in(low), computing_in(full_dtype)
     rules: dict[str, Rule] = {**dict.fromkeys(LOWER, lower), **dict.fromkeys(FULL, full), **dict.fromkeys(WIDEST, computing_in_widest)}
     rules.update(dict.fromkeys(("float_power", "float_power_ext"), computing_in(full_dtype, full_dtype)))
     rules.update(dict.fromkeys(("addmm", "addmv", "baddbmm"), adding_product_in(low)))
-    rules.update({name: computing_in_but_for_bias(low, *place) for name, place in PRODUCTS_WITH_BIAS.items()})
+    rules.update({name: computing_in_but_for_bias(low, *bias_position) for name, bias_position in PRODUCTS_WITH_BIAS.items()})
     return ByOperator(rules)
 
 
 def by_primitives(primitives: Iterable[type], dtype: Any) -> ByOperator:
-    """Rules by which the operators of these primitives compute in `dtype` and give float32."""
+    """Return rules that make the operators of these primitives compute in `dtype` and return float32."""
     low, back = dtypes.to_torch(dtype), dtypes.to_torch(dtypes.float32)
     return ByOperator({
         name: computing_in_but_for_bias(low, *PRODUCTS_WITH_BIAS[name], back) if name in PRODUCTS_WITH_BIAS else computing_in(low, back)
@@ -78,25 +78,30 @@ def by_primitives(primitives: Iterable[type], dtype: Any) -> ByOperator:
 
 
 def primitive_names() -> list[str]:
-    """The names of all primitives."""
+    """Return the names of all primitives."""
     return [operator.primitive.__name__ for operator in OPERATORS.values() if operator.primitive is not None]
 
 
 def by_names(named: Mapping[str, Any], otherwise: Any = None) -> ByOperator:
-    """Rules for primitives by name, each a pair (dtype, places of inputs) or 'widest'; all others in the dtype `otherwise`, if any."""
+    """Return rules for primitives by name.
+
+    Each value is a pair (dtype, indexes of the inputs to cast) or 'widest'. All other operators compute in the dtype `otherwise`, if set.
+    """
     rules: dict[str, Rule] = {}
-    for name, found in named.items():
+    for name, precision in named.items():
         for function in _functions_of(name):
-            if found == "widest":
+            if precision == "widest":
                 rules[function] = computing_in_widest
             elif function in PRODUCTS_WITH_BIAS:
-                rules[function] = computing_in_but_for_bias(dtypes.to_torch(found[0]), *PRODUCTS_WITH_BIAS[function])
+                rules[function] = computing_in_but_for_bias(dtypes.to_torch(precision[0]), *PRODUCTS_WITH_BIAS[function])
             else:
-                rules[function] = computing_in(dtypes.to_torch(found[0]), None, found[1])
+                rules[function] = computing_in(dtypes.to_torch(precision[0]), None, precision[1])
     return ByOperator(rules if otherwise is None else Otherwise(rules, computing_in(dtypes.to_torch(otherwise))), only_in_graphs=True)
 
 
 def _functions_of(primitive: str) -> set[str]:
-    """The functions that stand for a primitive, by its name."""
-    own = {operator.name for operator in OPERATORS.values() if operator.primitive is not None and operator.primitive.__name__ == primitive}
-    return own | set(_ALSO.get(primitive, ()))
+    """Return the names of the functions that implement a primitive."""
+    names = {
+        operator.name for operator in OPERATORS.values() if operator.primitive is not None and operator.primitive.__name__ == primitive
+    }
+    return names | set(_ALSO.get(primitive, ()))

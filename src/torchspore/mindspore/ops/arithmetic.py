@@ -1,6 +1,6 @@
-"""Arithmetic, comparison and logic of two operands, with MindSpore's promotion: also the operators of the Tensor (`+`, `<`, …).
+"""Arithmetic, comparison and logic of two operands with MindSpore's promotion, including the operators of Tensor (`+`, `<`, …).
 
-These are the hottest operators, so each is one function with a short path for two Tensors of one dtype and no second frame.
+These operators run most often. Each is one function, with a short path for two Tensors of one dtype that needs no second frame.
 """
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from torchspore.mindspore.ops.extremes import Extremes
 from torchspore.mindspore.ops.promote import is_wide, pair, widened
 
 _new = object.__new__
-# torch compares no number with a Tensor.
+# torch cannot compare a number with a Tensor in this operand order.
 _SEEN_FROM_THE_OTHER: dict[Any, Any] = {
     torch.eq: torch.eq, torch.ne: torch.ne, torch.lt: torch.gt, torch.gt: torch.lt, torch.le: torch.ge, torch.ge: torch.le,
 }
 
 
 def _beyond(compute: Callable[..., torch.Tensor], x: Any, y: Any) -> Any:
-    """What a comparison with an int gives that lies beyond the integers of the Tensor's dtype; None where it lies within."""
+    """Return the result of a comparison with an int outside the range of the Tensor's dtype, or None if the int is inside the range."""
     t, number = (x, y) if isinstance(x, TensorBase) else (y, x)
     if number.__class__ is not int or not isinstance(t, TensorBase) or t._t.dtype not in _INTEGERS:
         return None
     if type(number) is not int and t._t.dtype in (torch.int32, torch.int64):
-        return None                                # a number of a graph, which would be read and fixed here
+        return None                                # a symbolic int of a graph: reading it would fix its value
     limits = torch.iinfo(t._t.dtype)
     if limits.min <= number <= limits.max:
         return None
@@ -48,17 +48,17 @@ _INTEGERS = frozenset({
 
 
 def _slow(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x: Any, y: Any, family: str) -> Any:
-    """The whole rule: frames, promotion, wide unsigned integers, errors."""
+    """Apply the complete rule: frames, promotion, wide unsigned integers, errors."""
     if isinstance(y, Composite) and function in (add, sub, mul):
         if function is mul:
-            return y * x                            # keeps its places, whatever the Tensor holds at the others
+            return y * x                            # stays sparse: the Tensor's other elements do not matter
         return y + x if function is add else -(y - x)
     if x.__class__ is Extremes or y.__class__ is Extremes:
         x, y = (v[0] if v.__class__ is Extremes else v for v in (x, y))
     if compute in _SEEN_FROM_THE_OTHER:
-        found = _beyond(compute, x, y)
-        if found is not None:
-            return found
+        comparison = _beyond(compute, x, y)
+        if comparison is not None:
+            return comparison
     try:
         a, b = pair(x, y, family)
         if not isinstance(a, torch.Tensor) and compute in _SEEN_FROM_THE_OTHER:
@@ -76,7 +76,7 @@ def _slow(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x:
 
 
 def binary(name: str, compute: Callable[..., torch.Tensor], doc: str, family: str = "add") -> Callable[[Any, Any], Any]:
-    """Makes the operator `name` of two operands from torch's `compute`."""
+    """Build the operator `name` of two operands from torch's `compute`."""
 
     def operator(input: Any, other: Any) -> Any:
         if not engine.active:
@@ -98,18 +98,18 @@ def binary(name: str, compute: Callable[..., torch.Tensor], doc: str, family: st
 
 
 def _power(a: Any, b: Any) -> torch.Tensor:
-    """Integers to a negative power are 0, or ±1 where the base is."""
+    """Raise integers to a negative power: the result is 0, or ±1 if the base is ±1."""
     base = a if isinstance(a, torch.Tensor) else None
     if base is not None and not base.dtype.is_floating_point and not base.dtype.is_complex:
         if isinstance(b, int) and b < 0:
             return torch.where(base == 1, 1, torch.where(base == -1, -1 if b % 2 else 1, 0)).to(base.dtype)
-    if a.__class__ is bool and b.dtype is not torch.bool:              # torch's gradient fails for a truth value
+    if a.__class__ is bool and b.dtype is not torch.bool:              # torch's gradient fails for a bool
         a = int(a)
     return torch.pow(a, b)
 
 
 def _subtract(a: Any, b: Any) -> torch.Tensor:
-    """torch refuses truth values here; MindSpore takes them as numbers, and two of them as exclusive or."""
+    """Subtract. torch refuses bools; MindSpore subtracts them as numbers, and takes exclusive or of two bools."""
     if _both_bool(a, b):
         return torch.logical_xor(*_tensors(a, b))
     if any(_both_bool(v, v) for v in (a, b)):
@@ -153,19 +153,19 @@ maximum = op(primitive="Maximum", raw_arguments=True)(
 minimum = op(primitive="Minimum", raw_arguments=True)(
     binary("minimum", _smaller, "The smaller of the two, element by element.")
 )
-equal = op(primitive="Equal", raw_arguments=True)(binary("equal", torch.eq, "Whether the two are equal, element by element.", "equal"))
+equal = op(primitive="Equal", raw_arguments=True)(binary("equal", torch.eq, "Tests for equality, element by element.", "equal"))
 not_equal = op(primitive="NotEqual", raw_arguments=True)(
-    binary("not_equal", torch.ne, "Whether the two differ, element by element.", "compare")
+    binary("not_equal", torch.ne, "Tests for inequality, element by element.", "compare")
 )
-less = op(primitive="Less", raw_arguments=True)(binary("less", torch.lt, "Whether `input` < `other`, element by element.", "compare"))
+less = op(primitive="Less", raw_arguments=True)(binary("less", torch.lt, "Tests `input` < `other`, element by element.", "compare"))
 less_equal = op(primitive="LessEqual", raw_arguments=True)(
-    binary("less_equal", torch.le, "Whether `input` <= `other`, element by element.", "compare")
+    binary("less_equal", torch.le, "Tests `input` <= `other`, element by element.", "compare")
 )
 greater = op(primitive="Greater", raw_arguments=True)(
-    binary("greater", torch.gt, "Whether `input` > `other`, element by element.", "compare")
+    binary("greater", torch.gt, "Tests `input` > `other`, element by element.", "compare")
 )
 greater_equal = op(primitive="GreaterEqual", raw_arguments=True)(
-    binary("greater_equal", torch.ge, "Whether `input` >= `other`, element by element.", "compare")
+    binary("greater_equal", torch.ge, "Tests `input` >= `other`, element by element.", "compare")
 )
 logical_and = op(primitive="LogicalAnd", raw_arguments=True)(
     binary("logical_and", lambda a, b: torch.logical_and(*_tensors(a, b)), "Logical and, element by element.")
@@ -178,18 +178,18 @@ logical_xor = op(primitive="LogicalXor", raw_arguments=True)(
 )
 
 bitwise_and = op(primitive="BitwiseAnd", raw_arguments=True)(
-    binary("bitwise_and", lambda a, b: torch.bitwise_and(a, b), "And of the bits; logical and of truth values.")
+    binary("bitwise_and", lambda a, b: torch.bitwise_and(a, b), "Bitwise and; logical and for bools.")
 )
 bitwise_or = op(primitive="BitwiseOr", raw_arguments=True)(
-    binary("bitwise_or", lambda a, b: torch.bitwise_or(a, b), "Or of the bits; logical or of truth values.")
+    binary("bitwise_or", lambda a, b: torch.bitwise_or(a, b), "Bitwise or; logical or for bools.")
 )
 bitwise_xor = op(primitive="BitwiseXor", raw_arguments=True)(
-    binary("bitwise_xor", lambda a, b: torch.bitwise_xor(a, b), "Exclusive or of the bits.")
+    binary("bitwise_xor", lambda a, b: torch.bitwise_xor(a, b), "Bitwise exclusive or.")
 )
 
 
 def _tensors(a: Any, b: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """Both operands as tensors, for the torch functions that take no numbers."""
+    """Return both operands as tensors, for torch functions that do not accept numbers."""
     like = a if isinstance(a, torch.Tensor) else b
     dtype = torch.result_type(a, b)
     a, b = (v if isinstance(v, torch.Tensor) else torch.full((), v, dtype=dtype, device=like.device) for v in (a, b))
@@ -236,11 +236,11 @@ def floor_div(x: Any, y: Any) -> Any:
 @op(primitive="RealDiv", raw_arguments=True)
 def tensor_div(x: Any, y: Any) -> Any:
     """Divides x by y; integers give integers, rounded towards zero."""
-    return _truncated(x, y) if _is_whole(x) and _is_whole(y) else divided(x, y)
+    return _truncated(x, y) if _is_integer(x) and _is_integer(y) else divided(x, y)
 
 
-def _is_whole(value: Any) -> bool:
-    """Whether a number or a Tensor is of integers."""
+def _is_integer(value: Any) -> bool:
+    """Return whether a number or a Tensor has an integer type."""
     if isinstance(value, TensorBase):
         dtype = value._t.dtype
         return not (dtype.is_floating_point or dtype.is_complex or dtype is torch.bool)
@@ -257,14 +257,14 @@ def true_divide(dividend: Any, divisor: Any) -> Any:
 def subtract(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """input - alpha * other."""
     if alpha == 1 and _both_bool(*(getattr(v, "_t", v) for v in (input, other))):
-        return sub(mul(input, 1), other)                       # alpha is an int, and so is the result
+        return sub(mul(input, 1), other)                       # alpha is an int, so the result is one too
     return sub(input, other if alpha == 1 else mul(other, alpha))
 
 
 @op(primitive="ScalarCast", raw_arguments=True)
 @explaining
 def scalar_cast(input_x: Any, input_y: Any) -> Any:
-    """A Python number as the Python type of the dtype `input_y`."""
+    """A Python number converted to the Python type of the dtype `input_y`."""
     from torchspore.mindspore.common.dtype import dtype_to_pytype
 
     try:
@@ -274,7 +274,7 @@ def scalar_cast(input_x: Any, input_y: Any) -> Any:
 
 
 def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """The operator with its operands the other way round, for `2 - x`."""
+    """Return the operator with swapped operands, for `2 - x`."""
 
     def operator(self: Any, other: Any) -> Any:
         return function(other, self)
@@ -283,7 +283,7 @@ def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def _comparison(function: Callable[[Any, Any], Any], otherwise: bool) -> Callable[[Any, Any], Any]:
-    """`==` and `!=` on a Tensor: with no number at all (None, text), an empty list or one of another shape they answer `otherwise`."""
+    """`==` and `!=` of a Tensor. They return `otherwise` for None, text, an empty list or a list of another shape."""
 
     def operator(self: Any, other: Any) -> Any:
         if not isinstance(other, (TensorBase, int, float, complex, torch.SymInt, torch.SymFloat)) and not hasattr(other, "dtype"):
@@ -306,4 +306,4 @@ DUNDERS: dict[str, Callable[..., Any]] = {
     "__lt__": less, "__le__": less_equal, "__gt__": greater, "__ge__": greater_equal,
     "__eq__": _comparison(equal, False), "__ne__": _comparison(not_equal, True),
 }
-"""The operators that the Tensor class gets; `x += y` is absent, so that Python rebinds as MindSpore does."""
+"""The operators of the Tensor class. `x += y` is absent, so Python rebinds the name, as in MindSpore."""

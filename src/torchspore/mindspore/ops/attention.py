@@ -1,4 +1,4 @@
-"""Attention of several heads as one function, and its parts, which packages compose anew."""
+"""Multi-head attention as one function, and its parts, which other packages combine in their own way."""
 from __future__ import annotations
 
 import math
@@ -6,7 +6,7 @@ from typing import Any
 
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
-from torchspore.mindspore.ops.explain import place
+from torchspore.mindspore.ops.explain import user_line
 
 
 def linear(x: Any, w: Any, b: Any) -> Any:
@@ -17,43 +17,43 @@ def linear(x: Any, w: Any, b: Any) -> Any:
 def _in_projection(
     q: Any, k: Any, v: Any, w_q: Any, w_k: Any, w_v: Any, b_q: Any = None, b_k: Any = None, b_v: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """Queries, keys and values (..., E) by a matrix (E, own length) each."""
+    """Project queries, keys and values (..., E) by a matrix (E, length) each."""
     return linear(q, w_q, b_q), linear(k, w_k, b_k), linear(v, w_v, b_v)
 
 
 def _in_projection_packed(q: Any, k: Any, v: Any, w: Any, b: Any, k_is_v: bool, q_is_k: bool) -> tuple[Any, Any, Any]:
-    """Queries, keys and values (..., E) by the thirds of one matrix (3E, E); where they are the same Tensor by one product."""
+    """Project queries, keys and values (..., E) by the thirds of one matrix (3E, E); identical Tensors share one product."""
     e = q.shape[-1]
     if k_is_v and q_is_k:
-        found = linear(q, w, b)
-        return found[..., :e], found[..., e:2 * e], found[..., 2 * e:]
+        projections = linear(q, w, b)
+        return projections[..., :e], projections[..., e:2 * e], projections[..., 2 * e:]
     biases = (None, None, None) if b is None else (b[:e], b[e:2 * e], b[2 * e:])
     return _in_projection(q, k, v, w[:e], w[e:2 * e], w[2 * e:], *biases)
 
 
 def _inner_dropout(x: Any, p: float, training: bool) -> Any:
-    """`x` with the share `p` of its elements dropped, while training."""
+    """Drop the fraction `p` of the elements of `x` while training."""
     return ops.dropout(x, p) if training and p > 0 else x
 
 
 def _inner_pad(x: Any, padding: Any, value: Any = None) -> Any:
-    """`x` padded by (left, right) of its last axis, and so on, with `value` or zeros (False)."""
+    """Pad `x` by (left, right) of its last axis, and so on, with `value`, or with zeros if that is False."""
     padded = x.astype(dtypes.int32) if x.dtype == dtypes.bool_ else x
     return ops.pad(padded, padding, value=0 if value is None else value).astype(x.dtype)
 
 
 def _check_qkv_shape(query_ndim: int, key_ndim: int, value_ndim: int) -> bool:
-    """Whether queries, keys and values have a batch axis: 3 axes each, else 2. Raises ValueError for others."""
+    """Return whether queries, keys and values have a batch axis: True for 3 axes each, False for 2. Raises ValueError for others."""
     if query_ndim not in (2, 3) or (key_ndim, value_ndim) != (query_ndim, query_ndim):
-        given = f"{query_ndim}, {key_ndim}, {value_ndim}"
-        raise ValueError(f"{place()}attention: expected query, key and value of 2 or of 3 axes, got {given}.")
+        ranks = f"{query_ndim}, {key_ndim}, {value_ndim}"
+        raise ValueError(f"{user_line()}attention: expected query, key and value of 2 or of 3 axes, got {ranks}.")
     return query_ndim == 3
 
 
 def _check_kpm_shape(query_ndim: int, kmp_ndim: int) -> None:
-    """Raises ValueError unless the padding mask of the keys has one axis less than the queries."""
+    """Raises ValueError unless the padding mask of the keys has one axis fewer than the queries."""
     if kmp_ndim != query_ndim - 1:
-        raise ValueError(f"{place()}attention: key_padding_mask: expected {query_ndim - 1} axes, got {kmp_ndim}.")
+        raise ValueError(f"{user_line()}attention: key_padding_mask: expected {query_ndim - 1} axes, got {kmp_ndim}.")
 
 
 def _check_attn_mask_shape(
@@ -61,11 +61,11 @@ def _check_attn_mask_shape(
 ) -> None:
     """Raises ValueError unless the mask is (L, S), or (N * heads, L, S)."""
     if attn_mask_ndim not in (2, 3):
-        raise ValueError(f"{place()}attention: attn_mask: expected 2 or 3 axes, got {attn_mask_ndim}.")
+        raise ValueError(f"{user_line()}attention: attn_mask: expected 2 or 3 axes, got {attn_mask_ndim}.")
     if query_ndim == 2 and attn_mask_ndim == 3:
-        wanted = (num_heads, query_shape[0], key_shape[0])
-        if tuple(attn_mask_shape) != wanted:
-            raise ValueError(f"{place()}attention: attn_mask: expected shape {wanted}, got {tuple(attn_mask_shape)}.")
+        expected_shape = (num_heads, query_shape[0], key_shape[0])
+        if tuple(attn_mask_shape) != expected_shape:
+            raise ValueError(f"{user_line()}attention: attn_mask: expected shape {expected_shape}, got {tuple(attn_mask_shape)}.")
 
 
 def _thirds(bias: Any) -> list[Any]:
@@ -76,7 +76,7 @@ def _thirds(bias: Any) -> list[Any]:
 
 
 def _added(mask: Any, dtype: Any) -> Any:
-    """A mask as numbers to add: minus infinity where it is True."""
+    """Convert a mask to numbers that are added: minus infinity where it is True."""
     if mask.dtype not in (dtypes.bool_, dtypes.uint8):
         return mask.astype(dtype)
     return ops.masked_fill(ops.zeros(mask.shape, dtype), mask.astype(dtypes.bool_), float("-inf"))
@@ -89,11 +89,11 @@ def multi_head_attention_forward(
     k_proj_weight: Any = None, v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None, average_attn_weights: bool = True,
     is_causal: bool = False, k_is_v: bool = False, q_is_k: bool = False, dtype: Any = dtypes.float32,
 ) -> tuple[Any, Any]:
-    """(result (L, N, E), weights) of attention over query (L, N, E), key and value (S, N, own length); without N likewise.
+    """Return (result (L, N, E), weights) of attention over query (L, N, E), key and value (S, N, length). The axis N may be absent.
 
-    The weights are (N, L, S), or (N, heads, L, S) where they are not averaged. Masks forbid where True, or are added; `static_k` and
-    `static_v` (N * heads, S, E / heads) stand for the projected keys and values; `dtype` is that of zeros which are added. Raises
-    ValueError where lengths do not fit, and for `is_causal` without a mask.
+    The weights are (N, L, S), or (N, heads, L, S) if they are not averaged. A bool mask forbids where True, a number mask is added.
+    `static_k` and `static_v` (N * heads, S, E / heads) replace the projected keys and values; `dtype` is that of added zeros. Raises
+    ValueError if lengths do not fit, and for `is_causal` without a mask.
     """
     batched = _check_qkv_shape(query.ndim, key.ndim, value.ndim)
     if not batched:
@@ -101,9 +101,10 @@ def multi_head_attention_forward(
         key_padding_mask = None if key_padding_mask is None else ops.expand_dims(key_padding_mask, 0)
     length, batch, e = query.shape
     if e != embed_dim_to_check or e % num_heads:
-        raise ValueError(f"{place()}attention: expected queries of length {embed_dim_to_check}, a multiple of {num_heads} heads, got {e}.")
+        expected_length = f"{embed_dim_to_check}, a multiple of {num_heads} heads"
+        raise ValueError(f"{user_line()}attention: expected queries of length {expected_length}, got {e}.")
     if is_causal and attn_mask is None:
-        raise ValueError(f"{place()}attention(is_causal=True): expected an attn_mask, which it is a hint about.")
+        raise ValueError(f"{user_line()}attention(is_causal=True): expected an attn_mask, because is_causal only describes it.")
     if use_separate_proj_weight:
         q, k, v = _in_projection(query, key, value, q_proj_weight, k_proj_weight, v_proj_weight, *_thirds(in_proj_bias))
     else:
@@ -128,23 +129,23 @@ def multi_head_attention_forward(
 
 
 def _masked(products: Any, mask: Any, padding: Any, more: int) -> Any:
-    """The products (N, heads, L, S + more) plus both masks, of S keys."""
+    """Add both masks of S keys to the products (N, heads, L, S + more)."""
     batch, heads, length, count = products.shape
     if mask is not None:
-        own = _added(mask, products.dtype)
-        own = own if own.ndim == 2 else ops.reshape(own, (batch, heads, length, count - more))
-        products = products + (_inner_pad(own, (0, more)) if more else own)
+        additive_mask = _added(mask, products.dtype)
+        additive_mask = additive_mask if additive_mask.ndim == 2 else ops.reshape(additive_mask, (batch, heads, length, count - more))
+        products = products + (_inner_pad(additive_mask, (0, more)) if more else additive_mask)
     if padding is not None:
-        own = ops.reshape(_added(padding, products.dtype), (batch, 1, 1, count - more))
-        products = products + (_inner_pad(own, (0, more)) if more else own)
+        additive_mask = ops.reshape(_added(padding, products.dtype), (batch, 1, 1, count - more))
+        products = products + (_inner_pad(additive_mask, (0, more)) if more else additive_mask)
     return products
 
 
 def _interploate_ext_make_tuple(input: Any, value: Any) -> Any:
-    """`value` for each spatial axis of `input` (N, C, ...), where it is one number."""
+    """Return `value` for each spatial axis of `input` (N, C, ...), repeating a single number."""
     return value if isinstance(value, (tuple, list)) else (value,) * (input.ndim - 2)
 
 
 def _interpolate_ext_scale_factor_convert_size(input: Any, scale_factor: Any) -> list[int]:
-    """The lengths of the spatial axes of `input` (N, C, ...) times their factors, rounded down."""
+    """Return the lengths of the spatial axes of `input` (N, C, ...) times their factors, rounded down."""
     return [math.floor(float(n) * float(factor)) for n, factor in zip(input.shape[2:], scale_factor)]

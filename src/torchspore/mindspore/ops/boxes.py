@@ -1,4 +1,4 @@
-"""Boxes in images: overlaps, suppression, encoding, and what is cut out of images and features by them."""
+"""Boxes in images: overlaps, suppression, encoding, and regions that are cut out of images and features."""
 from __future__ import annotations
 
 from typing import Any
@@ -18,18 +18,18 @@ T = torch.Tensor
 
 @op(primitive="IOU", init=("mode",))
 def _iou_primitive(anchor_boxes: T, gt_boxes: T, mode: str = "iou") -> T:
-    """The overlaps of boxes (N, 4) with boxes (M, 4): shape (M, N), intersection over union, or over the latter for mode 'iof'."""
+    """Overlaps of boxes (N, 4) with boxes (M, 4), shape (M, N): intersection over union, or over the truth's area for mode 'iof'."""
     return _overlap(anchor_boxes, gt_boxes, mode)
 
 
 @op()
 def iou(anchor_boxes: T, gt_boxes: T, mode: str = "iou") -> T:
-    """The overlaps of boxes (N, 4) with boxes (M, 4): shape (M, N), intersection over union, or over the latter for mode 'iof'."""
+    """Overlaps of boxes (N, 4) with boxes (M, 4), shape (M, N): intersection over union, or over the truth's area for mode 'iof'."""
     return _overlap(anchor_boxes, gt_boxes, mode)
 
 
 def _overlap(anchors: T, truth: T, mode: str) -> T:
-    """Boxes are x0, y0, x1, y1 of pixels that belong to them, so that a side has one pixel more than the difference. No gradient."""
+    """Boxes are x0, y0, x1, y1 of pixels that belong to them, so a side has one pixel more than the difference. No gradient."""
     if mode not in ("iou", "iof"):
         raise ValueError(f"mode={mode!r}: expected 'iou' or 'iof'.")
     for boxes in (anchors, truth):
@@ -37,17 +37,17 @@ def _overlap(anchors: T, truth: T, mode: str) -> T:
             raise ValueError(f"expected boxes of shape (N, 4), got {tuple(boxes.shape)}.")
     a, b = constant_in(anchors).unsqueeze(0), constant_in(truth).unsqueeze(1)
     low, high = torch.maximum(a[..., :2], b[..., :2]), torch.minimum(a[..., 2:], b[..., 2:])
-    both = torch.clamp(high - low + 1, min=0).prod(-1)
-    own, other = ((boxes[..., 2:] - boxes[..., :2] + 1).prod(-1) for boxes in (a, b))
-    return both / (other if mode == "iof" else own + other - both)
+    intersection = torch.clamp(high - low + 1, min=0).prod(-1)
+    anchor_area, truth_area = ((boxes[..., 2:] - boxes[..., :2] + 1).prod(-1) for boxes in (a, b))
+    return intersection / (truth_area if mode == "iof" else anchor_area + truth_area - intersection)
 
 
 def suppressed(overlaps: T, threshold: Any) -> T:
-    """Which of boxes in the order of their scores stay: those that overlap none of the better ones that stay (bool)."""
+    """Return which boxes stay (bool), in the order of their scores: those that do not overlap a better box that stays."""
     above = torch.triu(overlaps > threshold, 1)
     keep = torch.ones(overlaps.shape[0], dtype=torch.bool, device=overlaps.device)
     for _ in range(overlaps.shape[0]):
-        # Each round settles at least one more box of the order; the result is reached when nothing changes.
+        # Each round settles at least one more box of the order; the loop ends when nothing changes.
         now = ~(above & keep.unsqueeze(-1)).any(0)
         if bool((now == keep).all()):
             break
@@ -57,15 +57,15 @@ def suppressed(overlaps: T, threshold: Any) -> T:
 
 @op(primitive="NMSWithMask", init=("iou_threshold",))
 def _nms_with_mask(bboxes: T, iou_threshold: float = 0.5) -> Any:
-    """Boxes (N, 5) with scores in the order of these, their numbers (int32), and which stay: each overlaps no better one that stays."""
+    """Boxes (N, 5) sorted by score, their indexes (int32), and which stay: those that do not overlap a better box that stays."""
     order = best_first(bboxes[:, 4].detach())
     boxes = bboxes.index_select(0, order)
     left, top, right, bottom = boxes[:, :4].unbind(-1)
     area = (right - left) * (bottom - top)
     wide = torch.minimum(right.unsqueeze(0), right.unsqueeze(1)) - torch.maximum(left.unsqueeze(0), left.unsqueeze(1))
     high = torch.minimum(bottom.unsqueeze(0), bottom.unsqueeze(1)) - torch.maximum(top.unsqueeze(0), top.unsqueeze(1))
-    both = wide.clamp(min=0) * high.clamp(min=0)
-    overlaps = both / (area.unsqueeze(0) + area.unsqueeze(1) - both)
+    intersection = wide.clamp(min=0) * high.clamp(min=0)
+    overlaps = intersection / (area.unsqueeze(0) + area.unsqueeze(1) - intersection)
     return boxes, torch.arange(boxes.shape[0], dtype=torch.int32, device=boxes.device), suppressed(overlaps, iou_threshold)
 
 
@@ -73,7 +73,7 @@ def _nms_with_mask(bboxes: T, iou_threshold: float = 0.5) -> Any:
 def _non_max_suppression_with_overlaps(
     overlaps: T, scores: T, max_output_size: Any, overlap_threshold: Any, score_threshold: Any,
 ) -> T:
-    """The numbers (int32) of at most `max_output_size` boxes, the best first: each overlaps no better one that stays too much."""
+    """Indexes (int32) of at most `max_output_size` boxes, best first; none overlaps a better one of them above the threshold."""
     order = torch.sort(scores, descending=True, stable=True).indices
     order = order[scores[order] > float(score_threshold)]
     keep = suppressed(overlaps[order][:, order], float(overlap_threshold))
@@ -82,20 +82,20 @@ def _non_max_suppression_with_overlaps(
 
 @op(primitive="NonMaxSuppressionV3")
 def _non_max_suppression(boxes: T, scores: T, max_output_size: Any, iou_threshold: Any, score_threshold: Any) -> T:
-    """The numbers (int32) of at most `max_output_size` boxes (N, 4), the best first: each overlaps no better one that stays too much."""
-    return _kept(boxes, scores, int(max_output_size), float(iou_threshold), float(score_threshold)).to(torch.int32)
+    """Indexes (int32) of at most `max_output_size` boxes (N, 4), best first; none overlaps a better one of them above the threshold."""
+    return _select_boxes(boxes, scores, int(max_output_size), float(iou_threshold), float(score_threshold)).to(torch.int32)
 
 
 @op(primitive="CheckValid")
 def check_valid(bboxes: T, img_metas: T) -> T:
-    """Whether boxes (N, 4) lie inside of an image, whose height, width and ratio are `img_metas` (3,): shape (N,)."""
+    """Test whether boxes (N, 4) are inside an image, whose height, width and ratio are `img_metas` (3,). Shape (N,)."""
     height, width = (img_metas[:2] * img_metas[2]).unbind()
     left, top, right, bottom = bboxes.unbind(-1)
     return (left >= 0) & (top >= 0) & (right <= width - 1) & (bottom <= height - 1)
 
 
 def _shape_of(boxes: T) -> tuple[T, T]:
-    """The centres and the sizes (N, 2) of boxes (N, 4)."""
+    """Return the centers and the sizes (N, 2) of boxes (N, 4)."""
     low, high = boxes[:, :2], boxes[:, 2:]
     return (low + high) * 0.5, high - low + 1
 
@@ -109,20 +109,20 @@ def _four(values: Any, like: T) -> T:
 
 def _encode(anchors: T, truth: T, means: Any, stds: Any) -> T:
     centre, size = _shape_of(anchors)
-    wanted, wanted_size = _shape_of(truth)
-    deltas = torch.cat([(wanted - centre) / size, torch.log(wanted_size / size)], -1)
+    truth_center, truth_size = _shape_of(truth)
+    deltas = torch.cat([(truth_center - centre) / size, torch.log(truth_size / size)], -1)
     return (deltas - _four(means, deltas)) / _four(stds, deltas)
 
 
 @op(primitive="BoundingBoxEncode", init=("means", "stds"))
 def _bounding_box_encode(anchor_box: T, groundtruth_box: T, means: Any = (0.0, 0.0, 0.0, 0.0), stds: Any = (1.0, 1.0, 1.0, 1.0)) -> T:
-    """How boxes (N, 4) differ from their anchors: shifts in sizes of these and logarithms of ratios, normalized."""
+    """Encode boxes (N, 4) relative to their anchors: shifts in units of anchor size and logarithms of size ratios, normalized."""
     return _encode(anchor_box, groundtruth_box, means, stds)
 
 
 @op()
 def bounding_box_encode(anchor_box: T, groundtruth_box: T, means: Any = (0.0, 0.0, 0.0, 0.0), stds: Any = (1.0, 1.0, 1.0, 1.0)) -> T:
-    """How boxes (N, 4) differ from their anchors: shifts in sizes of these and logarithms of ratios, normalized."""
+    """Encode boxes (N, 4) relative to their anchors: shifts in units of anchor size and logarithms of size ratios, normalized."""
     return _encode(anchor_box, groundtruth_box, means, stds)
 
 
@@ -144,7 +144,7 @@ def _bounding_box_decode(
     anchor_box: T, deltas: T, max_shape: Any, means: Any = (0.0, 0.0, 0.0, 0.0), stds: Any = (1.0, 1.0, 1.0, 1.0),
     wh_ratio_clip: float = 0.016,
 ) -> T:
-    """The boxes (N, 4) that `bounding_box_encode` made `deltas` of, inside an image of `max_shape` (height, width)."""
+    """Decode `deltas` of `bounding_box_encode` to boxes (N, 4), clipped to an image of `max_shape` (height, width)."""
     return _decode(anchor_box, deltas, max_shape, means, stds, wh_ratio_clip)
 
 
@@ -153,17 +153,17 @@ def bounding_box_decode(
     anchor_box: T, deltas: T, max_shape: Any, means: Any = (0.0, 0.0, 0.0, 0.0), stds: Any = (1.0, 1.0, 1.0, 1.0),
     wh_ratio_clip: float = 0.016,
 ) -> T:
-    """The boxes (N, 4) that `bounding_box_encode` made `deltas` of, inside an image of `max_shape` (height, width)."""
+    """Decode `deltas` of `bounding_box_encode` to boxes (N, 4), clipped to an image of `max_shape` (height, width)."""
     return _decode(anchor_box, deltas, max_shape, means, stds, wh_ratio_clip)
 
 
 def _sampled(images: T, numbers: T, rows: T, columns: T) -> T:
-    """Bilinear values of images (B, C, H, W): `numbers` (K,) of images, rows (K, P), columns (K, Q) within them give (K, C, P, Q)."""
+    """Sample images (B, C, H, W) bilinearly at image numbers (K,), rows (K, P) and columns (K, Q); return (K, C, P, Q)."""
     height, width = images.shape[-2:]
 
-    def corners(places: T, length: int) -> tuple[T, T, T]:
-        low = torch.floor(places).clamp(0, length - 1)
-        share = (places - low).clamp(0, 1)
+    def corners(positions: T, length: int) -> tuple[T, T, T]:
+        low = torch.floor(positions).clamp(0, length - 1)
+        share = (positions - low).clamp(0, 1)
         return low.long(), (low + 1).clamp(max=length - 1).long(), share
 
     top, bottom, down = corners(rows, height)
@@ -183,10 +183,10 @@ def _sampled(images: T, numbers: T, rows: T, columns: T) -> T:
 def _roi_align(
     features: T, rois: T, pooled_height: int, pooled_width: int, spatial_scale: float, sample_num: int = 2, roi_end_mode: int = 1,
 ) -> T:
-    """The means of samples in a grid of bins of each region: features (B, C, H, W), rois (K, 5) of (image, x0, y0, x1, y1).
+    """Average samples in a grid of bins for each region: features (B, C, H, W), rois (K, 5) of (image, x0, y0, x1, y1).
 
-    The coordinates are multiplied by `spatial_scale`; `roi_end_mode` 1 takes the last pixel in. Each bin has sample_num**2 samples, or for
-    0 and less as many as its region has pixels. Gives (K, C, pooled_height, pooled_width).
+    The coordinates are multiplied by `spatial_scale`; `roi_end_mode` 1 includes the last pixel. Each bin has sample_num**2 samples; for
+    sample_num <= 0 the number depends on the region's pixels. Return (K, C, pooled_height, pooled_width).
     """
     rois = constant_in(rois)
     ends = rois[:, 3:] + (1 if roi_end_mode else 0)
@@ -195,21 +195,21 @@ def _roi_align(
     if sample_num > 0:
         return _bins(features, rois[:, 0], low, size, (pooled_height, pooled_width), (sample_num, sample_num))
     parts = []
-    for i in range(rois.shape[0]):                 # each region has a number of samples of its own
+    for i in range(rois.shape[0]):                 # the number of samples differs between regions
         samples = tuple(max(int(torch.ceil(size[i, axis] / pooled)), 1) for axis, pooled in ((1, pooled_height), (0, pooled_width)))
         parts.append(_bins(features, rois[i : i + 1, 0], low[i : i + 1], size[i : i + 1], (pooled_height, pooled_width), samples))
     return torch.cat(parts) if parts else features.new_zeros(0, features.shape[1], pooled_height, pooled_width)
 
 
 def _bins(features: T, numbers: T, low: T, size: T, pooled: tuple[int, int], samples: Any) -> T:
-    places, inside = [], []
+    positions, inside = [], []
     for axis, (bins, count) in zip((1, 0), zip(pooled, samples)):
         steps = (torch.arange(bins * count, dtype=low.dtype, device=low.device) + 0.5) / count
         at = low[:, axis : axis + 1] + size[:, axis : axis + 1] / bins * steps
         length = features.shape[2 if axis else 3]
         inside.append((at >= -1) & (at <= length))
-        places.append(at.clamp(0, length - 1))
-    values = _sampled(features, numbers, *places)
+        positions.append(at.clamp(0, length - 1))
+    values = _sampled(features, numbers, *positions)
     values = values * (inside[0].unsqueeze(-1) & inside[1].unsqueeze(-2)).unsqueeze(1)
     k, c = values.shape[:2]
     return values.reshape(k, c, pooled[0], samples[0], pooled[1], samples[1]).mean((3, 5))
@@ -222,7 +222,7 @@ def _crop(image: T, boxes: T, box_indices: T, crop_size: Any, method: str, extra
         raise ValueError(f"crop_size={crop_size}: expected ints from 1 on.")
     box_indices = torch.where(box_indices < 0, FROM_THE_END, as_index(box_indices))
     image = image.to(torch.float32)
-    places, inside = [], []
+    positions, inside = [], []
     for axis in (0, 1):
         start, end = boxes[:, axis : axis + 1], boxes[:, axis + 2 : axis + 3]
         length, count = image.shape[1 + axis], int(crop_size[axis])
@@ -234,21 +234,21 @@ def _crop(image: T, boxes: T, box_indices: T, crop_size: Any, method: str, extra
         else:
             at = 0.5 * (start + end) * (length - 1) + steps * 0
         inside.append((at >= 0) & (at <= length - 1))
-        places.append(at)
+        positions.append(at)
     if method == "nearest":
-        rows, columns = (torch.floor(at + 0.5).clamp(0, image.shape[1 + axis] - 1).long() for axis, at in enumerate(places))
+        rows, columns = (torch.floor(at + 0.5).clamp(0, image.shape[1 + axis] - 1).long() for axis, at in enumerate(positions))
         values = image[box_indices.long()[:, None, None], rows.unsqueeze(-1), columns.unsqueeze(-2)]
     else:
-        values = _sampled(image.permute(0, 3, 1, 2), box_indices, *places).permute(0, 2, 3, 1)
+        values = _sampled(image.permute(0, 3, 1, 2), box_indices, *positions).permute(0, 2, 3, 1)
     if method == "bilinear_v2":
         return values
-    whole = (inside[0].unsqueeze(-1) & inside[1].unsqueeze(-2)).unsqueeze(-1)
-    return torch.where(whole, values, constant(extrapolation_value, image.device, torch.float32))
+    is_inside = (inside[0].unsqueeze(-1) & inside[1].unsqueeze(-2)).unsqueeze(-1)
+    return torch.where(is_inside, values, constant(extrapolation_value, image.device, torch.float32))
 
 
 @op(primitive="CropAndResize", init=("method", "extrapolation_value"))
 def _crop_and_resize(x: T, boxes: T, box_index: T, crop_size: Any, method: str = "bilinear", extrapolation_value: float = 0.0) -> T:
-    """Parts of images (B, H, W, C) by boxes (K, 4) of (y0, x0, y1, x1) in [0, 1], brought to `crop_size`: float32."""
+    """Cut boxes (K, 4) of (y0, x0, y1, x1) in [0, 1] out of images (B, H, W, C) and resize them to `crop_size`: float32."""
     return _crop(x, boxes, box_index, crop_size, method, extrapolation_value)
 
 
@@ -256,13 +256,13 @@ def _crop_and_resize(x: T, boxes: T, box_index: T, crop_size: Any, method: str =
 def crop_and_resize(
     image: T, boxes: T, box_indices: T, crop_size: Any, method: str = "bilinear", extrapolation_value: float = 0.0,
 ) -> T:
-    """Parts of images (B, H, W, C) by boxes (K, 4) of (y0, x0, y1, x1) in [0, 1], brought to `crop_size`: float32."""
+    """Cut boxes (K, 4) of (y0, x0, y1, x1) in [0, 1] out of images (B, H, W, C) and resize them to `crop_size`: float32."""
     return _crop(image, boxes, box_indices, crop_size, method, extrapolation_value)
 
 
 @op(primitive="RGBToHSV")
 def _rgb_to_hsv(images: T) -> T:
-    """Colours (..., 3) of red, green and blue in [0, 1] as hue, saturation and value."""
+    """Convert colors (..., 3) from red, green and blue in [0, 1] to hue, saturation and value."""
     return _hsv(images)
 
 
@@ -279,7 +279,7 @@ def _hsv(images: T) -> T:
 
 @op(primitive="HSVToRGB")
 def _hsv_to_rgb(x: T) -> T:
-    """Colours (..., 3) of hue, saturation and value in [0, 1] as red, green and blue."""
+    """Convert colors (..., 3) from hue, saturation and value in [0, 1] to red, green and blue."""
     return _rgb(x)
 
 
@@ -292,21 +292,21 @@ def _rgb(x: T) -> T:
 
 @op(primitive="AdjustHue")
 def _adjust_hue(image: T, delta: T) -> T:
-    """Colours (..., 3) of red, green and blue with `delta` added to the hue."""
+    """Add `delta` to the hue of colors (..., 3) of red, green and blue."""
     hue, saturation, value = _hsv(image).unbind(-1)
     return _rgb(torch.stack([torch.remainder(hue + delta.to(hue.dtype), 1), saturation, value], -1))
 
 
 @op(primitive="AdjustSaturation")
 def _adjust_saturation(image: T, scale: T) -> T:
-    """Colours (..., 3) of red, green and blue with the saturation multiplied by `scale`, at most 1."""
+    """Multiply the saturation of colors (..., 3) of red, green and blue by `scale`, and limit it to 1."""
     hue, saturation, value = _hsv(image).unbind(-1)
     return _rgb(torch.stack([hue, (saturation * scale.to(hue.dtype)).clamp(0, 1), value], -1))
 
 
 @op(primitive="AdjustContrastv2")
 def _adjust_contrast(images: T, contrast_factor: T) -> T:
-    """Images (..., H, W, C) whose distances from the mean of each channel are multiplied by `contrast_factor`."""
+    """Multiply the distance of images (..., H, W, C) from the mean of each channel by `contrast_factor`."""
     mean = images.mean((-3, -2), keepdim=True)
     return (images - mean) * contrast_factor.to(images.dtype) + mean
 
@@ -316,37 +316,38 @@ def _combined_non_max_suppression(
     boxes: T, scores: T, max_output_size_per_class: Any, max_total_size: Any, iou_threshold: Any, score_threshold: Any,
     pad_per_class: bool = False, clip_boxes: bool = True,
 ) -> Any:
-    """The best boxes of all classes for each image: boxes (B, N, Q, 4) of (y0, x0, y1, x1), scores (B, N, C), Q being 1 or C.
+    """Select the best boxes of all classes for each image: boxes (B, N, Q, 4) of (y0, x0, y1, x1), scores (B, N, C); Q is 1 or C.
 
-    Gives boxes (B, K, 4), scores (B, K), classes (B, K), filled up with zeros, and how many are real (B,) (int32).
+    Return boxes (B, K, 4), scores (B, K), classes (B, K), padded with zeros, and the number of valid ones (B,) (int32).
     """
     per_class, total = int(max_output_size_per_class), int(max_total_size)
     if pad_per_class:
         total = min(total, per_class * scores.shape[-1])
-    found = []
-    for image, own in zip(boxes, scores):
+    results = []
+    for image, image_scores in zip(boxes, scores):
         picked = []
-        for number in range(own.shape[-1]):
+        for number in range(image_scores.shape[-1]):
             candidates = image[:, number if image.shape[1] > 1 else 0]
-            kept = _kept(candidates, own[:, number], per_class, float(iou_threshold), float(score_threshold))
-            picked.append((candidates[kept], own[kept, number], torch.full_like(own[kept, number], number)))
+            selected = _select_boxes(candidates, image_scores[:, number], per_class, float(iou_threshold), float(score_threshold))
+            picked.append((candidates[selected], image_scores[selected, number], torch.full_like(image_scores[selected, number], number)))
         rows, values, classes = (torch.cat(parts) for parts in zip(*picked))
         best = torch.sort(values, descending=True, stable=True).indices[:total]
         rows = rows[best].clamp(0, 1) if clip_boxes else rows[best]
         rest = total - best.shape[0]
-        found.append((
+        results.append((
             torch.nn.functional.pad(rows, [0, 0, 0, rest]), torch.nn.functional.pad(values[best], [0, rest]),
             torch.nn.functional.pad(classes[best], [0, rest]), constant(best.shape[0], boxes.device, torch.int32),
         ))
-    return tuple(torch.stack(parts) for parts in zip(*found))
+    return tuple(torch.stack(parts) for parts in zip(*results))
 
 
-def _kept(boxes: T, scores: T, most: int, iou_threshold: float, score_threshold: float) -> T:
-    """The numbers of at most `most` boxes, the best first: each overlaps no better one that stays too much."""
+def _select_boxes(boxes: T, scores: T, most: int, iou_threshold: float, score_threshold: float) -> T:
+    """Return the indexes of at most `most` boxes, best first; none overlaps a better one of them above the threshold."""
     low, high = torch.minimum(boxes[:, :2], boxes[:, 2:]), torch.maximum(boxes[:, :2], boxes[:, 2:])
     area = (high - low).prod(-1)
-    both = (torch.minimum(high.unsqueeze(0), high.unsqueeze(1)) - torch.maximum(low.unsqueeze(0), low.unsqueeze(1))).clamp(min=0).prod(-1)
-    overlaps = both / (area.unsqueeze(0) + area.unsqueeze(1) - both)
+    size = torch.minimum(high.unsqueeze(0), high.unsqueeze(1)) - torch.maximum(low.unsqueeze(0), low.unsqueeze(1))
+    intersection = size.clamp(min=0).prod(-1)
+    overlaps = intersection / (area.unsqueeze(0) + area.unsqueeze(1) - intersection)
     order = torch.sort(scores, descending=True, stable=True).indices
     order = order[scores[order] > score_threshold]
     return order[suppressed(overlaps[order][:, order], iou_threshold)][:most]

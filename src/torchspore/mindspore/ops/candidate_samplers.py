@@ -1,4 +1,4 @@
-"""Sampled candidates: some classes out of many, and how often each is expected among them."""
+"""Candidate sampling: draw some of many classes, and compute how often each is expected among them."""
 from __future__ import annotations
 
 import math
@@ -19,7 +19,7 @@ T = torch.Tensor
 
 @drawing
 def _candidates(true_classes: T, sampled: int, unique: bool, weights: T, source: Stream) -> Any:
-    """Classes drawn by `weights`, and how often the true and the drawn classes are expected among them (float32)."""
+    """Return classes drawn by `weights`, and the expected counts of the true and of the drawn classes (float32)."""
     drawn = torch.multinomial(weights, sampled, not unique, generator=source.on(weights.device))
     share = weights / weights.sum()
     expected = -torch.expm1(sampled * torch.log1p(-share)) if unique else sampled * share
@@ -31,7 +31,7 @@ def _check(true_classes: T, num_true: int, num_sampled: int, unique: bool, range
         if value < 1:
             raise ValueError(f"{name}={value}: expected an int from 1 on.")
     if unique and num_sampled > range_max:
-        raise ValueError(f"num_sampled={num_sampled}: expected at most {range_max}, which is range_max, where classes are unique.")
+        raise ValueError(f"num_sampled={num_sampled}: expected at most range_max, {range_max}, because classes are unique.")
     if true_classes.dtype not in dtypes:
         names = " or ".join(str(FROM_TORCH[dtype]) for dtype in dtypes)
         raise TypeError(f"true_classes of {FROM_TORCH[true_classes.dtype]}: expected {names}.")
@@ -44,7 +44,7 @@ def _check(true_classes: T, num_true: int, num_sampled: int, unique: bool, range
 def _by_kernel(
     kind: str, true_classes: T, num_sampled: int, unique: bool, range_max: int, avoids_true: bool, seed: Any, source: OperatorStream | None,
 ) -> Any:
-    """What MindSpore's CPU kernel gives: drawn classes, and how often the true and the drawn ones are expected among them."""
+    """Return the result of MindSpore's CPU kernel: drawn classes, and the expected counts of the true and of the drawn ones."""
     first = constant(stream(seed).seeds[0], torch.device("cpu"), torch.int64)
     options = float(unique), float(range_max), float(avoids_true)
     drawn = by_stream(source, kind, [true_classes, first], [num_sampled], *options)
@@ -83,11 +83,11 @@ def _uniform(
 def log_uniform_candidate_sampler(
     true_classes: T, num_true: int = 1, num_sampled: int = 5, unique: bool = True, range_max: int = 5, seed: int = 0,
 ) -> Any:
-    """Classes below `range_max`, small ones more often, and how often the true and the drawn ones are expected among them.
+    """Draw classes below `range_max`, small ones more often. Also return the expected counts of the true and of the drawn ones.
 
     Raises:
         TypeError: `true_classes`, of shape (N, num_true), are not int64.
-        ValueError: a number is below 1, `true_classes` have another shape, or more unique classes are asked for than there are.
+        ValueError: a number is below 1, `true_classes` have another shape, or the number of unique classes exceeds `range_max`.
     """
     return _log_uniform(true_classes, num_true, num_sampled, unique, range_max, seed)
 
@@ -97,11 +97,11 @@ def _log_uniform_candidate_sampler(
     true_classes: T, num_true: int = 1, num_sampled: int = 5, unique: bool = True, range_max: int = 5, seed: Any = 0,
     operator_stream: Any = None,
 ) -> Any:
-    """Classes below `range_max`, small ones more often, and how often the true and the drawn ones are expected among them.
+    """Draw classes below `range_max`, small ones more often. Also return the expected counts of the true and of the drawn ones.
 
     Raises:
         TypeError: `true_classes`, of shape (N, num_true), are not int64.
-        ValueError: a number is below 1, `true_classes` have another shape, or more unique classes are asked for than there are.
+        ValueError: a number is below 1, `true_classes` have another shape, or the number of unique classes exceeds `range_max`.
     """
     return _log_uniform(true_classes, num_true, num_sampled, unique, range_max, seed, operator_stream)
 
@@ -110,13 +110,13 @@ def _log_uniform_candidate_sampler(
 def uniform_candidate_sampler(
     true_classes: T, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: int = 0, remove_accidental_hits: bool = False,
 ) -> Any:
-    """Classes below `range_max`, and how often the true and the drawn ones are expected among them.
+    """Draw classes below `range_max`. Also return the expected counts of the true and of the drawn ones.
 
-    `remove_accidental_hits` leaves true classes out, where there are enough others.
+    `remove_accidental_hits` excludes true classes, if there are enough others.
 
     Raises:
         TypeError: `true_classes`, of shape (N, num_true), are not int32 or int64.
-        ValueError: a number is below 1, `true_classes` have another shape, or more unique classes are asked for than there are.
+        ValueError: a number is below 1, `true_classes` have another shape, or the number of unique classes exceeds `range_max`.
     """
     return _uniform(true_classes, num_true, num_sampled, unique, range_max, seed, remove_accidental_hits)
 
@@ -126,12 +126,12 @@ def _uniform_candidate_sampler(
     true_classes: T, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any = 0, remove_accidental_hits: bool = False,
     operator_stream: Any = None,
 ) -> Any:
-    """Classes below `range_max`, and how often the true and the drawn ones are expected among them.
+    """Draw classes below `range_max`. Also return the expected counts of the true and of the drawn ones.
 
-    `remove_accidental_hits` leaves true classes out, where there are enough others.
+    `remove_accidental_hits` excludes true classes, if there are enough others.
 
     Raises:
         TypeError: `true_classes`, of shape (N, num_true), are not int32 or int64.
-        ValueError: a number is below 1, `true_classes` have another shape, or more unique classes are asked for than there are.
+        ValueError: a number is below 1, `true_classes` have another shape, or the number of unique classes exceeds `range_max`.
     """
     return _uniform(true_classes, num_true, num_sampled, unique, range_max, seed, remove_accidental_hits, operator_stream)

@@ -1,6 +1,6 @@
-"""Collective operators: exchanges in which every process of a group takes part, with MindSpore's gradients.
+"""Collective operators: every process of a group takes part in an exchange, with MindSpore's gradients.
 
-A group of one process gives a copy of what is sent. Ranks that a constructor takes are places in its group.
+In a group of one process, the result is a copy of the input. Ranks in constructors are ranks within the group.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WORLD = HCCL_WORLD_COMM_GROUP
 
 
 class ReduceOp:
-    """How the values of several processes become one: the names that `op` of a reduction takes."""
+    """The values of `op` in a reduction over processes."""
 
     SUM = "sum"
     MAX = "max"
@@ -47,8 +47,8 @@ def _all_reduce(x: torch.Tensor, kind: str, group: Group) -> torch.Tensor:
 
 
 @part_of("Reduce")
-def _reduce(x: torch.Tensor, place: int, kind: str, group: Group) -> torch.Tensor:
-    return collectives.reduce(x, place, kind, group)
+def _reduce(x: torch.Tensor, rank: int, kind: str, group: Group) -> torch.Tensor:
+    return collectives.reduce(x, rank, kind, group)
 
 
 @part_of("ReduceScatter")
@@ -62,18 +62,18 @@ def _all_gather(x: torch.Tensor, group: Group) -> torch.Tensor:
 
 
 @part_of("CollectiveGather")
-def _gather(x: torch.Tensor, place: int, group: Group) -> torch.Tensor:
-    return collectives.gather(x, place, group)
+def _gather(x: torch.Tensor, rank: int, group: Group) -> torch.Tensor:
+    return collectives.gather(x, rank, group)
 
 
 @part_of("CollectiveScatter")
-def _scatter(x: torch.Tensor, place: int, group: Group) -> torch.Tensor:
-    return collectives.scatter(x, place, group)
+def _scatter(x: torch.Tensor, rank: int, group: Group) -> torch.Tensor:
+    return collectives.scatter(x, rank, group)
 
 
 @part_of("Broadcast")
-def _broadcast(x: torch.Tensor, place: int, group: Group) -> torch.Tensor:
-    return collectives.broadcast(x, place, group)
+def _broadcast(x: torch.Tensor, rank: int, group: Group) -> torch.Tensor:
+    return collectives.broadcast(x, rank, group)
 
 
 @part_of("AlltoAll")
@@ -96,11 +96,11 @@ def _reduce_scatter_uneven(x: torch.Tensor, lengths: Sequence[int], kind: str, g
     return collectives.reduce_scatter_uneven(x, lengths, kind, group)
 
 
-# ---- what users see
+# ---- public classes
 
 
 class Collective(Primitive):
-    """What collectives share: a group, and checks of what is said about its processes."""
+    """Base class of collectives: a group, and checks of the constructor's arguments."""
 
     def __init__(self, group: Any, **attributes: Any) -> None:
         super().__init__(type(self).__name__)
@@ -110,12 +110,12 @@ class Collective(Primitive):
         self.add_prim_attr("rank_size", self._size())
 
     def _size(self) -> int:
-        """How many processes the group has; 1 for one that is still to be made."""
-        known = self.group in groups.WORLDS or self.group in groups.names()
-        return groups.find(self.group).size if known else 1
+        """Return the number of processes in the group; 1 for a group that does not exist yet."""
+        exists = self.group in groups.WORLDS or self.group in groups.names()
+        return groups.find(self.group).size if exists else 1
 
-    def _found(self) -> Group:
-        """The group, at a call."""
+    def _find_group(self) -> Group:
+        """Return the group at the time of a call."""
         return find_group(self.name, self.group)
 
     def _expect(self, argument: str, value: Any, kind: type) -> None:
@@ -126,7 +126,7 @@ class Collective(Primitive):
     def _expect_rank(self, argument: str, value: Any) -> None:
         self._expect(argument, value, int)
         if not 0 <= value < self.rank_size:
-            expected = "0, the only process there is" if self.rank_size == 1 else f"a place in the group, 0 to {self.rank_size - 1}"
+            expected = "0, the only process" if self.rank_size == 1 else f"a rank in the group, 0 to {self.rank_size - 1}"
             raise ValueError(message(f"{self.name}({argument}={value})", expected))
 
     def _expect_kind(self, op: Any) -> None:
@@ -141,18 +141,18 @@ class Collective(Primitive):
 
 
 class AllReduce(Collective):
-    """The sum, product, largest or smallest value or mean of `input_x` over all processes of the group, for each of them."""
+    """Reduce `input_x` over all processes of the group (sum, product, minimum, maximum or mean) and return the result to each."""
 
     def __init__(self, op: str = ReduceOp.SUM, group: str = WORLD) -> None:
         super().__init__(group, op=op, fusion=0, index=0)
         self._expect_kind(op)
 
     def __call__(self, input_x: Any) -> Any:
-        return _all_reduce(self._numbers_only(input_x), self.op, self._found())
+        return _all_reduce(self._numbers_only(input_x), self.op, self._find_group())
 
 
 class Reduce(Collective):
-    """The same as AllReduce, for the process `dest_rank` alone; the others get their own `input_x`."""
+    """AllReduce for the process `dest_rank` only; the other processes return their own `input_x`."""
 
     def __init__(self, dest_rank: int, op: str = ReduceOp.SUM, group: str = WORLD) -> None:
         super().__init__(group, dest_rank=dest_rank, op=op)
@@ -160,56 +160,56 @@ class Reduce(Collective):
         self._expect_kind(op)
 
     def __call__(self, input_x: Any) -> Any:
-        return _reduce(self._numbers_only(input_x), self.dest_rank, self.op, self._found())
+        return _reduce(self._numbers_only(input_x), self.dest_rank, self.op, self._find_group())
 
 
 class ReduceScatter(Collective):
-    """The share of this process, along axis 0, of what AllReduce gives."""
+    """Return this process's part, along axis 0, of the AllReduce result."""
 
     def __init__(self, op: str = ReduceOp.SUM, group: str = WORLD) -> None:
         super().__init__(group, op=op, fusion=0)
         self._expect_kind(op)
 
     def __call__(self, input_x: Any) -> Any:
-        return _reduce_scatter(self._numbers_only(input_x), self.op, self._found())
+        return _reduce_scatter(self._numbers_only(input_x), self.op, self._find_group())
 
 
 class AllGather(Collective):
-    """`input_x` of all processes, one after the other along axis 0."""
+    """Concatenate `input_x` of all processes along axis 0."""
 
     def __init__(self, group: str = WORLD) -> None:
         super().__init__(group, fusion=0)
 
     def __call__(self, input_x: Any) -> Any:
-        return _all_gather(self._numbers_only(input_x), self._found())
+        return _all_gather(self._numbers_only(input_x), self._find_group())
 
 
 class CollectiveGather(Collective):
-    """The same as AllGather, for the process `dest_rank` alone; the others get zeros."""
+    """AllGather for the process `dest_rank` only; the other processes return zeros."""
 
     def __init__(self, dest_rank: int, group: str = WORLD) -> None:
         super().__init__(group, dest_rank=dest_rank)
         self._expect_rank("dest_rank", dest_rank)
 
     def __call__(self, input_x: Any) -> Any:
-        return _gather(self._numbers_only(input_x), self.dest_rank, self._found())
+        return _gather(self._numbers_only(input_x), self.dest_rank, self._find_group())
 
 
 class CollectiveScatter(Collective):
-    """The share of this process, along axis 0, of the `input_x` of process `src_rank`; those of the others have its shape."""
+    """Return this process's part, along axis 0, of `input_x` of process `src_rank`. The other processes pass Tensors of its shape."""
 
     def __init__(self, src_rank: int = 0, group: str = WORLD) -> None:
         super().__init__(group, src_rank=src_rank)
         self._expect_rank("src_rank", src_rank)
 
     def __call__(self, input_x: Any) -> Any:
-        return _scatter(self._numbers_only(input_x), self.src_rank, self._found())
+        return _scatter(self._numbers_only(input_x), self.src_rank, self._find_group())
 
 
 class Broadcast(Collective):
-    """The Tensors of process `root_rank`, for all processes: a tuple of as many as are given, alone or in a tuple.
+    """Return the Tensors of process `root_rank` to all processes: a tuple, for a Tensor as for a tuple.
 
-    As in MindSpore the gradient of each process is its own; it is not summed at the root.
+    As in MindSpore, each process keeps its own gradient; gradients are not summed at the root.
     """
 
     def __init__(self, root_rank: int, group: str = WORLD) -> None:
@@ -217,13 +217,13 @@ class Broadcast(Collective):
         self._expect_rank("root_rank", root_rank)
 
     def __call__(self, input_x: Any) -> Any:
-        group = self._found()
-        given = input_x if isinstance(input_x, (tuple, list)) else (input_x,)
-        return tuple(_broadcast(self._numbers_only(x), self.root_rank, group) for x in given)
+        group = self._find_group()
+        tensors = input_x if isinstance(input_x, (tuple, list)) else (input_x,)
+        return tuple(_broadcast(self._numbers_only(x), self.root_rank, group) for x in tensors)
 
 
 class AlltoAll(Collective):
-    """`input_x` in `split_count` blocks along `split_dim`, one for each process; what comes is joined along `concat_dim`."""
+    """Send one of `split_count` blocks along `split_dim` to each process; join the received blocks along `concat_dim`."""
 
     def __init__(self, split_count: int, split_dim: int, concat_dim: int, group: str = WORLD) -> None:
         super().__init__(group, split_count=split_count, split_dim=split_dim, concat_dim=concat_dim)
@@ -231,7 +231,7 @@ class AlltoAll(Collective):
             self._expect(name, value, int)
 
     def __call__(self, input_x: Any) -> Any:
-        group = self._found()
+        group = self._find_group()
         if self.split_count != group.size:
             raise ValueError(message(f"AlltoAll(split_count={self.split_count})", f"{group.size}, the number of processes"))
         for name in ("split_dim", "concat_dim"):
@@ -242,14 +242,14 @@ class AlltoAll(Collective):
 
 
 class AlltoAllV(Collective):
-    """Shares of a flat `input_x` of `send_numel_list` times `block_size` elements, one for each process."""
+    """Send parts of a flat `input_x`, of `send_numel_list` times `block_size` elements, one to each process."""
 
     def __init__(self, group: str = WORLD, block_size: int = 1) -> None:
         super().__init__(group, block_size=block_size)
         self._expect("block_size", block_size, int)
 
     def __call__(self, input_x: Any, send_numel_list: Any, recv_numel_list: Any) -> Any:
-        group = self._found()
+        group = self._find_group()
         sent, received = numbers(send_numel_list), numbers(recv_numel_list)
         if len(sent) != group.size or len(received) != group.size or (group.size == 1 and sent != received):
             each = "one number each, and equal ones" if group.size == 1 else f"{group.size} numbers each"
@@ -264,14 +264,14 @@ class AlltoAllV(Collective):
 
 
 class AlltoAllVC(AlltoAllV):
-    """AlltoAllV by `send_count_matrix`, one for all: row i has how many elements process i sends to each, or column i with `transpose`."""
+    """AlltoAllV with one `send_count_matrix`: row i (column i with `transpose`) has the element counts that process i sends to each."""
 
     def __init__(self, group: str = WORLD, block_size: int = 1, transpose: bool = False) -> None:
         super().__init__(group, block_size)
         self.add_prim_attr("transpose", transpose)
 
     def __call__(self, input_x: Any, send_count_matrix: Any) -> Any:
-        group = self._found()
+        group = self._find_group()
         flat = numbers(send_count_matrix)
         if len(flat) != group.size ** 2:
             raise ValueError(message(f"AlltoAllVC: a matrix of {len(flat)} numbers", f"{group.size} times {group.size}"))
@@ -282,40 +282,40 @@ class AlltoAllVC(AlltoAllV):
 
 
 class AllGatherV(Collective):
-    """Flat Tensors of `output_split_sizes` elements, one of each process, one after the other."""
+    """Concatenate flat Tensors of `output_split_sizes` elements, one from each process."""
 
     def __init__(self, group: str = WORLD) -> None:
         super().__init__(group)
 
     def __call__(self, input_x: Any, output_split_sizes: Any) -> Any:
-        return _all_gather_uneven(self._numbers_only(input_x), numbers(output_split_sizes), self._found())
+        return _all_gather_uneven(self._numbers_only(input_x), numbers(output_split_sizes), self._find_group())
 
 
 class ReduceScatterV(Collective):
-    """The share of this process of what AllReduce gives of a flat Tensor, in shares of `input_split_sizes` elements."""
+    """Return this process's part of the AllReduce result of a flat Tensor, split by `input_split_sizes`."""
 
     def __init__(self, op: str = ReduceOp.SUM, group: str = WORLD) -> None:
         super().__init__(group, op=op)
         self._expect_kind(op)
 
     def __call__(self, input_x: Any, input_split_sizes: Any) -> Any:
-        return _reduce_scatter_uneven(self._numbers_only(input_x), numbers(input_split_sizes), self.op, self._found())
+        return _reduce_scatter_uneven(self._numbers_only(input_x), numbers(input_split_sizes), self.op, self._find_group())
 
 
 class Barrier(Collective):
-    """Waits until all processes of the group are here."""
+    """Wait until all processes of the group have arrived."""
 
     def __init__(self, group: str = WORLD) -> None:
         super().__init__(group)
 
     def __call__(self) -> None:
-        group = self._found()
+        group = self._find_group()
         if group.size > 1:
             collectives.barrier(group)
 
 
 def numbers(values: Any) -> list[int]:
-    """The ints of a list, a tuple or a Tensor, rows one after the other."""
+    """Return the ints of a list, a tuple or a Tensor in row-major order."""
     listed = values.tolist() if hasattr(values, "tolist") else values
     return [n for value in listed for n in (numbers(value) if isinstance(value, (list, tuple)) else [int(value)])]
 

@@ -1,6 +1,6 @@
-"""`mindspore.ops.communication`: exchanges between processes as functions that write into the Tensors they are given.
+"""`mindspore.ops.communication`: exchanges between processes as functions that write into their arguments.
 
-They are those of `mint.distributed`; `set_comm_ops_inplace` makes five of them give new Tensors instead.
+They are the functions of `mint.distributed`; `set_comm_ops_inplace` makes five of them return new Tensors instead.
 """
 from __future__ import annotations
 
@@ -30,113 +30,113 @@ from torchspore.mindspore.mint.distributed import (
     is_initialized,
     new_group,
 )
-from torchspore.mindspore.mint.distributed.arguments import CommHandle, group_of, place
+from torchspore.mindspore.mint.distributed.arguments import CommHandle, group_of, rank_in_group
 
-Given = tuple[Any, CommHandle | None]
+WithHandle = tuple[Any, CommHandle | None]
 _GIVING = ("all_reduce", "all_gather_into_tensor", "reduce_scatter_tensor", "recv", "irecv")
 _WRITING = (
     "all_gather", "all_gather_into_tensor_uneven", "all_gather_object", "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv",
     "broadcast", "broadcast_object_list", "gather", "gather_object", "isend", "recv_object_list", "reduce", "reduce_scatter",
     "reduce_scatter_tensor_uneven", "scatter", "scatter_object_list", "send", "send_object_list",
 )
-_OWN = ("all_to_all_v_c", "gather_into_tensor", "scatter_tensor")
-_in_place = dict.fromkeys((*_GIVING, *_WRITING, *_OWN), True)
+_EXTRA = ("all_to_all_v_c", "gather_into_tensor", "scatter_tensor")
+_writes_in_place = dict.fromkeys((*_GIVING, *_WRITING, *_EXTRA), True)
 
 
 def set_comm_ops_inplace(is_enable: bool, func_list: Any = None) -> None:
-    """Says whether functions (those named in `func_list`, or all) write into the Tensors they are given, which they do at first.
+    """Set whether functions (those named in `func_list`, or all) write into their Tensor arguments. The default is True.
 
-    `all_reduce`, `all_gather_into_tensor`, `reduce_scatter_tensor`, `recv` and `irecv` give a new Tensor instead; the others then raise a
-    ValueError, as in MindSpore. Raises TypeError for what is no bool or no list, ValueError for other names.
+    With False, `all_reduce`, `all_gather_into_tensor`, `reduce_scatter_tensor`, `recv` and `irecv` return a new Tensor; the others then
+    raise a ValueError, as in MindSpore. Raises TypeError for a value that is not a bool or not a list, ValueError for other names.
     """
     if not isinstance(is_enable, bool):
         raise TypeError(message(f"set_comm_ops_inplace({short(is_enable)})", f"a bool, got {type(is_enable).__name__}"))
     if func_list is not None and not isinstance(func_list, (list, tuple)):
         raise TypeError(message(f"set_comm_ops_inplace(func_list={short(func_list)})", f"a list of names, got {type(func_list).__name__}"))
-    names = list(_in_place) if func_list is None else list(func_list)
+    names = list(_writes_in_place) if func_list is None else list(func_list)
     for name in names:
-        if name not in _in_place:
-            raise ValueError(message(f"set_comm_ops_inplace(func_list=[{short(name)}])", list_choices(sorted(_in_place))))
-    _in_place.update(dict.fromkeys(names, is_enable))
-    change_counters.calls_changed()                              # graphs that were captured have the other form
+        if name not in _writes_in_place:
+            raise ValueError(message(f"set_comm_ops_inplace(func_list=[{short(name)}])", list_choices(sorted(_writes_in_place))))
+    _writes_in_place.update(dict.fromkeys(names, is_enable))
+    change_counters.calls_changed()                              # captured graphs contain the other form
 
 
 def _writes(name: str) -> bool:
-    return _in_place[name]
+    return _writes_in_place[name]
 
 
 def _expects_writing(name: str) -> None:
-    if not _in_place[name]:
+    if not _writes_in_place[name]:
         raise ValueError(message(
             f"{name} after set_comm_ops_inplace(False)", f"one of {', '.join(_GIVING)}", hint=f"set_comm_ops_inplace(True, ['{name}'])",
         ))
 
 
 def all_reduce(tensor: Any, op: str = "sum", group: str | None = None, async_op: bool = False) -> Any:
-    """`tensor` becomes the sum, product, extreme or mean over all processes; gives a handle or None, or the new Tensor and that."""
+    """Reduce `tensor` over all processes (sum, product, extreme or mean). Return a handle or None, or (new Tensor, handle or None)."""
     return (distributed if _writes("all_reduce") else comm_func).all_reduce(tensor, op, group, async_op)
 
 
 def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: str | None = None, async_op: bool = False) -> Any:
-    """The `input_tensor` of all processes along axis 0, written into `output_tensor`, or given as a new Tensor."""
+    """Write the `input_tensor` of all processes along axis 0 into `output_tensor`, or return it as a new Tensor."""
     if _writes("all_gather_into_tensor"):
         return distributed.all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
     return comm_func.all_gather_into_tensor(input_tensor, group, async_op)
 
 
 def reduce_scatter_tensor(output: Any, input: Any, op: str = "sum", group: str | None = None, async_op: bool = False) -> Any:
-    """This process's share, along axis 0, of what all_reduce gives, written into `output`, or given as a new Tensor."""
+    """Write this process's part, along axis 0, of the all_reduce result into `output`, or return it as a new Tensor."""
     if _writes("reduce_scatter_tensor"):
         return distributed.reduce_scatter_tensor(output, input, op, group, async_op)
     return comm_func.reduce_scatter_tensor(input, op, group, async_op)
 
 
 def recv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> Any:
-    """Receives a Tensor from the process `src` into `tensor` and gives 0, or gives it as a new Tensor."""
+    """Receive a Tensor from process `src` into `tensor` and return 0, or return a new Tensor."""
     return (distributed if _writes("recv") else comm_func).recv(tensor, src, group, tag)
 
 
 def irecv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> Any:
-    """Begins to receive a Tensor from the process `src` into `tensor` and gives a handle, or a new Tensor and the handle."""
+    """Start to receive a Tensor from process `src` into `tensor` and return a handle, or return (new Tensor, handle)."""
     return (distributed if _writes("irecv") else comm_func).irecv(tensor, src, group, tag)
 
 
 def scatter_tensor(
     output_tensor: Any, input_tensor: Any, src: int = 0, group: str | None = None, async_op: bool = False,
 ) -> CommHandle | None:
-    """The share of this process, along axis 0, of the `input_tensor` of process `src`, written into `output_tensor`."""
+    """Write this process's part of `input_tensor` of process `src`, along axis 0, into `output_tensor`."""
     _expects_writing("scatter_tensor")
-    found, x = group_of(group), arguments.tensor("input_tensor", input_tensor)
-    rows = arguments.sizes("input_tensor", None, x.shape[0] if x.ndim else 1, found)[0]
-    arguments.same(output_tensor, (rows, *x.shape[1:]), x.dtype)
-    value = exchange._collectives().scatter(raw(x), place("src", src, found), found)
+    process_group, x = group_of(group), arguments.tensor("input_tensor", input_tensor)
+    rows = arguments.sizes("input_tensor", None, x.shape[0] if x.ndim else 1, process_group)[0]
+    arguments.check_output(output_tensor, (rows, *x.shape[1:]), x.dtype)
+    value = exchange._collectives().scatter(raw(x), rank_in_group("src", src, process_group), process_group)
     return exchange._into(output_tensor, (value, exchange.OVER), async_op)
 
 
 def gather_into_tensor(
     output_tensor: Any, input_tensor: Any, dst: int = 0, group: str | None = None, async_op: bool = False,
 ) -> CommHandle | None:
-    """The `input_tensor` of all processes along axis 0, written into the `output_tensor` of process `dst`; the others' stay as they are."""
+    """Write the `input_tensor` of all processes along axis 0 into `output_tensor` of process `dst`; the others stay unchanged."""
     _expects_writing("gather_into_tensor")
-    found, x = group_of(group), arguments.tensor("input_tensor", input_tensor)
-    at = place("dst", dst, found)
-    if found.rank == at:
-        arguments.same(output_tensor, (x.shape[0] * found.size, *x.shape[1:]), x.dtype)
-    value = exchange._collectives().gather(raw(x), at, found)
-    if found.rank == at:
+    process_group, x = group_of(group), arguments.tensor("input_tensor", input_tensor)
+    at = rank_in_group("dst", dst, process_group)
+    if process_group.rank == at:
+        arguments.check_output(output_tensor, (x.shape[0] * process_group.size, *x.shape[1:]), x.dtype)
+    value = exchange._collectives().gather(raw(x), at, process_group)
+    if process_group.rank == at:
         return exchange._into(output_tensor, (value, exchange.OVER), async_op)
     return arguments.handled(async_op, lambda: None)
 
 
 def _writing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that has no other form."""
+    """Wrap a function that always writes into its arguments."""
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         _expects_writing(name)
         return function(*args, **kwargs)
 
     call.__module__ = __name__
-    vars(call).pop("gated", None)                  # of the function inside: errors leave by this one
+    vars(call).pop("gated", None)                  # belongs to the inner function; this wrapper handles the errors
     return call
 
 

@@ -36,7 +36,7 @@ class MultitypeFuncGraph:
         self.entries: list[tuple[tuple[Any, ...], Callable[..., Any]]] = []
 
     def register(self, *type_names: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Registers the function below for arguments of these types (names such as 'Tensor', or dtypes)."""
+        """Register the decorated function for arguments of these types (names such as 'Tensor', or dtypes)."""
 
         def keep(function: Callable[..., Any]) -> Callable[..., Any]:
             self.entries.append((type_names, function))
@@ -64,12 +64,12 @@ def _is_of(value: Any, kind: Any) -> bool:
     name = str(kind)
     if name == "Function":
         return callable(value)
-    found = _TYPE_NAMES.get(name)
-    return True if found is None else isinstance(value, found)  # type: ignore[arg-type]
+    python_type = _TYPE_NAMES.get(name)
+    return True if python_type is None else isinstance(value, python_type)  # type: ignore[arg-type]
 
 
 class HyperMap:
-    """Applies an operation to all leaves of nested tuples and lists of one shape."""
+    """Applies an operation to all leaves of nested tuples and lists of equal structure."""
 
     def __init__(self, ops: Any = None, reverse: bool = False) -> None:
         self.ops, self.reverse = ops, reverse
@@ -86,7 +86,7 @@ class HyperMap:
 
 
 class Map:
-    """Applies an operation to the elements of tuples and lists, not inside of them."""
+    """Applies an operation to the elements of tuples and lists, without recursion."""
 
     def __init__(self, ops: Any = None, reverse: bool = False) -> None:
         self.ops, self.reverse = ops, reverse
@@ -97,14 +97,14 @@ class Map:
 
 
 class Partial(Primitive):
-    """Puts a function and its first arguments together."""
+    """Combines a function and its first arguments."""
 
     def __call__(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         return functools.partial(function, *args, **kwargs)
 
 
 def partial(function: Any, *args: Any, **kwargs: Any) -> Any:
-    """`function` with its first arguments given already."""
+    """Return `function` with its first arguments bound."""
     return functools.partial(function, *args, **kwargs)
 
 
@@ -115,7 +115,7 @@ def clip_by_norm(x: Any, max_norm: Any, norm_type: float = 2.0, error_if_nonfini
     values = [t if t.is_floating_point() or t.is_complex() else t.float() for t in ([raw(x)] if alone else [raw(t) for t in x])]
     total = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(v, norm_type) for v in values]), norm_type)
     if error_if_nonfinite and not bool(torch.isfinite(total)):
-        raise NotFinite("the norm is not finite.\n\nhint: error_if_nonfinite=False scales all the same.")
+        raise NotFinite("the norm is not finite.\n\nhint: write error_if_nonfinite=False to scale anyway.")
     scale = torch.clamp((raw(max_norm) if isinstance(max_norm, TensorBase) else max_norm) / (total + 1e-6), max=1.0)
     out = [wrap(v * scale) for v in values]
     return out[0] if alone else tuple(out)
@@ -156,18 +156,18 @@ def add_flags(fn: Any = None, **flags: Any) -> Any:
 
 
 def core(fn: Any = None, **flags: Any) -> Any:
-    """`add_flags` with core=True: MindSpore's mark on functions that its compiler knows."""
+    """`add_flags` with core=True: MindSpore's mark for functions that its compiler treats as built-in."""
     return functools.partial(core, **flags) if fn is None else add_flags(fn, core=True, **flags)
 
 
 def mixed_precision_cast(dst_dtype: Any, x: Any) -> Any:
-    """x, also in tuples and dicts, with its Tensors of real numbers cast to `dst_dtype`; others stay."""
-    wanted = dtypes.to_torch(dst_dtype)
+    """Cast the Tensors of real numbers in x, also inside tuples and dicts, to `dst_dtype`; other values stay unchanged."""
+    target_dtype = dtypes.to_torch(dst_dtype)
 
-    def one(tensor: Any) -> Any:
-        return wrap(raw(tensor).to(wanted)) if raw(tensor).is_floating_point() else tensor
+    def cast_real(tensor: Any) -> Any:
+        return wrap(raw(tensor).to(target_dtype)) if raw(tensor).is_floating_point() else tensor
 
-    return transform(x, one)
+    return transform(x, cast_real)
 
 
 def hyper_add(*args: Any) -> Any:
@@ -181,7 +181,7 @@ def _augmented(name: str, compute: Callable[[Any, Any], Any]) -> Callable[..., A
         return compute(x, y)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{compute.__name__}` of two values, as an augmented assignment makes it; gives a new value."
+    function.__doc__ = f"`{compute.__name__}` of two values, as in an augmented assignment; returns a new value."
     return function
 
 
@@ -194,55 +194,55 @@ augassign_mod = _augmented("augassign_mod", operator.mod)
 
 
 def ms_hasnext(*args: Any) -> bool:
-    """Whether a tuple, list or Tensor has another element."""
+    """Return whether a tuple, list or Tensor has another element."""
     return len(args[0]) > 0
 
 
 def ms_next(*args: Any) -> Any:
-    """The first element of a tuple, list or Tensor, and the rest."""
+    """Return the first element of a tuple, list or Tensor, and the remaining ones."""
     return args[0][0], args[0][1:]
 
 
 def iter_converter(*args: Any) -> Any:
-    """What a loop goes over: a tuple, list or Tensor itself, the keys of a dict as a tuple."""
+    """Return the iterable of a loop: a tuple, list or Tensor itself, or the keys of a dict as a tuple."""
     return tuple(args[0]) if isinstance(args[0], dict) else args[0]
 
 
 def environ_create(*args: Any) -> dict[Any, Any]:
-    """An empty environment: values by keys."""
+    """Return an empty environment, which maps keys to values."""
     if args:
         raise TypeError(f"environ_create: expected no argument, got {len(args)}.")
     return {}
 
 
 def ref_to_embed(variable: Any) -> Any:
-    """The key of a Parameter in an environment."""
+    """Return the key of a Parameter in an environment."""
     return getattr(variable, "name", variable)
 
 
 def environ_set(env: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
-    """An environment with another value under a key."""
+    """Return an environment with another value for a key."""
     return {**env, key: value}
 
 
 def environ_get(env: dict[Any, Any], key: Any, default: Any) -> Any:
-    """The value of an environment under a key, or `default`."""
+    """Return the value of a key in an environment, or `default`."""
     return env.get(key, default)
 
 
-def environ_add(one: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
-    """Two environments, with the sums of what both have."""
-    return {**one, **other, **{key: one[key] + other[key] for key in one.keys() & other.keys()}}
+def environ_add(first: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
+    """Merge two environments; add the values of common keys."""
+    return {**first, **other, **{key: first[key] + other[key] for key in first.keys() & other.keys()}}
 
 
 def env_get(env: dict[Any, Any], parameter: Any) -> Any:
-    """The value of an environment for a Parameter, or zeros in its shape."""
-    found = env.get(ref_to_embed(parameter))
-    return wrap(torch.zeros_like(raw(parameter))) if found is None else found
+    """Return the value of a Parameter in an environment, or zeros in its shape."""
+    value = env.get(ref_to_embed(parameter))
+    return wrap(torch.zeros_like(raw(parameter))) if value is None else value
 
 
 class ControlDepend(Primitive):
-    """Named the order of two operators until 1.1. Python's order is kept, so that there is nothing to do; gives True."""
+    """Set the order of two operators until MindSpore 1.1. It has no effect, because operators run in Python's order. Returns True."""
 
     def __init__(self, depend_mode: int = 0) -> None:
         super().__init__("ControlDepend")
@@ -255,5 +255,5 @@ class ControlDepend(Primitive):
 
 
 def control_depend(src: Any, dst: Any) -> bool:
-    """Named the order of two operators until 1.1. Python's order is kept, so that there is nothing to do; gives True."""
+    """Set the order of two operators until MindSpore 1.1. It has no effect, because operators run in Python's order. Returns True."""
     return ControlDepend()(src, dst)

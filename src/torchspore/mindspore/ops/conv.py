@@ -11,14 +11,14 @@ import torch.nn.functional as F
 from torchspore.engine.devices.gpu import convolution as by_name
 from torchspore.engine.eager.half_precision import in_float32
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.linear_algebra import same_dtype
+from torchspore.mindspore.ops.linear_algebra import require_equal_dtypes
 
 T = torch.Tensor
 Size = Any
 
 
 def pair(value: Any, count: int = 2) -> tuple[int, ...]:
-    """One int for each of the last `count` axes, from one int or a tuple; of four, as 1.x gave them, the last ones count."""
+    """Return one int for each of the last `count` axes, from one int or a tuple; of four ints, as in 1.x, the last ones are used."""
     if hasattr(value, "__index__"):
         return (int(value),) * count
     parts = tuple(operator.index(v) for v in value)
@@ -28,7 +28,7 @@ def pair(value: Any, count: int = 2) -> tuple[int, ...]:
 
 
 def same_padding(lengths: Any, kernel: Any, stride: Any, dilation: Any) -> list[int]:
-    """What pad_mode 'same' adds, as torch's `pad` wants it (last axis first); an odd one comes at the end."""
+    """Return the padding of pad_mode 'same' in the order of torch's `pad` (last axis first); an odd element goes to the end."""
     pads: list[int] = []
     for length, k, s, d in reversed(list(zip(lengths, kernel, stride, dilation))):
         total = max((-(-length // s) - 1) * s + (k - 1) * d + 1 - length, 0)
@@ -37,7 +37,7 @@ def same_padding(lengths: Any, kernel: Any, stride: Any, dilation: Any) -> list[
 
 
 def padded(x: T, pad_mode: str, padding: Any, kernel: Any, stride: Any, dilation: Any) -> tuple[T, Any]:
-    """x with what torch's own padding can't do, and the padding that is left to the kernel."""
+    """Apply the padding that torch's convolution cannot do; return the padded x and the padding that remains for the kernel."""
     count = len(kernel)
     mode = pad_mode.lower()
     if mode in ("valid", "same") and padding and (not isinstance(padding, (tuple, list)) or any(padding)):
@@ -47,12 +47,12 @@ def padded(x: T, pad_mode: str, padding: Any, kernel: Any, stride: Any, dilation
     if mode == "same":
         pads = same_padding(x.shape[-count:], kernel, stride, dilation)
     elif mode == "pad":
-        given = (padding,) * (2 * count) if isinstance(padding, int) else tuple(padding)
-        if len(given) in (1, count):
-            given = tuple(p for p in (given if len(given) == count else given * count) for _ in (0, 1))
-        if len(given) != 2 * count:
-            raise ValueError(f"padding={padding!r}: expected an int, or {count} or {2 * count} of them, got {len(given)}.")
-        pads = [p for axis in reversed(range(count)) for p in given[2 * axis: 2 * axis + 2]]
+        pads_by_side = (padding,) * (2 * count) if isinstance(padding, int) else tuple(padding)
+        if len(pads_by_side) in (1, count):
+            pads_by_side = tuple(p for p in (pads_by_side if len(pads_by_side) == count else pads_by_side * count) for _ in (0, 1))
+        if len(pads_by_side) != 2 * count:
+            raise ValueError(f"padding={padding!r}: expected an int, or {count} or {2 * count} of them, got {len(pads_by_side)}.")
+        pads = [p for axis in reversed(range(count)) for p in pads_by_side[2 * axis: 2 * axis + 2]]
     else:
         raise ValueError(f"pad_mode={pad_mode!r}: expected 'same', 'valid' or 'pad'.")
     if all(pads[i] == pads[i + 1] for i in range(0, len(pads), 2)):
@@ -62,7 +62,7 @@ def padded(x: T, pad_mode: str, padding: Any, kernel: Any, stride: Any, dilation
 
 def convolve(count: int, x: T, weight: T, bias: T | None, stride: Any, pad_mode: str, padding: Any, dilation: Any, groups: int) -> T:
     """A convolution over the last `count` axes."""
-    same_dtype(x, weight)
+    require_equal_dtypes(x, weight)
     stride, dilation = pair(stride, count), pair(dilation, count)
     x, rest = padded(x, pad_mode, padding, weight.shape[-count:], stride, dilation)
     if by_name.named and by_name.applies(x, weight):
@@ -146,7 +146,7 @@ def convolve_transposed(
 
 
 def _cropped(x: T, pads: list[int]) -> T:
-    """Without `pads` elements at the ends of the last axes; a negative count adds zeros."""
+    """Remove `pads` elements at the ends of the last axes; a negative count adds zeros."""
     return F.pad(x, [-p for axis in reversed(range(len(pads) // 2)) for p in pads[2 * axis: 2 * axis + 2]])
 
 
@@ -164,6 +164,6 @@ def conv_transpose2d(
 def _conv_transposed(
     input: T, weight: T, bias: T | None, stride: Any, pad_mode: str, padding: Any, output_padding: Any, dilation: Any, groups: int,
 ) -> T:
-    """A transposed convolution with MindSpore's pad modes, for the layers."""
-    same_dtype(input, weight)
+    """A transposed convolution with MindSpore's pad modes, used by the layers."""
+    require_equal_dtypes(input, weight)
     return convolve_transposed(input, weight, bias, stride, pad_mode, padding, output_padding, dilation, groups)

@@ -1,4 +1,4 @@
-"""Convolutions of volumes, transposed ones and depthwise ones, as primitives."""
+"""Primitives of 3-D, transposed and depthwise convolutions."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,19 +9,21 @@ import torch.nn.functional as F
 from torchspore.mindspore.ops.conv import convolve, convolve_transposed, pair, same_padding
 from torchspore.mindspore.ops.declare import OPERATORS, op
 from torchspore.mindspore.ops.grad_primitives import vjp
-from torchspore.mindspore.ops.linear_algebra import same_dtype
+from torchspore.mindspore.ops.linear_algebra import require_equal_dtypes
 
 T = torch.Tensor
 Size = Any
 
 
-def _check(mode: int, data_format: str, weight: T, kernel: Any, first: int, wanted: tuple[str, int], expected_mode: int = 1) -> None:
-    """Raises ValueError where the constructor's arguments do not fit the weight."""
+def _check(
+    mode: int, data_format: str, weight: T, kernel: Any, first: int, expected_count: tuple[str, int], expected_mode: int = 1,
+) -> None:
+    """Raises ValueError if the constructor's arguments do not fit the weight."""
     if mode != expected_mode:
         raise ValueError(f"mode={mode!r}: expected {expected_mode}.")
     if data_format not in ("NCHW", "NCDHW"):
         raise ValueError(f"data_format={data_format!r}: expected 'NCHW', or 'NCDHW' for volumes.")
-    name, count = wanted
+    name, count = expected_count
     if tuple(weight.shape[2:]) != kernel or first != count:
         raise ValueError(f"{name}={count}, kernel_size={kernel}: they do not fit a weight of shape {tuple(weight.shape)}.")
 
@@ -37,8 +39,8 @@ def _conv3d(
 
 
 def _to_size(x: T, weight: T, size: Any, pad_mode: str, pad: Any, pad_list: Any, stride: Any, dilation: Any, group: int) -> T:
-    """What a convolution that makes x out of an image of `size` sends back to that image."""
-    same_dtype(x, weight)
+    """Return the gradient with respect to an input of `size` of a convolution whose output gradient is x."""
+    require_equal_dtypes(x, weight)
     sizes = [int(n) for n in (size.tolist() if isinstance(size, T) else size)]
     stride, dilation, kernel = pair(stride), pair(dilation), weight.shape[2:]
     mode = pad_mode.lower()
@@ -46,8 +48,8 @@ def _to_size(x: T, weight: T, size: Any, pad_mode: str, pad: Any, pad_list: Any,
         right = same_padding(sizes[2:], kernel, stride, dilation)
         pads = [right[2], right[3], right[0], right[1]]
     elif mode == "pad":
-        given = pad if pad_list is None else pad_list
-        pads = [given] * 4 if isinstance(given, int) else [int(p) for p in given]
+        requested_pads = pad if pad_list is None else pad_list
+        pads = [requested_pads] * 4 if isinstance(requested_pads, int) else [int(p) for p in requested_pads]
     else:
         pads = [0] * 4
     full = F.conv_transpose2d(x, weight, None, stride, 0, 0, group, dilation)
@@ -73,7 +75,7 @@ def _conv2d_backprop_input(
     dout: T, weight: T, input_size: Any, out_channel: int, kernel_size: Size, pad_mode: str = "valid", pad: Any = 0, pad_list: Any = None,
     mode: int = 1, stride: Size = 1, dilation: Size = 1, group: int = 1, data_format: str = "NCHW",
 ) -> T:
-    """The gradient of a convolution's input, of the shape `input_size`, from that of its output."""
+    """The gradient of a convolution's input of shape `input_size`, from the gradient of its output."""
     _check(mode, data_format, weight, pair(kernel_size), weight.shape[0], ("out_channel", out_channel))
     return _to_size(dout, weight, input_size, pad_mode, pad, pad_list, stride, dilation, group)
 
@@ -85,12 +87,12 @@ def _conv3d_backprop_input(
     filter: T, out_backprop: T, input_size: Any, out_channel: int, kernel_size: Size, mode: int = 1, pad_mode: str = "valid", pad: Any = 0,
     stride: Size = 1, dilation: Size = 1, group: int = 1, data_format: str = "NCDHW",
 ) -> T:
-    """The gradient of Conv3D's input, of the shape `input_size`, from that of its output."""
+    """The gradient of Conv3D's input of shape `input_size`, from the gradient of its output."""
     size = input_size.tolist() if isinstance(input_size, T) else input_size
-    whole = torch.zeros([int(length) for length in size], dtype=out_backprop.dtype, device=out_backprop.device)
+    input_zeros = torch.zeros([int(length) for length in size], dtype=out_backprop.dtype, device=out_backprop.device)
     options: dict[str, Any] = {"mode": mode, "pad_mode": pad_mode, "pad": pad, "stride": stride, "dilation": dilation, "group": group}
     forward = OPERATORS["_conv3d"].body
-    return vjp(lambda x: forward(x, filter, out_channel, kernel_size, data_format=data_format, **options), (whole,), out_backprop)[0]
+    return vjp(lambda x: forward(x, filter, out_channel, kernel_size, data_format=data_format, **options), (input_zeros,), out_backprop)[0]
 
 
 @op()
@@ -99,7 +101,7 @@ def conv3d_transpose(
     output_padding: Any = 0,
 ) -> T:
     """The transposed convolution of (N, C, D, H, W) with weight (C, out / group, KD, KH, KW)."""
-    same_dtype(inputs, weight)
+    require_equal_dtypes(inputs, weight)
     return convolve_transposed(inputs, weight, None, stride, pad_mode.lower(), padding, output_padding, dilation, group)
 
 
@@ -115,7 +117,7 @@ def _conv3d_transpose(
     _check(mode, data_format, weight, pair(kernel_size, 3), weight.shape[0], ("in_channel", in_channel))
     if weight.shape[1] * group != out_channel:
         raise ValueError(f"out_channel={out_channel}: expected {weight.shape[1] * group}, as the weight has.")
-    same_dtype(dout, weight)
+    require_equal_dtypes(dout, weight)
     return convolve_transposed(dout, weight, bias, stride, pad_mode.lower(), pad, output_padding, dilation, group)
 
 
@@ -126,9 +128,9 @@ def _depthwise_conv2d(
     x: T, weight: T, channel_multiplier: int, kernel_size: Size, mode: int = 3, pad_mode: str = "valid", pad: Any = 0, stride: Size = 1,
     dilation: Size = 1, group: int = 1,
 ) -> T:
-    """Each channel of (N, C, H, W) convolved with its own kernels: weight (channel_multiplier, C, KH, KW).
+    """Convolve each channel of (N, C, H, W) with its own kernels: weight (channel_multiplier, C, KH, KW).
 
-    The results of one channel lie together. There is one group a channel, whatever `group`, which 1.x took and left aside, says.
+    The results of one channel are adjacent. The number of groups is always C; 1.x accepted `group` and ignored it, and so does this.
     """
     _check(mode, "NCHW", weight, pair(kernel_size), weight.shape[0], ("channel_multiplier", channel_multiplier), 3)
     if isinstance(group, bool) or not isinstance(group, int) or group < 1:

@@ -1,4 +1,4 @@
-"""New Tensors: filled, ranges, random."""
+"""New Tensors: constants, ranges, random numbers."""
 from __future__ import annotations
 
 import builtins
@@ -40,21 +40,21 @@ def _check_number(name: str, value: Any) -> None:
 
 @op()
 def full(size: Any, fill_value: Any, *, dtype: Any = None) -> T:
-    """`fill_value` in the shape `size`; in int64, as in MindSpore, where no `dtype` is given."""
+    """`fill_value` in the shape `size`; int64 without `dtype`, as in MindSpore."""
     _check_number("fill_value", fill_value)
     return torch.full(sizes(size), fill_value, dtype=as_dtype(dtype) or torch.int64, device=device.current())
 
 
 @op()
 def fill(type: Any, shape: Any, value: Any) -> T:
-    """`value` in `shape`, as dtype `type`."""
+    """`value` in the shape `shape`, as dtype `type`."""
     _check_number("value", value)
     return torch.full(sizes(shape), value.item() if isinstance(value, T) else value, dtype=as_dtype(type), device=device.current())
 
 
 @op(primitive="Fill")
 def _fill(type: Any, shape: Any, value: Any) -> T:
-    """`value` in `shape`, as dtype `type`."""
+    """`value` in the shape `shape`, as dtype `type`."""
     _check_number("value", value)
     return torch.full(sizes(shape), value, dtype=as_dtype(type), device=device.current())
 
@@ -92,7 +92,7 @@ def full_like(input: T, fill_value: Any, *, dtype: Any = None) -> T:
 
 @op(numbers=("start", "end", "step"))
 def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> T:
-    """The numbers from `start` up to, without, `end`, by `step`; int64 for ints, float32 for floats."""
+    """The numbers from `start` up to `end` (exclusive) by `step`; int64 for ints, float32 for floats."""
     start, end, step = (v.item() if isinstance(v, T) else v for v in (start, end, step))
     start, end = (0, start) if end is None else (start, end)
     return torch.arange(start, end, step, dtype=as_dtype(dtype), device=device.current())
@@ -100,13 +100,13 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None)
 
 @op(primitive="Range", init=("maxlen",), numbers=("start", "end", "step"))
 def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> T:
-    """The numbers from `start` up to, without, `end`, by `step`."""
+    """The numbers from `start` up to `end` (exclusive) by `step`."""
     return torch.arange(*(v.item() if isinstance(v, T) else v for v in (start, end, step)), device=device.current())
 
 
 @op(primitive="RangeV2", init=("maxlen",))
 def _range_v2(start: Any, limit: Any, delta: Any, maxlen: int = 1000000) -> T:
-    """The numbers from `start` up to, without, `limit`, by `delta`, in their dtype."""
+    """The numbers from `start` up to `limit` (exclusive) by `delta`, in the inputs' dtype."""
     return torch.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype, device=start.device)
 
 
@@ -123,7 +123,7 @@ def eye(n: int, m: int | None = None, dtype: Any = None) -> T:
 
 
 def _random(kernel_name: str, kind: str, size: Any, dtype: Any, seed: int | None) -> T:
-    """Numbers of a kind, "uniform" or "normal": on the CPU those of MindSpore's kernel, for the function of this name."""
+    """Draw "uniform" or "normal" numbers: on the CPU, those of MindSpore's kernel for the function of this name."""
     if kernel_numbers.is_on_host():
         return kernel_numbers.of_function(kernel_name, seed, kind, sizes(size)).to(as_dtype(dtype) or torch.float32)
     return _torch_random(torch.rand if kind == "uniform" else torch.randn, size, dtype, seed)
@@ -193,7 +193,7 @@ def uniform(shape: Any, minval: T, maxval: T, seed: int | None = None, dtype: An
 
 @op()
 def normal(shape: Any, mean: Any, stddev: Any, seed: int | None = None) -> T:
-    """Normal with the mean and standard deviation given, numbers or Tensors."""
+    """Normal numbers with the mean and standard deviation, which are numbers or Tensors."""
     return mean + _random("normal", "normal", shape, None, seed) * stddev
 
 
@@ -209,7 +209,7 @@ def bernoulli(input: T, p: Any = 0.5, seed: int | None = None) -> T:
 @op(methods=("multinomial",))
 @drawing
 def multinomial(input: T, num_samples: int, replacement: bool = True, seed: int | None = None) -> T:
-    """Indexes (int32) drawn with the weights given, along the last axis. Raises ValueError for more than there are without replacement."""
+    """Indexes (int32) drawn with these weights along the last axis. Raises ValueError for too many draws without replacement."""
     if input.device.type == "cpu":
         return _kernel_multinomial(input, int(num_samples), replacement, seed)
     source = None if seed is None else torch.Generator(input.device).manual_seed(int(seed))
@@ -228,14 +228,14 @@ def _kernel_multinomial(input: T, num_samples: int, replacement: bool, seed: int
 
 @op(primitive="TupleToArray")
 def tuple_to_array(input_x: Any) -> T:
-    """The numbers of a tuple as a Tensor: float32 where one of them is a float, else int32. Raises TypeError for anything else.
+    """Convert a tuple of numbers to a Tensor: float32 if it contains a float, else int32. Raises TypeError for anything else.
 
     >>> ops.tuple_to_array((1, 2, 3)).dtype
     mindspore.int32
     """
     input_x = tuple(input_x) if isinstance(input_x, builtins.range) else input_x
     if not isinstance(input_x, tuple) or not all(isinstance(item, (bool, int, float)) for item in input_x):
-        given = "Tensor" if isinstance(input_x, torch.Tensor) else short(input_x)
-        raise TypeError(message(f"tuple_to_array({given})", "a tuple of numbers", hint="write Tensor(...) for other data"))
+        description = "Tensor" if isinstance(input_x, torch.Tensor) else short(input_x)
+        raise TypeError(message(f"tuple_to_array({description})", "a tuple of numbers", hint="write Tensor(...) for other data"))
     dtype = torch.float32 if any(isinstance(item, float) for item in input_x) else torch.int32
     return constant(input_x, device.current(), dtype)

@@ -1,4 +1,4 @@
-"""The primitives of MindSpore's `_csr_ops`: a matrix in rows is given by its parts (`indptr`, `indices`, `values`, `dense_shape`)."""
+"""The primitives of MindSpore's `_csr_ops` on the parts of a CSR matrix (`indptr`, `indices`, `values`, `dense_shape`)."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,35 +11,35 @@ from torchspore.mindspore.ops.declare import explaining, op
 @op(primitive="CSR2COO", raw_arguments=True)
 @explaining
 def _csr2coo(indptr: Any, nnz: int) -> Any:
-    """The rows of `nnz` elements."""
+    """Return the row of each of `nnz` elements."""
     return sparse_tensors.csr2coo(indptr, nnz)
 
 
 @op(primitive="COO2CSR", raw_arguments=True)
 @explaining
 def _coo2csr(row_indices: Any, height: int) -> Any:
-    """Where each of `height` rows begins among elements sorted by row."""
+    """Return where each of `height` rows begins among elements that are sorted by row."""
     return sparse_tensors.coo2csr(row_indices, height)
 
 
 @op(primitive="CSRGather", raw_arguments=True)
 @explaining
 def _csr_gather(indptr: Any, indices: Any, dense: Any, dense_shape: Any) -> Any:
-    """The elements of a dense Tensor at the places of the matrix."""
+    """The elements of a dense Tensor at the stored positions of the matrix."""
     return sparse_tensors.csr_gather(indptr, indices, dense, dense_shape)
 
 
 @op(primitive="CSRMul", raw_arguments=True)
 @explaining
 def _csr_mul(indptr: Any, indices: Any, values: Any, dense_shape: Any, dense_tensor: Any) -> Any:
-    """The values of the matrix times a Tensor whose shape stretches to its."""
+    """The values of the matrix times a Tensor that broadcasts to its shape."""
     return sparse_tensors.csr_mul(CSRTensor(indptr, indices, values, dense_shape), dense_tensor).values
 
 
 @op(primitive="CSRDiv", raw_arguments=True)
 @explaining
 def _csr_div(indptr: Any, indices: Any, values: Any, dense_shape: Any, dense_tensor: Any) -> Any:
-    """The values of the matrix divided by a Tensor whose shape stretches to its."""
+    """The values of the matrix divided by a Tensor that broadcasts to its shape."""
     return sparse_tensors.csr_div(CSRTensor(indptr, indices, values, dense_shape), dense_tensor).values
 
 

@@ -15,27 +15,27 @@ T = torch.Tensor
 
 
 def _alphas(log_probs: T, targets: T, inputs: T, lengths: T, blank: int, zero_infinity: bool) -> tuple[T, T]:
-    """The losses (N,) and log alpha (N, time, 2 * S + 1), of log probabilities (time, N, classes)."""
+    """Return the losses (N,) and log alpha (N, time, 2 * S + 1) for log probabilities (time, N, classes)."""
     if targets.ndim == 1:
         targets = _rows(targets, lengths)
     from torchspore.engine.eager import ctc
 
     targets, inputs, lengths = targets.long(), inputs.long(), lengths.long()
     if _is_captured():
-        found: tuple[T, T] = ctc.losses(log_probs, targets, inputs, lengths, blank, zero_infinity)
-        return found
+        results: tuple[T, T] = ctc.losses(log_probs, targets, inputs, lengths, blank, zero_infinity)
+        return results
     ctc.check(log_probs, targets, inputs, lengths)
     losses, alphas = torch.ops.aten._ctc_loss.Tensor(log_probs, targets, inputs, lengths, blank, zero_infinity)
     return losses, ctc.fill_beyond(alphas, targets, inputs, lengths)
 
 
 def _is_captured() -> bool:
-    """Whether this runs for a graph, where results whose lengths follow from values can't be."""
+    """Return whether this call is captured for a graph, which cannot have result shapes that depend on values."""
     return strategy_calls.split_now() is not None or current() is not None
 
 
 def _rows(targets: T, lengths: T) -> T:
-    """Labels that lie one after another as rows, each as long as all together, so that the shape does not depend on the lengths."""
+    """Return concatenated labels as rows. Each row has the length of all labels together, so the shape does not depend on the lengths."""
     begin = (lengths.cumsum(0) - lengths).unsqueeze(1)
     at = begin + torch.arange(targets.shape[0], device=targets.device)
     return targets[at.clamp(max=targets.shape[0] - 1)]
@@ -52,7 +52,7 @@ def ctc_loss(
 ) -> Any:
     """The loss of log probabilities (time, N, classes) and labels (N, S) or (all labels,), and log alpha (N, time, 2 * S + 1).
 
-    'mean' divides each loss by the number of its labels first. `zero_infinity` makes infinite losses and their gradients 0.
+    'mean' first divides each loss by the number of its labels. `zero_infinity` makes infinite losses and their gradients 0.
     """
     lengths = _as_lengths(target_lengths, targets)
     losses, alphas = _alphas(log_probs, targets, _as_lengths(input_lengths, targets), lengths, blank, zero_infinity)
@@ -79,15 +79,15 @@ def _ctc_loss_of_logits(
     x: T, labels_indices: T, labels_values: T, sequence_length: T, preprocess_collapse_repeated: bool = False,
     ctc_merge_repeated: bool = True, ignore_longer_outputs_than_inputs: bool = False,
 ) -> Any:
-    """The losses (N,) of logits (time, N, classes), whose last class is the blank, and their gradient by the logits.
+    """The losses (N,) of logits (time, N, classes), whose last class is the blank, and their gradient with respect to the logits.
 
-    Labels are sparse: `labels_indices` (count, 2) says row and place, `labels_values` (count,) the class. Of equal labels in a row
-    `preprocess_collapse_repeated` keeps one. Without `ctc_merge_repeated` a class that is seen at two times in a row is two labels.
+    Labels are sparse: `labels_indices` (count, 2) has row and position, `labels_values` (count,) the class. Of equal adjacent labels
+    `preprocess_collapse_repeated` keeps only the first. Without `ctc_merge_repeated`, a class at two consecutive times is two labels.
     """
     count = labels_values.shape[0]
-    rows, places = labels_indices[:, 0].long(), labels_indices[:, 1].long()
+    rows, positions = labels_indices[:, 0].long(), labels_indices[:, 1].long()
     dense = torch.zeros(x.shape[1], max(count, 1), dtype=torch.long, device=x.device)
-    dense = dense.index_put((rows, places), labels_values.long())
+    dense = dense.index_put((rows, positions), labels_values.long())
     lengths = torch.zeros(x.shape[1], dtype=torch.long, device=x.device).index_add(0, rows, torch.ones_like(rows))
     if preprocess_collapse_repeated:
         dense, lengths = _collapsed(dense, lengths)
@@ -99,29 +99,29 @@ def _ctc_loss_of_logits(
     with torch.no_grad():
         from torchspore.engine.eager import ctc
 
-        given = (torch.ones_like(losses), chances, dense, inputs, lengths, losses, alphas, blank, ignore_longer_outputs_than_inputs)
-        gradient = ctc.gradient(*given)
+        arguments = (torch.ones_like(losses), chances, dense, inputs, lengths, losses, alphas, blank, ignore_longer_outputs_than_inputs)
+        gradient = ctc.gradient(*arguments)
     if ignore_longer_outputs_than_inputs:
         losses = torch.where(torch.isinf(losses), torch.zeros_like(losses), losses)
     return losses, gradient
 
 
 def _collapsed(labels: T, lengths: T) -> tuple[T, T]:
-    """Rows of labels without those that are equal to the one before, and their lengths."""
+    """Remove labels that are equal to the preceding one from each row; return the rows and their lengths."""
     at = torch.arange(labels.shape[1], device=labels.device)
-    kept = at < lengths.unsqueeze(1)
-    kept = kept & ((at == 0) | (labels != labels.roll(1, 1)))
-    place = torch.where(kept, kept.cumsum(1) - 1, labels.shape[1])
+    is_kept_label = at < lengths.unsqueeze(1)
+    is_kept_label = is_kept_label & ((at == 0) | (labels != labels.roll(1, 1)))
+    target_position = torch.where(is_kept_label, is_kept_label.cumsum(1) - 1, labels.shape[1])
     room = torch.nn.functional.pad(torch.zeros_like(labels), (0, 1))
-    return room.scatter(1, place, labels)[:, :-1], kept.sum(1)
+    return room.scatter(1, target_position, labels)[:, :-1], is_kept_label.sum(1)
 
 
 _NEVER = -1e30
-"""The logarithm of a chance of 0, that can be added to and has a gradient."""
+"""Stands for log(0): finite, so it can be added to and has a gradient."""
 
 
 def _of_single_labels(logits: T, labels: T, times: T, lengths: T, zero_infinity: bool) -> tuple[T, T]:
-    """The losses and their gradient by the logits where each time that shows a class is a label of its own."""
+    """Return the losses and their gradient with respect to the logits if each time step with a class is a separate label."""
     from torchspore.engine.eager import ctc
     from torchspore.mindspore.ops.grad_primitives import vjp
 
@@ -131,11 +131,11 @@ def _of_single_labels(logits: T, labels: T, times: T, lengths: T, zero_infinity:
     shown = torch.full((labels.shape[0], 2 * labels.shape[1] + 1), blank, dtype=torch.long, device=labels.device)
     shown[:, 1::2] = labels
     is_blank = shown == blank
-    place = torch.arange(shown.shape[1], device=shown.device)
+    position = torch.arange(shown.shape[1], device=shown.device)
 
     def losses(x: T) -> T:
         chances = torch.log_softmax(x, -1)
-        alpha = torch.where(place == 0, 0.0, _NEVER).to(x.dtype).expand(shown.shape)       # before the first time, at the first blank
+        alpha = torch.where(position == 0, 0.0, _NEVER).to(x.dtype).expand(shown.shape)       # before the first time, at the first blank
         for time in range(x.shape[0]):
             stays = torch.where(is_blank, alpha, _NEVER)
             comes = torch.nn.functional.pad(alpha, (1, 0), value=_NEVER)[:, :-1]
@@ -149,10 +149,10 @@ def _of_single_labels(logits: T, labels: T, times: T, lengths: T, zero_infinity:
         last = torch.stack([last[:, 0], torch.where(lengths > 0, last[:, 1], _NEVER)])
         return -torch.logsumexp(last, 0)
 
-    found = losses(logits)
-    impossible = found > -_NEVER / 2
-    gradient = torch.where(impossible.unsqueeze(1), 0, vjp(losses, (logits,), torch.ones_like(found))[0])
-    return torch.where(impossible, 0 if zero_infinity else torch.inf, found), gradient
+    values = losses(logits)
+    impossible = values > -_NEVER / 2
+    gradient = torch.where(impossible.unsqueeze(1), 0, vjp(losses, (logits,), torch.ones_like(values))[0])
+    return torch.where(impossible, 0 if zero_infinity else torch.inf, values), gradient
 
 
 def _greedy(inputs: T, sequence_length: T, merge_repeated: bool) -> Any:
@@ -161,29 +161,29 @@ def _greedy(inputs: T, sequence_length: T, merge_repeated: bool) -> Any:
     best, chosen = inputs.max(-1)
     at = torch.arange(inputs.shape[0], device=inputs.device).unsqueeze(1)
     inside = at < sequence_length.unsqueeze(0)
-    kept = inside & (chosen != inputs.shape[2] - 1)
+    is_emitted = inside & (chosen != inputs.shape[2] - 1)
     if merge_repeated:
         before = torch.cat([torch.full_like(chosen[:1], -1), chosen[:-1]])
-        kept = kept & (chosen != before)
-    kept = kept.T
-    rows = kept.nonzero()[:, 0]
-    places = (kept.long().cumsum(1) - 1)[kept]
-    longest = kept.long().sum(1).max()
+        is_emitted = is_emitted & (chosen != before)
+    is_emitted = is_emitted.T
+    rows = is_emitted.nonzero()[:, 0]
+    positions = (is_emitted.long().cumsum(1) - 1)[is_emitted]
+    longest = is_emitted.long().sum(1).max()
     shape = torch.stack([torch.full_like(longest, inputs.shape[1]), longest])
     chances = -(best * inside).sum(0).unsqueeze(1)
-    return torch.stack([rows, places], 1), chosen.T[kept], shape, chances
+    return torch.stack([rows, positions], 1), chosen.T[is_emitted], shape, chances
 
 
 @op()
 def ctc_greedy_decoder(inputs: T, sequence_length: T, merge_repeated: bool = True) -> Any:
-    """The likeliest class at each time of logits (time, N, classes), without blanks (the last class) and, if asked, repetitions.
+    """The most likely class at each time of logits (time, N, classes), without blanks (the last class) and, on request, repetitions.
 
-    Gives a sparse matrix: places (count, 2), classes (count,), shape (2,), all int64; and minus the sum of the logits taken (N, 1).
+    Return a sparse matrix: positions (count, 2), classes (count,), shape (2,), all int64; and minus the sum of the chosen logits (N, 1).
     """
     return _greedy(inputs, sequence_length, merge_repeated)
 
 
 @op(primitive="CTCGreedyDecoder", init=("merge_repeated",))
 def _ctc_greedy_decoder(inputs: T, sequence_length: T, merge_repeated: bool = True) -> Any:
-    """The likeliest class at each time, as `ctc_greedy_decoder`."""
+    """The most likely class at each time, as `ctc_greedy_decoder`."""
     return _greedy(inputs, sequence_length, merge_repeated)

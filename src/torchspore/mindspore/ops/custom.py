@@ -1,4 +1,4 @@
-"""Operators of the user's own in Python: `Custom` and `kernel`, and the records by which kernels of other devices are registered."""
+"""User-defined operators in Python: `Custom` and `kernel`, and the records that register kernels of other devices."""
 from __future__ import annotations
 
 import builtins
@@ -34,7 +34,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
 
 
 class DataType:
-    """Pairs of a dtype and a format, such as `DataType.F32_Default`, which records of kernels are made of."""
+    """Pairs of a dtype and a format, such as `DataType.F32_Default`, for the records of kernels."""
 
 
 for _kind, _dtype in _KINDS.items():
@@ -43,7 +43,7 @@ for _kind, _dtype in _KINDS.items():
 
 
 class _RegOp:
-    """A record of a kernel, filled in by calls that give it back: its name, inputs, outputs, attributes, dtypes and formats."""
+    """The record of a kernel: its name, inputs, outputs, attributes, dtypes and formats. Each setter returns the record."""
 
     _more: dict[str, Any] = {}
 
@@ -68,21 +68,21 @@ class _RegOp:
         return self
 
     def dtype_format(self, *args: Any) -> Any:
-        """Adds one combination of dtypes and formats, an item of `DataType` for each input and output."""
+        """Adds one combination of dtypes and formats: an item of `DataType` for each input and output."""
         self._record["dtype_format"].append(args)
         return self
 
     def fusion_type(self, fusion_type: str) -> Any:
-        """Says how the kernel may be fused."""
+        """Sets how the kernel may be fused."""
         self._record["fusion_type"] = fusion_type
         return self
 
     def get_op_info(self) -> dict[str, Any]:
-        """The record. Raises ValueError where a combination of dtypes is not as long as inputs and outputs are many."""
+        """Return the record. Raises ValueError if a combination of dtypes does not have one item for each input and output."""
         count = len(self._record["inputs"]) + len(self._record["outputs"])
-        for one in self._record["dtype_format"]:
-            if len(one) != count:
-                raise ValueError(f"dtype_format of {len(one)} items: expected {count}, one for each input and output.")
+        for dtypes_and_formats in self._record["dtype_format"]:
+            if len(dtypes_and_formats) != count:
+                raise ValueError(f"dtype_format of {len(dtypes_and_formats)} items: expected {count}, one for each input and output.")
         return self._record
 
 
@@ -110,7 +110,7 @@ class CustomRegOp(_RegOp):
         return self
 
     def target(self, target: str | None = None) -> Any:
-        """Says which device the kernel is for."""
+        """Sets the device of the kernel."""
         self._record["target"] = target
         return self
 
@@ -146,19 +146,19 @@ class _Akg(_RegOp):
 
 
 class AkgGpuRegOp(_Akg):
-    """A record of a kernel that AKG makes for a GPU."""
+    """A record of a kernel that AKG generates for a GPU."""
 
     _more = {"imply_type": "AKG", "processor": "CUDA"}
 
 
 class AkgAscendRegOp(_Akg):
-    """A record of a kernel that AKG makes for an Ascend device."""
+    """A record of a kernel that AKG generates for an Ascend device."""
 
     _more = {"imply_type": "AKG", "processor": "AiCore"}
 
 
 class TBERegOp(_RegOp):
-    """A record of a kernel that TBE makes for an Ascend device."""
+    """A record of a kernel that TBE generates for an Ascend device."""
 
     _more = {
         "imply_type": "TBE", "async_flag": False, "binfile": "", "compute_cost": 10, "kernel": "", "partial_flag": False,
@@ -213,7 +213,7 @@ for _name, _key, _value in (
 
 
 def op_info_register(op_info: Any) -> Callable[[Any], Any]:
-    """Decorates a kernel of another device with its record, which is kept as `op_info`: such kernels do not run here."""
+    """Decorate a kernel of another device and store its record as `op_info`. Such kernels do not run here."""
 
     def register(function: Any) -> Any:
         function.op_info = op_info
@@ -223,7 +223,7 @@ def op_info_register(op_info: Any) -> Callable[[Any], Any]:
 
 
 def custom_info_register(*reg_info: Any) -> Callable[[Any], Any]:
-    """Decorates a function for `Custom` with its records, which are kept as `reg_info`."""
+    """Decorate a function for `Custom` and store its records as `reg_info`."""
 
     def register(function: Any) -> Any:
         function.reg_info = reg_info
@@ -233,14 +233,14 @@ def custom_info_register(*reg_info: Any) -> Callable[[Any], Any]:
 
 
 def _allocate(shape: Any, dtype: Any, scope: str = "local") -> np.ndarray[Any, Any]:
-    """An array that a kernel computes in; `scope` names a memory of the device and is one and the same here."""
+    """Allocate an array for a kernel. `scope` names a memory of the device; all scopes are equal here."""
     if scope not in ("local", "global", "shared"):
         raise ValueError(f"scope={scope!r}: expected 'local', 'global' or 'shared'.")
     return np.zeros(shape, dtype)
 
 
 def _grid(shape: Any) -> Any:
-    """All indexes below `shape`, as one loop."""
+    """Iterate over all indexes below `shape` in one loop."""
     return itertools.product(*map(builtins.range, shape))
 
 
@@ -251,13 +251,13 @@ _WORDS: dict[str, Any] = {
     "erf": np.vectorize(math.erf), "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "float16": np.float16, "float32": np.float32, "float64": np.float64, "int32": np.int32, "int64": np.int64,
 }
-"""What the language of kernels has beside Python."""
+"""The functions that the kernel language adds to Python."""
 
 
 def kernel(fn: Any = None, reg_info: Any = None, compile_attrs: Any = None) -> Any:
-    """Decorates a function in the language of kernels (`output_tensor`, `allocate`, `grid` and plain Python), so that it runs on arrays.
+    """Decorates a function in the kernel language (`output_tensor`, `allocate`, `grid` and plain Python) so that it runs on arrays.
 
-    `compile_attrs` are hints for a compiler of other devices; they are kept beside `reg_info`.
+    `compile_attrs` are hints for a compiler of other devices; they are stored next to `reg_info`.
     """
     if fn is None:
         return functools.partial(kernel, reg_info=reg_info, compile_attrs=compile_attrs)
@@ -277,10 +277,10 @@ ms_kernel = kernel
 
 
 class Custom(Primitive):
-    """An operator of a Python function on NumPy arrays (`func_type` 'pyfunc'), or of one decorated with `kernel` ('hybrid').
+    """An operator from a Python function on NumPy arrays (`func_type` 'pyfunc'), or from one decorated with `kernel` ('hybrid').
 
-    `out_shape` and `out_dtype` say what comes out, as values or functions of the inputs' shapes and dtypes; without them the function's
-    results say it. `bprop` gives the gradients. Raises ValueError for the other kinds, whose kernels are made for other devices.
+    `out_shape` and `out_dtype` declare the results, as values or as functions of the inputs' shapes and dtypes; without them, the results
+    of the function decide. `bprop` computes the gradients. Raises ValueError for other kinds, whose kernels are built for other devices.
     """
 
     def __init__(
@@ -305,27 +305,28 @@ class Custom(Primitive):
     def _computed_(self, *inputs: Any) -> Any:
         trace_guard_hooks.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
         function = marks.with_mark(self.func, f"Custom {getattr(self.func, '__name__', 'function')}") if marks.is_enabled else self.func
-        found = function(*[creation.to_numpy(one) if isinstance(one, TensorBase) else one for one in inputs])
-        parts = found if isinstance(found, tuple) else (found,)
-        shapes = self._said_(self.out_shape, [tuple(one._t.shape) for one in inputs if isinstance(one, TensorBase)], len(parts))
-        kinds = self._said_(self.out_dtype, [dtypes.FROM_TORCH[one._t.dtype] for one in inputs if isinstance(one, TensorBase)], len(parts))
-        made = []
+        result = function(*[creation.to_numpy(value) if isinstance(value, TensorBase) else value for value in inputs])
+        parts = result if isinstance(result, tuple) else (result,)
+        inner = [value._t for value in inputs if isinstance(value, TensorBase)]
+        shapes = self._declared_per_result_(self.out_shape, [tuple(t.shape) for t in inner], len(parts))
+        kinds = self._declared_per_result_(self.out_dtype, [dtypes.FROM_TORCH[t.dtype] for t in inner], len(parts))
+        tensors = []
         for part, shape, kind in zip(parts, shapes, kinds):
             array = np.asarray(part)
             if shape is not None and tuple(shape) != array.shape:
-                raise ValueError(f"Custom: expected a result of shape {tuple(shape)}, as out_shape says, got {array.shape}.")
-            made.append(wrap(creation.from_array(np.ascontiguousarray(array), None if kind is None else dtypes.to_torch(kind))))
-        return tuple(made) if isinstance(found, tuple) else made[0]
+                raise ValueError(f"Custom: expected a result of shape {tuple(shape)}, as in out_shape, got {array.shape}.")
+            tensors.append(wrap(creation.from_array(np.ascontiguousarray(array), None if kind is None else dtypes.to_torch(kind))))
+        return tuple(tensors) if isinstance(result, tuple) else tensors[0]
 
-    def _said_(self, what: Any, of_inputs: list[Any], count: int) -> list[Any]:
-        """What `out_shape` or `out_dtype` says of each of `count` results; None where it says nothing."""
-        if what is None:
+    def _declared_per_result_(self, declaration: Any, of_inputs: list[Any], count: int) -> list[Any]:
+        """Return the declared `out_shape` or `out_dtype` for each of `count` results; None where nothing is declared."""
+        if declaration is None:
             return [None] * count
-        said = what(*of_inputs) if callable(what) else what
-        many = isinstance(said, (tuple, list)) and count > 1
-        return list(said) if many else [said] * count
+        declared = declaration(*of_inputs) if callable(declaration) else declaration
+        is_per_result = isinstance(declared, (tuple, list)) and count > 1
+        return list(declared) if is_per_result else [declared] * count
 
     def _gradient_(self, *arguments: Any) -> Any:
         if self.bprop is None:
-            raise RuntimeError("Custom: expected a bprop, since a gradient is asked for.\n\nhint: write Custom(..., bprop=function).")
+            raise RuntimeError("Custom: expected a bprop, because a gradient is requested.\n\nhint: write Custom(..., bprop=function).")
         return self.bprop(*arguments)

@@ -31,7 +31,7 @@ Body = TypeVar("Body", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Operator:
-    """One declared operator: its public function, the body on torch tensors, and the names it goes by."""
+    """One declared operator: its public function, the body on torch tensors, and its names."""
 
     name: str
     function: Callable[..., Any]
@@ -41,20 +41,20 @@ class Operator:
 
 
 OPERATORS: dict[str, Operator] = {}
-"""Every operator by the name of its function."""
+"""All operators by the names of their functions."""
 
 
 def op(
     *, primitive: str | None = None, init: tuple[str, ...] = (), methods: tuple[str, ...] = (), raw_arguments: bool = False,
     older: dict[str, str] | None = None, states: tuple[str, ...] = (), numbers: tuple[str, ...] = (),
 ) -> Callable[[Body], Body]:
-    """Declares the function below as an operator.
+    """Declare the decorated function as an operator.
 
     `primitive` names the class form, whose constructor takes the parameters named in `init`; `methods` are the names on Tensor, whose
-    receiver is the first parameter. `raw_arguments` says that the body takes and gives front-end Tensors itself (no unwrapping), for
-    operators made of other operators and for hot ones. `older` maps the names that arguments had in MindSpore 1.x to those of now.
-    `states` are arguments that the body writes into: they keep their dtype in Cells that compute in another. `numbers` are those whose
-    value the body must know: in a capture a Tensor that the call itself makes of a number is given as that number.
+    receiver is the first parameter. `raw_arguments` means that the body takes and returns front-end Tensors itself (no unwrapping), for
+    operators that consist of other operators and for frequent ones. `older` maps argument names of MindSpore 1.x to those of today.
+    `states` are arguments that the body writes into: they keep their dtype in Cells that compute in another. `numbers` are arguments whose
+    value the body needs: during a capture, a Tensor that the call creates from a number is passed as that number.
     """
 
     def declare(body: Body) -> Body:
@@ -63,13 +63,13 @@ def op(
         if states:
             function = _keeping(function, [list(inspect.signature(body).parameters).index(state) for state in states], states)
         if numbers:
-            function = _reading(function, [list(inspect.signature(body).parameters).index(one) for one in numbers], numbers)
+            function = _reading(function, [list(inspect.signature(body).parameters).index(number) for number in numbers], numbers)
         if name.startswith("_"):
             function.shown_as = primitive or (methods[0] if methods else name.strip("_"))  # type: ignore[attr-defined]
-        made = primitive_class(primitive, function, init) if primitive else None
+        primitive_type = primitive_class(primitive, function, init) if primitive else None
         if name in OPERATORS:
-            raise ValueError(f"{name} of {body.__module__}: expected a name of its own; {OPERATORS[name].body.__module__} has one.")
-        OPERATORS[name] = Operator(name, function, body, made, methods)
+            raise ValueError(f"{name} of {body.__module__}: expected a unique name; {OPERATORS[name].body.__module__} uses it.")
+        OPERATORS[name] = Operator(name, function, body, primitive_type, methods)
         if raw_arguments:
             _codes[body.__code__] = name
         return function  # type: ignore[return-value]
@@ -78,7 +78,7 @@ def op(
 
 
 _TENSORS = ("T", "torch.Tensor", "T | None", "torch.Tensor | None", torch.Tensor)
-"""Annotations of parameters that take a Tensor and no number."""
+"""Annotations of parameters that accept a Tensor but not a number."""
 
 
 def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Callable[..., Any]:
@@ -86,9 +86,9 @@ def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Ca
     of_tensors = {key for number, p in enumerate(parameters) if p.annotation in _TENSORS for key in (number, p.name)}
 
     def stands_for(value: Number, arguments: Any, keywords: Any) -> Any:
-        """What the body is given for a number that is an input of a graph: where a Tensor is expected the number, which may be refused."""
-        places = [key for given in (enumerate(arguments), keywords.items()) for key, item in given if item is value]
-        return operand_for(value, arguments, keywords) if of_tensors.isdisjoint(places) else value._value()
+        """Return the argument for a number that is a graph input: where a Tensor is expected, the plain number, which may be refused."""
+        positions = [key for entries in (enumerate(arguments), keywords.items()) for key, item in entries if item is value]
+        return operand_for(value, arguments, keywords) if of_tensors.isdisjoint(positions) else value._value()
 
     @functools.wraps(body)
     def operator(*arguments: Any, **keywords: Any) -> Any:
@@ -111,7 +111,7 @@ def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Ca
             if engine.active:
                 pynative.after(out)
         except CommunicationError:
-            raise                                     # it names the rank and the line itself
+            raise                                     # its text already names the rank and the line
         except _EXPLAINED as error:
             if older is not None and older.keys() & keywords.keys():
                 return operator(*arguments, **{older.get(key, key): value for key, value in keywords.items()})
@@ -128,27 +128,27 @@ def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Ca
     return operator
 
 
-def _keeping(function: Callable[..., Any], places: list[int], names: tuple[str, ...]) -> Callable[..., Any]:
-    """`function`, given the arguments at `places`, called `names`, as they are stored."""
+def _keeping(function: Callable[..., Any], positions: list[int], names: tuple[str, ...]) -> Callable[..., Any]:
+    """Wrap `function` so that the arguments at `positions`, called `names`, are passed in their stored dtype."""
 
     @functools.wraps(function)
     def operator(*arguments: Any, **keywords: Any) -> Any:
         if precision.lowering:
-            arguments = tuple(as_stored(one) if place in places else one for place, one in enumerate(arguments))
+            arguments = tuple(as_stored(value) if index in positions else value for index, value in enumerate(arguments))
             keywords.update({name: as_stored(keywords[name]) for name in names if name in keywords})
         return function(*arguments, **keywords)
 
     return operator
 
 
-def _reading(function: Callable[..., Any], places: list[int], names: tuple[str, ...]) -> Callable[..., Any]:
-    """`function`, given Python's numbers for Tensors at `places`, called `names`, that the program wrote down: a stand-in has no value."""
+def _reading(function: Callable[..., Any], positions: list[int], names: tuple[str, ...]) -> Callable[..., Any]:
+    """Wrap `function` so that it gets Python numbers for Tensors at `positions`, called `names`: a stand-in has no value."""
 
     @functools.wraps(function)
     def operator(*arguments: Any, **keywords: Any) -> Any:
         around = engine.frame()
         if around is not None:
-            arguments = tuple(_number(around, one) if place in places else one for place, one in enumerate(arguments))
+            arguments = tuple(_number(around, value) if index in positions else value for index, value in enumerate(arguments))
             keywords.update({name: _number(around, keywords[name]) for name in names if name in keywords})
         return function(*arguments, **keywords)
 
@@ -156,17 +156,17 @@ def _reading(function: Callable[..., Any], places: list[int], names: tuple[str, 
 
 
 def _number(around: engine.Frame, value: Any) -> Any:
-    found = around.known(value) if isinstance(value, TensorBase) else None
-    return value if found is None else found
+    number = around.known(value) if isinstance(value, TensorBase) else None
+    return value if number is None else number
 
 
 def bridged(body: Body) -> Body:
-    """`body`, written on torch tensors, as a function of Tensors that is listed nowhere: another module has its name for something else."""
+    """Wrap `body`, written on torch tensors, as a function of Tensors, without registering it: its name may belong to another function."""
     return _bridge(widening(body))  # type: ignore[return-value]
 
 
 def part_of(shown_as: str) -> Callable[[Body], Body]:
-    """Declares a part of the function `shown_as`, by whose name errors call it."""
+    """Declare a part of the function `shown_as`; errors use that name."""
 
     def declare(body: Body) -> Body:
         operator = bridged(body)
@@ -177,7 +177,7 @@ def part_of(shown_as: str) -> Callable[[Body], Body]:
 
 
 def explaining(body: Body) -> Body:
-    """`body`, which takes front-end values as they are, with its errors explained as those of other operators are."""
+    """Wrap `body`, which takes front-end values, so that its errors are explained like those of other operators."""
 
     @functools.wraps(body)
     def operator(*arguments: Any, **keywords: Any) -> Any:
@@ -194,11 +194,10 @@ def updating(
     *variables: str, primitive: str | None = None, init: tuple[str, ...] = (), name: str = "", gives: int | None = None,
     methods: tuple[str, ...] = (),
 ) -> Callable[[Body], Body]:
-    """Declares an operator that writes into its Parameters.
+    """Declare an operator that writes into its Parameters.
 
-    The body takes torch tensors and gives the new values of the arguments named in `variables`, one or a tuple of them; they are written
-    back, and the operator gives those variables, or as many of them as `gives` says. Where that is -1, it gives what the body gives
-    after them.
+    The body takes torch tensors and returns the new values of the arguments named in `variables`, one value or a tuple. They are stored,
+    and the operator returns those variables, or the first `gives` of them. If `gives` is -1, it returns the further results of the body.
     """
 
     def declare(body: Body) -> Body:
@@ -214,14 +213,14 @@ def updating(
                 for key, target in zip(variables, targets):
                     if not isinstance(target, TensorBase):
                         raise TypeError(f"expected a Parameter as {key}, got {type(target).__name__}.")
-                found = computing(**values)
-                new = found if isinstance(found, tuple) else (found,)
+                result = computing(**values)
+                new = result if isinstance(result, tuple) else (result,)
                 for target, value in zip(targets, new):
                     write(target, value.to(target._t.dtype))
             except _EXPLAINED as error:
                 raise explain(operator, arguments, keywords, error) from None
-            given = targets[:gives] if gives != -1 else [wrap(value) for value in new[len(targets):]]
-            return given[0] if len(given) == 1 else tuple(given)
+            outputs = targets[:gives] if gives != -1 else [wrap(value) for value in new[len(targets):]]
+            return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
         operator.gated = True  # type: ignore[attr-defined]
         if name:
@@ -232,54 +231,56 @@ def updating(
 
 
 def _operator_of(frame: FrameType) -> str | None:
-    """The operator that a frame runs: by its primitive's name, else by its function's, spelled as primitives are: `CrossEntropy`."""
+    """Return the operator that a frame runs: its primitive's name, else its function's name in primitive spelling: `CrossEntropy`."""
     name = _codes.get(frame.f_code)
     if name is None:
         return None
-    made = frame.f_locals.get("operator")          # of what one factory made, each names itself by a free variable
-    name = getattr(made, "__name__", name)
+    operator_function = frame.f_locals.get("operator")          # all operators of one factory share the code; a free variable has the name
+    name = getattr(operator_function, "__name__", name)
     declared = OPERATORS.get(name)
     if declared is not None and declared.primitive:
         return declared.primitive.__name__
     plain = name.replace("_", "")
     if not _spelled:
-        _spelled.update({made.primitive.__name__.lower(): made.primitive.__name__ for made in OPERATORS.values() if made.primitive})
+        names = [declared.primitive.__name__ for declared in OPERATORS.values() if declared.primitive]
+        _spelled.update({name.lower(): name for name in names})
     return _spelled.get(plain, name.strip("_").title().replace("_", ""))
 
 
 _spelled: dict[str, str] = {}
-"""Names of primitives by the same in small letters."""
+"""Names of primitives by their lower-case spelling."""
 
 
 _codes: dict[CodeType, str] = {_bridge(len).__code__: ""}  # type: ignore[attr-defined]
-"""The code of operators' functions, with a name of one that it runs."""
+"""The code of operators' functions, with the name of one operator that it runs."""
 FRONT.operator_of = _operator_of
 
 
 def _primitive_of(name: str) -> str | None:
-    """The primitive of the function `name`."""
+    """Return the primitive of the function `name`."""
     declared = OPERATORS.get(name)
     return declared.primitive.__name__ if declared is not None and declared.primitive else None
 
 
-def _refused(line: str, called: str, given: list[Any], is_gradient: bool, error: Exception) -> Exception:
-    """The error for a kernel of a graph, the operator by its function's name where it has one."""
-    found = next((one.function for one in OPERATORS.values() if one.primitive is not None and one.primitive.__name__ == called), None)
-    return of_graph(line, called if found is None else name_of(found), given, is_gradient, error)
+def _refused(line: str, called: str, arguments: list[Any], is_gradient: bool, error: Exception) -> Exception:
+    """Return the error of a graph kernel; it names the operator's function, if there is one."""
+    matches = (declared.function for declared in OPERATORS.values() if declared.primitive and declared.primitive.__name__ == called)
+    function = next(matches, None)
+    return of_graph(line, called if function is None else name_of(function), arguments, is_gradient, error)
 
 
 FRONT.primitive_of, FRONT.refused = _primitive_of, _refused
 
 
 def _without_kernel(operator: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> Any:
-    """What the operator gives in float32, cast back. Raises LacksKernel where no cast may be put in."""
+    """Run the operator in float32 and cast the result back. Raises LacksKernel where a cast is not allowed."""
     dtype = unsupported_dtypes.dtype_of((arguments, keywords))
     assert dtype is not None
     if not unsupported_dtypes.may_cast():
         raise lacks_kernel(operator, arguments, keywords, dtype) from None
     try:
         out = operator(*unsupported_dtypes.widened(arguments), **unsupported_dtypes.widened(keywords))
-    except Exception:                      # float32 is refused too: that dtype is not what is wrong
+    except Exception:                      # float32 is refused too, so the dtype is not the cause
         raise explain(operator, arguments, keywords, error) from None
     unsupported_dtypes.tell([f"{name_of(operator)} in {unsupported_dtypes.kind(dtype)}"])
     return unsupported_dtypes.narrowed(out, dtype)

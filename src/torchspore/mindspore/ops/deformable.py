@@ -1,4 +1,4 @@
-"""Convolution at places that move (Dai and others 2017, Zhu and others 2018)."""
+"""Deformable convolution (Dai and others 2017, Zhu and others 2018)."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,9 +16,9 @@ def deformable_conv2d(
     x: T, weight: T, offsets: T, kernel_size: tuple[int, ...], strides: tuple[int, ...], padding: tuple[int, ...], bias: T | None = None,
     dilations: tuple[int, ...] = (1, 1, 1, 1), groups: int = 1, deformable_groups: int = 1, modulated: bool = True,
 ) -> T:
-    """Convolution of x (N, C, H, W) with weight (out, C / groups, KH, KW), each of whose points is moved and weighed by `offsets`.
+    """Convolve x (N, C, H, W) with weight (out, C / groups, KH, KW); `offsets` moves and weighs each kernel point.
 
-    These are (N, 3 * deformable_groups * KH * KW, H', W'): first how far to the right, then how far down, then the weights. `strides` and
+    `offsets` (N, 3 * deformable_groups * KH * KW, H', W') has first the shifts to the right, then down, then the weights. `strides` and
     `dilations` are (1, 1, down, right), `padding` is (top, bottom, left, right). Raises ValueError for `modulated` False.
     """
     columns = _moved(x, offsets, kernel_size, strides, padding, dilations, deformable_groups, modulated)
@@ -30,7 +30,7 @@ def _deformable_offsets(
     x: T, offsets: T, strides: Any, pads: Any, ksize: Any, dilations: Any = (1, 1, 1, 1), data_format: str = "NCHW",
     deformable_groups: int = 1, modulated: bool = True,
 ) -> T:
-    """What `deformable_conv2d` multiplies with its weight: (N, C, H' * KH, W' * KW), the moved and weighed points of each window."""
+    """Return the Tensor that `deformable_conv2d` multiplies by its weight: (N, C, H' * KH, W' * KW), the moved, weighed window points."""
     if data_format != "NCHW":
         raise ValueError(f"data_format={data_format!r}: expected 'NCHW'.")
     return _moved(x, offsets, ksize, strides, pads, dilations, deformable_groups, modulated)
@@ -57,7 +57,7 @@ def _moved(
     point = torch.arange(points, device=x.device)
     rows = (torch.arange(out_h, **like) * down)[None, :, None] + ((point // kw) * dil_h).to(x.dtype)[:, None, None]
     columns = (torch.arange(out_w, **like) * right)[None, None, :] + ((point % kw) * dil_w).to(x.dtype)[:, None, None]
-    # Each axis is divided by a number: a Tensor of both lengths would be copied to the device at each call.
+    # Dividing each axis by a number avoids copying a Tensor of both lengths to the device in each call.
     grid = torch.stack([(2 * (columns + moved[:, 0]) + 1) / width - 1, (2 * (rows + moved[:, 1]) + 1) / height - 1], -1)
     grid = grid.reshape(n * deformable_groups, points * out_h, out_w, 2)
     share = c // deformable_groups

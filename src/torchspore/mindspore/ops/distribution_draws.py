@@ -19,12 +19,12 @@ T = torch.Tensor
 
 
 def _expanded(shape: Any, *parameters: T) -> list[int]:
-    """The shape of a draw: `shape` stretched with that of the distribution's parameters."""
+    """Return the shape of a draw: `shape` broadcast with the shapes of the distribution's parameters."""
     return list(torch.broadcast_shapes(tuple(sizes(shape)), *(p.shape for p in parameters)))
 
 
 def _sample_sizes(shape: Any, least: int) -> list[int]:
-    """The sizes that `shape` names. Raises ValueError for a Tensor of several dimensions, and for sizes below `least`."""
+    """Return the sizes in `shape`. Raises ValueError for a Tensor of several dimensions, and for sizes below `least`."""
     lengths = sizes(shape)
     if isinstance(shape, T) and shape.ndim > 1:
         raise ValueError(f"expected one dimension of shape, got {shape.ndim}.")
@@ -34,13 +34,13 @@ def _sample_sizes(shape: Any, least: int) -> list[int]:
 
 
 def _shape_key(shape: Any) -> str:
-    """MindSpore has a generator for each dtype of `shape`."""
+    """Return a key for the dtype of `shape`, because MindSpore has a separate generator for each."""
     return str(shape.dtype) if isinstance(shape, T) else ""
 
 
 @drawing
 def _gamma(alpha: T, source: Stream) -> T:
-    """Gamma with shape `alpha` and scale 1, in alpha's shape (torch's kernel on the host, which takes a generator)."""
+    """Gamma with shape `alpha` and scale 1, in alpha's shape (by torch's host kernel, which accepts a generator)."""
     host = alpha.detach().to("cpu", torch.float64 if alpha.dtype is torch.float64 else torch.float32)
     return torch_private.standard_gamma(host, source.on(torch.device("cpu"))).to(alpha.device, alpha.dtype)
 
@@ -52,13 +52,13 @@ def _poisson(rate: T, source: Stream) -> T:
 
 @op(primitive="Gamma", init=("seed", "seed2"))
 def _gamma_primitive(shape: Any, alpha: T, beta: T, seed: Any = 0, seed2: int = 0) -> T:
-    """Gamma with shape `alpha` and rate `beta`: of shape `shape` stretched with theirs."""
+    """Gamma with shape `alpha` and rate `beta`: `shape` broadcast with their shapes."""
     return _gamma(alpha.expand(_expanded(shape, alpha, beta)).contiguous(), stream(seed, seed2)) / beta
 
 
 @op()
 def gamma(shape: Any, alpha: T, beta: T, seed: int | None = None) -> T:
-    """Gamma with shape `alpha` and rate `beta`: of shape `shape` stretched with theirs."""
+    """Gamma with shape `alpha` and rate `beta`: `shape` broadcast with their shapes."""
     return _gamma(alpha.expand(_expanded(shape, alpha, beta)).contiguous(), stream(seed)) / beta
 
 
@@ -67,7 +67,7 @@ def _random_gamma(shape: T, alpha: T, seed: Any = 0, seed2: int = 0) -> T:
     """Gamma with shapes `alpha` and scale 1: of shape `shape` + alpha.shape.
 
     Raises:
-        TypeError: `alpha` is not of floats.
+        TypeError: `alpha` does not have a float dtype.
         ValueError: a size is below 1, or an `alpha` below 0.
     """
     lengths, source = _sample_sizes(shape, 1), stream(seed, seed2)
@@ -81,7 +81,7 @@ def random_gamma(shape: T, alpha: T, seed: int | None = None) -> T:
     """Gamma with shapes `alpha` and scale 1: of shape `shape` + alpha.shape.
 
     Raises:
-        TypeError: `alpha` is not of floats.
+        TypeError: `alpha` does not have a float dtype.
         ValueError: a size is below 1, or an `alpha` below 0.
     """
     lengths = _sample_sizes(shape, 1)
@@ -93,26 +93,26 @@ def random_gamma(shape: T, alpha: T, seed: int | None = None) -> T:
 
 @op(primitive="Poisson", init=("seed", "seed2"))
 def _poisson_primitive(shape: Any, mean: T, seed: Any = 0, seed2: int = 0) -> T:
-    """Poisson counts with the mean given, int32: of shape `shape` stretched with that of `mean`."""
+    """Poisson counts with these means, int32: `shape` broadcast with the shape of `mean`."""
     return _poisson(mean.expand(_expanded(shape, mean)), stream(seed, seed2)).to(torch.int32)
 
 
 @op()
 def poisson(shape: Any, mean: T, seed: int | None = None) -> T:
-    """Poisson counts with the mean given, int32: of shape `shape` stretched with that of `mean`."""
+    """Poisson counts with these means, int32: `shape` broadcast with the shape of `mean`."""
     return _poisson(mean.expand(_expanded(shape, mean)), stream(seed)).to(torch.int32)
 
 
 _COUNTS = torch.int64, torch.int32, torch.float16, torch.float32, torch.float64
-"""The dtypes that counts and means of `RandomPoisson` may have."""
+"""The dtypes of counts and means that `RandomPoisson` accepts."""
 
 
 def _check_poisson(rate: T, dtype: Any) -> Any:
-    """The dtype of the counts. Raises TypeError for other dtypes than those of `_COUNTS`."""
+    """Return the dtype of the counts. Raises TypeError for dtypes outside `_COUNTS`."""
     kind = as_dtype(dtype)
     for name, value in (("rate", rate.dtype), ("dtype", kind)):
         if value not in _COUNTS:
-            names = ", ".join(str(FROM_TORCH[one]) for one in _COUNTS)
+            names = ", ".join(str(FROM_TORCH[dtype]) for dtype in _COUNTS)
             raise TypeError(f"{name} of {FROM_TORCH.get(value, value)}: expected one of {names}.")
     return kind
 
@@ -122,7 +122,7 @@ def _random_poisson(shape: T, rate: T, seed: Any = 0, seed2: int = 0, dtype: Any
     """Poisson counts with the means `rate`: of shape `shape` + rate.shape.
 
     Raises:
-        TypeError: the dtype of `rate`, or `dtype`, is none of int32, int64 and floats.
+        TypeError: the dtype of `rate`, or `dtype`, is not int32, int64 or a float dtype.
         ValueError: a size or a mean is below 0, or a mean is not finite.
     """
     lengths, kind, source = _sample_sizes(shape, 0), _check_poisson(rate, dtype), stream(seed, seed2)
@@ -135,7 +135,7 @@ def random_poisson(shape: T, rate: T, seed: int | None = None, dtype: Any = torc
     """Poisson counts with the means `rate`: of shape `shape` + rate.shape.
 
     Raises:
-        TypeError: the dtype of `rate`, or `dtype`, is none of int32, int64 and floats.
+        TypeError: the dtype of `rate`, or `dtype`, is not int32, int64 or a float dtype.
         ValueError: a size or a mean is below 0, or a mean is not finite.
     """
     lengths, kind = _sample_sizes(shape, 0), _check_poisson(rate, dtype)
@@ -145,13 +145,13 @@ def random_poisson(shape: T, rate: T, seed: int | None = None, dtype: Any = torc
 
 
 def real(t: T) -> T:
-    """`t` in float32 where it is not of floats."""
+    """Return `t`, converted to float32 unless it has a float dtype."""
     return t if t.is_floating_point() else t.to(torch.float32)
 
 
 @drawing
 def _truncated(shape: list[int], low: Any, high: Any, source: Stream, dtype: torch.dtype) -> T:
-    """Standard normal between `low` and `high`, by the inverse of its distribution."""
+    """Standard normal between `low` and `high`, by the inverse of its distribution function."""
     where = device.current()
     start, end = (torch.special.ndtr(constant(v, where, torch.float64)) for v in (low, high))
     uniform = torch.rand(shape, generator=source.on(where), dtype=torch.float64, device=where)
@@ -160,7 +160,7 @@ def _truncated(shape: list[int], low: Any, high: Any, source: Stream, dtype: tor
 
 @op(primitive="TruncatedNormal", init=("dtype", "seed", "seed2"))
 def _truncated_normal(shape: Any, dtype: Any = torch.float32, seed: Any = 0, seed2: int = 0) -> T:
-    """Normal with mean 0 and standard deviation 1, nowhere further than 2 from 0."""
+    """Normal with mean 0 and standard deviation 1, within 2 of 0."""
     kind = as_dtype(dtype) or torch.float32
     numbers = of_primitive(stream(seed, seed2), "truncated", sizes(shape))
     return _truncated(sizes(shape), -2.0, 2.0, stream(seed, seed2), kind) if numbers is None else numbers.to(kind)
@@ -168,12 +168,12 @@ def _truncated_normal(shape: Any, dtype: Any = torch.float32, seed: Any = 0, see
 
 @op(primitive="ParameterizedTruncatedNormal", init=("seed", "seed2"))
 def _parameterized_truncated_normal(shape: Any, mean: T, stdevs: T, min: T, max: T, seed: Any = 0, seed2: int = 0) -> T:
-    """Normal between `min` and `max`, with one mean and standard deviation for all or for each along axis 0.
+    """Normal between `min` and `max`, with one mean and standard deviation for all or one for each index of axis 0.
 
     Raises:
-        TypeError: the parameters are not of floats, or of different dtypes.
-        ValueError: `shape` has less than two sizes or one below 1, a parameter another shape than () or (shape[0],), a standard deviation
-            is not positive, or a minimum exceeds its maximum.
+        TypeError: the parameters do not have one common float dtype.
+        ValueError: `shape` has fewer than two sizes or one below 1, a parameter has a shape other than () or (shape[0],), a standard
+            deviation is not positive, or a minimum exceeds its maximum.
     """
     lengths, source = _sample_sizes(shape, 1), stream(seed, seed2)
     if len(lengths) < 2:

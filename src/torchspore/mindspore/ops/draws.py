@@ -1,4 +1,4 @@
-"""Random Tensors of many distributions, shuffled order, and sampled candidates."""
+"""Random Tensors of many distributions, shuffled order, and random choices."""
 from __future__ import annotations
 
 import math
@@ -24,7 +24,7 @@ T = torch.Tensor
 
 
 def _by(source: Stream, kind: str, shape: Any, otherwise: Callable[[Any, Stream], T], *numbers: float) -> T:
-    """Numbers of MindSpore's kernel where it would draw them, else those of `otherwise`."""
+    """Return the numbers of MindSpore's kernel if it would draw them, else those of `otherwise`."""
     values = of_primitive(source, kind, sizes(shape), *numbers)
     return otherwise(shape, source) if values is None else values
 
@@ -46,7 +46,7 @@ def _normal(shape: Any, source: Stream, like: torch.dtype = torch.float32) -> T:
 
 
 def _together(shape: Any, *parameters: T) -> list[int]:
-    """The shape of a draw: `shape` stretched with that of the distribution's parameters."""
+    """Return the shape of a draw: `shape` broadcast with the shapes of the distribution's parameters."""
     return list(torch.broadcast_shapes(tuple(sizes(shape)), *(p.shape for p in parameters)))
 
 
@@ -55,7 +55,7 @@ def _tensor(value: Any) -> T:
 
 
 def _laplace(shape: Any, source: Stream) -> T:
-    """Laplace with mean 0 and scale 1, by the inverse of its distribution."""
+    """Laplace with mean 0 and scale 1, by the inverse of its distribution function."""
     centred = _uniform(shape, source) - 0.5
     return -torch.sign(centred) * torch.log1p(-2 * torch.abs(centred).clamp(max=0.5 - 2**-25))
 
@@ -69,7 +69,7 @@ def _uniform_real(shape: Any, seed: Any = 0, seed2: int = 0) -> T:
 @op(primitive="UniformInt", init=("seed", "seed2"), numbers=("minval", "maxval"))
 @drawing
 def _uniform_int(shape: Any, minval: T, maxval: T, seed: Any = 0, seed2: int = 0) -> T:
-    """Uniform integers in [minval, maxval), int32. Raises ValueError where that is empty."""
+    """Uniform integers in [minval, maxval), int32. Raises ValueError if the range is empty."""
     if not int(minval) < int(maxval):
         raise ValueError(f"expected minval below maxval, got {int(minval)} and {int(maxval)}.")
     where = device.current()
@@ -106,7 +106,7 @@ def standard_laplace(shape: Any, seed: int | None = None) -> T:
 
 @op()
 def laplace(shape: Any, mean: T, lambda_param: T, seed: int | None = None) -> T:
-    """Laplace with the mean and scale given."""
+    """Laplace with this mean and scale."""
     numbers = _in_function("laplace", seed, "laplace", _together(shape, _tensor(mean), _tensor(lambda_param)), _laplace)
     return numbers * _tensor(lambda_param) + _tensor(mean)
 
@@ -130,13 +130,13 @@ def _bernoulli(x: T, p: Any = 0.5, seed: int = -1, offset: int = 0) -> T:
 
 @op(primitive="Cauchy", init=("size", "median", "sigma"))
 def _cauchy(size: Any, median: float = 0.0, sigma: float = 1.0) -> T:
-    """Cauchy with the median and scale given, float32."""
+    """Cauchy with this median and scale, float32."""
     return median + sigma * torch.tan(math.pi * (_uniform(size, Stream()) - 0.5))
 
 
 @op(primitive="LogNormalReverse", init=("mean", "std"))
 def _log_normal(input: T, mean: float = 1.0, std: float = 2.0) -> T:
-    """exp of normal numbers with the mean and standard deviation given, in the shape and dtype of `input`."""
+    """exp of normal numbers with this mean and standard deviation, in the shape and dtype of `input`."""
     return torch.exp(mean + std * _normal(list(input.shape), Stream())).to(input.dtype)
 
 
@@ -165,10 +165,10 @@ def _random_shuffle(x: T, seed: Any = 0, seed2: int = 0) -> T:
 @op(primitive="Randperm", init=("max_length", "pad", "dtype"))
 @drawing
 def _randperm(n: T, max_length: int = 1, pad: int = -1, dtype: Any = torch.int32) -> T:
-    """The integers below n in random order, filled up to `max_length` with `pad`."""
+    """The integers below n in random order, padded to `max_length` with `pad`."""
     count = int(n)
     if count > max_length:
-        raise ValueError(f"expected at most {max_length}, which is max_length, got {count}.")
+        raise ValueError(f"expected at most max_length, {max_length}, got {count}.")
     out = torch.full((max_length,), pad, dtype=as_dtype(dtype), device=n.device)
     out[:count] = torch.randperm(count, device=n.device).to(out.dtype)
     return out
@@ -192,7 +192,7 @@ def randint_like(input: T, low: int, high: int, seed: int | None = None, *, dtyp
     """Uniform integers in [low, high) in the shape of `input`, and in its dtype unless `dtype` says otherwise."""
     kind = as_dtype(dtype) or input.dtype
     if kind.is_floating_point:
-        raise ValueError(f"dtype={FROM_TORCH[kind]}: expected one of integers.")
+        raise ValueError(f"dtype={FROM_TORCH[kind]}: expected an integer dtype.")
     check_is_complete("randint_like", input)
     where = input.device
     if has_int_kernel(low, high):
@@ -201,21 +201,21 @@ def randint_like(input: T, low: int, high: int, seed: int | None = None, *, dtyp
 
 
 def _choice(mask: T, count: int, source: Stream, operator: OperatorStream | None) -> Any:
-    """`count` indexes of true elements in random order (int32), (0, …) where there are fewer; and which are real.
+    """Return `count` indexes of true elements in random order (int32), (0, …) if there are fewer; and which are valid.
 
-    On the CPU MindSpore's kernel draws from the stream `operator`.
+    On the CPU, MindSpore's kernel draws from the stream `operator`.
     """
     if count < 1:
         raise ValueError(f"count={count}: expected at least 1.")
     if operator is not None and mask.device.type == "cpu":
         order = order_of_true(operator, mask, count)
-        places, real = order.clamp(min=0), order >= 0
+        positions, real = order.clamp(min=0), order >= 0
     else:
-        places, real = _torch_choice(mask, count, source)
+        positions, real = _torch_choice(mask, count, source)
     rows = []
     for length in reversed(mask.shape):
-        rows.append(places % length)
-        places = places // length
+        rows.append(positions % length)
+        positions = positions // length
     return torch.stack(rows[::-1], -1).to(torch.int32), real
 
 
@@ -225,33 +225,33 @@ def _torch_choice(mask: T, count: int, source: Stream) -> tuple[T, T]:
     keys = torch.rand(flat.shape[0], generator=source.on(mask.device), device=mask.device)
     order = torch.argsort(torch.where(flat, keys, 2.0))[:count]
     real = flat[order]
-    places = torch.where(real, order, 0)
-    if places.shape[0] < count:
-        rest = count - places.shape[0]
-        places, real = torch.cat([places, places.new_zeros(rest)]), torch.cat([real, real.new_zeros(rest)])
-    return places, real
+    positions = torch.where(real, order, 0)
+    if positions.shape[0] < count:
+        rest = count - positions.shape[0]
+        positions, real = torch.cat([positions, positions.new_zeros(rest)]), torch.cat([real, real.new_zeros(rest)])
+    return positions, real
 
 
 @op(primitive="RandomChoiceWithMask", init=("count", "seed", "seed2"))
 def _random_choice_with_mask(input_x: T, count: int = 256, seed: Any = 0, seed2: int = 0) -> Any:
-    """`count` indexes of true elements in random order (int32, a row each), zeros where there are fewer, and which are real (bool)."""
+    """`count` indexes of true elements in random order (int32, a row each), zeros if there are fewer, and which are valid (bool)."""
     source = stream(seed, seed2)
     return _choice(input_x, count, source, source.operator)
 
 
 @op()
 def choice_with_mask(input_x: T, count: int = 256, seed: int | None = None) -> Any:
-    """`count` indexes of true elements in random order (int32, a row each), zeros where there are fewer, and which are real (bool)."""
+    """`count` indexes of true elements in random order (int32, a row each), zeros if there are fewer, and which are valid (bool)."""
     return _choice(input_x, count, stream(seed), streams_of_functions("choice_with_mask", checked_seed(seed)))
 
 
 def _get_seed(op_seed: int | None, kernel_name: str) -> tuple[int, int]:
-    """(the seed of the program or 0, `op_seed` or 0), which operators with a seed of their own are given; for each `kernel_name` alike."""
+    """Return (the program's seed or 0, `op_seed` or 0), the seeds that seeded operators get; `kernel_name` makes no difference."""
     from torchspore.mindspore.common.initializer import _get_graph_seed
 
     return _get_graph_seed(op_seed or 0, kernel_name)
 
 
 def _set_prim_op_user_data(prim: Any, key: str, value: Any) -> Any:
-    """The primitive `prim`, which from now on carries `value` under `key`."""
+    """Set `key` of the primitive `prim` to `value`, and return `prim`."""
     return prim.add_prim_attr(key, value)

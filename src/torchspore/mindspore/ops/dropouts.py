@@ -1,4 +1,4 @@
-"""Elements or whole channels set to 0 at random."""
+"""Dropout: set random elements or channels to 0."""
 from __future__ import annotations
 
 from typing import Any
@@ -18,15 +18,15 @@ T = torch.Tensor
 
 
 def _note_seed(call: str) -> None:
-    effects.note("random numbers", f"{call}: draws from the stream that set_seed starts, not from one of its own")
+    effects.note("random numbers", f"{call}: draws from the stream that set_seed starts, not from a separate one")
 
 
 @op()
 def dropout(input: T, p: float = 0.5, training: bool = True, seed: int | None = None) -> T:
-    """Each element 0 with probability `p`, the others divided by 1 - p, while `training`.
+    """Set each element to 0 with probability `p` and divide the others by 1 - p, while `training`.
 
-    On the CPU, after `set_seed` or with a `seed`, each call has the mask of MindSpore 2.10. Elsewhere a `seed` starts no stream of its own,
-    and `explain` says so.
+    On the CPU, after `set_seed` or with a `seed`, each call has the mask of MindSpore 2.10. Elsewhere a `seed` does not start a separate
+    stream, and `explain` reports that.
     """
     if seed is not None:
         if isinstance(seed, bool) or not isinstance(seed, int):
@@ -47,13 +47,13 @@ def _torch_dropout(input: T, p: float, training: bool) -> T:
 
 
 def _has_kernel(x: T) -> bool:
-    """Whether MindSpore's CPU kernel, whose numbers are known, would compute a dropout of `x`."""
+    """Return whether MindSpore's CPU kernel, whose random numbers are reproduced, would compute a dropout of `x`."""
     return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float16, torch.float64, torch.bfloat16)
 
 
 @op()
 def _layer_dropout(x: T, keep_prob: float, stream: OperatorStream) -> T:
-    """x with each element kept with probability `keep_prob` and divided by it, by the generator of a layer."""
+    """Keep each element of x with probability `keep_prob` and divide it by that, by the generator of a layer."""
     if not stream.is_seeded or not _has_kernel(x):
         return _torch_dropout(x, 1 - keep_prob, True)
     check_is_complete("dropout", x)
@@ -62,9 +62,9 @@ def _layer_dropout(x: T, keep_prob: float, stream: OperatorStream) -> T:
 
 @op(primitive="Dropout", init=("keep_prob", "Seed0", "Seed1"))
 def _dropout(x: T, keep_prob: float = 0.5, Seed0: Any = 0, Seed1: int = 0) -> Any:
-    """The input with each element kept with probability `keep_prob` and divided by it, and the mask.
+    """Keep each element with probability `keep_prob` and divide it by that; also return the mask.
 
-    On the CPU the seeds start a stream of the primitive's own, as in MindSpore 2.10. Elsewhere they do not, and `explain` says so.
+    On the CPU, the seeds start a separate stream of the primitive, as in MindSpore 2.10. Elsewhere they do not, and `explain` reports that.
     """
     if isinstance(Seed0, OperatorStream):
         if _has_kernel(x):
@@ -83,9 +83,9 @@ def _torch_dropout_and_mask(x: T, keep_prob: float) -> tuple[T, T]:
 
 @drawing
 def _channels(x: T, p: float, axes: tuple[int, ...]) -> tuple[T, T]:
-    """x with channels set to 0 with probability `p` and the others divided by 1 - p, and what was kept (bool).
+    """Set channels of x to 0 with probability `p` and divide the others by 1 - p; also return which elements stay (bool).
 
-    A channel is all that lies behind one place of (N, C); `axes` are the numbers of axes that the input may have.
+    A channel is everything at one index of (N, C); `axes` are the numbers of axes that the input may have.
     """
     if isinstance(p, bool) or not isinstance(p, (int, float)):
         raise TypeError(f"p={p!r:.40}: expected a number, got {type(p).__name__}.")
@@ -95,50 +95,50 @@ def _channels(x: T, p: float, axes: tuple[int, ...]) -> tuple[T, T]:
         raise ValueError(f"expected an input of {' or '.join(map(str, axes))} axes, got shape {tuple(x.shape)}.")
     check_is_complete("dropout of channels", x)
     shape = [*x.shape[: 1 if x.ndim < max(axes) else 2], *[1] * (max(axes) - 2)]
-    kept = (torch.rand(shape, device=x.device) >= p).expand(x.shape)
-    # All dropped is zeros, not 0 / 0.
-    return torch.where(kept, x / (1 - p) if p < 1 else x, torch.zeros_like(x)), kept
+    is_kept_channel = (torch.rand(shape, device=x.device) >= p).expand(x.shape)
+    # If all are dropped, the result is zeros instead of 0 / 0.
+    return torch.where(is_kept_channel, x / (1 - p) if p < 1 else x, torch.zeros_like(x)), is_kept_channel
 
 
 @op()
 def dropout1d(input: T, p: float = 0.5, training: bool = True) -> T:
-    """Whole channels of (N, C, L) or (C, L) 0 with probability `p`, the others divided by 1 - p, while `training`."""
+    """Set channels of (N, C, L) or (C, L) to 0 with probability `p` and divide the others by 1 - p, while `training`."""
     out, _ = _channels(input, p, (2, 3))
     return out if training else input
 
 
 @op()
 def dropout2d(input: T, p: float = 0.5, training: bool = True) -> T:
-    """Whole channels of (N, C, H, W) 0 with probability `p`, the others divided by 1 - p, while `training`."""
+    """Set channels of (N, C, H, W) to 0 with probability `p` and divide the others by 1 - p, while `training`."""
     out, _ = _channels(input, p, (4,))
     return out if training else input
 
 
 @op()
 def dropout3d(input: T, p: float = 0.5, training: bool = True) -> T:
-    """Whole channels of (N, C, D, H, W) 0 with probability `p`, the others divided by 1 - p, while `training`."""
+    """Set channels of (N, C, D, H, W) to 0 with probability `p` and divide the others by 1 - p, while `training`."""
     out, _ = _channels(input, p, (5,))
     return out if training else input
 
 
 @op(primitive="Dropout2D", init=("keep_prob",))
 def _dropout2d(x: T, keep_prob: float = 0.5) -> Any:
-    """Whole channels of (N, C, H, W) kept with probability `keep_prob` and divided by it, and what was kept (bool)."""
+    """Keep channels of (N, C, H, W) with probability `keep_prob` and divide them by it; also return which elements stay (bool)."""
     return _channels(x, 1.0 - keep_prob, (4,))
 
 
 @op(primitive="Dropout3D", init=("keep_prob",))
 def _dropout3d(x: T, keep_prob: float = 0.5) -> Any:
-    """Whole channels of (N, C, D, H, W) kept with probability `keep_prob` and divided by it, and what was kept (bool)."""
+    """Keep channels of (N, C, D, H, W) with probability `keep_prob` and divide them by it; also return which elements stay (bool)."""
     return _channels(x, 1.0 - keep_prob, (5,))
 
 
 @op(primitive="DropoutGenMask", init=("Seed0", "Seed1"))
 @drawing
 def _dropout_mask(shape: Any, keep_prob: Any, Seed0: int = 0, Seed1: int = 0) -> T:
-    """A mask for DropoutDoMask: one bit for each of the elements of `shape`, 1 with probability `keep_prob`, in bytes (uint8).
+    """A mask for DropoutDoMask: one bit for each element of `shape`, 1 with probability `keep_prob`, in bytes (uint8).
 
-    The number of bytes is a multiple of 16. `Seed0` and `Seed1` start no stream of their own, and `explain` says so.
+    The number of bytes is a multiple of 16. `Seed0` and `Seed1` do not start a separate stream, and `explain` reports that.
     """
     if Seed0 or Seed1:
         _note_seed(f"DropoutGenMask(Seed0={Seed0}, Seed1={Seed1})")
@@ -146,16 +146,16 @@ def _dropout_mask(shape: Any, keep_prob: Any, Seed0: int = 0, Seed1: int = 0) ->
     for length in shape:
         count *= int(length)
     size = -(-count // 128) * 128
-    place = keep_prob.device if isinstance(keep_prob, T) else device.current()
-    bits = torch.rand(size, device=place) < keep_prob
-    powers = constant([1, 2, 4, 8, 16, 32, 64, 128], place, torch.int32)
+    target_device = keep_prob.device if isinstance(keep_prob, T) else device.current()
+    bits = torch.rand(size, device=target_device) < keep_prob
+    powers = constant([1, 2, 4, 8, 16, 32, 64, 128], target_device, torch.int32)
     return (bits.reshape(-1, 8).int() * powers).sum(1).to(torch.uint8)
 
 
 @op(primitive="DropoutDoMask")
 def _dropout_apply(input_x: T, mask: T, keep_prob: Any) -> T:
-    """The elements whose bit in `mask` (of DropoutGenMask) is 1 divided by `keep_prob`, the others 0."""
+    """Divide the elements whose bit in `mask` (of DropoutGenMask) is 1 by `keep_prob`, and set the others to 0."""
     powers = constant([1, 2, 4, 8, 16, 32, 64, 128], mask.device, torch.int32)
-    kept = ((mask.int().unsqueeze(-1) & powers) != 0).flatten()[: input_x.numel()].reshape(input_x.shape)
+    is_kept_element = ((mask.int().unsqueeze(-1) & powers) != 0).flatten()[: input_x.numel()].reshape(input_x.shape)
     scaled = input_x / (keep_prob.to(input_x.dtype) if isinstance(keep_prob, T) else keep_prob)
-    return torch.where(kept, scaled, torch.zeros_like(input_x))
+    return torch.where(is_kept_element, scaled, torch.zeros_like(input_x))

@@ -24,7 +24,7 @@ def _unary(
 
 
 def arccosh_of(x: T) -> T:
-    """The inverse hyperbolic cosine; the gradient is NaN below 1, as the value is, where torch gives a number below -1."""
+    """The inverse hyperbolic cosine. Below 1 the gradient is NaN, like the value; torch returns a number below -1."""
     if x.is_complex() or not x.requires_grad:
         return torch.acosh(x)
     return torch.acosh(x * torch.where(x < 1, torch.nan, 1.0))
@@ -91,10 +91,10 @@ erfc = _unary("erfc", torch.erfc, "1 - erf(x).", "Erfc")
 erfinv = _unary("erfinv", torch.erfinv, "The inverse error function.", "Erfinv")
 lgamma = _unary("lgamma", torch.lgamma, "The logarithm of |gamma(x)|.", "Lgamma")
 digamma = _unary("digamma", torch.digamma, "The derivative of lgamma.", "Digamma")
-isnan = _unary("isnan", torch.isnan, "Whether x is not a number.", "IsNan")
-isinf = _unary("isinf", torch.isinf, "Whether x is infinite.", "IsInf")
-isfinite = _unary("isfinite", torch.isfinite, "Whether x is finite.", "IsFinite")
-logical_not = _unary("logical_not", torch.logical_not, "Whether x is false.", "LogicalNot", ("logical_not", "__invert__"))
+isnan = _unary("isnan", torch.isnan, "Tests whether x is not a number.", "IsNan")
+isinf = _unary("isinf", torch.isinf, "Tests whether x is infinite.", "IsInf")
+isfinite = _unary("isfinite", torch.isfinite, "Tests whether x is finite.", "IsFinite")
+logical_not = _unary("logical_not", torch.logical_not, "Logical not, element by element.", "LogicalNot", ("logical_not", "__invert__"))
 real = _unary("real", lambda x: torch.real(x).clone(), "The real part.", "Real")
 imag = _unary("imag", lambda x: torch.imag(x).clone() if x.is_complex() else torch.zeros_like(x), "The imaginary part.", "Imag")
 conj = _unary("conj", lambda x: torch.conj_physical(x), "The complex conjugate.", "Conj")
@@ -102,7 +102,7 @@ conj = _unary("conj", lambda x: torch.conj_physical(x), "The complex conjugate."
 
 @op(methods=("round",))
 def round(input: T, *, decimals: int = 0) -> T:
-    """The nearest integer, halves to the even one; to `decimals` digits."""
+    """Round to the nearest integer, halves to the even one; with `decimals`, to that many digits."""
     if not (input.is_floating_point() or input.is_complex()) and decimals >= 0:
         return input.clone()
     return torch.round(input, decimals=decimals) if decimals else torch.round(input)
@@ -110,37 +110,37 @@ def round(input: T, *, decimals: int = 0) -> T:
 
 @op(primitive="Round")
 def _round(input_x: T) -> T:
-    """The nearest integer, halves to the even one."""
+    """Round to the nearest integer, halves to the even one."""
     return torch.round(input_x)
 
 
 @op(methods=("clamp",))
 def clamp(input: T, min: T | float | None = None, max: T | float | None = None) -> T:
-    """x held between `min` and `max`, numbers or Tensors."""
-    return _held(input, min, max)
+    """Clip x to the range from `min` to `max`, numbers or Tensors."""
+    return _clamp(input, min, max)
 
 
 @op(methods=("clip",))
 def clip(input: T, min: T | float | None = None, max: T | float | None = None) -> T:
     """The same as `clamp`."""
-    return _held(input, min, max)
+    return _clamp(input, min, max)
 
 
 @op()
 def clip_by_value(x: T, clip_value_min: T | float | None = None, clip_value_max: T | float | None = None) -> T:
-    """x held between the two values, numbers or Tensors; also for tuples and lists of Tensors."""
+    """Clip x to the range between the two values, numbers or Tensors; also accepts tuples and lists of Tensors."""
     if isinstance(x, (list, tuple)):
         return tuple(_clamp_tensors(item, clip_value_min, clip_value_max) for item in x)
     return _clamp_tensors(x, clip_value_min, clip_value_max)
 
 
-def _held(x: T, low: T | float | None, high: T | float | None) -> T:
-    """x between numbers or Tensors, in the dtype that all have in common."""
+def _clamp(x: T, low: T | float | None, high: T | float | None) -> T:
+    """Clip x between numbers or Tensors, in their common dtype."""
     if any(value.dtype is torch.bool if isinstance(value, T) else isinstance(value, bool) for value in (x, low, high)):
         raise ValueError("For Clamp, the dtype of 'input', 'min' and 'max' must not be bool.")
     if not isinstance(low, T) and not isinstance(high, T):
         return torch.clamp(x, low, high)
-    for name, bound in (("min", low), ("max", high)):      # at a bound the gradient is that of x alone
+    for name, bound in (("min", low), ("max", high)):      # at a bound, only x gets a gradient
         if bound is not None:
             x = torch.clamp(x, **{name: bound})
     return x
@@ -156,7 +156,7 @@ def _clamp_tensors(x: T, low: T | float | None, high: T | float | None) -> T:
 
 @op(primitive="Cast", methods=())
 def cast(input: T, dtype: object) -> T:
-    """The values in another dtype."""
+    """Cast to another dtype."""
     from torchspore.engine.core.dtypes import to_torch
 
     return integer_gradients.cast(input if isinstance(input, T) else torch.as_tensor(input), to_torch(dtype))

@@ -1,4 +1,4 @@
-"""Errors of operators: the user's line first, then the call with its shapes, what was expected, and a hint."""
+"""Errors of operators: the user's line, the call with its shapes, the expectation, and a hint."""
 from __future__ import annotations
 
 import inspect
@@ -12,161 +12,161 @@ from torchspore.engine.core import dtypes, unsupported_dtypes
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.engine.memory import limit
 from torchspore.errors import LacksKernel, OutOfMemory, TorchsporeError
+from torchspore.mindspore.ops.blame import is_about_arguments, is_users_error, prefix_with_call
 from torchspore.mindspore.ops.reasons import Reason, is_torch, of_call, reason
-from torchspore.mindspore.ops.whose import is_about_arguments, is_users_error, told
 
 LONGEST = 60
 
 
 _OF_CAPTURES = ("DynamicOutputShapeException", "DataDependentOutputException")
-"""What stand-ins raise while a graph is captured, of an operator that needs values: nothing is wrong with the call."""
+"""Errors that stand-ins raise during a capture if an operator needs values. The call itself is correct."""
 
 
 def explain(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> Exception:
-    """The error to raise in place of torch's `error`; one of our own keeps its kind and its words."""
+    """Return the error to raise in place of torch's `error`; errors of this package keep their type and text."""
     if getattr(error, "explained", False) or type(error).__name__ in _OF_CAPTURES:
         return error
-    given = _given(function, arguments, keywords)
-    call = f"{place()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in given.items())})"
-    if is_torch(error) and not is_about_arguments(error, list(given.values()), is_operator=True):
-        return error if is_users_error(error) else told(error, call)
+    arguments_by_name = _explicit_arguments(function, arguments, keywords)
+    call = f"{user_line()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in arguments_by_name.items())})"
+    if is_torch(error) and not is_about_arguments(error, list(arguments_by_name.values()), is_operator=True):
+        return error if is_users_error(error) else prefix_with_call(error, call)
     beyond = limit.sentence(error)
-    kind, sentence, hint = _reason(function, given, error) if beyond is None else (OutOfMemory, beyond, None)
+    kind, sentence, hint = _reason(function, arguments_by_name, error) if beyond is None else (OutOfMemory, beyond, None)
     sentence = _TENSOR.sub("a Tensor", sentence)
     text = f"{call}: {sentence}"
-    return _made(kind, text if hint is None else with_hint(text, hint))
+    return _as_explained(kind, text if hint is None else with_hint(text, hint))
 
 
-def of_graph(line: str, name: str, given: list[Any], is_gradient: bool, error: Exception) -> Exception:
-    """The error for what a kernel of a graph refuses: `name` is the operator, or that whose gradient it computes, `given` its Tensors."""
+def of_graph(line: str, name: str, tensors: list[Any], is_gradient: bool, error: Exception) -> Exception:
+    """Return the error for a kernel of a graph that fails: `name` is the operator, or the one whose gradient it computes."""
     beyond = limit.sentence(error)
-    named = {f"argument {at}": value for at, value in enumerate(given)}
+    named = {f"argument {at}": value for at, value in enumerate(tensors)}
     kind, sentence, hint = reason(name, named, error) if beyond is None else (OutOfMemory, beyond, None)
-    call = f"{name}({', '.join(map(shown, given))})"
+    call = f"{name}({', '.join(map(shown, tensors))})"
     text = f"{line}: {'the gradient of ' if is_gradient else ''}{call}: {sentence}"
-    return _made(kind, text if hint is None else with_hint(text, hint))
+    return _as_explained(kind, text if hint is None else with_hint(text, hint))
 
 
-def _made(kind: Callable[[str], Exception], text: str) -> Exception:
-    made = kind(text)
-    made.explained = True  # type: ignore[attr-defined]
-    return made
+def _as_explained(kind: Callable[[str], Exception], text: str) -> Exception:
+    explained_error = kind(text)
+    explained_error.explained = True  # type: ignore[attr-defined]
+    return explained_error
 
 
 _TENSOR = re.compile(r"\btensor\((?:[^()]|\([^()]*\))*\)")
-"""A torch tensor as an f-string shows it."""
+"""Matches a torch tensor as an f-string shows it."""
 
 
 def replaced(
     error: Exception, function: Callable[..., Any], called: str, arguments: tuple[Any, ...], keywords: dict[str, Any],
 ) -> Exception:
-    """The error to raise in the place of `error`, with which the call of `called` ends: itself where it is the user's, or says all."""
+    """Return the error to raise in place of `error` of the call of `called`: `error` itself if it is the user's or needs no addition."""
     if getattr(error, "explained", False) or isinstance(error, (TorchsporeError, StopIteration)):
         return error
-    if not _is_known(error) or is_users_error(error):
+    if not _is_library_error(error) or is_users_error(error):
         return error
     beyond = limit.sentence(error)
     if beyond is not None:
-        return _made(OutOfMemory, f"{place()}{_call(called, arguments, keywords)}: {beyond}")
-    own = not is_torch(error)
+        return _as_explained(OutOfMemory, f"{user_line()}{_call(called, arguments, keywords)}: {beyond}")
+    is_our_text = not is_torch(error)
     text = str(error.args[0]) if isinstance(error, KeyError) and len(error.args) == 1 else str(error)
     if isinstance(error, KeyError) and called.endswith("__getitem__"):
         return error
-    if own or isinstance(error, OSError):
+    if is_our_text or isinstance(error, OSError):
         if not re.match(r"['/\w.]+[^:\n]*: ", text) and not _named(called) & set(re.findall(r"\w+", text)):
-            error.args = (f"{place()}{called}: {text or 'it can not be done.'}",) if len(error.args) <= 1 else error.args
+            error.args = (f"{user_line()}{called}: {text or 'it cannot be done.'}",) if len(error.args) <= 1 else error.args
         return error
     if re.search(r"positional argument|unexpected keyword|multiple values for|missing a required|too many", text):
         sentence, kind = f"expected {called}{signature_of(function).replace('(self, ', '(').replace('(self)', '()')}.", TypeError
-        made: Exception = TypeError(f"{place()}{_call(called, arguments, keywords)}: {sentence}")
+        new_error: Exception = TypeError(f"{user_line()}{_call(called, arguments, keywords)}: {sentence}")
     elif not is_about_arguments(error, [*arguments, *keywords, *keywords.values()]):
-        return told(error, f"{place()}{_call(called, arguments, keywords)}")
+        return prefix_with_call(error, f"{user_line()}{_call(called, arguments, keywords)}")
     else:
         kind, sentence, hint = of_call(error)
-        text = f"{place()}{_call(called, arguments, keywords)}: {sentence}"
-        made = kind(text if hint is None else with_hint(text, hint))
-    made.explained = True  # type: ignore[attr-defined]
-    return made
+        text = f"{user_line()}{_call(called, arguments, keywords)}: {sentence}"
+        new_error = kind(text if hint is None else with_hint(text, hint))
+    new_error.explained = True  # type: ignore[attr-defined]
+    return new_error
 
 
 def _named(called: str) -> set[str]:
-    """The words that name a call; that it is a method of Tensors says little in a message about Tensors."""
+    """Return the words that name a call, without `Tensor`, which is too frequent in messages about Tensors."""
     return set(called.split(".")) - {"Tensor"} or {called}
 
 
 def _call(called: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str:
-    given = [*map(shown, arguments), *(f"{key}={shown(value)}" for key, value in keywords.items())]
-    return f"{called}({', '.join(given[:8])}{', ...' if len(given) > 8 else ''})"
+    texts = [*map(shown, arguments), *(f"{key}={shown(value)}" for key, value in keywords.items())]
+    return f"{called}({', '.join(texts[:8])}{', ...' if len(texts) > 8 else ''})"
 
 
-def _is_known(error: Exception) -> bool:
-    """Whether the class of an error is Python's or of a library that stands below us."""
+def _is_library_error(error: Exception) -> bool:
+    """Return whether the class of an error belongs to Python or to a library below this package."""
     return type(error).__module__.partition(".")[0] in ("builtins", "torch", "numpy", "cv2", "PIL", "struct", "zlib", "json")
 
 
 def is_front_end(filename: str) -> bool:
-    """Whether a file is one of the front end's or of the engine's."""
+    """Return whether a file belongs to the front end or to a package below it."""
     return any(f"/torchspore/{package}/" in filename for package in ("mindspore", "distributed", "observe", "export", "graph", "engine"))
 
 
 def lacks_kernel(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], dtype: Any) -> LacksKernel:
-    """The error for an operator without a kernel for `dtype`, where no cast may be put in."""
-    given = _given(function, arguments, keywords)
-    call = f"{place()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in given.items())})"
-    made = LacksKernel(with_hint(f"{call}: {unsupported_dtypes.sentence(dtype)}", unsupported_dtypes.HINT))
-    made.explained = True  # type: ignore[attr-defined]
-    return made
+    """Return the error for an operator without a kernel for `dtype`, where a cast is not allowed."""
+    arguments_by_name = _explicit_arguments(function, arguments, keywords)
+    call = f"{user_line()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in arguments_by_name.items())})"
+    new_error = LacksKernel(with_hint(f"{call}: {unsupported_dtypes.sentence(dtype)}", unsupported_dtypes.HINT))
+    new_error.explained = True  # type: ignore[attr-defined]
+    return new_error
 
 
-def _reason(function: Callable[..., Any], given: dict[str, Any], error: Exception) -> Reason:
+def _reason(function: Callable[..., Any], arguments_by_name: dict[str, Any], error: Exception) -> Reason:
     text = str(error)
     if re.search(r"positional argument|unexpected keyword|multiple values for", text) and "()" in text:
         return TypeError, f"expected {name_of(function)}{signature_of(function)}.", None
-    layer = next((key for key, value in given.items() if any(base.__name__ == "Cell" for base in type(value).__mro__)), None)
+    layer = next((key for key, value in arguments_by_name.items() if any(base.__name__ == "Cell" for base in type(value).__mro__)), None)
     if layer is not None:
-        return TypeError, f"expected a Tensor as {layer}, got {type(given[layer]).__name__}.", None
+        return TypeError, f"expected a Tensor as {layer}, got {type(arguments_by_name[layer]).__name__}.", None
     if not is_torch(error):
         sentence, _, hint = text.partition("\n\nhint: ")
         return type(error), sentence if sentence.endswith(".") else sentence + ".", hint or None
     try:
-        return reason(function.__name__, given, error)
+        return reason(function.__name__, arguments_by_name, error)
     except RecursionError as deep:
         return reason(function.__name__, {}, deep)
 
 
-def place() -> str:
-    """`train.py:12: `, the user's line that is running now, or nothing where there is none."""
-    found = user_frame()
-    return f"{found[0]}:{found[1]}: " if found else ""
+def user_line() -> str:
+    """Return the user's current line as `train.py:12: `, or an empty string if there is none."""
+    location = user_frame()
+    return f"{location[0]}:{location[1]}: " if location else ""
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """The operator's public name: that of its function, or of its primitive where it has only that."""
+    """Return the operator's public name: that of its function, or of its primitive if it has no public function."""
     return getattr(function, "shown_as", None) or getattr(function, "__name__", str(function))
 
 
 def signature_of(function: Callable[..., Any]) -> str:
-    """The parameters with their defaults, without types: `(input, axis=-1)`."""
+    """Return the parameters with their defaults, without types: `(input, axis=-1)`."""
     signature = inspect.signature(function)
     bare = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
     text = str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)).replace("=torch.", "=mindspore.")
     return re.sub(r"<function (?:\S*\.)?(\w+)>", r"\1", re.sub(r"<function \S*<lambda>>", "...", without_addresses(text)))
 
 
-def _given(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
-    """What was passed, by the names of the parameters, less what equals the defaults: layers pass all of them."""
-    given: dict[str, Any] = {}
+def _explicit_arguments(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments by parameter name, without those that equal the defaults, because layers pass all of them."""
+    explicit: dict[str, Any] = {}
     rest = list(arguments)
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is parameter.VAR_POSITIONAL:
-            given.update({f"{parameter.name}[{i}]": value for i, value in enumerate(rest)})
+            explicit.update({f"{parameter.name}[{i}]": value for i, value in enumerate(rest)})
             rest = []
         elif rest and parameter.kind is not parameter.KEYWORD_ONLY:
             value = rest.pop(0)
             if not _is_default(value, parameter.default):
-                given[parameter.name] = value
-    given.update({f"argument {len(arguments) - len(rest) + i}": value for i, value in enumerate(rest)})
-    return {**given, **keywords}
+                explicit[parameter.name] = value
+    explicit.update({f"argument {len(arguments) - len(rest) + i}": value for i, value in enumerate(rest)})
+    return {**explicit, **keywords}
 
 
 def _is_default(value: Any, default: Any) -> bool:
@@ -174,18 +174,18 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def wrong_arguments(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError | None:
-    """The error for a Cell whose `construct` does not take these arguments, None where it does."""
+    """Return the error for a Cell whose `construct` does not accept these arguments, or None if it does."""
     try:
         inspect.signature(cell.construct).bind(*args, **kwargs)
     except TypeError:
         name = type(cell).__name__
-        given = ", ".join([*map(shown, args), *(f"{key}={shown(value)}" for key, value in kwargs.items())])
-        return TypeError(f"{place()}{name}({given}): expected {name}.construct{signature_of(cell.construct)}.")
+        argument_text = ", ".join([*map(shown, args), *(f"{key}={shown(value)}" for key, value in kwargs.items())])
+        return TypeError(f"{user_line()}{name}({argument_text}): expected {name}.construct{signature_of(cell.construct)}.")
     return None
 
 
 def shown(value: Any) -> str:
-    """A value in a few words: a Tensor as `Float32[2, 3]`."""
+    """Describe a value in a few words: a Tensor as `Float32[2, 3]`."""
     if isinstance(value, TensorBase):
         t = value._t
         return f"{dtypes.FROM_TORCH.get(t.dtype, t.dtype)}{list(t.shape)}"

@@ -1,7 +1,7 @@
-"""What `Tensor.max(1)` and `Tensor.min(1)` give: MindSpore 2.10's pair of values and indexes, which 1.x programs may still use as values.
+"""The result of `Tensor.max(1)` and `Tensor.min(1)`: MindSpore 2.10's pair (values, indexes), which 1.x programs may still use as values.
 
-Until 2.4 the call gave the values alone. A tuple can't be compared with a number, multiplied by a Tensor or asked for `expand_dims`: what
-2.10 refuses is answered by the values, and whatever a tuple can do, it does as one.
+Until 2.4 the call returned only the values. A tuple cannot be compared with a number, multiplied by a Tensor or asked for `expand_dims`:
+the values answer what 2.10 refuses, and the object acts as a tuple for everything that a tuple can do.
 """
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 
 class Extremes(tuple[Any, ...]):
-    """(values, indexes); attributes and operators that tuples have not are those of the values."""
+    """(values, indexes). Attributes and operators that tuples lack are those of the values."""
 
     __slots__ = ()
     __hash__ = tuple.__hash__
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):                # asked for by Python itself: NumPy's protocols and the like
+        if name.startswith("__"):                # Python itself looks these up: NumPy's protocols and similar
             raise AttributeError(name)
         return getattr(tuple.__getitem__(self, 0), name)
 
@@ -25,11 +25,11 @@ class Extremes(tuple[Any, ...]):
 
 
 def _operator(name: str) -> Callable[[Any, Any], Any]:
-    own = getattr(tuple, name, None)
+    tuple_method = getattr(tuple, name, None)
 
     def operator(self: Any, other: Any) -> Any:
-        if own is not None and isinstance(other, tuple):
-            return own(self, other)
+        if tuple_method is not None and isinstance(other, tuple):
+            return tuple_method(self, other)
         return getattr(tuple.__getitem__(self, 0), name)(other)
 
     operator.__name__ = name

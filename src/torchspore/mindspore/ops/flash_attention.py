@@ -1,4 +1,4 @@
-"""Attention as single operators, as training has it, and positions by rotation."""
+"""Attention as single operators, as in training, and rotary position embeddings."""
 from __future__ import annotations
 
 from typing import Any
@@ -21,7 +21,7 @@ def _turned(x: T, mode: int) -> T:
 
 @op()
 def rotary_position_embedding(x: T, cos: T, sin: T, mode: int = 0) -> T:
-    """x * cos + turned(x) * sin (Su and others): turned by halves of the last axis (mode 0) or by neighbours (mode 1)."""
+    """x * cos + rotated(x) * sin (Su and others): rotates halves of the last axis (mode 0) or neighbours (mode 1)."""
     return x * cos + _turned(x, mode) * sin
 
 
@@ -29,18 +29,18 @@ LAYOUTS = ("BSH", "BNSD", "SBH", "BSND")
 
 
 def heads_apart(t: T, layout: str, heads: int) -> T:
-    """A Tensor of one of the layouts as (B, N, S, D)."""
+    """Convert a Tensor in one of the layouts to (B, N, S, D)."""
     if layout == "BNSD":
         return t
     if layout == "BSND":
         return t.transpose(1, 2)
     t = t.transpose(0, 1) if layout == "SBH" else t
-    width = -1 if t.dim() != 3 or heads < 1 or t.shape[2] % heads else t.shape[2] // heads      # told, as there may be no elements
+    width = -1 if t.dim() != 3 or heads < 1 or t.shape[2] % heads else t.shape[2] // heads      # -1 fails without elements
     return t.reshape(*t.shape[:2], heads, width).transpose(1, 2)
 
 
 def heads_together(t: T, layout: str) -> T:
-    """A Tensor (B, N, S, D) in one of the layouts."""
+    """Convert a Tensor (B, N, S, D) to one of the layouts."""
     if layout == "BNSD":
         return t
     t = t.transpose(1, 2)
@@ -51,12 +51,12 @@ def heads_together(t: T, layout: str) -> T:
 
 
 def for_each_query(t: T, query: T) -> T:
-    """Keys or values (B, kvN, S, D) with as many heads as the queries have; each serves a group of them."""
+    """Repeat keys or values (B, kvN, S, D) to the number of the queries' heads; each serves a group of them."""
     return t if t.shape[1] == query.shape[1] else t.repeat_interleave(query.shape[1] // t.shape[1], 1)
 
 
 def finite(largest: T) -> T:
-    """The largest product of each query, to be taken away before exponentials; 0 where it sees nothing, which sums up to 0."""
+    """Return the largest product of each query, which is subtracted before exponentials; 0 for a query that sees nothing."""
     return largest.masked_fill(largest == -torch.inf, 0)
 
 
@@ -67,10 +67,10 @@ def flash_attention_score(
     scalar_value: float = 1.0, pre_tokens: int = 2147483647, next_tokens: int = 2147483647, inner_precise: int = 0,
     input_layout: str = "BSH", sparse_mode: int = 0,
 ) -> T:
-    """softmax(scalar_value * query @ key^T + real_shift) @ value, for each of `head_num` heads; what `attn_mask` marks is left out.
+    """softmax(scalar_value * query @ key^T + real_shift) @ value for each of `head_num` heads; `attn_mask` marks excluded keys.
 
-    Queries see from `pre_tokens` before to `next_tokens` behind themselves (sparse_mode 0), or none behind them (2 from the left upper
-    corner, 3 from the right lower one). Raises ValueError for the other arguments, which are packings of Ascend's kernels.
+    Queries see keys from `pre_tokens` before to `next_tokens` after them (sparse_mode 0), or none after them (2: aligned to the upper left
+    corner, 3: to the lower right one). Raises ValueError for the other arguments, which are packings of Ascend's kernels.
     """
     return _flash(
         query, key, value, head_num, real_shift, drop_mask, padding_mask, attn_mask, prefix, actual_seq_qlen, actual_seq_kvlen, keep_prob,
@@ -88,7 +88,7 @@ def _flash_attention_score(
     keep_prob: float = 1.0, scale_value: float = 1.0, pre_tokens: int = 2147483647, next_tokens: int = 2147483647, inner_precise: int = 0,
     input_layout: str = "BSH", sparse_mode: int = 0,
 ) -> Any:
-    """The largest product and the sum of exponentials of each query (B, N, S, 8), nothing (0,), and what `flash_attention_score` gives."""
+    """Return the largest product and the sum of exponentials of each query (B, N, S, 8), an empty Tensor, and `flash_attention_score`."""
     return _flash(
         query, key, value, head_num, real_shift, drop_mask, padding_mask, attn_mask, prefix, actual_seq_qlen, actual_seq_kvlen, keep_prob,
         scale_value, pre_tokens, next_tokens, inner_precise, input_layout, sparse_mode,
@@ -100,10 +100,10 @@ def _flash(
     prefix: Any, actual_seq_qlen: Any, actual_seq_kvlen: Any, keep_prob: float, scalar_value: float, pre_tokens: int, next_tokens: int,
     inner_precise: int, input_layout: str, sparse_mode: int,
 ) -> tuple[T, T, T, T]:
-    for name, given in (("padding_mask", padding_mask), ("prefix", prefix), ("actual_seq_qlen", actual_seq_qlen), (
+    for name, option in (("padding_mask", padding_mask), ("prefix", prefix), ("actual_seq_qlen", actual_seq_qlen), (
         "actual_seq_kvlen", actual_seq_kvlen,
     )):
-        if given is not None:
+        if option is not None:
             raise ValueError(f"{name}=...: expected None.\n\nhint: write the lengths into attn_mask.")
     if input_layout not in LAYOUTS:
         raise ValueError(f"input_layout={input_layout!r}: expected one of {', '.join(LAYOUTS)}.")
@@ -123,7 +123,7 @@ def _flash(
     scores, weights = weighed(scores, hidden)
     if keep_prob < 1.0:
         if drop_mask is None:
-            raise ValueError(f"keep_prob={keep_prob}: expected a drop_mask, whose ones are kept.")
+            raise ValueError(f"keep_prob={keep_prob}: expected a drop_mask, in which 1 means keep.")
         weights = weights * drop_mask.reshape(weights.shape) / keep_prob
     out = heads_together((weights @ v.float()).to(value.dtype), input_layout)
     scores = scores.detach()
@@ -133,16 +133,16 @@ def _flash(
 
 
 def weighed(scores: T, hidden: T) -> tuple[T, T]:
-    """The products without what is hidden, and their softmax; zeros where nothing is seen."""
+    """Exclude hidden products and return them with their softmax; rows that see nothing are zeros."""
     scores = scores.masked_fill(hidden, -torch.inf)
     return scores, torch.where(hidden.all(-1, keepdim=True), 0, torch.softmax(scores, -1))
 
 
 def _hidden(scores: T, before: int, behind: int, mode: int) -> T:
     rows, columns = scores.shape[-2:]
-    place = torch.arange(columns, device=scores.device) - torch.arange(rows, device=scores.device).unsqueeze(-1)
+    offset = torch.arange(columns, device=scores.device) - torch.arange(rows, device=scores.device).unsqueeze(-1)
     if mode == 3:
-        place = place - (columns - rows)
+        offset = offset - (columns - rows)
     if mode in (2, 3):
-        return place > 0
-    return (place > behind) | (place < -before)
+        return offset > 0
+    return (offset > behind) | (offset < -before)

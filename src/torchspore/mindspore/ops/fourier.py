@@ -1,4 +1,4 @@
-"""Fourier transforms and the windows for them."""
+"""Fourier transforms and their windows."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,69 +15,69 @@ T = torch.Tensor
 
 
 def _single(x: T) -> T:
-    """x, half precision as float32."""
+    """Return x, in float32 if it is half precision."""
     return x.to(torch.float32) if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
-def _along_one(name: str, doc: str, method: bool = True) -> Callable[..., T]:
-    """Makes a transform along one axis from torch's of the same name."""
+def _transform_1d(name: str, doc: str, method: bool = True) -> Callable[..., T]:
+    """Build a transform along one axis from the torch function of this name."""
     compute = getattr(torch.fft, name)
 
     def body(input: T, n: int | None = None, dim: int = -1, norm: str | None = None) -> T:
         return compute(_single(input), n, dim, small(norm))
 
-    return _made(body, name, doc, method)
+    return _declare_transform(body, name, doc, method)
 
 
-def _along_two(name: str, doc: str) -> Callable[..., T]:
-    """Makes a transform along two axes from torch's of the same name."""
+def _transform_2d(name: str, doc: str) -> Callable[..., T]:
+    """Build a transform along two axes from the torch function of this name."""
     compute = getattr(torch.fft, name)
 
     def body(input: T, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> T:
         return compute(_single(input), s, dim, small(norm))
 
-    return _made(body, name, doc, True)
+    return _declare_transform(body, name, doc, True)
 
 
-def _along_many(name: str, doc: str) -> Callable[..., T]:
-    """Makes a transform along any axes from torch's of the same name."""
+def _transform_nd(name: str, doc: str) -> Callable[..., T]:
+    """Build a transform along any axes from the torch function of this name."""
     compute = getattr(torch.fft, name)
 
     def body(input: T, s: Any = None, dim: Any = None, norm: str | None = None) -> T:
         return compute(_single(input), s, dim, small(norm))
 
-    return _made(body, name, doc, True)
+    return _declare_transform(body, name, doc, True)
 
 
-def _made(body: Callable[..., T], name: str, doc: str, method: bool) -> Callable[..., T]:
+def _declare_transform(body: Callable[..., T], name: str, doc: str, method: bool) -> Callable[..., T]:
     body.__name__ = body.__qualname__ = name
     body.__doc__ = doc
     return op(methods=(name,) if method else ())(body)
 
 
-fft = _along_one("fft", "The discrete Fourier transform along `dim`, cut or filled up with zeros to length n.")
-ifft = _along_one("ifft", "The inverse of `fft`.")
-rfft = _along_one("rfft", "The first half of the Fourier transform of real numbers; the other is its mirror image.")
-irfft = _along_one("irfft", "The inverse of `rfft`: n real numbers, by default 2 * (length - 1).")
-hfft = _along_one("hfft", "The Fourier transform of a half of a sequence whose other half is its conjugate: real numbers.")
-ihfft = _along_one("ihfft", "The inverse of `hfft`.")
-fft2 = _along_two("fft2", "The Fourier transform along two axes.")
-ifft2 = _along_two("ifft2", "The inverse of `fft2`.")
-rfft2 = _along_two("rfft2", "The Fourier transform of real numbers along two axes, half of the last.")
-irfft2 = _along_two("irfft2", "The inverse of `rfft2`.")
-hfft2 = _along_two("hfft2", "`hfft` along two axes.")
-ihfft2 = _along_two("ihfft2", "The inverse of `hfft2`.")
-fftn = _along_many("fftn", "The Fourier transform along the axes given, or all.")
-ifftn = _along_many("ifftn", "The inverse of `fftn`.")
-rfftn = _along_many("rfftn", "The Fourier transform of real numbers along the axes given, half of the last.")
-irfftn = _along_many("irfftn", "The inverse of `rfftn`.")
-hfftn = _along_many("hfftn", "`hfft` along the axes given.")
-ihfftn = _along_many("ihfftn", "The inverse of `hfftn`.")
+fft = _transform_1d("fft", "The discrete Fourier transform along `dim`, truncated or zero-padded to length n.")
+ifft = _transform_1d("ifft", "The inverse of `fft`.")
+rfft = _transform_1d("rfft", "The first half of the Fourier transform of real numbers; the second half mirrors it.")
+irfft = _transform_1d("irfft", "The inverse of `rfft`: n real numbers, by default 2 * (length - 1).")
+hfft = _transform_1d("hfft", "The Fourier transform of a Hermitian sequence from its first half: real numbers.")
+ihfft = _transform_1d("ihfft", "The inverse of `hfft`.")
+fft2 = _transform_2d("fft2", "The Fourier transform along two axes.")
+ifft2 = _transform_2d("ifft2", "The inverse of `fft2`.")
+rfft2 = _transform_2d("rfft2", "The Fourier transform of real numbers along two axes, half of the last.")
+irfft2 = _transform_2d("irfft2", "The inverse of `rfft2`.")
+hfft2 = _transform_2d("hfft2", "`hfft` along two axes.")
+ihfft2 = _transform_2d("ihfft2", "The inverse of `hfft2`.")
+fftn = _transform_nd("fftn", "The Fourier transform along the axes `dim`, or all.")
+ifftn = _transform_nd("ifftn", "The inverse of `fftn`.")
+rfftn = _transform_nd("rfftn", "The Fourier transform of real numbers along the axes `dim`, half of the last.")
+irfftn = _transform_nd("irfftn", "The inverse of `rfftn`.")
+hfftn = _transform_nd("hfftn", "`hfft` along the axes `dim`.")
+ihfftn = _transform_nd("ihfftn", "The inverse of `hfftn`.")
 
 
 @op(methods=("fftshift",))
 def fftshift(input: T, dim: Any = None) -> T:
-    """The frequency 0 moved into the middle along `dim`, or all axes."""
+    """Move frequency 0 to the middle along `dim`, or along all axes."""
     return torch.fft.fftshift(input, dim)
 
 
@@ -89,13 +89,13 @@ def ifftshift(input: T, dim: Any = None) -> T:
 
 @op()
 def fftfreq(n: int, d: float = 1.0, dtype: Any = None) -> T:
-    """The frequencies of the elements of `fft` of n samples that are d apart."""
+    """The frequencies of the elements of `fft` of n samples with spacing d."""
     return torch.fft.fftfreq(n, d, dtype=as_dtype(dtype) or torch.float32, device=device.current())
 
 
 @op()
 def rfftfreq(n: int, d: float = 1.0, dtype: Any = None) -> T:
-    """The frequencies of the elements of `rfft` of n samples that are d apart."""
+    """The frequencies of the elements of `rfft` of n samples with spacing d."""
     return torch.fft.rfftfreq(n, d, dtype=as_dtype(dtype) or torch.float32, device=device.current())
 
 
@@ -124,13 +124,13 @@ def _window(make: Any, length: Any, periodic: bool, dtype: torch.dtype | None, *
 
 @op()
 def bartlett_window(window_length: T, periodic: bool = True, *, dtype: Any = None) -> T:
-    """A triangle from 0 up to 1 and down: shape (window_length,), float32 unless `dtype` says otherwise."""
+    """The triangular window: shape (window_length,), float32 unless `dtype` says otherwise."""
     return _window(torch.bartlett_window, window_length, periodic, as_dtype(dtype) or torch.float32)
 
 
 @op(primitive="BartlettWindow", init=("periodic", "dtype"))
 def _bartlett_window(window_length: T, periodic: bool = True, dtype: Any = torch.float32) -> T:
-    """A triangle from 0 up to 1 and down: shape (window_length,)."""
+    """The triangular window: shape (window_length,)."""
     return _window(torch.bartlett_window, window_length, periodic, as_dtype(dtype))
 
 
@@ -175,7 +175,7 @@ def stft(
     x: T, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: T | None = None, center: bool = True,
     pad_mode: str = "REFLECT", normalized: bool = False, onesided: bool | None = None, return_complex: bool | None = None,
 ) -> T:
-    """The Fourier transforms of short pieces of a signal (..., L): shape (..., frequencies, pieces), an axis of 2 more if not complex."""
+    """The Fourier transforms of short frames of a signal (..., L): shape (..., frequencies, frames), plus an axis of 2 if not complex."""
     if center:
         x = _padded(x, n_fft // 2, pad_mode)
     hop = n_fft // 4 if hop_length is None else hop_length
@@ -194,7 +194,7 @@ def _padded(x: T, amount: int, pad_mode: str) -> T:
 
 @op(primitive="STFT", init=("n_fft", "hop_length", "win_length", "normalized", "onesided", "return_complex"))
 def _stft(x: T, window: T, n_fft: int, hop_length: int, win_length: int, normalized: bool, onesided: bool, return_complex: bool) -> T:
-    """The Fourier transforms of short pieces of a signal (..., L): shape (..., frequencies, pieces), an axis of 2 more if not complex."""
+    """The Fourier transforms of short frames of a signal (..., L): shape (..., frequencies, frames), plus an axis of 2 if not complex."""
     return _pieces(x, window, n_fft, hop_length, win_length, normalized, onesided, return_complex)
 
 

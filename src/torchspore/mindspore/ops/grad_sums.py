@@ -1,4 +1,4 @@
-"""The primitives of MindSpore's `_grad_ops` that are gradients of norms, margins, medians and sums: `BatchNormGrad`, `PdistGrad`, …"""
+"""The primitives of MindSpore's `_grad_ops` for gradients of norms, margins, medians and sums: `BatchNormGrad`, `PdistGrad`, …"""
 from __future__ import annotations
 
 import torch
@@ -15,7 +15,7 @@ def _batch_norm_grad(
     dout: T, x: T, scale: T, saved_mean: T, saved_variance: T, reserve: T, is_training: bool = False, epsilon: float = 1e-5,
     data_format: str = "NCHW",
 ) -> tuple[T, ...]:
-    """The gradients of BatchNorm by x, scale and bias, with the mean and variance that it normalized by; `reserve` is not needed."""
+    """The gradients of BatchNorm for x, scale and bias, with the mean and variance of the normalization; `reserve` is not used."""
     if data_format not in ("NCHW", "NHWC", "NCDHW"):
         raise ValueError(f"data_format={data_format!r}: expected 'NCHW', 'NHWC' or 'NCDHW'.")
     channels = x.dim() - 1 if data_format == "NHWC" else 1
@@ -33,7 +33,7 @@ def _batch_norm_grad(
 
 @op(primitive="RmsNormGrad")
 def _rms_norm_grad(dy: T, x: T, rstd: T, gamma: T) -> tuple[T, ...]:
-    """The gradients of rms_norm by x and gamma, with one over the root mean square, `rstd`."""
+    """The gradients of rms_norm for x and gamma, with the reciprocal root mean square `rstd`."""
     axes = list(range(x.dim() - gamma.dim(), x.dim()))
     normal, scaled = x * rstd, dy * gamma
     by_x = rstd * (scaled - normal * (scaled * normal).mean(axes, keepdim=True))
@@ -42,7 +42,7 @@ def _rms_norm_grad(dy: T, x: T, rstd: T, gamma: T) -> tuple[T, ...]:
 
 @op(primitive="PdistGrad", init=("p",))
 def _pdist_grad(y_grad: T, x: T, y: T, p: float = 2.0) -> T:
-    """The gradient of pdist by `x` (n, m), where it gave the distances `y`."""
+    """The gradient of pdist for `x` (n, m), from its distances `y`."""
     if y_grad.shape != y.shape:
         raise ValueError(f"expected y_grad of the shape of y, {tuple(y.shape)}, got {tuple(y_grad.shape)}.")
     return vjp(lambda x: torch.nn.functional.pdist(x, p), (x,), y_grad)[0]
@@ -50,10 +50,10 @@ def _pdist_grad(y_grad: T, x: T, y: T, p: float = 2.0) -> T:
 
 @op(primitive="MedianGrad", init=("global_median", "axis", "keep_dims"))
 def _median_grad(y_grad: T, x: T, y: T, indices: T, global_median: bool = False, axis: int = 0, keep_dims: bool = False) -> T:
-    """The gradient of Median: at `indices`, or, of the median of all, shared by all elements that equal `y`."""
+    """The gradient of Median: at `indices`; for the median of all elements, shared by the elements equal to `y`."""
     if global_median:
-        same = x == y
-        return same.to(x.dtype) * y_grad / same.sum()
+        is_median = x == y
+        return is_median.to(x.dtype) * y_grad / is_median.sum()
     at, gradient = (indices, y_grad) if keep_dims or not x.dim() else (indices.unsqueeze(axis), y_grad.unsqueeze(axis))
     return torch.zeros_like(x).scatter(axis, as_index(at), gradient) if x.dim() else y_grad.reshape(x.shape).clone()
 
@@ -66,24 +66,24 @@ def _mvlgamma_grad(y_grad: T, x: T, p: int) -> T:
 
 @op(primitive="IgammaGradA")
 def _igamma_grad_a(a: T, x: T) -> T:
-    """The derivative of the regularized lower incomplete gamma function by its first argument, by central differences in float64."""
+    """The derivative of the regularized lower incomplete gamma function for its first argument, by central differences in float64."""
     wide, step = a.double(), torch.clamp(a.double().abs(), min=1.0) * 1e-5
-    found = (torch.special.gammainc(wide + step, x.double()) - torch.special.gammainc(wide - step, x.double())) / (2 * step)
-    return found.to(torch.result_type(a, x))
+    derivative = (torch.special.gammainc(wide + step, x.double()) - torch.special.gammainc(wide - step, x.double())) / (2 * step)
+    return derivative.to(torch.result_type(a, x))
 
 
 @op(primitive="MultiMarginLossGrad", init=("p", "margin", "reduction"))
 def _multi_margin_loss_grad(
     y_grad: T, x: T, target: T, weight: T | None = None, p: int = 1, margin: float = 1.0, reduction: str = "mean",
 ) -> T:
-    """The gradient of multi_margin_loss by `x` (n, classes)."""
+    """The gradient of multi_margin_loss for `x` (n, classes)."""
     body = OPERATORS["_multi_margin_loss"].body
     return vjp(lambda x: body(x, target, weight, p, margin, reduction), (x,), y_grad)[0]
 
 
 @op(primitive="MultilabelMarginLossGrad", init=("reduction",))
 def _multilabel_margin_loss_grad(y_grad: T, x: T, target: T, is_target: T, reduction: str = "mean") -> T:
-    """The gradient of multilabel_margin_loss by `x`; `is_target`, which it gave too, is not needed."""
+    """The gradient of multilabel_margin_loss for `x`; its second result `is_target` is not used."""
     if is_target.shape != target.shape:
         raise ValueError(f"expected is_target of the shape of target, {tuple(target.shape)}, got {tuple(is_target.shape)}.")
     body = OPERATORS["_multilabel_margin_loss"].body
@@ -94,23 +94,23 @@ def _multilabel_margin_loss_grad(y_grad: T, x: T, target: T, is_target: T, reduc
 def _nll_loss_grad(
     logits: T, loss_grad: T, labels: T, weight: T, total_weight: T, reduction: str = "mean", ignore_index: int = -100,
 ) -> T:
-    """The gradient of NLLLoss by `logits` (n, classes); the weights of all labels come to `total_weight`."""
-    kept = labels != ignore_index
-    classes = torch.where(kept, as_index(labels), 0)
-    each = torch.where(kept, weight[classes], 0) * -loss_grad
-    each = each / total_weight if reduction == "mean" else each
-    return torch.zeros_like(logits).scatter(1, classes.unsqueeze(1), each.to(logits.dtype).unsqueeze(1))
+    """The gradient of NLLLoss for `logits` (n, classes); `total_weight` is the sum of the weights of all labels."""
+    is_counted = labels != ignore_index
+    classes = torch.where(is_counted, as_index(labels), 0)
+    losses = torch.where(is_counted, weight[classes], 0) * -loss_grad
+    losses = losses / total_weight if reduction == "mean" else losses
+    return torch.zeros_like(logits).scatter(1, classes.unsqueeze(1), losses.to(logits.dtype).unsqueeze(1))
 
 
 @op(primitive="MaximumGradGrad", init=("grad_x", "grad_y"))
 def _maximum_grad_grad(x: T, y: T, dx: T, dy: T, grad_x: bool = True, grad_y: bool = True) -> tuple[T, ...]:
-    """The gradients of MaximumGrad by x and y, which are zeros, and by the gradient of its output."""
+    """The gradients of MaximumGrad for x and y, which are zeros, and for the gradient of its output."""
     return torch.zeros_like(x), torch.zeros_like(y), torch.where(x >= y, dx if grad_x else 0, dy if grad_y else 0)
 
 
 @op(primitive="MinimumGradGrad")
 def _minimum_grad_grad(x1: T, x2: T, grad_y1: T, grad_y2: T) -> tuple[T, ...]:
-    """The gradients of MinimumGrad by x1 and x2, which are zeros, and by the gradient of its output."""
+    """The gradients of MinimumGrad for x1 and x2, which are zeros, and for the gradient of its output."""
     return torch.zeros_like(x1), torch.zeros_like(x2), torch.where(x1 <= x2, grad_y1, grad_y2)
 
 
@@ -118,15 +118,15 @@ def _minimum_grad_grad(x1: T, x2: T, grad_y1: T, grad_y2: T) -> tuple[T, ...]:
 def _layer_norm_grad_grad(
     x: T, dy: T, variance: T, mean: T, gamma: T, d_dx: T, d_dg: T, d_db: T, begin_norm_axis: int = 1, begin_params_axis: int = 1,
 ) -> tuple[T, ...]:
-    """The gradients of LayerNormGrad by x, dy and gamma; the variance and mean, which hang on x, are those of x."""
+    """The gradients of LayerNormGrad for x, dy and gamma; variance and mean depend on x and are differentiated too."""
     body = OPERATORS["_layer_norm_grad"].body
     axes = list(range(begin_norm_axis % x.dim(), x.dim()))
     small = (variance - x.var(axes, keepdim=True, unbiased=False)).mean().detach()
 
     def forward(x: T, dy: T, gamma: T) -> T:
-        own_variance = x.var(axes, keepdim=True, unbiased=False) + small
-        found = body(x, dy, own_variance, x.mean(axes, keepdim=True), gamma, begin_norm_axis, begin_params_axis)
-        return sum((part * cotangent).sum() for part, cotangent in zip(found, (d_dx, d_dg, d_db)))  # type: ignore[return-value]
+        x_variance = x.var(axes, keepdim=True, unbiased=False) + small
+        gradients = body(x, dy, x_variance, x.mean(axes, keepdim=True), gamma, begin_norm_axis, begin_params_axis)
+        return sum((part * cotangent).sum() for part, cotangent in zip(gradients, (d_dx, d_dg, d_db)))  # type: ignore[return-value]
 
     if mean.shape != variance.shape:
         raise ValueError(f"expected mean of the shape of variance, {tuple(variance.shape)}, got {tuple(mean.shape)}.")
@@ -134,7 +134,7 @@ def _layer_norm_grad_grad(
 
 
 def _spread(grad: T, indices: T, segment_ids: T, output_dim0: T, weights: T | None) -> T:
-    """The gradient of sums of rows by segments: each row gets that of its segment, times the segment's weight."""
+    """Gradient of sums of rows by segments: each row gets its segment's gradient times the segment's weight."""
     rows = grad[as_index(segment_ids)]
     if weights is not None:
         rows = rows * weights[as_index(segment_ids)].reshape(-1, *[1] * (rows.dim() - 1))
@@ -148,26 +148,26 @@ def _counts(grad: T, segment_ids: T) -> T:
 
 @op(primitive="SparseSegmentSumGrad")
 def _sparse_segment_sum_grad(grad: T, indices: T, segment_ids: T, output_dim0: T) -> T:
-    """The gradient of SparseSegmentSum by its `output_dim0` rows."""
+    """The gradient of SparseSegmentSum for its `output_dim0` rows."""
     return _spread(grad, indices, segment_ids, output_dim0, None)
 
 
 @op(primitive="SparseSegmentMeanGrad")
 def _sparse_segment_mean_grad(x: T, indices: T, segment_ids: T, output_dim0: T) -> T:
-    """The gradient of SparseSegmentMean, whose output's is `x`, by its `output_dim0` rows."""
+    """The gradient of SparseSegmentMean for its `output_dim0` rows; `x` is the gradient of its output."""
     return _spread(x, indices, segment_ids, output_dim0, 1 / _counts(x, segment_ids))
 
 
 @op(primitive="SparseSegmentSqrtNGrad")
 def _sparse_segment_sqrt_grad(x: T, indices: T, segment_ids: T, output_dim0: T) -> T:
-    """The gradient of SparseSegmentSqrtN, whose output's is `x`, by its `output_dim0` rows."""
+    """The gradient of SparseSegmentSqrtN for its `output_dim0` rows; `x` is the gradient of its output."""
     return _spread(x, indices, segment_ids, output_dim0, _counts(x, segment_ids).rsqrt())
 
 
 @op(primitive="SparseSliceGrad")
 def _sparse_slice_grad(backprop_val_grad: T, indices: T, start: T, new_indices: T) -> T:
-    """The gradient of SparseSlice by the values at `indices`: that of the value which went to `new_indices`, else 0."""
+    """The gradient of SparseSlice for the values at `indices`: that of the value at the same index in `new_indices`, else 0."""
     moved = new_indices + start.to(new_indices.dtype)
-    same = (indices.unsqueeze(1) == moved.unsqueeze(0)).all(-1)
-    found = torch.where(same, backprop_val_grad.unsqueeze(0), 0)
-    return found.sum(1).to(backprop_val_grad.dtype)
+    is_match = (indices.unsqueeze(1) == moved.unsqueeze(0)).all(-1)
+    matches = torch.where(is_match, backprop_val_grad.unsqueeze(0), 0)
+    return matches.sum(1).to(backprop_val_grad.dtype)

@@ -20,36 +20,36 @@ from torchspore.observe.debug import recorded_steps
 def _positions(grad_position: Any, function: str) -> tuple[int, ...]:
     if grad_position is None:
         return ()
-    found = (grad_position,) if isinstance(grad_position, int) and not isinstance(grad_position, bool) else grad_position
-    if not isinstance(found, tuple) or not all(isinstance(p, int) and p >= 0 for p in found):
+    positions = (grad_position,) if isinstance(grad_position, int) and not isinstance(grad_position, bool) else grad_position
+    if not isinstance(positions, tuple) or not all(isinstance(p, int) and p >= 0 for p in positions):
         raise TypeError(
             f"{function}(grad_position={grad_position!r}): expected None, an int from 0 on or a tuple of them."
             "\n\nhint: write grad_position=(0, 1)."
         )
-    return found
+    return positions
 
 
 def _weights(weights: Any, function: str) -> tuple[list[Parameter], bool]:
-    """The Parameters, and whether one was given alone."""
+    """Return the Parameters, and whether `weights` is a single Parameter."""
     if weights is None:
         return [], False
     if isinstance(weights, Parameter):
         return [weights], True
-    found = list(weights)
-    if not all(isinstance(w, Parameter) for w in found):
+    parameters = list(weights)
+    if not all(isinstance(w, Parameter) for w in parameters):
         raise TypeError(f"{function}(weights=...): expected Parameters.\n\nhint: write weights=net.trainable_params().")
-    return found, False
+    return parameters, False
 
 
 
 
 def _named_after(fn: Any) -> Callable[[Any], Any]:
-    """`functools.wraps` without the attributes: those of a Cell are its network, and a graph belongs to one function."""
+    """`functools.wraps` without the attributes: a Cell's attributes are its network, and a graph belongs to one function."""
     return functools.wraps(fn if hasattr(fn, "__name__") else type(fn), updated=())
 
 
 def _run(owner: Any, fn: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Runs the transform of `fn` at once, or as a captured graph where GRAPH_MODE asks for it."""
+    """Run the transform of `fn` directly, or as a captured graph in GRAPH_MODE."""
     if recorded_steps.runner is not None:
         label = f"{recorded_steps.GRADIENT} {getattr(fn, '__qualname__', type(fn).__qualname__)}"
         return recorded_steps.run(owner, label, fn, lambda *a, **k: _run_now(owner, fn, function, a, k), args, kwargs)
@@ -63,25 +63,25 @@ def _run_now(owner: Any, fn: Any, function: Callable[..., Any], args: tuple[Any,
 
 
 def _once(fn: Any, key: tuple[Any, ...], weights: Sequence[Any], make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-    """What `make` makes; in GRAPH_MODE the same for the same function or Cell, key and weights, so that its graphs are used again."""
-    is_kept = isinstance(fn, FunctionType) or (FRONT.cell is not None and isinstance(fn, FRONT.cell))
-    if not is_kept or engine.frame() is not None or not thread_state.is_graph_mode():
+    """Call `make`; in GRAPH_MODE, cache its result by function or Cell, key and weights, so that its graphs are reused."""
+    is_cacheable = isinstance(fn, FunctionType) or (FRONT.cell is not None and isinstance(fn, FRONT.cell))
+    if not is_cacheable or engine.frame() is not None or not thread_state.is_graph_mode():
         return make()
-    made, whole = dispatch.transforms_of(fn), (*key, *map(id, weights))          # what was made keeps its weights alive, and so their ids
-    found = made.get(whole)
-    if found is None:
-        if len(made) >= _KEPT:
-            made.clear()
-        found = made[whole] = make()
-    return found
+    cache, cache_key = dispatch.transforms_of(fn), (*key, *map(id, weights))  # a transform keeps its weights alive, and so their ids
+    transform = cache.get(cache_key)
+    if transform is None:
+        if len(cache) >= _MAX_TRANSFORMS:
+            cache.clear()
+        transform = cache[cache_key] = make()
+    return transform
 
 
-_KEPT = 32
-"""So many transforms of one function or Cell are kept."""
+_MAX_TRANSFORMS = 32
+"""The number of transforms cached for each function or Cell."""
 
 
 def _joined(by_position: list[Any], by_weight: list[Any], position: Any, weights: Any, alone: bool) -> Any:
-    """What the caller gets; a gradient that is the only one of the inputs stands alone, whatever `grad_position` was."""
+    """Combine the gradients into the caller's result; a single input gradient is not in a tuple, whatever `grad_position` was."""
     inputs = by_position[0] if len(by_position) == 1 else tuple(by_position)
     parameters = by_weight[0] if alone else tuple(by_weight)
     if position is None:
@@ -92,10 +92,10 @@ def _joined(by_position: list[Any], by_weight: list[Any], position: Any, weights
 def value_and_grad(
     fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False, sens_param: bool = False,
 ) -> Callable[..., Any]:
-    """A function that gives (result of `fn`, gradients).
+    """Return a function that returns (result of `fn`, gradients).
 
     Gradients are of the inputs at `grad_position` (an int, a tuple or None) and of `weights`; with both, a pair of them. With `has_aux`
-    only the first result is differentiated; with `sens_param` the last argument weighs it. Raises ValueError where there is nothing to
+    only the first result is differentiated; with `sens_param` the last argument weighs it. Raises ValueError if there is nothing to
     differentiate by, TypeError for wrong arguments.
     """
     return _transform(fn, "value_and_grad", grad_position, weights, has_aux, return_ids, True, sens_param)
@@ -104,7 +104,7 @@ def value_and_grad(
 def grad(
     fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False, sens_param: bool = False,
 ) -> Callable[..., Any]:
-    """A function that gives the gradients of `fn`, and with `has_aux` also its results from the second on."""
+    """Return a function that returns the gradients of `fn`, and with `has_aux` also its results from the second on."""
     return _transform(fn, "grad", grad_position, weights, has_aux, return_ids, False, sens_param)
 
 
@@ -125,25 +125,26 @@ def _transform(
             raise TypeError(f"{name}({flag}={value!r}): expected a bool, got {type(value).__name__}.")
 
     options = grad_position, has_aux, return_ids, with_value, sens_param
-    return _once(fn, (name, type(weights), *options), parameters, lambda: _made(fn, positions, parameters, alone, weights, *options))
+    build = functools.partial(_build_transform, fn, positions, parameters, alone, weights, *options)
+    return _once(fn, (name, type(weights), *options), parameters, build)
 
 
-def _made(
+def _build_transform(
     fn: Any, positions: tuple[int, ...], parameters: list[Parameter], alone: bool, weights: Any, grad_position: Any, has_aux: bool,
     return_ids: bool, with_value: bool, sens_param: bool,
 ) -> Callable[..., Any]:
-    """The function that `_transform` gives."""
+    """Build the function that `_transform` returns."""
 
     def computed(*args: Any, **kwargs: Any) -> Any:
         args, sens = (args[:-1], args[-1]) if sens_param else (args, None)
         _check_positions("value_and_grad" if with_value else "grad", positions, args)
         args = scalar_gradients.lift(args, positions)
-        found = _of_tensors(positions, args)
-        result, flat, by_weight = forward_cache.gradients(fn, breaks.part(fn), args, kwargs, found, parameters, sens, has_aux)
-        by_position = [_arranged(args[position], gradient) for position, gradient in zip(found, flat)]
+        tensor_positions = _of_tensors(positions, args)
+        result, flat, by_weight = forward_cache.gradients(fn, breaks.part(fn), args, kwargs, tensor_positions, parameters, sens, has_aux)
+        by_position = [_arranged(args[position], gradient) for position, gradient in zip(tensor_positions, flat)]
         gradients = _joined(by_position, by_weight, grad_position, weights, alone)
         if return_ids:
-            gradients = _with_ids(by_position, by_weight, found, parameters, grad_position, weights, alone)
+            gradients = _with_ids(by_position, by_weight, tensor_positions, parameters, grad_position, weights, alone)
         if with_value:
             return result, gradients
         return (gradients, result[1:]) if has_aux else gradients
@@ -165,21 +166,21 @@ def _with_ids(
 
 
 def get_grad(gradients: Any, identifier: Any) -> Any:
-    """The gradient of a position (int) or a Parameter (or its name) from what `grad(..., return_ids=True)` gave.
+    """Return the gradient of a position (int) or a Parameter (or its name) from the result of `grad(..., return_ids=True)`.
 
-    Raises ValueError where it is not there.
+    Raises ValueError if it is absent.
     """
-    wanted = identifier.name if isinstance(identifier, Parameter) else identifier
+    identity = identifier.name if isinstance(identifier, Parameter) else identifier
 
-    def look(node: Any) -> Any:
+    def search(node: Any) -> Any:
         if isinstance(node, tuple) and len(node) == 2 and isinstance(node[0], (int, str)):
-            return node[1] if node[0] == wanted else None
-        return next((found for item in node if (found := look(item)) is not None), None) if isinstance(node, (tuple, list)) else None
+            return node[1] if node[0] == identity else None
+        return next((match for item in node if (match := search(item)) is not None), None) if isinstance(node, (tuple, list)) else None
 
-    found = look(gradients)
-    if found is None:
-        raise ValueError(f"get_grad({wanted!r}): there is no such gradient.\n\nhint: differentiate with return_ids=True.")
-    return found
+    gradient = search(gradients)
+    if gradient is None:
+        raise ValueError(f"get_grad({identity!r}): there is no such gradient.\n\nhint: differentiate with return_ids=True.")
+    return gradient
 
 
 def _check_positions(name: str, positions: Sequence[int], args: tuple[Any, ...]) -> None:
@@ -192,17 +193,17 @@ def _check_positions(name: str, positions: Sequence[int], args: tuple[Any, ...])
 
 
 def _of_tensors(positions: Sequence[int], args: tuple[Any, ...]) -> list[int]:
-    """The positions whose argument holds a Tensor; gradients of all else are left out."""
+    """Return the positions whose arguments contain a Tensor; other arguments have no gradient."""
     return [position for position in positions if any(True for _ in tensors(args[position]))]
 
 
-def _arranged(argument: Any, found: Any) -> Any:
-    """The gradients of one argument, which came one after the other, in its structure; a number in it has the gradient 0."""
-    if isinstance(argument, (TensorBase, Composite)) or found is None:
-        return found
-    gradients = iter(found)
+def _arranged(argument: Any, flat_gradients: Any) -> Any:
+    """Arrange the flat gradients of one argument in its structure; a number in it has gradient 0."""
+    if isinstance(argument, (TensorBase, Composite)) or flat_gradients is None:
+        return flat_gradients
+    gradients = iter(flat_gradients)
 
-    def one(leaf: Any) -> Any:
+    def gradient_of(leaf: Any) -> Any:
         if isinstance(leaf, Composite):
             return tuple(next(gradients) for _ in leaf.parts())
         if isinstance(leaf, TensorBase):
@@ -210,14 +211,14 @@ def _arranged(argument: Any, found: Any) -> Any:
             return gradient if not isinstance(leaf, Number) else 0.0 if isinstance(leaf, float) else 0
         return 0.0 if isinstance(leaf, float) else 0 if isinstance(leaf, int) else None
 
-    return tree.mapped(argument, one)
+    return tree.mapped(argument, gradient_of)
 
 
 class GradOperation:
-    """Makes gradient functions: `GradOperation(get_all, get_by_list, sens_param)(fn, weights)`.
+    """Builds gradient functions: `GradOperation(get_all, get_by_list, sens_param)(fn, weights)`.
 
-    Without flags the gradient of the first input; `get_all` of all Tensor inputs, `get_by_list` of the Parameters given; with
-    `sens_param` the call's last argument weighs the output.
+    The result is the gradient of the first input; with `get_all`, of all Tensor inputs; with `get_by_list`, of the passed Parameters. With
+    `sens_param`, the last argument of the call weighs the output.
     """
 
     takes_gradients = True
@@ -232,12 +233,12 @@ class GradOperation:
         if type(weights) is list:
             weights = tuple(weights)
         if type(self) is not GradOperation or not (weights is None or isinstance(weights, (Parameter, tuple))):
-            return self._made(fn, weights)
+            return self._build_transform(fn, weights)
         key = type(self), type(weights), self.get_all, self.get_by_list, self.sens_param
         listed = () if weights is None else (weights,) if isinstance(weights, Parameter) else weights
-        return _once(fn, key, listed, lambda: GradOperation(*key[2:])._made(fn, weights))
+        return _once(fn, key, listed, lambda: GradOperation(*key[2:])._build_transform(fn, weights))
 
-    def _made(self, fn: Any, weights: Any) -> Callable[..., Any]:
+    def _build_transform(self, fn: Any, weights: Any) -> Callable[..., Any]:
         def computed(*args: Any, **kwargs: Any) -> Any:
             sens = None
             if self.sens_param:
@@ -245,9 +246,9 @@ class GradOperation:
                 if sens is None:
                     args, sens = args[:-1], args[-1]
             parameters = self._parameters(fn, weights)
-            wanted = range(len(args)) if self.get_all else [] if self.get_by_list else [0][:len(args)]
-            args = scalar_gradients.lift(args, wanted)
-            positions = _of_tensors(wanted, args)
+            candidates = range(len(args)) if self.get_all else [] if self.get_by_list else [0][:len(args)]
+            args = scalar_gradients.lift(args, candidates)
+            positions = _of_tensors(candidates, args)
             _, flat, by_weight = forward_cache.gradients(fn, breaks.part(fn), args, kwargs, positions, parameters, sens)
             by_position = [_arranged(args[position], gradient) for position, gradient in zip(positions, flat)]
             return self._result(by_position, by_weight, isinstance(weights, Parameter))

@@ -1,4 +1,4 @@
-"""Parts of images (N, H, W, C): windows around places, and images moved and scaled by a filter of choice."""
+"""Windows of images (N, H, W, C), and images that are moved and scaled with a choice of filters."""
 from __future__ import annotations
 
 import math
@@ -24,35 +24,35 @@ def _image(x: T) -> None:
 
 
 def _pair(name: str, value: Any) -> list[int]:
-    found = sizes(value)
-    if len(found) != 2 or min(found) < 1:
-        raise ValueError(f"expected two numbers above 0 as {name}, got {found}.")
-    return found
+    numbers = sizes(value)
+    if len(numbers) != 2 or min(numbers) < 1:
+        raise ValueError(f"expected two numbers above 0 as {name}, got {numbers}.")
+    return numbers
 
 
 def _first(offset: T, length: int, window: int, centered: bool, normalized: bool) -> T:
-    """Where a window begins along one axis, cut off towards 0."""
-    place = offset.float() * length if normalized else offset.float()
+    """Return where a window begins along one axis, truncated towards 0."""
+    offset_in_pixels = offset.float() * length if normalized else offset.float()
     if centered:
-        place = place / 2 + length / 2
-    return (place - window / 2).trunc().long()
+        offset_in_pixels = offset_in_pixels / 2 + length / 2
+    return (offset_in_pixels - window / 2).trunc().long()
 
 
 @op(primitive="ExtractGlimpse", init=("centered", "normalized", "uniform_noise", "noise"))
 def _glimpse(
     x: T, size: Any, offsets: T, centered: bool = True, normalized: bool = True, uniform_noise: bool = True, noise: str = "uniform",
 ) -> T:
-    """Windows of `size` (height, width), one in each image of (N, H, W, C), around `offsets` (N, 2).
+    """Cut one window of `size` (height, width) out of each image of (N, H, W, C), around `offsets` (N, 2).
 
-    Offsets are in pixels from the upper left corner; `normalized`: in heights and widths; `centered`: in halves of them from the middle.
-    What lies outside of an image is noise: 'uniform' from -1 to 1, 'gaussian' of mean 10 and deviation 0.5 as MindSpore has it, or 'zero'.
+    Offsets are pixels from the upper left corner; `normalized`: fractions of height and width; `centered`: fractions of their halves, from
+    the center. Pixels outside an image are noise: 'uniform' from -1 to 1, 'gaussian' (mean 10, deviation 0.5 as in MindSpore) or 'zero'.
     """
     _image(x)
     height, width = _pair("size", size)
     if noise not in _NOISES:
         raise ValueError(f"noise={noise!r}: expected {list_choices(_NOISES)}.")
     if uniform_noise and noise != "uniform":
-        raise ValueError(f"noise={noise!r}: expected 'uniform' where uniform_noise=True.")
+        raise ValueError(f"noise={noise!r}: expected 'uniform' if uniform_noise=True.")
     if offsets.shape != (x.shape[0], 2):
         raise ValueError(f"expected offsets of shape {(x.shape[0], 2)}, got {tuple(offsets.shape)}.")
     rows = _first(offsets[:, 0], x.shape[1], height, centered, normalized).unsqueeze(1) + torch.arange(height, device=x.device)
@@ -102,11 +102,11 @@ _FILTERS: Mapping[str, tuple[float, Callable[[T], T]]] = {
     "triangle": (1, lambda x: torch.where(x < 1, 1 - x, 0)),
     "keyscubic": (2, _keys_cubic), "mitchellcubic": (2, _mitchell_cubic),
 }
-"""How far each filter reaches, and its weight at a distance from 0 on."""
+"""The radius of each filter, and its weight as a function of the distance, from 0 on."""
 
 
 def _weights(length: int, count: int, scale: T, translation: T, kernel_type: str, antialias: bool) -> T:
-    """What each of `count` places takes of `length` pixels: (count, length), rows of sum 1, or of zeros beyond the image."""
+    """Return the weights of `length` pixels for each of `count` positions: (count, length); rows sum to 1, or 0 outside the image."""
     radius, weigh = _FILTERS[kernel_type]
     step = 1 / scale.double()
     reach = step.clamp(min=1) if antialias else torch.ones_like(step)
@@ -115,9 +115,9 @@ def _weights(length: int, count: int, scale: T, translation: T, kernel_type: str
     last = torch.floor(at + radius * reach - 0.5).clamp(0, length - 1)
     pixel = torch.arange(length, device=scale.device, dtype=torch.float64)
     taken = (pixel >= first) & (pixel <= last) & (at >= 0) & (at <= length)
-    found = torch.where(taken, weigh(((pixel + 0.5 - at) / reach).abs()), 0)
-    total = found.sum(1, keepdim=True)
-    return (found / torch.where(total == 0, 1, total)).float()
+    weights = torch.where(taken, weigh(((pixel + 0.5 - at) / reach).abs()), 0)
+    total = weights.sum(1, keepdim=True)
+    return (weights / torch.where(total == 0, 1, total)).float()
 
 
 def _both(shape: Any, size: list[int], scale: T, translation: T, kernel_type: str, antialias: bool) -> tuple[T, T]:
@@ -133,9 +133,9 @@ def _both(shape: Any, size: list[int], scale: T, translation: T, kernel_type: st
 
 @op(primitive="ScaleAndTranslate", init=("kernel_type", "antialias"))
 def _scale_and_translate(images: T, size: Any, scale: T, translation: T, kernel_type: str = "lanczos3", antialias: bool = True) -> T:
-    """Images (N, H, W, C) times `scale` (by height, by width), moved by `translation` pixels and cut to `size`, as float32.
+    """Scale images (N, H, W, C) by `scale` (height, width), move them by `translation` pixels and cut them to `size`, as float32.
 
-    Pixels are weighed by the filter `kernel_type`; with `antialias` it reaches further where images shrink.
+    The filter `kernel_type` weighs pixels; with `antialias` its radius grows where images shrink.
     """
     _image(images)
     rows, columns = _both(images.shape, _pair("size", size), scale, translation, kernel_type, antialias)
@@ -146,7 +146,7 @@ def _scale_and_translate(images: T, size: Any, scale: T, translation: T, kernel_
 def _scale_and_translate_grad(
     grads: T, original_image: T, scale: T, translation: T, kernel_type: str = "lanczos3", antialias: bool = True,
 ) -> T:
-    """The gradient of ScaleAndTranslate by its images, of the shape of `original_image`."""
+    """The gradient of ScaleAndTranslate for its images, of the shape of `original_image`."""
     rows, columns = _both(original_image.shape, list(grads.shape[1:3]), scale, translation, kernel_type, antialias)
     return torch.einsum("yh,xw,nyxc->nhwc", rows, columns, grads.float()).to(original_image.dtype)
 
@@ -154,26 +154,26 @@ def _scale_and_translate_grad(
 # ---- Dilation2D
 
 
-def _two(name: str, value: Any) -> tuple[int, int]:
-    """A stride or dilation for rows and columns: an int, a tuple of two, or of four that begins with two ones."""
-    found = (value, value) if type(value) is int else value
-    if not isinstance(found, tuple):
+def _row_column_pair(name: str, value: Any) -> tuple[int, int]:
+    """Return a stride or dilation for rows and columns, from an int, a tuple of two, or a tuple of four that begins with two ones."""
+    numbers = (value, value) if type(value) is int else value
+    if not isinstance(numbers, tuple):
         raise TypeError(f"{name}={value!r}: expected an int, or a tuple of two or four.")
-    found = found[2:] if len(found) == 4 and found[:2] == (1, 1) else found
-    if len(found) != 2 or any(type(one) is not int or one < 1 for one in found):
+    numbers = numbers[2:] if len(numbers) == 4 and numbers[:2] == (1, 1) else numbers
+    if len(numbers) != 2 or any(type(number) is not int or number < 1 for number in numbers):
         raise ValueError(f"{name}={value!r}: expected ints above 0: one, two, or (1, 1, rows, columns).")
-    return found[0], found[1]
+    return numbers[0], numbers[1]
 
 
 def _dilated(x: T, filter: T, stride: Any, dilation: Any, pad_mode: str, data_format: str) -> T:
-    """What a window of `x` plus the filter has in each place: (N, C, rows, columns, places of the filter)."""
+    """Return the elements of each window of `x` plus the filter: (N, C, rows, columns, elements of the filter)."""
     if data_format != "NCHW":
         raise ValueError(f"data_format={data_format!r}: expected 'NCHW'.")
     if pad_mode.upper() not in ("SAME", "VALID"):
         raise ValueError(f"pad_mode={pad_mode!r}: expected 'same' or 'valid'.")
     if x.ndim != 4 or filter.ndim != 3 or x.shape[1] != filter.shape[0]:
         raise ValueError(f"expected x of shape (N, C, H, W) and filter (C, rows, columns), got {tuple(x.shape)} and {tuple(filter.shape)}.")
-    steps, gaps, taken = _two("stride", stride), _two("dilation", dilation), []
+    steps, gaps, taken = _row_column_pair("stride", stride), _row_column_pair("dilation", dilation), []
     for length, size, step, gap in zip(x.shape[2:], filter.shape[1:], steps, gaps):
         reach = (size - 1) * gap + 1
         before, count = 0, (length - reach) // step + 1
@@ -196,19 +196,19 @@ _DILATION = ("stride", "dilation", "pad_mode", "data_format")
 def _dilation2d(x: T, filter: T, stride: Any, dilation: Any, pad_mode: str = "SAME", data_format: str = "NCHW") -> T:
     """The largest sum of a window of (N, C, H, W) and the filter (C, rows, columns), as in gray-scale morphology.
 
-    The border that `pad_mode='same'` adds takes no part.
+    The border that `pad_mode='same'` adds is ignored.
     """
     return _dilated(x, filter, stride, dilation, pad_mode, data_format).max(-1).values
 
 
 def _dilation_back(by: int, x: T, filter: T, back: T, options: tuple[Any, ...]) -> T:
-    """The gradient by x or by the filter: of equal sums the first has it."""
+    """Return the gradient for x or for the filter; of equal sums, the first one gets it."""
     def forward(x: T, filter: T) -> T:
         return _dilated(x, filter, *options).max(-1).values
 
-    whole = forward(x, filter)
-    if whole.shape != back.shape:
-        raise ValueError(f"expected out_backprop of shape {tuple(whole.shape)}, got {tuple(back.shape)}.")
+    sums = forward(x, filter)
+    if sums.shape != back.shape:
+        raise ValueError(f"expected out_backprop of shape {tuple(sums.shape)}, got {tuple(back.shape)}.")
     return vjp(forward, (x, filter), back)[by]
 
 
@@ -216,7 +216,7 @@ def _dilation_back(by: int, x: T, filter: T, back: T, options: tuple[Any, ...]) 
 def _dilation_input(
     x: T, filter: T, out_backprop: T, stride: Any, dilation: Any, pad_mode: str = "SAME", data_format: str = "NCHW",
 ) -> T:
-    """The gradient of Dilation2D by x."""
+    """The gradient of Dilation2D for x."""
     return _dilation_back(0, x, filter, out_backprop, (stride, dilation, pad_mode, data_format))
 
 
@@ -224,5 +224,5 @@ def _dilation_input(
 def _dilation_filter(
     x: T, filter: T, out_backprop: T, stride: Any, dilation: Any, pad_mode: str = "SAME", data_format: str = "NCHW",
 ) -> T:
-    """The gradient of Dilation2D by the filter."""
+    """The gradient of Dilation2D for the filter."""
     return _dilation_back(1, x, filter, out_backprop, (stride, dilation, pad_mode, data_format))

@@ -1,4 +1,4 @@
-"""Operators that write into their Tensor, which the underscore at the end of a name says, and methods beside functions of another form."""
+"""Operators that write into their Tensor (names that end in an underscore), and methods whose function has another form."""
 from __future__ import annotations
 
 import contextlib
@@ -23,37 +23,37 @@ from torchspore.mindspore.ops.indices import as_index, as_index_or_mask
 T = torch.Tensor
 
 
-def _one(name: str, compute: Callable[[T], T], doc: str) -> Callable[..., Any]:
-    """Makes an operator that writes a function of a Tensor into it."""
+def _declare_in_place(name: str, compute: Callable[[T], T], doc: str) -> Callable[..., Any]:
+    """Build an operator that writes a function of a Tensor into the Tensor."""
 
     def body(input: T) -> T:
         return dtypes.fitting(compute(input), input.dtype)
 
-    body.__doc__ = f"{doc} Written into the Tensor; gives it back."
+    body.__doc__ = f"{doc} Written into the Tensor; returns it."
     return updating("input", name=name, methods=(name,))(body)
 
 
-tanh_ = _one("tanh_", torch.tanh, "The hyperbolic tangent.")
-erfinv_ = _one("erfinv_", torch.erfinv, "The inverse error function.")
-zero_ = _one("zero_", torch.zeros_like, "Zeros.")
-inplace_sigmoid = _one("inplace_sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).")
+tanh_ = _declare_in_place("tanh_", torch.tanh, "The hyperbolic tangent.")
+erfinv_ = _declare_in_place("erfinv_", torch.erfinv, "The inverse error function.")
+zero_ = _declare_in_place("zero_", torch.zeros_like, "Zeros.")
+inplace_sigmoid = _declare_in_place("inplace_sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).")
 
 
 @updating("input", name="clamp_")
 def clamp_(input: T, min: Any = None, max: Any = None) -> T:
-    """x held between `min` and `max`, written into the Tensor; gives it back."""
+    """Clip x to the range from `min` to `max` in place; return the Tensor."""
     return torch.clamp(input, min, max)
 
 
 @updating("input", name="stop_gradient_")
 def stop_gradient_(input: T) -> T:
-    """Cuts the Tensor itself from the graph of the gradient; gives it back."""
+    """Detach the Tensor itself from the autograd graph; return it."""
     return input.detach()
 
 
 @updating("input", name="put_", methods=("put_",))
 def put_(input: T, index: T, source: T, accumulate: bool = False) -> T:
-    """`source` at (or with `accumulate` added to) the places of the flat Tensor that `index` names, written into it; gives it back."""
+    """Put `source` at (with `accumulate`, add it to) the elements `index` of the flat Tensor in place; return the Tensor."""
     return input.put(as_index(index), source.to(input.dtype), accumulate)
 
 
@@ -65,7 +65,7 @@ def _no_generator(generator: Any) -> None:
 @updating("input", name="normal_", methods=("normal_",))
 @drawing
 def normal_(input: T, mean: float = 0, std: float = 1, *, generator: Any = None) -> T:
-    """Normal numbers with the mean and standard deviation given, written into the Tensor; gives it back."""
+    """Fill the Tensor with normal numbers with this mean and standard deviation; return it."""
     _no_generator(generator)
     return mean + std * torch.randn_like(input)
 
@@ -73,7 +73,7 @@ def normal_(input: T, mean: float = 0, std: float = 1, *, generator: Any = None)
 @updating("input", name="uniform_", methods=("uniform_",))
 @drawing
 def uniform_(input: T, from_: float = 0, to: float = 1, *, generator: Any = None) -> T:
-    """Uniform numbers in [from_, to), written into the Tensor; gives it back."""
+    """Fill the Tensor with uniform numbers in [from_, to); return it."""
     _no_generator(generator)
     return from_ + (to - from_) * torch.rand_like(input)
 
@@ -81,7 +81,7 @@ def uniform_(input: T, from_: float = 0, to: float = 1, *, generator: Any = None
 @updating("input", name="random_", methods=("random_",))
 @drawing
 def random_(input: T, from_: int = 0, to: int | None = None, *, generator: Any = None) -> T:
-    """Uniform integers in [from_, to), by default all that the dtype holds exactly, written into the Tensor; gives it back."""
+    """Fill the Tensor with uniform integers in [from_, to), by default all that the dtype represents exactly; return it."""
     _no_generator(generator)
     if to is None:
         to = 2 ** (torch.finfo(input.dtype).bits * 3 // 4) if input.is_floating_point() else torch.iinfo(input.dtype).max
@@ -91,7 +91,7 @@ def random_(input: T, from_: int = 0, to: int | None = None, *, generator: Any =
 @updating("input", name="bernoulli_", methods=("bernoulli_",))
 @drawing
 def bernoulli_(input: T, p: Any = 0.5, *, generator: Any = None) -> T:
-    """1 with probability `p`, else 0, written into the Tensor; gives it back."""
+    """Fill the Tensor with 1 with probability `p`, else 0; return it."""
     _no_generator(generator)
     return torch.rand(input.shape, device=input.device) < p
 
@@ -99,7 +99,7 @@ def bernoulli_(input: T, p: Any = 0.5, *, generator: Any = None) -> T:
 @updating("input", name="exponential_", methods=("exponential_",))
 @drawing
 def exponential_(input: T, lambd: float = 1, *, generator: Any = None) -> T:
-    """Numbers of an exponential distribution of rate `lambd`, written into the Tensor; gives it back."""
+    """Fill the Tensor with numbers of an exponential distribution of rate `lambd`; return it."""
     _no_generator(generator)
     return -torch.log1p(-torch.rand_like(input)) / lambd
 
@@ -107,14 +107,14 @@ def exponential_(input: T, lambd: float = 1, *, generator: Any = None) -> T:
 @op()
 @drawing
 def bernoulli_ext(input: T, *, generator: Any = None) -> T:
-    """1 with the probability that each element is, else 0."""
+    """1 with the probability in each element, else 0."""
     _no_generator(generator)
     return torch.bernoulli(input)
 
 
 @op()
 def take(input: T, index: T) -> T:
-    """The elements of the flat Tensor that `index` names, in its shape."""
+    """The elements of the flat Tensor at `index`, in the shape of `index`."""
     return torch.take(input, as_index(index))
 
 
@@ -132,13 +132,13 @@ def view_as(input: T, other: T) -> T:
 
 @op()
 def baddbmm_ext(input: T, batch1: T, batch2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
-    """beta * input + alpha * the products of matrices in batches."""
+    """beta * input + alpha * (batch1 @ batch2)."""
     return input * beta + alpha * torch.bmm(batch1, batch2)
 
 
 @op()
 def diff_ext(input: T, n: int = 1, dim: int = -1, prepend: T | None = None, append: T | None = None) -> T:
-    """The differences of neighbours along `dim`, taken n times."""
+    """The n-th differences along `dim`."""
     return torch.diff(input, n, dim, prepend, append)
 
 
@@ -150,51 +150,51 @@ def einsum_ext(equation: str, *operands: Any) -> T:
 
 @op()
 def float_power_ext(input: Any, exponent: Any) -> T:
-    """`input` to the power `exponent`, computed and given in float64 (complex128)."""
+    """`input` to the power `exponent`, computed and returned in float64 (complex128)."""
     return torch.float_power(input, exponent)
 
 
 @op()
 def isnan_ext(tensor: T) -> T:
-    """Whether x is not a number."""
+    """Test whether x is not a number."""
     return torch.isnan(tensor)
 
 
 @op(methods=("allclose",))
 def _allclose(input: T, other: T, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements are close: |input - other| <= atol + rtol * |other|."""
+    """Test whether all elements are close: |input - other| <= atol + rtol * |other|."""
     return torch.allclose(input, other, rtol, atol, equal_nan)
 
 
 @op(methods=("kthvalue",))
 def _kthvalue(input: T, k: int, dim: int = -1, keepdim: bool = False) -> Any:
-    """The k-th smallest value along `dim`, counted from 1, and where it is (int64)."""
+    """The k-th smallest value along `dim`, counted from 1, and its index (int64)."""
     return tuple(torch.kthvalue(input, k, dim, keepdim))
 
 
 @op(methods=("argmax_with_value",))
 def _argmax_with_value_method(input: T, axis: int = 0, keep_dims: bool = False) -> Any:
-    """The largest value along `axis`, and its index (int64); for None that of all, and 0."""
-    return tuple(torch.max(input, axis, keep_dims)) if axis is not None else (input.max(), _no_place(input))
+    """The largest value along `axis` and its index (int64); for None, the largest of all and 0."""
+    return tuple(torch.max(input, axis, keep_dims)) if axis is not None else (input.max(), _zero_index(input))
 
 
 @op(methods=("argmin_with_value",))
 def _argmin_with_value_method(input: T, axis: int = 0, keep_dims: bool = False) -> Any:
-    """The smallest value along `axis`, and its index (int64); for None that of all, and 0."""
-    return tuple(torch.min(input, axis, keep_dims)) if axis is not None else (input.min(), _no_place(input))
+    """The smallest value along `axis` and its index (int64); for None, the smallest of all and 0."""
+    return tuple(torch.min(input, axis, keep_dims)) if axis is not None else (input.min(), _zero_index(input))
 
 
-def _no_place(input: T) -> T:
+def _zero_index(input: T) -> T:
     return torch.zeros((), dtype=torch.int64, device=input.device)
 
 
 @op(methods=("choose",))
 def _choose(input: T, choices: Any, mode: str = "clip") -> T:
-    """For each place the element there of the choice that the Tensor names; beyond the ends 'clip' takes the last, 'wrap' counts on."""
+    """Select each element from the choice whose number the Tensor has; out of range, 'clip' takes the nearest end, 'wrap' wraps around."""
     if mode not in ("clip", "wrap", "raise"):
         raise ValueError(f"mode={mode!r}: expected 'clip', 'wrap' or 'raise'.")
     options = list(choices.unbind(0)) if isinstance(choices, T) else [
-        one if isinstance(one, T) else constant(one, input.device) for one in choices
+        choice if isinstance(choice, T) else constant(choice, input.device) for choice in choices
     ]
     stacked = torch.stack(torch.broadcast_tensors(*options, input)[:-1])
     at = input.long()
@@ -206,19 +206,19 @@ def _choose(input: T, choices: Any, mode: str = "clip") -> T:
 
 @op(methods=("reverse_sequence",))
 def _reverse_sequence_method(input: T, seq_lengths: T, seq_dim: int = 0, batch_dim: int = 0) -> T:
-    """The first seq_lengths[i] elements along `seq_dim` backwards, for each i along `batch_dim`."""
+    """Reverse the first seq_lengths[i] elements along `seq_dim`, for each i along `batch_dim`."""
     return OPERATORS["reverse_sequence"].body(input, seq_lengths, seq_dim, batch_dim)  # type: ignore[no-any-return]
 
 
 @op(methods=("sum_to_size",))
 def _sum_to_size(input: T, *size: Any) -> T:
-    """The sums over the axes along which a Tensor of `size` is stretched to this one's shape."""
+    """Sum over the axes along which a Tensor of `size` broadcasts to this one's shape."""
     return input.sum_to_size(*sizes(size))
 
 
 @op(methods=("triangular_solve",))
 def _triangular_solve_method(input: T, A: T, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
-    """The x with A @ x = input of a triangular matrix, and A."""
+    """The solution x of A @ x = input for a triangular matrix, and A."""
     matrix = A.mT if transpose else A
     return torch.linalg.solve_triangular(matrix, input, upper=upper != transpose, unitriangular=unitriangular), A.clone()
 
@@ -234,20 +234,20 @@ def _uniform_method(input: T, from_: float = 0.0, to: float = 1.0, generator: An
 @op(methods=("cauchy",))
 @drawing
 def _cauchy_method(input: T, median: float = 0.0, sigma: float = 1.0) -> T:
-    """Cauchy numbers with the median and scale given in the shape and dtype of the Tensor."""
+    """Cauchy numbers with this median and scale in the shape and dtype of the Tensor."""
     return median + sigma * torch.tan(math.pi * (torch.rand_like(input) - 0.5))
 
 
 @op(methods=("log_normal",))
 @drawing
 def _log_normal_method(input: T, mean: float = 1.0, std: float = 2.0) -> T:
-    """exp of normal numbers with the mean and standard deviation given in the shape and dtype of the Tensor."""
+    """exp of normal numbers with this mean and standard deviation, in the shape and dtype of the Tensor."""
     return torch.exp(mean + std * torch.randn_like(input))
 
 
 @op(methods=("scatter_add",))
 def _scatter_add_method(input: T, *arguments: Any, **keywords: Any) -> T:
-    """`scatter_add(dim, index, src)` adds elements along an axis; `scatter_add(indices, updates)` at the rows of `indices`. In a copy."""
+    """`scatter_add(dim, index, src)` adds elements along an axis, `scatter_add(indices, updates)` adds rows at `indices`; in a copy."""
     if isinstance(arguments[0] if arguments else None, T) or "indices" in keywords:
         return _at_points(input, *arguments, **keywords)
     return _along(input, *arguments, **keywords)
@@ -263,7 +263,7 @@ def _along(input: T, dim: int, index: T, src: Any) -> T:
 
 @op(methods=("index_put",))
 def _index_put_method(input: T, indices: Any, values: T, accumulate: bool = False) -> T:
-    """A copy with `values` at (or with `accumulate` added to) the indexes along the first axes."""
+    """A copy with `values` at (with `accumulate`, added to) the indexes along the first axes."""
     return input.index_put(_indexes(indices), values, accumulate)
 
 
@@ -272,7 +272,7 @@ def _indexes(indices: Any) -> tuple[T, ...]:
 
 
 def _writing(compute: Callable[..., T], doc: str) -> Callable[..., Any]:
-    """A method that writes what `compute` gives into its Tensor, and gives it back."""
+    """Return a method that writes the result of `compute` into its Tensor and returns the Tensor."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         write(self, dtypes.fitting(compute(raw(as_stored(self)), *unwrap(args), **unwrap(kwargs)), self._t.dtype).expand(self._t.shape))
@@ -282,7 +282,7 @@ def _writing(compute: Callable[..., T], doc: str) -> Callable[..., Any]:
         first, *others = inspect.signature(compute).parameters.values()
         method.__signature__ = inspect.Signature([first.replace(name="self"), *others])  # type: ignore[attr-defined]
 
-    method.__doc__ = f"{doc} Written into the Tensor; gives it back."
+    method.__doc__ = f"{doc} Written into the Tensor; returns it."
     return explaining(method)
 
 
@@ -298,12 +298,12 @@ def _new_full(self: Any, size: Any, fill_value: Any, *, dtype: Any = None) -> An
 
 
 def _new_empty(self: Any, *size: Any, dtype: Any = None) -> Any:
-    """A Tensor of `size` whose values are not said (they are zeros), with this one's dtype unless `dtype` says otherwise."""
+    """A Tensor of `size` with unspecified values (they are zeros), with this one's dtype unless `dtype` says otherwise."""
     return wrap(torch.zeros(sizes(size), dtype=as_dtype(dtype) or self._t.dtype, device=self._t.device))
 
 
 def _resize(self: Any, *new_shape: Any) -> Any:
-    """A copy of another shape: its elements in order, cut off or filled up with zeros."""
+    """A copy in another shape: its elements in order, truncated or padded with zeros."""
     shape = sizes(new_shape)
     count = math.prod(shape)
     flat = raw(self).reshape(-1)[:count]
@@ -323,14 +323,14 @@ def _select(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _to_coo(self: Any) -> Any:
-    """The elements that are not zero, with their coordinates."""
+    """Return the elements that are not zero as a sparse Tensor with coordinates."""
     from torchspore.mindspore.ops import sparse_tensors
 
     return sparse_tensors.dense_to_sparse_coo(self)
 
 
 def _to_csr(self: Any) -> Any:
-    """The elements of a matrix that are not zero, in rows."""
+    """Return the elements of a matrix that are not zero as a CSR Tensor."""
     from torchspore.mindspore.ops import sparse_tensors
 
     return sparse_tensors.dense_to_sparse_csr(self)
@@ -344,13 +344,13 @@ METHODS: dict[str, Any] = {
     ),
     "floor_divide_": _writing(quotients.floor_divide, "The quotient rounded towards minus infinity."),
     "remainder_": _writing(quotients.remainder, "The remainder with the sign of the divisor."),
-    "fill_diagonal_": _writing(lambda t, fill_value, wrap=False: t.clone().fill_diagonal_(fill_value, wrap), "A number on a diagonal."),
+    "fill_diagonal_": _writing(lambda t, fill_value, wrap=False: t.clone().fill_diagonal_(fill_value, wrap), "A number on the diagonal."),
     "masked_fill_": _writing(lambda t, mask, value: t.masked_fill(mask, value), "`value` where `mask` is true."),
     "masked_scatter_": _writing(torch.masked_scatter, "The elements of `source` where `mask` is true."),
     "index_add_": _writing(
         lambda t, dim, index, source, *, alpha=1: t.index_add(dim, as_index(index), source, alpha=alpha), "`source` added to slices.",
     ),
-    "index_copy_": _writing(lambda t, dim, index, tensor: t.index_copy(dim, as_index(index), tensor), "`tensor` in the place of slices."),
+    "index_copy_": _writing(lambda t, dim, index, tensor: t.index_copy(dim, as_index(index), tensor), "`tensor` in place of slices."),
     "index_fill_": _writing(lambda t, dim, index, value: t.index_fill(dim, as_index(index), value), "`value` in slices."),
     "index_put_": _writing(
         lambda t, indices, values, accumulate=False: t.index_put(_indexes(indices), values, accumulate), "`values` at indexes.",
@@ -362,7 +362,7 @@ METHODS: dict[str, Any] = {
     "is_pinned": lambda self: self._t.is_pinned(),
     "H": property(lambda self: wrap(raw(self).mH)), "mH": property(lambda self: wrap(raw(self).mH)),
 }
-"""Methods of Tensor that are no operator's function as it stands."""
+"""Methods of Tensor that differ from every operator function."""
 for _name, _method in METHODS.items():
     if inspect.isfunction(_method):
         _method.__name__ = _method.__qualname__ = _name

@@ -11,25 +11,25 @@ from torchspore.engine.core import creation
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.creation import constant
 from torchspore.engine.core.tensor import TensorBase, modify, raw, wrap
-from torchspore.mindspore.ops.explain import place, shown
+from torchspore.mindspore.ops.explain import shown, user_line
 from torchspore.mindspore.ops.indices import as_index_or_mask
 from torchspore.mindspore.ops.reasons import is_torch, reason
 
 
 def _index(tensor: TensorBase, index: Any) -> Any:
-    """A MindSpore index as torch takes it: Tensors and arrays as int64 or bool, lists as Tensors."""
+    """Convert a MindSpore index to a torch index: Tensors and arrays as int64 or bool, lists as Tensors."""
     if isinstance(index, list) and any(not isinstance(part, (int, np.integer)) for part in index):
-        index = tuple(index)  # as NumPy took it before 1.23: a list of lists, slices or Tensors is one index for each axis
+        index = tuple(index)  # as in NumPy before 1.23: a list of lists, slices or Tensors has one index per axis
     if not isinstance(index, tuple):
         return _part(tensor, index)
     parts = [_part(tensor, part) for part in index]
     if any(isinstance(part, (torch.Tensor, list)) and (isinstance(part, list) or part.ndim) for part in parts):
-        parts = [_place(part, raw(tensor).device) for part in parts]
+        parts = [_as_index_tensor(part, raw(tensor).device) for part in parts]
     return tuple(parts)
 
 
-def _place(part: Any, device: torch.device) -> Any:
-    """An int beside index Tensors counts as one of them, which decides where their axis goes; torch takes it out first."""
+def _as_index_tensor(part: Any, device: torch.device) -> Any:
+    """Convert an int next to index Tensors to an index Tensor: it affects where their axis goes, but torch applies ints first."""
     if isinstance(part, torch.Tensor) and not part.ndim and part.dtype is not torch.bool:
         return part.reshape(1)
     return torch.full((1,), int(part), dtype=torch.int64, device=device) if isinstance(part, int) and not isinstance(part, bool) else part
@@ -55,14 +55,14 @@ def _part(tensor: TensorBase, part: Any) -> Any:
 
 
 def _bound(value: Any) -> int:
-    """A bound or the step of a slice as an int."""
+    """Return a bound or the step of a slice as an int."""
     if isinstance(value, (float, str)):
         raise TypeError(f"Slice indices must be integers or bool. Expected an int, got {value!r:.40}.")
     return creation.length(value)
 
 
 def _reversed(t: torch.Tensor, index: Any) -> tuple[torch.Tensor, Any]:
-    """torch has no negative steps: such slices become flips."""
+    """Convert slices with negative steps to flips, because torch does not accept them."""
     parts = list(index) if isinstance(index, tuple) else [index]
     if not any(isinstance(p, slice) and p.step is not None and p.step < 0 for p in parts):
         return t, index
@@ -81,35 +81,35 @@ def _reversed(t: torch.Tensor, index: Any) -> tuple[torch.Tensor, Any]:
 
 
 def part_of(t: torch.Tensor, index: Any) -> torch.Tensor:
-    """The part that an index of ints, slices (also with negative steps), None and ... names."""
+    """Return the part for an index of ints, slices (also with negative steps), None and ...."""
     t, at = _reversed(t, index)
     return t[at]
 
 
 def getitem(self: Any, index: Any) -> Any:
-    """The part of the Tensor that `index` names; a basic index gives a view. Raises IndexError where it is out of range."""
-    if isinstance(index, int) and not isinstance(index, (bool, TensorBase)):  # a number of a graph is both
+    """Return the part of the Tensor at `index`; a basic index returns a view. Raises IndexError if it is out of range."""
+    if isinstance(index, int) and not isinstance(index, (bool, TensorBase)):  # a symbolic number of a graph is both
         t = raw(self)
         if t.ndim and -t.shape[0] <= index < t.shape[0]:
             return wrap(t[index])
     try:
         at = _index(self, index)
         if isinstance(at, torch.Tensor) and not at.ndim and at.dtype is not torch.bool:
-            return wrap(raw(self)[at.reshape(1)].squeeze(0))  # torch would read the number on the host
+            return wrap(raw(self)[at.reshape(1)].squeeze(0))  # an int index would make torch read the number on the host
         if engine.active and isinstance(at, tuple) and any(map(_is_scalar, at)):
             if all(_is_scalar(part) or isinstance(part, (int, slice)) for part in at):
-                return wrap(_one_by_one(raw(self), at))
+                return wrap(_part_by_axes(raw(self), at))
         return wrap(part_of(raw(self), at))
     except (LookupError, RuntimeError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError) as error:
-        raise _explained(self, f"x[{_written(index)}]", error) from None
+        raise _explained(self, f"x[{_index_text(index)}]", error) from None
 
 
 def _is_scalar(part: Any) -> bool:
     return isinstance(part, torch.Tensor) and not part.ndim and part.dtype is not torch.bool
 
 
-def _one_by_one(t: torch.Tensor, at: tuple[Any, ...]) -> torch.Tensor:
-    """The part at ints, slices and 0-d Tensors, of which a graph reads none on the host."""
+def _part_by_axes(t: torch.Tensor, at: tuple[Any, ...]) -> torch.Tensor:
+    """Return the part at ints, slices and 0-d Tensors, without reading any of them on the host."""
     axis = 0
     for part in at:
         before = (slice(None),) * axis
@@ -122,31 +122,31 @@ def _one_by_one(t: torch.Tensor, at: tuple[Any, ...]) -> torch.Tensor:
 
 
 def setitem(self: Any, index: Any, value: Any) -> None:
-    """Writes `value` into the part that `index` names, in place."""
+    """Write `value` into the part at `index`, in place."""
     try:
         at = _index(self, index)
         if isinstance(at, torch.Tensor) and not at.ndim and at.dtype is not torch.bool:
             at = at.reshape(1)
         source = raw(value) if isinstance(value, TensorBase) else value
         if isinstance(source, (list, tuple)) and not any(isinstance(item, TensorBase) for item in source):
-            source = creation.from_data(list(source), self.dtype)  # not by way of an array: a graph holds a list's numbers
+            source = creation.from_data(list(source), self.dtype)  # not through an array, because a graph tracks the list's numbers
         elif isinstance(source, (list, tuple, np.ndarray, np.generic)):
             source = creation.from_data(source if isinstance(source, np.ndarray) else np.asarray(source))
         if isinstance(source, torch.Tensor):
             source = source.to(self._t.dtype)
         modify(self, lambda t: t.__setitem__(at, source))
     except (LookupError, RuntimeError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError) as error:
-        raise _explained(self, f"x[{_written(index)}] = {shown(value)}", error) from None
+        raise _explained(self, f"x[{_index_text(index)}] = {shown(value)}", error) from None
 
 
-def _written(index: Any) -> str:
+def _index_text(index: Any) -> str:
     return ", ".join(map(shown, index)) if isinstance(index, tuple) else shown(index)
 
 
-def _explained(tensor: TensorBase, written: str, error: Exception) -> Exception:
-    """The error for a part of `tensor` that is not there, or can't be written."""
+def _explained(tensor: TensorBase, expression: str, error: Exception) -> Exception:
+    """Return the error for a part of `tensor` that does not exist or cannot be written."""
     if not is_torch(error):
-        return type(error)(f"{place()}{written}: {error}")
+        return type(error)(f"{user_line()}{expression}: {error}")
     kind, sentence, hint = reason("index", {"x": tensor}, error)
-    text = f"{place()}{written} of shape {tuple(tensor._t.shape)}: {sentence}"
+    text = f"{user_line()}{expression} of shape {tuple(tensor._t.shape)}: {sentence}"
     return kind(text if hint is None else with_hint(text, hint))

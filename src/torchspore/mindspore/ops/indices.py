@@ -1,4 +1,4 @@
-"""Indexes: whole numbers that name elements. Cutting a real number to one would name another element than the program means."""
+"""Integer indexes. Truncating a real number would select another element than the program means, so it is refused."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,14 +13,14 @@ _WIDE = (torch.uint16, torch.uint32, torch.uint64)
 
 
 def as_index(indices: T) -> T:
-    """Indexes as int64. Raises TypeError for real and complex numbers, truth values and unsigned integers beyond uint8."""
+    """Return indexes as int64. Raises TypeError for real and complex numbers, bools and unsigned integers wider than uint8."""
     if indices.dtype not in _INTEGERS:
         raise TypeError(f"expected integers as indexes, got {FROM_TORCH[indices.dtype]}.\n\nhint: write indices.astype(mindspore.int32).")
     return indices.long()
 
 
 def as_index_or_mask(indices: T) -> T:
-    """Indexes in brackets as int64, unsigned integers of any width among them, or truth values as they are.
+    """Return indexes in brackets as int64, including unsigned integers of any width; bools stay bools.
 
     Raises TypeError for real and complex numbers.
     """
@@ -29,17 +29,17 @@ def as_index_or_mask(indices: T) -> T:
     return indices if indices.dtype is torch.bool else as_index(indices)
 
 
-def axis_within(axis: int, ndim: int) -> int:
-    """An axis counted from the front. Raises ValueError where a Tensor of so many axes does not have it."""
+def normalized_axis(axis: int, ndim: int) -> int:
+    """Return an axis counted from the front. Raises ValueError if a Tensor with `ndim` axes does not have it."""
     if not -ndim <= axis < ndim:
         raise ValueError(f"expected an axis from {-ndim} to {ndim - 1}, got {axis}.")
     return int(axis) % ndim
 
 
 def counted(pick: Callable[[T], T], indices: T, length: int) -> T:
-    """`pick(indices)`, where negative indexes count from the end.
+    """Return `pick(indices)`, with negative indexes counted from the end.
 
-    torch's kernels refuse those, and hardly a program has them: only then are they looked for.
+    torch's kernels refuse negative indexes. Few programs have any, so this handles them only after a refusal.
     """
     try:
         return pick(indices)

@@ -1,6 +1,6 @@
-"""Attention as inference has it: of whole prompts, of one token against a cache of keys and values, and of caches that are cut into blocks.
+"""Attention for inference: complete prompts, one token against a key-value cache, and caches in blocks.
 
-What Ascend's kernels compute in half precision is computed in float32 here and rounded once. Quantized forms are refused by name.
+Ascend's kernels compute in half precision; these compute in float32 and round once. Quantized forms are refused by name.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torchspore.mindspore.ops.flash_attention import finite, for_each_query, hea
 
 T = torch.Tensor
 Lengths = Any
-"""One length for each row of the batch, or one for all: a Tensor, a tuple or a list."""
+"""One length for each row of the batch, or one for all rows: a Tensor, a tuple or a list."""
 
 
 @op(primitive="PromptFlashAttention", init=(
@@ -28,11 +28,11 @@ def prompt_flash_attention(
     pre_tokens: int = 2147483647, next_tokens: int = 0, input_layout: str = "BSH", num_key_value_heads: int = 0, sparse_mode: int = 0,
     inner_precise: int = 1,
 ) -> T:
-    """softmax(scale_value * query @ key^T + pse_shift) @ value of (B, S, H) or (B, N, S, D), without what `attn_mask` marks.
+    """softmax(scale_value * query @ key^T + pse_shift) @ value of (B, S, H) or (B, N, S, D); `attn_mask` marks excluded keys.
 
-    Beyond the actual lengths keys are not seen, and queries give zeros. `sparse_mode` 0 sees, where there is a mask, from `pre_tokens`
-    before to `next_tokens` behind a query; 1 as the mask says; 2 and 3 nothing behind it, counted from the left upper or the right lower
-    corner; 4 a band counted from the right lower one. Raises ValueError for quantized forms and what does not fit.
+    Keys beyond the actual lengths are excluded, and queries beyond them give zeros. If there is a mask, `sparse_mode` 0 includes keys from
+    `pre_tokens` before to `next_tokens` after a query; 1 follows the mask; 2 and 3 exclude keys after the query, aligned to the upper left
+    or lower right corner; 4 is a band aligned to the lower right. Raises ValueError for quantized forms and arguments that do not fit.
     """
     call = "prompt_flash_attention"
     _no_quantized(
@@ -58,9 +58,9 @@ def incre_flash_attention(
 ) -> T:
     """Attention of one new token, (B, 1, H) or (B, N, 1, D), over keys and values (B, S, kvH) or (B, kvN, S, D), or lists of one of these.
 
-    `actual_seq_lengths` keys count, the first ones, or with `kv_padding_size` the last ones before so many. With a `block_table`
-    (B, blocks) keys and values are blocks, (number, block_size, kvH) or (number, kvN, block_size, D). Raises ValueError for quantized forms
-    and a `block_size` that is not theirs.
+    The first `actual_seq_lengths` keys count, or with `kv_padding_size` the last ones before the padding. With a `block_table`
+    (B, blocks), keys and values are blocks, (number, block_size, kvH) or (number, kvN, block_size, D). Raises ValueError for quantized
+    forms and a `block_size` that differs from theirs.
     """
     call = "incre_flash_attention"
     _no_quantized(
@@ -68,7 +68,7 @@ def incre_flash_attention(
         quant_offset2=quant_offset2, antiquant_scale=antiquant_scale, antiquant_offset=antiquant_offset,
     )
     _check(call, inner_precise, (0, 1), "inner_precise")
-    key, value = (_only(call, name, given) for name, given in (("key", key), ("value", value)))
+    key, value = (_only(call, name, tensor) for name, tensor in (("key", key), ("value", value)))
     if block_table is not None:
         key, value = (_from_blocks(call, t, block_table, input_layout, block_size) for t in (key, value))
     q, k, v = _apart(call, query, key, value, input_layout, num_heads, num_key_value_heads)
@@ -94,10 +94,10 @@ def fused_infer_attention_score(
     block_size: int = 0, antiquant_mode: int = 0, key_antiquant_mode: int = 0, value_antiquant_mode: int = 0,
     softmax_lse_flag: bool = False,
 ) -> tuple[T, T]:
-    """`prompt_flash_attention` of several queries, `incre_flash_attention` of one; and the logarithm of the sum of exponentials.
+    """`prompt_flash_attention` for several queries, `incre_flash_attention` for one; also the logarithm of the sum of exponentials.
 
-    That is float32 (B, N, S, 1) with `softmax_lse_flag`, else a zero (1,). With the layout 'BNSD_BSND' the result is (B, S, N, D).
-    Raises ValueError for quantized forms, shared prefixes, and queries and keys padded in front where there are several queries.
+    The logarithm is float32 (B, N, S, 1) with `softmax_lse_flag`, else a zero (1,). With layout 'BNSD_BSND' the result is (B, S, N, D).
+    Raises ValueError for quantized forms, shared prefixes, and, with several queries, queries and keys with padding in front.
     """
     call = "fused_infer_attention_score"
     _no_quantized(
@@ -107,14 +107,14 @@ def fused_infer_attention_score(
         value_antiquant_offset=value_antiquant_offset, antiquant_mode=antiquant_mode or None, key_antiquant_mode=key_antiquant_mode or None,
         value_antiquant_mode=value_antiquant_mode or None,
     )
-    for name, given in (("query_padding_size", query_padding_size), ("key_shared_prefix", key_shared_prefix), (
+    for name, option in (("query_padding_size", query_padding_size), ("key_shared_prefix", key_shared_prefix), (
         "value_shared_prefix", value_shared_prefix
     ), ("actual_shared_prefix_len", actual_shared_prefix_len)):
-        if given is not None:
-            raise ValueError(message(f"{call}({name}=...)", "None", hint="write what is to be seen into atten_mask"))
+        if option is not None:
+            raise ValueError(message(f"{call}({name}=...)", "None", hint="write the visible keys into atten_mask"))
     _check(call, inner_precise, (0, 1, 2, 3), "inner_precise")
     inside, outside = ("BNSD", "BSND") if input_layout == "BNSD_BSND" else (input_layout, input_layout)
-    key, value = (_only(call, name, given) for name, given in (("key", key), ("value", value)))
+    key, value = (_only(call, name, tensor) for name, tensor in (("key", key), ("value", value)))
     if block_table is not None:
         key, value = (_from_blocks(call, t, block_table, inside, block_size) for t in (key, value))
     q, k, v = _apart(call, query, key, value, inside, num_heads, num_key_value_heads)
@@ -135,18 +135,18 @@ def fused_infer_attention_score(
 def reshape_and_cache(
     key: T, value: T | None = None, key_cache: T | None = None, value_cache: T | None = None, slot_mapping: T | None = None,
 ) -> T:
-    """Writes the keys and values of new tokens (n, N, D) into blocks (blocks, block_size, N, D), at their slots (n,); gives the keys.
+    """Write keys and values of new tokens (n, N, D) into blocks (blocks, block_size, N, D) at their slots (n,); return the keys.
 
-    A slot counts through the blocks; tokens of negative slots are not written.
+    Slots are numbered through the blocks; tokens with negative slots are not written.
     """
     if key_cache is None or slot_mapping is None or (value is None) != (value_cache is None):
-        raise ValueError(message("reshape_and_cache", "a key_cache and a slot_mapping, and a value_cache where there is a value"))
-    wanted = slot_mapping.reshape(-1).long()
-    written = wanted >= 0
+        raise ValueError(message("reshape_and_cache", "a key_cache and a slot_mapping, and a value_cache if there is a value"))
+    requested_slots = slot_mapping.reshape(-1).long()
+    is_stored = requested_slots >= 0
     for new, cache in ((key, key_cache), (value, value_cache)):
         if new is not None and cache is not None:
             slots = cache.view(cache.shape[0] * cache.shape[1], cache.flatten(2).shape[2])
-            slots[wanted[written]] = new.detach().reshape(len(wanted), slots.shape[1])[written].to(cache.dtype)
+            slots[requested_slots[is_stored]] = new.detach().reshape(len(requested_slots), slots.shape[1])[is_stored].to(cache.dtype)
     return key
 
 
@@ -163,8 +163,8 @@ def _paged_attention(
     """
     call = "PagedAttention"
     _no_quantized(call, query, antiquant_scale=antiquant_scale, antiquant_offset=antiquant_offset)
-    for name, given in (("q_seq_lens", q_seq_lens), ("attn_mask", attn_mask), ("mla_v_dim", mla_v_dim or None)):
-        if given is not None:
+    for name, option in (("q_seq_lens", q_seq_lens), ("attn_mask", attn_mask), ("mla_v_dim", mla_v_dim or None)):
+        if option is not None:
             raise ValueError(message(f"{call}({name}=...)", "None", hint="use fused_infer_attention_score with a block_table"))
     if value_cache is None or block_tables is None or context_lens is None:
         raise ValueError(message(call, "a value_cache, block_tables and context_lens"))
@@ -183,9 +183,9 @@ def ring_attention_update(
     prev_attn_out: T, prev_softmax_max: T, prev_softmax_sum: T, cur_attn_out: T, cur_softmax_max: T, cur_softmax_sum: T,
     actual_seq_qlen: T | None = None, layout: str = "SBH",
 ) -> tuple[T, T, T]:
-    """What attention over two parts of the keys comes to together: the output, and the largest product and sum of exponentials of it.
+    """Combine attention over two parts of the keys: the output, and its largest product and sum of exponentials.
 
-    Outputs are (S, B, H) with sums (B, N, S, 8), or for the layout 'TND' (T, N, D) with (T, N, 8), where `actual_seq_qlen` must be given.
+    Outputs are (S, B, H) with sums (B, N, S, 8), or for layout 'TND' (T, N, D) with (T, N, 8), which requires `actual_seq_qlen`.
     """
     _check("ring_attention_update", layout, ("SBH", "TND"), "layout")
     if layout == "TND" and actual_seq_qlen is None:
@@ -194,40 +194,41 @@ def ring_attention_update(
     most = finite(largest)
     before, now = prev_softmax_sum * torch.exp(prev_softmax_max - most), cur_softmax_sum * torch.exp(cur_softmax_max - most)
     total = before + now
-    divisor = total.masked_fill(total == 0, 1)             # of a query that sees nothing in both parts
+    divisor = total.masked_fill(total == 0, 1)             # 0 for a query that sees nothing in either part
     out = prev_attn_out.float() * _per_feature(before / divisor, prev_attn_out, layout)
     out = out + cur_attn_out.float() * _per_feature(now / divisor, cur_attn_out, layout)
     return out.to(prev_attn_out.dtype), largest, total
 
 
 def _per_feature(weights: T, like: T, layout: str) -> T:
-    """Weights (B, N, S, 8) or (T, N, 8) as they stand beside an output."""
-    one = weights[..., :1]
+    """Expand weights (B, N, S, 8) or (T, N, 8) to the shape of an output."""
+    weight_per_row = weights[..., :1]
     if layout == "TND":
-        return one
-    return one.expand(*one.shape[:-1], like.shape[-1] // one.shape[1]).permute(2, 0, 1, 3).reshape(like.shape)
+        return weight_per_row
+    repeats = like.shape[-1] // weight_per_row.shape[1]
+    return weight_per_row.expand(*weight_per_row.shape[:-1], repeats).permute(2, 0, 1, 3).reshape(like.shape)
 
 
 @op(primitive="MultiScaleDeformableAttn")
 def multi_scale_deformable_attn_function(value: T, shape: T, offset: T, locations: T, weight: T) -> T:
-    """Values at sampled places of several feature maps, weighed and summed (Zhu and others, Deformable DETR): (B, queries, heads * D).
+    """Sum weighted values at sampled positions of several feature maps (Zhu and others, Deformable DETR): (B, queries, heads * D).
 
-    `value` (B, keys, heads, D) has the maps one behind the other; map l is `shape[l]` (height, width) and begins at `offset[l]`.
-    `locations` (B, queries, heads, levels, points, 2) are x and y from 0 to 1, `weight` is the same without the last axis.
+    `value` (B, keys, heads, D) has the maps one after the other; map l is `shape[l]` (height, width) and begins at `offset[l]`.
+    `locations` (B, queries, heads, levels, points, 2) are x and y from 0 to 1; `weight` has that shape without the last axis.
     """
     batch, _, heads, width = value.shape
     sampled = []
     for level, ((high, wide), start) in enumerate(zip(shape.tolist(), offset.tolist())):
         part = value[:, start : start + high * wide].permute(0, 2, 3, 1).reshape(batch * heads, width, high, wide)
-        places = (2 * locations[:, :, :, level] - 1).transpose(1, 2).flatten(0, 1)
-        sampled.append(grid_sample(part.float(), places.float(), align_corners=False))
+        grid = (2 * locations[:, :, :, level] - 1).transpose(1, 2).flatten(0, 1)
+        sampled.append(grid_sample(part.float(), grid.float(), align_corners=False))
     weights = weight.transpose(1, 2).flatten(3).flatten(0, 1).unsqueeze(1).float()
     out = (torch.cat(sampled, -1) * weights).sum(-1)
     return out.reshape(batch, heads * width, -1).transpose(1, 2).to(value.dtype)
 
 
 def _attention(q: T, k: T, v: T, scale: float, shift: T | None, hidden: T) -> tuple[T, T]:
-    """softmax(scale * q @ k^T + shift) @ v in float32, zeros where nothing is seen; and the logarithm of its sum of exponentials."""
+    """softmax(scale * q @ k^T + shift) @ v in float32, zeros for queries that see nothing; and the logarithm of its sum of exponentials."""
     scores = (q.float() @ k.float().mT) * scale
     if shift is not None:
         scores = scores + shift[..., : scores.shape[-2], : scores.shape[-1]]
@@ -236,15 +237,15 @@ def _attention(q: T, k: T, v: T, scale: float, shift: T | None, hidden: T) -> tu
 
 
 def _apart(call: str, query: T, key: T, value: T, layout: str, heads: int, kv_heads: int) -> tuple[T, T, T]:
-    """Queries, keys and values as (B, N, S, D) with equally many heads."""
+    """Return queries, keys and values as (B, N, S, D) with equal numbers of heads."""
     _check(call, layout, ("BSH", "BNSD", "BSND"), "input_layout")
     groups = kv_heads or heads
     if heads < 1 or groups < 0 or heads % groups:
-        given = f"{call}(num_heads={heads}, num_key_value_heads={kv_heads})"
-        raise ValueError(message(given, "a number of heads, and 0 or one that divides it"))
+        call_text = f"{call}(num_heads={heads}, num_key_value_heads={kv_heads})"
+        raise ValueError(message(call_text, "a number of heads, and 0 or one that divides it"))
     for name, t, count in (("query", query, heads), ("key", key, groups), ("value", value, groups)):
-        found = t.shape[1] if layout == "BNSD" else t.shape[2] if layout == "BSND" else None
-        if t.dim() != len(layout) or (t.shape[-1] % count if found is None else found != count):
+        num_heads = t.shape[1] if layout == "BNSD" else t.shape[2] if layout == "BSND" else None
+        if t.dim() != len(layout) or (t.shape[-1] % count if num_heads is None else num_heads != count):
             raise ValueError(message(f"{call}({name}: {list(t.shape)})", f"{layout} with {count} heads"))
     q = heads_apart(query, layout, heads)
     k, v = (for_each_query(heads_apart(t, layout, groups), q) for t in (key, value))
@@ -252,19 +253,19 @@ def _apart(call: str, query: T, key: T, value: T, layout: str, heads: int, kv_he
 
 
 def _hidden(call: str, q: T, k: T, lengths: tuple[T, T], mask: T | None, mode: int, before: int, behind: int) -> T:
-    """What each query does not see, (B, 1 or N, S, keys): beyond the lengths, and by the mask's mode."""
+    """Return which keys are hidden from each query, (B, 1 or N, S, keys): beyond the lengths, and by the mask's mode."""
     _check(call, mode, (0, 1, 2, 3, 4), "sparse_mode")
     rows = torch.arange(q.shape[2], device=q.device).unsqueeze(-1)
     columns = torch.arange(k.shape[2], device=q.device)
-    of_queries, of_keys = (one.reshape(-1, 1, 1, 1) for one in lengths)
+    of_queries, of_keys = (row_lengths.reshape(-1, 1, 1, 1) for row_lengths in lengths)
     hidden = (columns >= of_keys) | (rows >= of_queries)
-    place = columns - rows
+    offset = columns - rows
     if mode in (3, 4):
-        place = place - (of_keys - of_queries)
+        offset = offset - (of_keys - of_queries)
     if mode in (2, 3):
-        return hidden | (place > 0)
+        return hidden | (offset > 0)
     if mode == 4 or (mode == 0 and mask is not None):
-        hidden = hidden | (place > behind) | (place < -before)
+        hidden = hidden | (offset > behind) | (offset < -before)
     if mode in (0, 1) and mask is not None:
         mask = mask.to(torch.bool)
         hidden = hidden | (mask.unsqueeze(1) if mask.dim() == 3 else mask)[..., : q.shape[2], : k.shape[2]]
@@ -274,7 +275,7 @@ def _hidden(call: str, q: T, k: T, lengths: tuple[T, T], mask: T | None, mode: i
 
 
 def _beyond(k: T, lengths: T, padding: T | None = None) -> T:
-    """Which keys (B, 1, 1, S) are not among the first ones, or not among the last ones before a padding."""
+    """Return which keys (B, 1, 1, S) are not among the first ones, or not among the last ones before a padding."""
     columns, lengths = torch.arange(k.shape[2], device=k.device), lengths.reshape(-1, 1, 1, 1)
     if padding is None:
         return columns >= lengths
@@ -282,41 +283,41 @@ def _beyond(k: T, lengths: T, padding: T | None = None) -> T:
     return (columns >= end) | (columns < end - lengths) | (end - lengths < 0)
 
 
-def _lengths(call: str, name: str, given: Lengths, t: T) -> T:
-    """One length for each row of the batch of t (B, N, S, D)."""
-    if given is None:
+def _lengths(call: str, name: str, lengths_argument: Lengths, t: T) -> T:
+    """Return one length for each row of the batch of t (B, N, S, D)."""
+    if lengths_argument is None:
         return torch.full((t.shape[0],), t.shape[2], device=t.device)
-    lengths = torch.as_tensor(given, device=t.device).reshape(-1).long()
+    lengths = torch.as_tensor(lengths_argument, device=t.device).reshape(-1).long()
     if len(lengths) not in (1, t.shape[0]):
         raise ValueError(message(f"{call}({name} of {len(lengths)} lengths)", f"1 or {t.shape[0]}"))
     return lengths
 
 
 def _from_blocks(call: str, blocks: T, table: T, layout: str, size: int) -> T:
-    """The keys or values of each sequence, (B, S, H) or (B, N, S, D), out of blocks; entries below 0 stand for none."""
-    found = blocks.shape[2] if layout == "BNSD" else blocks.shape[1]
-    if size not in (0, found):
-        raise ValueError(message(f"{call}(block_size={size}) of blocks {list(blocks.shape)}", f"{found}"))
+    """Gather the keys or values of each sequence, (B, S, H) or (B, N, S, D), from blocks; table entries below 0 mean no block."""
+    actual_size = blocks.shape[2] if layout == "BNSD" else blocks.shape[1]
+    if size not in (0, actual_size):
+        raise ValueError(message(f"{call}(block_size={size}) of blocks {list(blocks.shape)}", f"{actual_size}"))
     chosen = blocks[table.long().clamp(min=0)]
     return chosen.transpose(1, 2).flatten(2, 3) if layout == "BNSD" else chosen.flatten(1, 2)
 
 
-def _only(call: str, name: str, given: Any) -> T:
-    """The Tensor, also where it stands in a list."""
-    if isinstance(given, (list, tuple)):
-        if len(given) != 1:
-            raise ValueError(message(f"{call}({name} of {len(given)} Tensors)", "one", hint="join them along the batch"))
-        return given[0]  # type: ignore[no-any-return]
-    return given  # type: ignore[no-any-return]
+def _only(call: str, name: str, tensor: Any) -> T:
+    """Return the Tensor, or the only Tensor of a list."""
+    if isinstance(tensor, (list, tuple)):
+        if len(tensor) != 1:
+            raise ValueError(message(f"{call}({name} of {len(tensor)} Tensors)", "one", hint="join them along the batch"))
+        return tensor[0]  # type: ignore[no-any-return]
+    return tensor  # type: ignore[no-any-return]
 
 
-def _no_quantized(call: str, query: T, **given: Any) -> None:
+def _no_quantized(call: str, query: T, **quantization: Any) -> None:
     """Raises ValueError for the arguments of quantized forms."""
-    for name, value in given.items():
+    for name, value in quantization.items():
         if value is not None:
             raise ValueError(message(f"{call}({name}=...)", "None", hint="compute with float16, bfloat16 or float32 Tensors"))
     if not query.is_floating_point():
-        raise ValueError(message(f"{call} of a query that is quantized", "float16, bfloat16 or float32"))
+        raise ValueError(message(f"{call} of a quantized query", "float16, bfloat16 or float32"))
 
 
 def _check(call: str, value: Any, choices: tuple[Any, ...], name: str) -> None:

@@ -1,4 +1,4 @@
-"""Tensors put together and cut apart, turned, laid out in other orders, and grids of coordinates."""
+"""Concatenate, split, rotate and rearrange Tensors, and build coordinate grids."""
 from __future__ import annotations
 
 import itertools
@@ -7,72 +7,72 @@ from typing import Any
 import torch
 
 from torchspore.engine.core.creation import constant
-from torchspore.mindspore.ops.array import places, several, sizes
+from torchspore.mindspore.ops.array import several, sizes, slice_bounds
 from torchspore.mindspore.ops.declare import explaining, op
-from torchspore.mindspore.ops.indices import as_index, axis_within
+from torchspore.mindspore.ops.indices import as_index, normalized_axis
 
 T = torch.Tensor
 
 
 @op()
 def hstack(tensors: Any) -> T:
-    """The Tensors one after the other along axis 1, vectors along axis 0."""
+    """Concatenate the Tensors along axis 1, vectors along axis 0."""
     return torch.hstack(several(tensors))
 
 
 @op()
 def vstack(inputs: Any) -> T:
-    """The Tensors one below the other along axis 0, vectors as rows."""
+    """Stack the Tensors along axis 0; vectors become rows."""
     return torch.vstack(several(inputs))
 
 
 @op()
 def row_stack(tensors: Any) -> T:
-    """The Tensors one below the other along axis 0, vectors as rows."""
+    """Stack the Tensors along axis 0; vectors become rows."""
     return torch.vstack(several(tensors))
 
 
 @op()
 def tensor_slice(input: T, begin: Any, size: Any) -> T:
-    """The part that begins at `begin` and has `size`; -1 means to the end."""
-    for axis, (start, count) in enumerate(places(input, begin, size)):
+    """The slice that begins at `begin` and has `size`; -1 means to the end."""
+    for axis, (start, count) in enumerate(slice_bounds(input, begin, size)):
         input = torch.narrow(input, axis, start, input.shape[axis] - start if count == -1 else count)
     return input.clone()
 
 
 @op()
 def dstack(tensors: Any) -> T:
-    """The Tensors one behind the other along axis 2."""
+    """Concatenate the Tensors along axis 2."""
     return torch.dstack(several(tensors))
 
 
 @op()
 def column_stack(tensors: Any) -> T:
-    """The Tensors one after the other along axis 1, vectors as columns."""
+    """Concatenate the Tensors along axis 1; vectors become columns."""
     return torch.column_stack(several(tensors))
 
 
 @op(methods=("hsplit",))
 def hsplit(input: T, indices_or_sections: Any) -> Any:
-    """Parts along axis 1 (of a vector along axis 0): as many of nearly equal length, or cut at the indexes given."""
+    """Split along axis 1 (a vector along axis 0), into a number of nearly equal parts or at indexes."""
     return tuple(torch.tensor_split(input, _cuts(indices_or_sections), dim=int(input.ndim > 1)))
 
 
 @op(methods=("vsplit",))
 def vsplit(input: T, indices_or_sections: Any) -> Any:
-    """Parts along axis 0: as many of nearly equal length, or cut at the indexes given."""
+    """Split along axis 0, into a number of nearly equal parts or at indexes."""
     return tuple(torch.tensor_split(input, _cuts(indices_or_sections), dim=0))
 
 
 @op(methods=("dsplit",))
 def dsplit(input: T, indices_or_sections: Any) -> Any:
-    """Parts along axis 2: as many of nearly equal length, or cut at the indexes given."""
+    """Split along axis 2, into a number of nearly equal parts or at indexes."""
     return tuple(torch.tensor_split(input, _cuts(indices_or_sections), dim=2))
 
 
 @op(methods=("tensor_split",))
 def tensor_split(input: T, indices_or_sections: Any, axis: int = 0) -> Any:
-    """Parts along `axis`: as many of nearly equal length, or cut at the indexes given."""
+    """Split along `axis`, into a number of nearly equal parts or at indexes."""
     return tuple(torch.tensor_split(input, _cuts(indices_or_sections), dim=axis))
 
 
@@ -82,7 +82,7 @@ def _cuts(value: Any) -> Any:
 
 @op(primitive="SplitV", init=("size_splits", "split_dim", "num_split"))
 def _split_v(input_x: T, size_splits: Any, split_dim: int, num_split: int) -> Any:
-    """Parts along `split_dim` of the lengths given, of which one may be -1."""
+    """Split along `split_dim` into parts of these lengths, one of which may be -1."""
     lengths = list(size_splits)
     if len(lengths) != num_split:
         raise ValueError(f"num_split={num_split}: expected {len(lengths)}, the number of lengths in size_splits.")
@@ -115,7 +115,7 @@ def atleast_3d(inputs: Any) -> Any:
 
 @op()
 def block_diag(*inputs: T) -> T:
-    """The matrix with the Tensors as blocks on its diagonal."""
+    """The block-diagonal matrix of the Tensors."""
     return torch.block_diag(*inputs)
 
 
@@ -127,7 +127,7 @@ def cartesian_prod(*inputs: T) -> T:
 
 @op()
 def combinations(input: T, r: int = 2, with_replacement: bool = False) -> T:
-    """All choices of r elements of a vector in its order, as rows."""
+    """All combinations of r elements of a vector in its order, as rows."""
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = constant(list(choose(range(input.shape[0]), r)), input.device, torch.int64).reshape(-1, r)
     return input[rows]
@@ -135,31 +135,31 @@ def combinations(input: T, r: int = 2, with_replacement: bool = False) -> T:
 
 @op(methods=("rot90",))
 def rot90(input: T, k: int, dims: Any) -> T:
-    """Turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
+    """Rotate k times by 90 degrees in the plane of two axes, from the first towards the second."""
     return torch.rot90(input, k, sizes(dims))
 
 
 @op(methods=("fliplr",))
 def fliplr(input: T) -> T:
-    """Backwards along axis 1."""
+    """Reverse the order along axis 1."""
     return torch.fliplr(input)
 
 
 @op(methods=("flipud",))
 def flipud(input: T) -> T:
-    """Backwards along axis 0."""
+    """Reverse the order along axis 0."""
     return torch.flipud(input)
 
 
 @op(methods=("reverse",))
 def reverse(x: T, axis: Any) -> T:
-    """Backwards along `axis`."""
+    """Reverse the order along `axis`."""
     return torch.flip(x, sizes(axis))
 
 
 @op()
 def vander(x: T, N: int | None = None) -> T:
-    """The powers of a vector as columns, the highest first; as many as `N` says."""
+    """The powers of a vector as `N` columns, the highest first."""
     if not x.requires_grad:
         return torch.vander(x, N)
     count = x.shape[0] if N is None else N                             # torch.vander has no gradient
@@ -180,43 +180,43 @@ def _lin_space(start: T, stop: T, num: Any) -> T:
     if count == 1:
         return start.unsqueeze(-1).clone()
     step = ((stop - start) / (count - 1)).unsqueeze(-1)
-    # From both ends, so that the last number is `stop` to the bit.
+    # Computed from both ends, so that the last number equals `stop` exactly.
     return torch.where(steps < count / 2, start.unsqueeze(-1) + steps * step, stop.unsqueeze(-1) - (count - 1 - steps) * step)
 
 
 @op(primitive="Expand", methods=())
 def expand(input_x: T, size: Any) -> T:
-    """Stretched to `size`; -1 keeps a length."""
+    """Broadcast to `size`; -1 keeps a length."""
     return input_x.expand(sizes(size)).clone()
 
 
 @op(primitive="Roll", init=("shifts", "dims"))
 def _roll(input: T, shifts: Any, dims: Any = None) -> T:
-    """Shifted along `dims`, what falls off coming in at the other end."""
+    """Shift along `dims`; elements that leave one end enter at the other."""
     return torch.roll(input, shifts, dims)
 
 
 @op(primitive="TransposeView")
 def _transpose_view(input: T, input_perm: Any) -> T:
-    """The axes in the order `input_perm`, over the same memory."""
+    """Permute the axes to the order `input_perm`, as a view."""
     return input.permute(sizes(input_perm))
 
 
 @op(primitive="TransposeExtView")
 def _transpose_two(input: T, dim0: int, dim1: int) -> T:
-    """With two axes exchanged, over the same memory."""
+    """Swap two axes, as a view."""
     return input.transpose(dim0, dim1)
 
 
 @op(primitive="SelectView")
 def _select_view(input: T, input_indices: Any, axis: int) -> T:
-    """The slice at an index of `axis`, without that axis, over the same memory."""
+    """The slice at an index of `axis`, which is removed, as a view."""
     return input.select(int(axis), int(input_indices))
 
 
 @op(primitive="DepthToSpace", init=("block_size",))
 def _depth_to_space(x: T, block_size: int) -> T:
-    """Channels moved into blocks of pixels: shape (N, C * b * b, H, W) gives (N, C, H * b, W * b)."""
+    """Move channels into blocks of pixels: (N, C * b * b, H, W) becomes (N, C, H * b, W * b)."""
     n, c, h, w = x.shape
     _divides(block_size, block_size, "elements")
     _divides(block_size**2, c, "channels")
@@ -226,7 +226,7 @@ def _depth_to_space(x: T, block_size: int) -> T:
 
 @op(primitive="SpaceToDepth", init=("block_size",))
 def _space_to_depth(x: T, block_size: int) -> T:
-    """Blocks of pixels moved into channels: shape (N, C, H * b, W * b) gives (N, C * b * b, H, W)."""
+    """Move blocks of pixels into channels: (N, C, H * b, W * b) becomes (N, C * b * b, H, W)."""
     n, c, h, w = x.shape
     _divides(block_size, h, "rows")
     _divides(block_size, w, "columns")
@@ -234,15 +234,15 @@ def _space_to_depth(x: T, block_size: int) -> T:
     return parts.reshape(n, c * block_size**2, h // block_size, w // block_size)
 
 
-def _divides(block: int, length: int, what: str) -> None:
+def _divides(block: int, length: int, unit: str) -> None:
     if not isinstance(block, int):
         raise TypeError(f"expected an int as the size of blocks, got {type(block).__name__}.")
     if block < 1 or length % block:
-        raise ValueError(f"expected a number of {what} that {block} divides, got {length}.")
+        raise ValueError(f"expected a number of {unit} that {block} divides, got {length}.")
 
 
 def _batch_to_space(x: T, block: list[int], crops: Any) -> T:
-    """The batch moved into blocks of the axes after `x.ndim - len(block)`, then cropped (the inverse of `_space_to_batch`)."""
+    """Move the batch into blocks of the axes after `x.ndim - len(block)`, then crop (the inverse of `_space_to_batch`)."""
     lead = x.ndim - len(block)
     batch = x.shape[0] // torch.Size(block).numel()
     _divides(torch.Size(block).numel(), x.shape[0], "images in the batch")
@@ -257,7 +257,7 @@ def _batch_to_space(x: T, block: list[int], crops: Any) -> T:
 
 
 def _space_to_batch(x: T, block: list[int], paddings: Any) -> T:
-    """Blocks of the last axes moved into the batch, after padding with zeros."""
+    """Move blocks of the last axes into the batch, after padding with zeros."""
     lead = x.ndim - len(block)
     x = torch.nn.functional.pad(x, [n for pair in reversed(_rows(paddings)) for n in pair])
     shape, order = list(x.shape[:lead]), []
@@ -280,19 +280,19 @@ def _block(block: Any, pairs: Any) -> list[int]:
 
 @op()
 def batch_to_space_nd(input_x: T, block_shape: Any, crops: Any) -> T:
-    """The batch moved into blocks of the last axes, of which `crops` are cut off at both ends."""
+    """Move the batch into blocks of the last axes, then remove `crops` at both ends."""
     return _batch_to_space(input_x, _block(block_shape, crops), crops)
 
 
 @op(primitive="BatchToSpaceND", init=("block_shape", "crops"))
 def _batch_to_space_nd(input_x: T, block_shape: Any, crops: Any) -> T:
-    """The batch moved into blocks of the last axes, of which `crops` are cut off at both ends."""
+    """Move the batch into blocks of the last axes, then remove `crops` at both ends."""
     return _batch_to_space(input_x, _block(block_shape, crops), crops)
 
 
 @op(primitive="BatchToSpaceNDV2")
 def _batch_to_space_nd_v2(input_x: T, block_shape: Any, crops: Any) -> T:
-    """The batch moved into blocks of the axes from 1 on, of which `crops` are cut off at both ends."""
+    """Move the batch into blocks of the axes from 1 on, then remove `crops` at both ends."""
     block = _block(block_shape, crops)
     inner = 1 + len(block)
     flat = input_x.reshape(*input_x.shape[:inner], -1).movedim(-1, 1)
@@ -305,37 +305,37 @@ def _lengths(x: T, block: list[int], crops: Any) -> list[int]:
 
 @op(primitive="BatchToSpace", init=("block_size", "crops"))
 def _batch_to_space_images(input_x: T, block_size: int, crops: Any) -> T:
-    """The batch moved into blocks of pixels, of which `crops` are cut off at both ends."""
+    """Move the batch into blocks of pixels, then remove `crops` at both ends."""
     return _batch_to_space(input_x, [block_size] * 2, crops)
 
 
 @op()
 def space_to_batch_nd(input_x: T, block_size: Any, paddings: Any) -> T:
-    """Blocks of the last axes moved into the batch, after `paddings` of zeros at both ends."""
+    """Pad the last axes with `paddings` of zeros at both ends, then move blocks of them into the batch."""
     return _space_to_batch(input_x, _block(block_size, paddings), paddings)
 
 
 @op(primitive="SpaceToBatchND", init=("block_shape", "paddings"))
 def _space_to_batch_nd(input_x: T, block_shape: Any, paddings: Any) -> T:
-    """Blocks of the last axes moved into the batch, after `paddings` of zeros at both ends."""
+    """Pad the last axes with `paddings` of zeros at both ends, then move blocks of them into the batch."""
     return _space_to_batch(input_x, _block(block_shape, paddings), paddings)
 
 
 @op(primitive="SpaceToBatch", init=("block_size", "paddings"))
 def _space_to_batch_images(input_x: T, block_size: int, paddings: Any) -> T:
-    """Blocks of pixels moved into the batch, after `paddings` of zeros at both ends."""
+    """Pad the image with `paddings` of zeros at both ends, then move blocks of pixels into the batch."""
     return _space_to_batch(input_x, [block_size] * 2, paddings)
 
 
 @op(primitive="ReverseSequence", init=("seq_dim", "batch_dim"))
 def reverse_sequence(x: T, seq_lengths: T, seq_dim: int, batch_dim: int = 0) -> T:
-    """The first seq_lengths[i] elements along `seq_dim` backwards, for each i along `batch_dim`."""
-    seq, batch = axis_within(seq_dim, x.ndim), axis_within(batch_dim, x.ndim)
+    """Reverse the first seq_lengths[i] elements along `seq_dim`, for each i along `batch_dim`."""
+    seq, batch = normalized_axis(seq_dim, x.ndim), normalized_axis(batch_dim, x.ndim)
     if seq == batch:
         raise ValueError(f"seq_dim={seq_dim}: expected another axis than batch_dim.")
-    places = torch.arange(x.shape[seq], device=x.device)
+    positions = torch.arange(x.shape[seq], device=x.device)
     lengths = as_index(seq_lengths).unsqueeze(-1)
-    at = torch.where(places < lengths, lengths - 1 - places, places)
+    at = torch.where(positions < lengths, lengths - 1 - positions, positions)
     at = at if batch < seq else at.mT
     shape = [x.shape[i] if i in (seq, batch) else 1 for i in range(x.ndim)]
     return torch.gather(x, seq, at.reshape(shape).expand(x.shape))
@@ -343,13 +343,13 @@ def reverse_sequence(x: T, seq_lengths: T, seq_dim: int, batch_dim: int = 0) -> 
 
 @op(primitive="ChannelShuffle", init=("group",))
 def _channel_shuffle(x: T, group: int) -> T:
-    """The channels (axis 1) of `group` groups, one of each in turn."""
+    """Shuffle the channels (axis 1) of `group` groups: one of each group in turn."""
     return _shuffled(x, group)
 
 
 @op()
 def channel_shuffle(x: T, groups: int) -> T:
-    """The channels (axis 1) of `groups` groups, one of each in turn."""
+    """Shuffle the channels (axis 1) of `groups` groups: one of each group in turn."""
     return _shuffled(x, groups)
 
 
@@ -360,19 +360,19 @@ def _shuffled(x: T, groups: int) -> T:
 
 @op(primitive="ParallelConcat")
 def _parallel_concat(values: Any) -> T:
-    """The Tensors, whose axis 0 has length 1, one below the other."""
+    """Stack the Tensors, whose axis 0 has length 1, along axis 0."""
     return torch.cat(several(values), 0)
 
 
 @op()
 def repeat_elements(x: T, rep: int, axis: int = 0) -> T:
-    """Each element `rep` times in a row along `axis`."""
+    """Repeat each element `rep` times along `axis`."""
     return torch.repeat_interleave(x, rep, axis)
 
 
 @op()
 def sequence_mask(lengths: T, maxlen: int | None = None) -> T:
-    """True at the first lengths[...] of `maxlen` places (by default of the longest): shape (..., maxlen)."""
+    """True at the first lengths[...] of `maxlen` positions (by default, of the longest): shape (..., maxlen)."""
     lengths = as_index(lengths)
     if maxlen is None:
         maxlen = int(lengths.max())
@@ -381,13 +381,13 @@ def sequence_mask(lengths: T, maxlen: int | None = None) -> T:
 
 @op(primitive="TensorShape")
 def dyn_shape(input_x: T) -> T:
-    """The lengths along the axes, as a Tensor of int64."""
+    """The shape as an int64 Tensor."""
     return constant(list(input_x.shape), input_x.device, torch.int64)
 
 
 @op(primitive="DynamicShape", init=("dtype",))
 def _dynamic_shape(x: T, dtype: int = 9) -> T:
-    """The lengths along the axes, as a Tensor of int64. Raises ValueError for another `dtype` than 9, MindSpore's number of int64."""
+    """The shape as an int64 Tensor. Raises ValueError for a `dtype` other than 9, MindSpore's number of int64."""
     if dtype != 9:
         raise ValueError(f"dtype={dtype}: expected 9, which is int64.")
     return constant(list(x.shape), x.device, torch.int64)
@@ -402,7 +402,7 @@ def _tensor_to_tuple(x: T) -> Any:
 @op(primitive="InvertPermutation", raw_arguments=True)
 @explaining
 def _invert_permutation(input_x: Any) -> tuple[int, ...]:
-    """The permutation that undoes the one given: y[x[i]] = i. Raises ValueError where the numbers are none."""
+    """The inverse of a permutation: y[x[i]] = i. Raises ValueError if the numbers are not a permutation."""
     values = list(input_x)
     if sorted(values) != list(range(len(values))):
         raise ValueError(f"expected each number from 0 to {len(values) - 1} once.")

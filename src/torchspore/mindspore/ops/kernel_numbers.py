@@ -1,4 +1,4 @@
-"""The numbers of MindSpore's CPU kernels, for the operators that draw them."""
+"""The random numbers of MindSpore's CPU kernels, for the operators that draw them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ T = torch.Tensor
 
 
 def is_on_host() -> bool:
-    """Whether MindSpore's CPU kernels would draw."""
+    """Return whether MindSpore's CPU kernels would draw."""
     return device.current().type == "cpu"
 
 
 def checked_seed(seed: Any) -> int:
-    """The seed of an operator; None counts as 0. Raises TypeError for what is no int, ValueError below 0."""
+    """Return the seed of an operator; None counts as 0. Raises TypeError if it is not an int, ValueError below 0."""
     if seed is None:
         return 0
     if isinstance(seed, bool) or not isinstance(seed, int):
@@ -31,19 +31,19 @@ def checked_seed(seed: Any) -> int:
 
 
 def of_function(kernel_name: str, seed: Any, kind: str, shape: Sequence[int], *numbers: float) -> T:
-    """Values of a kind in `distributions.DRAWS` for the function whose seeds are counted under `kernel_name`."""
+    """Draw values of a kind in `distributions.DRAWS` for the function whose seeds are counted under `kernel_name`."""
     return operator_streams.drawn(operator_streams.of_function(kernel_name, checked_seed(seed)), kind, shape, *numbers)
 
 
 def by_program_seed(kernel_name: str, kind: str, shape: Sequence[int], *numbers: float) -> T:
-    """The same for a function of `mindspore.numpy`, which takes the seed of the program for that of the operator too."""
+    """Draw them for a function of `mindspore.numpy`, which also uses the program's seed as the operator's seed."""
     return operator_streams.drawn(operator_streams.of_function(kernel_name, None), kind, shape, *numbers)
 
 
 def of_primitive(source: Stream, kind: str, shape: Sequence[int], *numbers: float, key: str = "") -> T | None:
-    """The same for a primitive with seeds; None where it has no seeds, or where it draws elsewhere than on the CPU.
+    """Draw them for a primitive with seeds; return None if it has no seeds, or if it does not draw on the CPU.
 
-    Its generator goes on for each shape and `key`.
+    Its generator continues for each shape and `key`.
     """
     if source.operator is None or not is_on_host():
         return None
@@ -51,20 +51,20 @@ def of_primitive(source: Stream, kind: str, shape: Sequence[int], *numbers: floa
 
 
 def has_int_kernel(low: Any, high: Any) -> bool:
-    """Whether MindSpore's kernel for ints can draw from this range."""
+    """Return whether MindSpore's kernel for ints can draw from this range."""
     return is_on_host() and -(2**31) <= low < high < 2**31
 
 
 def by_function(kernel_name: str, seed: Any, kind: str, parameters: Sequence[T], shape: Sequence[int]) -> T:
-    """Values of a kind in `parameter_draws.PARAMETER_DRAWS` for the function whose seeds are counted under `kernel_name`."""
+    """Draw values of a kind in `parameter_draws.PARAMETER_DRAWS` for the function whose seeds are counted under `kernel_name`."""
     source = operator_streams.of_function(kernel_name, checked_seed(seed))
     return operator_streams.drawn_by(source, kind, [parameter.detach() for parameter in parameters], shape)
 
 
 def by_primitive(source: Stream, kind: str, parameters: Sequence[T], shape: Sequence[int], key: str) -> T | None:
-    """The same for a primitive with seeds; None where it has no seeds, or where it draws elsewhere than on the CPU.
+    """Draw them for a primitive with seeds; return None if it has no seeds, or if it does not draw on the CPU.
 
-    Its generator goes on for each `shape` and `key`.
+    Its generator continues for each `shape` and `key`.
     """
     if source.operator is None or not is_on_host():
         return None
@@ -75,12 +75,12 @@ def by_stream(
     source: operator_streams.OperatorStream | None, kind: str, parameters: Sequence[T], shape: Sequence[int], *options: float,
     key: str = "",
 ) -> T:
-    """The same for a kind whose parameters name the seeds; `source` is None for a function, which starts from its seeds at each call."""
+    """Draw a kind whose parameters include the seeds; `source` is None for a function, which starts from its seeds in each call."""
     source = operator_streams.of_function(kind, 0) if source is None else source
     return operator_streams.drawn_by(source, kind, [parameter.detach() for parameter in parameters], shape, *options, key=key)
 
 
 def check_float(name: str, value: T) -> None:
-    """Raises TypeError for a Tensor of another dtype than MindSpore's kernels take: float16, float32 and float64."""
+    """Raises TypeError for a Tensor of a dtype that MindSpore's kernels do not accept (float16, float32 and float64)."""
     if value.dtype not in (torch.float16, torch.float32, torch.float64):
         raise TypeError(f"{name} of {FROM_TORCH[value.dtype]}: expected Float16, Float32 or Float64.")

@@ -1,4 +1,4 @@
-"""What small layers of mathematics compute where no public function stands for it."""
+"""Computations of small math layers that have no public function."""
 from __future__ import annotations
 
 from typing import Any
@@ -56,14 +56,14 @@ def _with_diagonal(x: T, diagonal: T) -> T:
 
 @op()
 def _log_sum_exp(x: T, axis: Any, keep_dims: bool) -> T:
-    """log(sum(exp(x))) along `axis`, an int or a tuple; () is all."""
+    """log(sum(exp(x))) along `axis`, an int or a tuple; () means all axes."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     return log_sum_exp(x, axes or tuple(range(x.ndim)), keep_dims)
 
 
 @op()
 def _moments(x: T, axis: Any, keep_dims: bool) -> Any:
-    """Mean and variance of the population along `axis`, computed in float32 where x is float16; None or () is all axes."""
+    """Mean and population variance along `axis`, computed in float32 for float16 x; None or () means all axes."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis or range(x.ndim))
     wide = x.float() if x.dtype is torch.float16 else x
     mean = wide.mean(axes, keepdim=True)
@@ -77,17 +77,17 @@ def embedding(
     input: T, weight: T, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,
 ) -> T:
-    """The rows of `weight` that `input` names.
+    """The rows of `weight` at `input`.
 
-    The row `padding_idx` gets no gradient; rows longer than `max_norm` (in the norm `norm_type`) are cut in the weight itself;
-    `scale_grad_by_freq` divides the gradient of a row by how often it comes.
+    The row `padding_idx` gets no gradient; rows longer than `max_norm` (in the norm `norm_type`) are scaled down in the weight itself;
+    `scale_grad_by_freq` divides the gradient of a row by the number of its occurrences.
     """
     return torch.nn.functional.embedding(as_index(input), weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
 
 
 @op()
 def _sparse_times_dense(indices: T, values: T, shape: Any, dense: T, adjoint_sparse: bool, adjoint_dense: bool) -> T:
-    """The product of the sparse matrix with `values` at `indices` (count, 2) and a whole one, either transposed and conjugated first."""
+    """The product of the sparse matrix with `values` at `indices` (count, 2) and a dense one, each optionally transposed first."""
     rows, columns = indices[:, 0].long(), indices[:, 1].long()
     if adjoint_sparse:
         rows, columns, values = columns, rows, values.conj()
@@ -98,7 +98,7 @@ def _sparse_times_dense(indices: T, values: T, shape: Any, dense: T, adjoint_spa
 
 @op()
 def _by_field(vectors: T, values: T, fields: T, count: int, operator: str) -> T:
-    """Of vectors (N, S, D) in fields (N, S) the sum, mean or maximum for each of `count` fields: (N, count, D)."""
+    """The sum, mean or maximum of vectors (N, S, D) for each of `count` fields (N, S): (N, count, D)."""
     fields = as_index(fields)
     at = fields.unsqueeze(-1).expand(vectors.shape)
     shape = (vectors.shape[0], count, vectors.shape[2])

@@ -1,4 +1,4 @@
-"""What arguments of constructors may be, family by family: lengths of windows, shares, numbers that are finite, words."""
+"""Limits of constructor arguments by kind: lengths of windows, fractions, finite numbers, words."""
 from __future__ import annotations
 
 import math
@@ -9,12 +9,12 @@ from typing import Any
 from torchspore.base.text import list_choices, short
 
 
-def check_lengths(name: str, counts: tuple[int, ...], least: int = 1, wrong_count: type[Exception] = ValueError, **given: Any) -> None:
-    """Raises where an argument is no int from `least` on and no tuple of as many of them as one of `counts` says.
+def check_lengths(name: str, counts: tuple[int, ...], least: int = 1, wrong_count: type[Exception] = ValueError, **arguments: Any) -> None:
+    """Raises if an argument is neither an int of at least `least` nor a tuple of such ints with a length in `counts`.
 
-    `wrong_count` is what a tuple of another length raises: ValueError, but TypeError for the layers where MindSpore has it so.
+    `wrong_count` is the error for a tuple of another length: ValueError, but TypeError for the layers where MindSpore raises that.
     """
-    for key, value in given.items():
+    for key, value in arguments.items():
         wrote = f"{name}({key}={short(value)})"
         parts = value if isinstance(value, tuple) and counts else (value,)
         for part in parts:
@@ -28,7 +28,7 @@ def check_lengths(name: str, counts: tuple[int, ...], least: int = 1, wrong_coun
 
 
 def _is_int(value: Any) -> bool:
-    """Whether it is an int or what stands for one; arrays and Tensors have `__index__` whatever they hold."""
+    """Return whether a value is an int or has an integer value; `__index__` alone proves nothing for arrays and Tensors."""
     try:
         operator.index(value)
     except (TypeError, ValueError):
@@ -36,49 +36,49 @@ def _is_int(value: Any) -> bool:
     return not isinstance(value, bool)
 
 
-def check_finite(name: str, **given: Any) -> None:
-    """Raises ValueError where a number is infinite or NaN; what is no float passes."""
-    for key, value in given.items():
+def check_finite(name: str, **arguments: Any) -> None:
+    """Raises ValueError if a number is infinite or NaN; values that are not floats pass."""
+    for key, value in arguments.items():
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"{name}({key}={value}): expected a finite number.")
 
 
-def check_real(name: str, least: float | None = None, above: float | None = None, most: float | None = None, **given: Any) -> None:
-    """Raises TypeError for what is no float (an int is none), ValueError for one that is not finite or not within the limits."""
-    for key, value in given.items():
+def check_real(name: str, least: float | None = None, above: float | None = None, most: float | None = None, **arguments: Any) -> None:
+    """Raises TypeError if an argument is not a float (an int is not), ValueError if it is not finite or outside the limits."""
+    for key, value in arguments.items():
         if not isinstance(value, float):
             raise TypeError(f"{name}({key}={short(value)}): expected a float, got {type(value).__name__}.")
         check_finite(name, **{key: value})
         low = (least is not None and value < least) or (above is not None and value <= above)
         if low or (most is not None and value > most):
-            raise ValueError(f"{name}({key}={value}): expected a number {_within(least, above, most)}.")
+            raise ValueError(f"{name}({key}={value}): expected a number {_describe_range(least, above, most)}.")
 
 
-def _within(least: float | None, above: float | None, most: float | None) -> str:
+def _describe_range(least: float | None, above: float | None, most: float | None) -> str:
     start = [f"from {least:g}"] if least is not None else [f"above {above:g}"] if above is not None else []
     end = [f"up to {most:g}"] if most is not None else ["on"] if least is not None else []
     return " ".join([*start, *end])
 
 
 def check_words(name: str, key: str, value: Any, words: tuple[str, ...]) -> None:
-    """Raises ValueError where an argument is none of the words."""
+    """Raises ValueError if an argument is not one of the words."""
     if not isinstance(value, str) or value not in words:
         raise ValueError(f"{name}({key}={short(value)}): expected {list_choices(words)}.")
 
 
 def check_divisor(name: str, divisor_override: Any) -> None:
-    """Raises where what divides in the place of a window's size is neither None nor an int from 1 on."""
+    """Raises if `divisor_override`, which replaces a window's size as divisor, is neither None nor an int of at least 1."""
     if divisor_override is not None:
         check_lengths(name, (), divisor_override=divisor_override)
 
 
 def small(word: Any) -> Any:
-    """A word in small letters: 2.10 takes some in either case. What is no word stays what it is."""
+    """Return a word in lower case, because 2.10 accepts either case for some; other values stay unchanged."""
     return word.lower() if isinstance(word, str) else word
 
 
 Rule = Callable[[str, str, Any], None]
-"""Raises where an argument, of the class and the name given, is outside of its limits."""
+"""Raises if an argument (class name, argument name, value) is outside its limits."""
 
 
 def _lengths(*counts: int, least: int = 1) -> Rule:
@@ -89,7 +89,7 @@ def _real(least: float | None = None, above: float | None = None, most: float | 
     return lambda name, key, value: check_real(name, least, above, most, **{key: value})
 
 
-def _whole(least: int, most: int) -> Rule:
+def _int_range(least: int, most: int) -> Rule:
     def check(name: str, key: str, value: Any) -> None:
         if not _is_int(value) or not least <= value <= most:
             raise ValueError(f"{name}({key}={short(value)}): expected an int from {least} to {most}.")
@@ -158,7 +158,7 @@ LIMITS: dict[str, dict[str, Rule]] = {
     "MultiMarginLoss": {"margin": _real()},
     "NMSWithMask": {"iou_threshold": _real()},
     "Pdist": {"p": _real(least=0.0)},
-    "ROIAlign": {"spatial_scale": _real(), "roi_end_mode": _whole(0, 1)},
+    "ROIAlign": {"spatial_scale": _real(), "roi_end_mode": _int_range(0, 1)},
     "Range": {"maxlen": _lengths()},
     "Renorm": {"maxnorm": _real()},
     "SparseApplyAdagrad": {"lr": _real()},
@@ -170,4 +170,4 @@ LIMITS: dict[str, dict[str, Rule]] = {
     },
     "StridedSlice": dict.fromkeys(_MASKS, _lengths(least=0)),
 }
-"""By a primitive and an argument of its constructor. Where 2.10 refuses what is of use on other devices or in 1.x, there is no limit."""
+"""By primitive and constructor argument. There is no limit where 2.10 refuses what other devices or 1.x accept."""

@@ -14,8 +14,8 @@ from torchspore.mindspore.ops.declare import op, part_of
 T = torch.Tensor
 
 
-def same_dtype(a: T, b: T) -> None:
-    """Raises TypeError where the dtypes differ: MindSpore does not promote here."""
+def require_equal_dtypes(a: T, b: T) -> None:
+    """Raises TypeError if the dtypes differ, because MindSpore does not promote here."""
     if a.dtype is not b.dtype:
         raise TypeError(
             f"expected one dtype, got {FROM_TORCH[a.dtype]} and {FROM_TORCH[b.dtype]}."
@@ -27,29 +27,29 @@ def same_dtype(a: T, b: T) -> None:
 def matmul(input: T, other: T) -> T:
     """The matrix product, with the batch axes broadcast.
 
-    Raises TypeError where the dtypes differ, ValueError where the shapes do not fit.
+    Raises TypeError if the dtypes differ, ValueError if the shapes do not fit.
     """
-    same_dtype(input, other)
+    require_equal_dtypes(input, other)
     return in_float32(torch.matmul, input, other)
 
 
 @op(primitive="MatMul", init=("transpose_a", "transpose_b"))
 def _matmul(input: T, mat2: T, transpose_a: bool = False, transpose_b: bool = False) -> T:
-    """The product of two matrices, each transposed first if so asked."""
-    same_dtype(input, mat2)
+    """The product of two matrices, after the requested transpositions."""
+    require_equal_dtypes(input, mat2)
     return in_float32(torch.mm, input.t() if transpose_a else input, mat2.t() if transpose_b else mat2)
 
 
 @op(primitive="BatchMatMul", init=("transpose_a", "transpose_b"))
 def _batch_matmul(x: T, y: T, transpose_a: bool = False, transpose_b: bool = False) -> T:
-    """The products of matrices in batches, each transposed first if so asked."""
-    same_dtype(x, y)
+    """The products of batches of matrices, after the requested transpositions."""
+    require_equal_dtypes(x, y)
     return in_float32(torch.matmul, x.mT if transpose_a else x, y.mT if transpose_b else y)
 
 
 @op(methods=("bmm",))
 def bmm(input_x: T, mat2: T) -> T:
-    """The products of matrices in batches."""
+    """The products of batches of matrices."""
     return in_float32(torch.matmul, input_x, mat2)
 
 
@@ -62,27 +62,27 @@ def mm(input: T, mat2: T) -> T:
 @op()
 def dense(input: T, weight: T, bias: T | None = None) -> T:
     """x @ weight.T + bias: shape (..., in) with weight (out, in) gives (..., out)."""
-    same_dtype(input, weight)
+    require_equal_dtypes(input, weight)
     return in_float32(F.linear, input, weight, bias)
 
 
 @part_of("dense")
 def dense_layer(input: T, weight: T, bias: T | None = None) -> T:
-    """`dense` as the layer has it: in mixed precision its bias is added after the product, in the bias's own dtype."""
-    same_dtype(input, weight)
+    """`dense` for the layer: in mixed precision its bias is added after the product, in the bias's dtype."""
+    require_equal_dtypes(input, weight)
     return in_float32(F.linear, input, weight, bias)
 
 
-dense_layer.__name__ = "dense"             # as graphs and errors call it
+dense_layer.__name__ = "dense"             # the name in graphs and errors
 
 
 @op()
 def bias_add(input_x: T, bias: T) -> T:
     """Adds `bias` (shape (C,)) along axis 1 of `input_x` (shape (N, C, ...)).
 
-    Raises TypeError where the dtypes differ, ValueError where C differs.
+    Raises TypeError if the dtypes differ, ValueError if C differs.
     """
-    same_dtype(input_x, bias)
+    require_equal_dtypes(input_x, bias)
     if bias.ndim != 1 or bias.shape[0] != input_x.shape[1]:
         raise ValueError(f"expected a bias of shape ({input_x.shape[1]},), the length of axis 1, got {tuple(bias.shape)}.")
     return input_x + bias.reshape(-1, *[1] * (input_x.ndim - 2))
@@ -91,7 +91,7 @@ def bias_add(input_x: T, bias: T) -> T:
 @op(primitive="BiasAdd", init=("data_format",))
 def _bias_add(input_x: T, bias: T, data_format: str = "NCHW") -> T:
     """Adds `bias` (shape (C,)) along the channels of `input_x`: axis 1, or the last in data_format 'NHWC'."""
-    same_dtype(input_x, bias)
+    require_equal_dtypes(input_x, bias)
     return input_x + (bias if data_format == "NHWC" else bias.reshape(-1, *[1] * (input_x.ndim - 2)))
 
 
@@ -101,19 +101,19 @@ def _dot(a: T, b: T) -> T:
 
 @op(methods=("dot",))
 def _dot_method(input: T, other: T) -> T:
-    """The sum of the products along the last axis of one and the next to last of the other."""
+    """The sum of products over the last axis of `input` and the second-to-last axis of `other`."""
     return in_float32(_dot, input, other)
 
 
 @op()
 def dot(input: T, other: T) -> T:
-    """The sum of the products along the last axis of one and the next to last of the other."""
+    """The sum of products over the last axis of `input` and the second-to-last axis of `other`."""
     return in_float32(_dot, input, other)
 
 
 @op(methods=("outer", "ger"))
 def outer(input: T, vec2: T) -> T:
-    """The products of all pairs of two vectors; other shapes are laid out flat."""
+    """The outer product of two vectors; other shapes are flattened."""
     return torch.outer(input.reshape(-1), vec2.reshape(-1))
 
 
@@ -125,7 +125,7 @@ def einsum(equation: str, *operands: Any) -> T:
 
 @op(methods=("t",))
 def t(input: T) -> T:
-    """The matrix transposed; a Tensor of another number of axes as it is."""
+    """The transposed matrix; a Tensor with another number of axes is returned unchanged."""
     return input.t() if input.ndim == 2 else input.view(input.shape)
 
 

@@ -1,4 +1,4 @@
-"""Loops as operators, and functions as operators: what programs hand to MindSpore's compiler runs here as the Python that it is."""
+"""Loops and functions as operators. MindSpore compiles them; here they run as plain Python."""
 from __future__ import annotations
 
 import builtins
@@ -25,7 +25,7 @@ def _number(value: Any) -> int:
 
 
 class WhileLoop(Primitive):
-    """`val = loop_func(val)` while `cond_func(val)` is true, from `init_val` on; gives the last value."""
+    """Repeat `val = loop_func(val)` while `cond_func(val)` is true, from `init_val` on; return the last value."""
 
     def __init__(self) -> None:
         super().__init__("WhileLoop")
@@ -39,7 +39,7 @@ class WhileLoop(Primitive):
 
 
 class ForiLoop(Primitive):
-    """`val = loop_func(i, val)` for i from `lower` up to, without, `upper`; gives the last value. `unroll` changes no number."""
+    """Repeat `val = loop_func(i, val)` for i from `lower` to `upper` (exclusive); return the last value. `unroll` has no effect."""
 
     def __init__(self) -> None:
         super().__init__("ForiLoop")
@@ -54,7 +54,7 @@ class ForiLoop(Primitive):
 
 
 class Scan(Primitive):
-    """`carry, y = loop_func(carry, x)` for each x of `xs`; gives the last carry and a list of all y. `unroll` changes no number."""
+    """Repeat `carry, y = loop_func(carry, x)` for each x of `xs`; return the last carry and a list of all y. `unroll` has no effect."""
 
     def __init__(self) -> None:
         super().__init__("Scan")
@@ -67,15 +67,15 @@ class Scan(Primitive):
             raise ValueError("Scan(xs=None): expected a length.")
         if xs is not None and length is not None and length != len(xs):
             raise ValueError(f"Scan(length={length}): expected {len(xs)}, the length of xs.")
-        found = []
+        outputs = []
         for x in [None] * (length or 0) if xs is None else xs:
             init, y = loop_func(init, x)
-            found.append(y)
-        return init, found
+            outputs.append(y)
+        return init, outputs
 
 
 class Reusing(Primitive):
-    """Marks a function that MindSpore's compiler shall keep in one piece; gives it back."""
+    """Mark a function that MindSpore's compiler keeps in one piece; return it."""
 
     def __init__(self) -> None:
         super().__init__("Reusing")
@@ -85,10 +85,10 @@ class Reusing(Primitive):
 
 
 class Morph(Primitive):
-    """A function of operators as a primitive, with a gradient of its own where `bprop_fn(*inputs, out, dout)` is given.
+    """A function of operators as a primitive, with the gradient `bprop_fn(*inputs, out, dout)` if present.
 
-    `infer_shape` and `infer_dtype`, functions of the inputs' shapes and dtypes, are held against what the function gives: ValueError and
-    TypeError where they differ.
+    `infer_shape` and `infer_dtype`, functions of the inputs' shapes and dtypes, are compared with the function's result. Raises ValueError
+    and TypeError if they differ.
     """
 
     def __init__(self, fn: Callable[..., Any], infer_shape: Any, infer_dtype: Any, bprop_fn: Any = None) -> None:
@@ -101,20 +101,20 @@ class Morph(Primitive):
     def __call__(self, *args: Any) -> Any:
         out = self.run(*args)
         if isinstance(out, TensorBase):
-            given = [one._t for one in args if isinstance(one, TensorBase)]
-            shape = self.infer_shape(*[tuple(t.shape) for t in given])
-            dtype = self.infer_dtype(*[dtypes.FROM_TORCH[t.dtype] for t in given])
+            inputs = [value._t for value in args if isinstance(value, TensorBase)]
+            shape = self.infer_shape(*[tuple(t.shape) for t in inputs])
+            dtype = self.infer_dtype(*[dtypes.FROM_TORCH[t.dtype] for t in inputs])
             if tuple(shape) != tuple(out._t.shape):
-                raise ValueError(f"Morph: expected a result of shape {tuple(shape)}, as infer_shape says, got {tuple(out._t.shape)}.")
+                raise ValueError(f"Morph: expected a result of shape {tuple(shape)}, as in infer_shape, got {tuple(out._t.shape)}.")
             if dtypes.to_torch(dtype) is not out._t.dtype:
-                raise TypeError(f"Morph: expected a result of {dtype}, as infer_dtype says, got {dtypes.FROM_TORCH[out._t.dtype]}.")
+                raise TypeError(f"Morph: expected a result of {dtype}, as in infer_dtype, got {dtypes.FROM_TORCH[out._t.dtype]}.")
         return out
 
 
 class PyFunc(Primitive):
-    """A Python function on NumPy arrays, with what goes in and comes out said beforehand. It runs each time, whatever `stateful` says.
+    """A Python function on NumPy arrays with declared inputs and outputs. It runs in each call, whatever `stateful` is.
 
-    Called with a tuple or list of Tensors, gives a tuple. Raises TypeError and ValueError where types or shapes are not as said.
+    A call takes a tuple or list of Tensors and returns a tuple. Raises TypeError and ValueError if types or shapes are not as declared.
     """
 
     def __init__(
@@ -130,18 +130,18 @@ class PyFunc(Primitive):
 
     def __call__(self, input_x: Any) -> Any:
         trace_guard_hooks.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
-        arrays = [creation.to_numpy(one) for one in input_x]
+        arrays = [creation.to_numpy(value) for value in input_x]
         self._check("input", arrays, self.attrs["in_types"], self.attrs["in_shapes"])
-        found = self.fn(*arrays)
-        outputs = [np.asarray(one) for one in (found if isinstance(found, (tuple, list)) else (found,))]
+        result = self.fn(*arrays)
+        outputs = [np.asarray(value) for value in (result if isinstance(result, (tuple, list)) else (result,))]
         self._check("result", outputs, self.attrs["out_types"], self.attrs["out_shapes"])
-        return tuple(wrap(creation.from_array(one)) for one in outputs)
+        return tuple(wrap(creation.from_array(value)) for value in outputs)
 
-    def _check(self, what: str, arrays: list[Any], types: Any, shapes: Any) -> None:
+    def _check(self, kind_of_value: str, arrays: list[Any], types: Any, shapes: Any) -> None:
         if not len(arrays) == len(types) == len(shapes):
-            raise ValueError(f"PyFunc: expected {len(types)} {what}s, got {len(arrays)}.")
+            raise ValueError(f"PyFunc: expected {len(types)} {kind_of_value}s, got {len(arrays)}.")
         for i, (array, kind, shape) in enumerate(zip(arrays, types, shapes)):
             if array.shape != tuple(shape):
-                raise ValueError(f"PyFunc: expected shape {tuple(shape)} of {what} {i}, got {array.shape}.")
+                raise ValueError(f"PyFunc: expected shape {tuple(shape)} of {kind_of_value} {i}, got {array.shape}.")
             if array.dtype != creation.to_numpy(wrap(creation.filled((), 0, kind))).dtype:
-                raise TypeError(f"PyFunc: expected {kind} of {what} {i}, got {array.dtype}.")
+                raise TypeError(f"PyFunc: expected {kind} of {kind_of_value} {i}, got {array.dtype}.")

@@ -15,7 +15,7 @@ T = torch.Tensor
 
 
 def class_indexes(labels: T) -> T:
-    """Labels as int64; raises TypeError for unsigned integers beyond uint8, which MindSpore refuses as class numbers."""
+    """Return labels as int64. Raises TypeError for unsigned integers wider than uint8, which MindSpore refuses as class numbers."""
     if labels.dtype not in (torch.int32, torch.int64, torch.int16, torch.int8, torch.uint8):
         raise TypeError(
             f"expected classes as Int32 or Int64, got {FROM_TORCH[labels.dtype]}.\n\nhint: write labels.astype(mindspore.int32)."
@@ -23,8 +23,8 @@ def class_indexes(labels: T) -> T:
     return labels.long()
 
 
-def same_shapes(first: T, second: T) -> None:
-    """Raises ValueError for two shapes, where MindSpore's operator spreads neither."""
+def require_equal_shapes(first: T, second: T) -> None:
+    """Raises ValueError for two different shapes, because MindSpore's operator does not broadcast."""
     if first.shape != second.shape:
         raise ValueError(f"expected equal shapes, got {tuple(first.shape)} and {tuple(second.shape)}.")
 
@@ -46,7 +46,7 @@ def nll_loss(
 ) -> T:
     """The negative log likelihood of log probabilities (N, C, ...) and classes (N, ...).
 
-    Of the share `label_smoothing` every class is right: its loss is the weighted mean over all classes.
+    `label_smoothing` is the fraction of the target that is spread over all classes: its loss is the weighted mean over all classes.
     """
     return _likelihood(inputs, class_indexes(target), weight, ignore_index, reduction, label_smoothing)
 
@@ -55,25 +55,25 @@ def _likelihood(inputs: T, classes: T, weight: T | None, ignore_index: int, redu
     learned = weight is not None and weight.requires_grad                  # torch's kernel has no gradient for weights
     if not label_smoothing and not learned:
         return F.nll_loss(inputs, classes, weight, ignore_index=ignore_index, reduction=reduction)
-    own = F.nll_loss(inputs, classes, None if learned else weight, ignore_index=ignore_index, reduction="none")
+    losses = F.nll_loss(inputs, classes, None if learned else weight, ignore_index=ignore_index, reduction="none")
     weights = inputs.new_ones(inputs.shape[1]) if weight is None else weight
     counts = classes != ignore_index
     share = weights[torch.where(counts, classes, 0)] * counts
-    own = own * share if learned else own
+    losses = losses * share if learned else losses
     even = -(inputs * weights.reshape(-1, *[1] * (inputs.ndim - 2))).mean(1) * counts
-    loss = (1 - label_smoothing) * own + label_smoothing * even
+    loss = (1 - label_smoothing) * losses + label_smoothing * even
     return reduced(loss, reduction) if reduction != "mean" else loss.sum() / share.sum()
 
 
 def constant_in(t: Any) -> Any:
-    """A Tensor, or None, that has no gradient, as MindSpore's operator has it."""
+    """Detach a Tensor (None stays None), because MindSpore's operator has no gradient for it."""
     return t.detach() if isinstance(t, T) and t.requires_grad else t
 
 
 @op(primitive="SoftmaxCrossEntropyWithLogits")
 def _softmax_cross_entropy(logits: T, labels: T) -> Any:
-    """The losses (N,) of logits (N, C) and probabilities (N, C), and their gradient (N, C). Raises ValueError for two shapes."""
-    same_shapes(logits, labels)
+    """The losses (N,) of logits (N, C) and probabilities (N, C), and their gradient (N, C). Raises ValueError for different shapes."""
+    require_equal_shapes(logits, labels)
     labels = constant_in(labels)
     chances = torch.log_softmax(logits, -1)
     return -(labels * chances).sum(-1), torch.exp(chances) - labels
@@ -88,7 +88,7 @@ def _sparse_softmax_cross_entropy(logits: T, labels: T, is_grad: bool = False) -
 
 
 def reduced(loss: T, reduction: str) -> T:
-    """The loss as its mean, its sum or as it is; raises ValueError for another word."""
+    """Reduce the losses to their mean or sum, or not at all. Raises ValueError for another word."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"reduction={reduction!r}: expected 'mean', 'sum' or 'none'.")
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
@@ -96,14 +96,14 @@ def reduced(loss: T, reduction: str) -> T:
 
 @op()
 def mse_loss(input: T, target: T, reduction: str = "mean") -> T:
-    """The squared difference, of integers in float32."""
+    """The squared difference; integers are computed in float32."""
     first, second = (t if t.is_floating_point() or t.is_complex() else t.to(torch.float32) for t in (input, target))
     return reduced(torch.square(first - second), reduction)
 
 
 @op()
 def l1_loss(input: T, target: T, reduction: str = "mean") -> T:
-    """The absolute difference; of integers the sum and the mean, cut to a whole number, keep the dtype."""
+    """The absolute difference. For integers, sum and mean keep the dtype and truncate the result."""
     apart = torch.abs(input - target)
     if apart.is_floating_point() or apart.is_complex() or reduction not in ("mean", "sum"):
         return reduced(apart, reduction)
@@ -113,13 +113,13 @@ def l1_loss(input: T, target: T, reduction: str = "mean") -> T:
 
 @op()
 def smooth_l1_loss(input: T, target: T, beta: float = 1.0, reduction: str = "none") -> T:
-    """Squared below `beta`, absolute above it."""
+    """The squared difference below `beta`, the absolute difference above it."""
     return _smooth(input, target, beta, reduction)
 
 
 @op(primitive="SmoothL1Loss", init=("beta", "reduction"))
 def _smooth_l1(logits: T, labels: T, beta: float = 1.0, reduction: str = "none") -> T:
-    """Squared below `beta`, absolute above it."""
+    """The squared difference below `beta`, the absolute difference above it."""
     return _smooth(logits, labels, beta, reduction)
 
 
@@ -136,14 +136,14 @@ def _sigmoid_cross_entropy(logits: T, label: T) -> T:
 
 
 EPSILON = 1e-12
-"""MindSpore adds this to a probability before it takes the logarithm, so a loss is at most 27.631; torch's loss ends at 100."""
+"""MindSpore adds this to a probability before it takes the logarithm, so a loss is at most 27.631; torch's limit is 100."""
 
 
 def probability_loss(probabilities: T, labels: T, weight: T | None, reduction: str) -> T:
     """The binary cross entropy of `probabilities` and `labels` of one shape, with logarithms of p + 1e-12; NaN stays NaN.
 
-    Float16 and bfloat16 are computed in float32: 1e-12 is 0 in float16. Raises ValueError for other words and shapes, and RuntimeError
-    for a number that is not between 0 and 1.
+    Float16 and bfloat16 are computed in float32, because 1e-12 is 0 in float16. Raises ValueError for other words and shapes, and
+    RuntimeError for a number that is not between 0 and 1.
     """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"reduction={reduction!r}: expected 'mean', 'sum' or 'none'.")
@@ -187,8 +187,8 @@ def kl_div(logits: T, labels: T, reduction: str = "mean") -> T:
 
 
 def divergence(logits: T, labels: T) -> T:
-    """labels * (log(labels) - logits), 0 where a label is not above 0. Labels have no gradient, as in MindSpore."""
-    same_shapes(logits, labels)
+    """labels * (log(labels) - logits), and 0 where a label is not above 0. Labels have no gradient, as in MindSpore."""
+    require_equal_shapes(logits, labels)
     labels = constant_in(labels)
     above = labels > 0
     return torch.where(above, labels * (torch.log(torch.where(above, labels, 1.0)) - logits), torch.zeros_like(logits))

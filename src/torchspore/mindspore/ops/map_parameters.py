@@ -1,4 +1,4 @@
-"""The primitives of MapParameter, whose methods do the same."""
+"""The primitives of MapParameter, which are equal to its methods."""
 from __future__ import annotations
 
 from typing import Any
@@ -22,14 +22,14 @@ def _map_tensor_get(map_tensor: Any, key_tensor: Any, insert_default_value: bool
 @op(primitive="MapTensorPut", raw_arguments=True)
 @explaining
 def _map_tensor_put(map_tensor: Any, key_tensor: Any, value_tensor: Any) -> Any:
-    """Gives keys of a MapParameter these values."""
+    """Set the values of keys of a MapParameter."""
     return _table(map_tensor).put(key_tensor, value_tensor)
 
 
 @op(primitive="MapTensorErase", raw_arguments=True)
 @explaining
 def _map_tensor_erase(map_tensor: Any, key_tensor: Any) -> Any:
-    """Lets a MapParameter forget the keys."""
+    """Remove keys from a MapParameter."""
     return _table(map_tensor).erase(key_tensor)
 
 

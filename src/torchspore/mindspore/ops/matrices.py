@@ -1,4 +1,4 @@
-"""Matrices taken apart and solved with: determinants, inverses, decompositions, norms."""
+"""Matrix decompositions, solvers, determinants, inverses and norms."""
 from __future__ import annotations
 
 import math
@@ -22,19 +22,19 @@ def matrix_determinant(input: T) -> T:
 
 @op(primitive="LogMatrixDeterminant", methods=("log_matrix_determinant",))
 def log_matrix_determinant(input: T) -> Any:
-    """The signs of the determinants of square matrices, and the logarithms of their sizes."""
+    """The signs of the determinants of square matrices, and the logarithms of their absolute values."""
     return _slogdet(input)
 
 
 def _slogdet(input: T) -> tuple[T, T]:
-    """As torch's; both results have the dtype of the input, complex too."""
+    """As torch's function; both results have the dtype of the input, complex ones too."""
     sign, size = L.slogdet(input)
     return sign, size.to(input.dtype)
 
 
 @op(methods=("slogdet",))
 def slogdet(input: T) -> Any:
-    """The signs of the determinants of square matrices, and the logarithms of their sizes."""
+    """The signs of the determinants of square matrices, and the logarithms of their absolute values."""
     return _slogdet(input)
 
 
@@ -65,13 +65,13 @@ def matrix_exp(input: T) -> T:
 
 @op(methods=("matrix_power",))
 def matrix_power(input: T, n: int) -> T:
-    """Square matrices to an integer power."""
+    """Raise square matrices to an integer power."""
     return L.matrix_power(input, n)
 
 
 @op(primitive="MatrixPower", init=("n",))
 def _matrix_power(x: T, n: int) -> T:
-    """Square matrices to an integer power."""
+    """Raise square matrices to an integer power."""
     return L.matrix_power(x, n)
 
 
@@ -83,9 +83,9 @@ def cholesky(input_x: T, upper: bool = False) -> T:
 
 @op(primitive="CholeskyInverse", init=("upper",), methods=("cholesky_inverse",))
 def cholesky_inverse(input_x: T, upper: bool = False) -> T:
-    """The inverse of the matrix whose Cholesky factor A is given: of A A^T, or of A^T A where it is `upper`.
+    """The inverse of the matrix with Cholesky factor A: of A A^T, or of A^T A if `upper`.
 
-    The whole of A counts, as in MindSpore, also the half that a factor has zeros in.
+    All of A counts, as in MindSpore, including the half in which a factor has zeros.
     """
     inverse = torch.linalg.inv(input_x)
     return inverse @ inverse.mT if upper else inverse.mT @ inverse
@@ -93,13 +93,13 @@ def cholesky_inverse(input_x: T, upper: bool = False) -> T:
 
 @op(methods=("cholesky_solve",))
 def cholesky_solve(input: T, input2: T, upper: bool = False) -> T:
-    """The x with A @ x = input, where `input2` is the Cholesky factor of A."""
+    """The solution x of A @ x = input; `input2` is the Cholesky factor of A."""
     return torch.cholesky_solve(input, input2, upper)
 
 
 @op(primitive="CholeskySolve", init=("upper",))
 def _cholesky_solve(x1: T, x2: T, upper: bool = False) -> T:
-    """The x with A @ x = x1, where x2 is the Cholesky factor of A."""
+    """The solution x of A @ x = x1; x2 is the Cholesky factor of A."""
     return torch.cholesky_solve(x1, x2, upper)
 
 
@@ -125,7 +125,7 @@ def _svd(input: T, full_matrices: bool, compute_uv: bool) -> Any:
 
 @op(methods=("qr",))
 def _qr_method(input: T, some: Any = True) -> Any:
-    """The orthogonal Q and the triangular R with Q @ R = input; a square Q unless `some`. Older programs write `mode` in its place."""
+    """The orthogonal Q and the triangular R with Q @ R = input; a square Q unless `some`. Older programs pass `mode` as this argument."""
     return qr(input, some if isinstance(some, str) else ("reduced" if some else "complete"))
 
 
@@ -145,7 +145,7 @@ def _qr(x: T, full_matrices: bool = False) -> Any:
 
 @op(methods=("geqrf",), primitive="Geqrf")
 def geqrf(input: T) -> Any:
-    """A QR decomposition as LAPACK keeps it: R and the reflectors in one matrix, and their factors."""
+    """A QR decomposition in LAPACK's form: R and the reflectors in one matrix, and their factors."""
     return tuple(torch.geqrf(input))
 
 
@@ -163,13 +163,13 @@ def _orgqr(x: T, tau: T) -> T:
 
 @op(methods=("ormqr",))
 def ormqr(input: T, tau: T, other: T, left: bool = True, transpose: bool = False) -> T:
-    """Q @ other (or other @ Q where not `left`), Q from the reflectors of `geqrf`, transposed and conjugated if so asked."""
+    """Q @ other (or other @ Q if not `left`), with Q from the reflectors of `geqrf`, conjugate-transposed if requested."""
     return torch.ormqr(input, tau, other, left, transpose)
 
 
 @op(primitive="Ormqr", init=("left", "transpose"))
 def _ormqr(x: T, tau: T, other: T, left: bool = True, transpose: bool = False) -> T:
-    """Q @ other (or other @ Q where not `left`), Q from the reflectors of `geqrf`, transposed and conjugated if so asked."""
+    """Q @ other (or other @ Q if not `left`), with Q from the reflectors of `geqrf`, conjugate-transposed if requested."""
     return torch.ormqr(x, tau, other, left, transpose)
 
 
@@ -205,33 +205,33 @@ def _self_adjoint_eig(x: T, compute_v: bool = True) -> Any:
 
 @op(primitive="Eigh", init=("compute_eigenvectors", "lower"))
 def _eigh(A: T, compute_eigenvectors: bool = True, lower: bool = True) -> Any:
-    """The eigenvalues of symmetric or Hermitian matrices in ascending order, and if wanted their eigenvectors as columns."""
+    """The eigenvalues of symmetric or Hermitian matrices in ascending order, and on request their eigenvectors as columns."""
     half = "L" if lower else "U"
     return tuple(L.eigh(A, UPLO=half)) if compute_eigenvectors else L.eigvalsh(A, UPLO=half)
 
 
 @op(primitive="TridiagonalSolve", init=("partial_pivoting",))
 def _tridiagonal_solve(diagonals: T, rhs: T, partial_pivoting: bool = True) -> T:
-    """The x with A @ x = rhs (..., M, K), where the rows of `diagonals` (..., 3, M) are those above, on and below A's diagonal.
+    """The solution x of A @ x = rhs (..., M, K); the rows of `diagonals` (..., 3, M) are those above, on and below A's diagonal.
 
-    The last one above and the first one below lie beside the matrix. Rows are exchanged where that is more exact, asked for or not.
+    The last element above and the first one below are outside the matrix. Rows are exchanged for accuracy, requested or not.
     """
     if diagonals.shape[-2] != 3 or rhs.shape[-2] != diagonals.shape[-1]:
         raise ValueError(f"expected diagonals (..., 3, M) and rhs (..., M, K), got {tuple(diagonals.shape)} and {tuple(rhs.shape)}.")
     above, main, below = diagonals.unbind(-2)
-    whole = torch.diag_embed(main) + torch.diag_embed(above[..., :-1], 1) + torch.diag_embed(below[..., 1:], -1)
-    return L.solve(whole, rhs)
+    matrix = torch.diag_embed(main) + torch.diag_embed(above[..., :-1], 1) + torch.diag_embed(below[..., 1:], -1)
+    return L.solve(matrix, rhs)
 
 
 @op(methods=("lu_solve",))
 def lu_solve(b: T, LU_data: T, LU_pivots: T) -> T:
-    """The x with A @ x = b, where A = P @ L @ U is given by its LU decomposition."""
+    """The solution x of A @ x = b, with the LU decomposition A = P @ L @ U."""
     return _lu_solve(b, LU_data, LU_pivots)
 
 
 @op(primitive="LuSolve")
 def _lu_solve_primitive(x: T, lu_data: T, lu_pivots: T) -> T:
-    """The y with A @ y = x, where A = P @ L @ U is given by its LU decomposition."""
+    """The solution y of A @ y = x, with the LU decomposition A = P @ L @ U."""
     return _lu_solve(x, lu_data, lu_pivots)
 
 
@@ -243,7 +243,7 @@ def _lu_solve(b: T, data: T, pivots: T) -> T:
 
 
 def _check_pivots(data: T, pivots: T) -> None:
-    """Raises ValueError for pivots that are no rows of the matrix: LAPACK would read and write beyond it."""
+    """Raises ValueError for pivots that are not rows of the matrix: LAPACK would read and write outside it."""
     if data.ndim < 2 or tuple(pivots.shape) != (*data.shape[:-2], min(data.shape[-2:])):
         raise ValueError(f"expected one pivot for each column of {tuple(data.shape)}, got pivots of shape {tuple(pivots.shape)}.")
     if pivots.is_floating_point() or bool(((pivots < 1) | (pivots > data.shape[-2])).any()):
@@ -273,20 +273,20 @@ def _adjoint_if(matrix: T, adjoint: bool) -> T:
 
 @op(primitive="MatrixSolve", init=("adjoint",))
 def matrix_solve(matrix: T, rhs: T, adjoint: bool = False) -> T:
-    """The x with matrix @ x = rhs; the matrix transposed and conjugated if `adjoint`."""
+    """The solution x of matrix @ x = rhs; the matrix is conjugate-transposed if `adjoint`."""
     return L.solve(_adjoint_if(matrix, adjoint), rhs)
 
 
 @op(primitive="MatrixTriangularSolve", init=("lower", "adjoint"))
 def _triangular_solve(matrix: T, rhs: T, lower: bool = True, adjoint: bool = False) -> T:
-    """The x with matrix @ x = rhs, of which only the lower (or upper) triangle counts; transposed and conjugated if `adjoint`."""
+    """The solution x of matrix @ x = rhs with the lower (or upper) triangle of `matrix`, conjugate-transposed if `adjoint`."""
     triangle = torch.tril(matrix) if lower else torch.triu(matrix)
     return L.solve_triangular(_adjoint_if(triangle, adjoint), rhs, upper=lower == adjoint)
 
 
 @op(primitive="MatrixSolveLs", init=("fast",))
 def _matrix_solve_ls(matrix: T, rhs: T, l2_regularizer: T, fast: bool = True) -> T:
-    """The x of least |matrix @ x - rhs|^2 + l2 |x|^2, by the normal equations if `fast`, else by a complete decomposition."""
+    """The x that minimizes |matrix @ x - rhs|^2 + l2 |x|^2, by the normal equations if `fast`, else by a complete decomposition."""
     if not fast:
         return L.lstsq(matrix, rhs, driver="gelsy" if matrix.device.type == "cpu" else None).solution
     square = matrix.mH @ matrix
@@ -296,15 +296,15 @@ def _matrix_solve_ls(matrix: T, rhs: T, l2_regularizer: T, fast: bool = True) ->
 
 @op(methods=("lstsq",))
 def lstsq(input: T, A: T) -> T:
-    """The x of least |input @ x - A|: shapes (m, n) and (m, k) or (m,) give (n, k)."""
+    """The x that minimizes |input @ x - A|: shapes (m, n) and (m, k) or (m,) give (n, k)."""
     return _lstsq(input, A)
 
 
 @op(primitive="Lstsq", init=("fast", "l2_regularizer"))
 def _lstsq_primitive(x: T, a: T, fast: bool = True, l2_regularizer: float = 0.0) -> T:
-    """The y of least |x @ y - a|. Raises ValueError for `fast` False or a regularizer, which MindSpore does not look at."""
+    """The y that minimizes |x @ y - a|. Raises ValueError for `fast` False or a regularizer, which MindSpore ignores."""
     if not fast or l2_regularizer:
-        raise ValueError("expected fast=True and l2_regularizer=0.0; the others have no effect.\n\nhint: ops.MatrixSolveLs knows both.")
+        raise ValueError("expected fast=True and l2_regularizer=0.0; others have no effect.\n\nhint: ops.MatrixSolveLs supports both.")
     return _lstsq(x, a)
 
 
@@ -315,7 +315,7 @@ def _lstsq(x: T, a: T) -> T:
 
 @op(primitive="MatrixLogarithm")
 def _matrix_logarithm(x: T) -> T:
-    """The logarithm of square complex matrices, by their eigenvectors."""
+    """The logarithm of square complex matrices, from their eigenvectors."""
     values, vectors = L.eig(x)
     return (vectors * torch.log(values).unsqueeze(-2)) @ L.inv(vectors)
 
@@ -335,8 +335,8 @@ def vector_norm(x: T, ord: Any = 2, axis: Any = None, keepdims: bool = False, *,
 
 @op()
 def cond(A: T, p: Any = None) -> T:
-    """The condition number of matrices: the norm times that of the inverse."""
-    if A.requires_grad and p in ("fro", 1, -1, math.inf, -math.inf):        # torch writes into what its gradient needs
+    """The condition number of matrices: the norm times the norm of the inverse."""
+    if A.requires_grad and p in ("fro", 1, -1, math.inf, -math.inf):        # torch overwrites a Tensor that its gradient needs
         return L.matrix_norm(A, p) * L.matrix_norm(L.inv(A), p)
     return L.cond(A, p)
 
@@ -374,13 +374,13 @@ def renorm(input: T, p: float, axis: int, maxnorm: float) -> T:
 
 @op()
 def matrix_band_part(x: T, lower: Any, upper: Any) -> T:
-    """Matrices with zeros beyond `lower` diagonals below and `upper` above the main one; negative keeps all."""
+    """Set matrices to zero beyond `lower` diagonals below and `upper` above the main one; a negative number keeps all."""
     return _band(x, lower, upper)
 
 
 @op(primitive="MatrixBandPart")
 def _matrix_band_part(x: T, lower: Any, upper: Any) -> T:
-    """Matrices with zeros beyond `lower` diagonals below and `upper` above the main one; negative keeps all."""
+    """Set matrices to zero beyond `lower` diagonals below and `upper` above the main one; a negative number keeps all."""
     return _band(x, lower, upper)
 
 

@@ -1,4 +1,4 @@
-"""Tensor methods that MindSpore 2.x takes in two forms: the one of 1.x (`axis`, `keepdims`) and the one of torch (`dim`, `keepdim`)."""
+"""Tensor methods that MindSpore 2.x accepts in two forms: that of 1.x (`axis`, `keepdims`) and that of torch (`dim`, `keepdim`)."""
 from __future__ import annotations
 
 import functools
@@ -12,7 +12,7 @@ from torchspore.mindspore.ops.explain import replaced
 
 
 def spelled(function: Any, **spellings: str) -> Any:
-    """The method with its keywords also under their other names: MindSpore takes `axis` and `dim`, `keepdims` and `keepdim`."""
+    """Return the method with both names of its keywords: MindSpore accepts `axis` and `dim`, `keepdims` and `keepdim`."""
 
     @functools.wraps(function)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -24,17 +24,17 @@ def spelled(function: Any, **spellings: str) -> Any:
 
 
 def _flatten(self: Any, *args: Any, order: str = "C", **kwargs: int) -> Any:
-    """The axes from `start_dim` to `end_dim` as one: flatten(order='C', *, start_dim=0, end_dim=-1) or flatten(start_dim=0, end_dim=-1)."""
+    """Merge the axes from `start_dim` to `end_dim`: flatten(order='C', *, start_dim=0, end_dim=-1) or flatten(start_dim=0, end_dim=-1)."""
     if args and isinstance(args[0], str):
         order, args = args[0], args[1:]
-    given = dict(zip(("start_dim", "end_dim"), args))
-    if len(args) > 2 or given.keys() & kwargs.keys():
+    arguments = dict(zip(("start_dim", "end_dim"), args))
+    if len(args) > 2 or arguments.keys() & kwargs.keys():
         raise TypeError(message(f"Tensor.flatten({', '.join(map(short, args))})", "flatten(start_dim=0, end_dim=-1)"))
-    return array.flatten(self, order, **{"start_dim": 0, **given, **kwargs})
+    return array.flatten(self, order, **{"start_dim": 0, **arguments, **kwargs})
 
 
 def _transpose(self: Any, *axes: Any, dim0: int | None = None, dim1: int | None = None) -> Any:
-    """The axes in another order, given as one tuple or as ints; two ints are two axes that change places; reversed without any."""
+    """Permute the axes: to the order in one tuple or in ints; two ints swap two axes; without arguments, reverse all."""
     try:
         if dim0 is not None or dim1 is not None:
             axes = (*axes, *[axis for axis in (dim0, dim1) if axis is not None])
@@ -46,7 +46,7 @@ def _transpose(self: Any, *axes: Any, dim0: int | None = None, dim1: int | None 
 
 
 def _permute(self: Any, *axis: Any, **kwargs: Any) -> Any:
-    """The axes in another order, given as one tuple (`axis` or `dims`) or as ints."""
+    """Permute the axes to the order in one tuple (`axis` or `dims`) or in ints."""
     try:
         if not axis and len(kwargs) == 1 and kwargs.keys() <= {"axis", "dims"}:
             axis, kwargs = tuple(kwargs.values()), {}
@@ -58,7 +58,7 @@ def _permute(self: Any, *axis: Any, **kwargs: Any) -> Any:
 
 
 def _view(self: Any, *shape: Any, dtype: Any = None) -> Any:
-    """The same elements under another shape, given as one tuple or as ints; or the same bytes as another `dtype`."""
+    """The same elements in another shape, from one tuple or ints; or the same bytes as another `dtype`."""
     try:
         if dtype is None and len(shape) == 1 and isinstance(shape[0], dtypes.Type):
             dtype = shape[0]
@@ -70,7 +70,7 @@ def _view(self: Any, *shape: Any, dtype: Any = None) -> Any:
 
 
 def _tile(self: Any, *dims: Any, **kwargs: Any) -> Any:
-    """Repeated along each axis as often as `dims` (or `reps`) says, given as one tuple or as ints."""
+    """Repeat along each axis, `dims` (or `reps`) times, from one tuple or ints."""
     try:
         if kwargs.keys() - {"dims", "reps"} or len(kwargs) + bool(dims) != 1:
             raise TypeError(message(f"Tensor.tile({', '.join([*map(short, dims), *kwargs])})", "tile(dims) or tile(reps)"))
@@ -80,9 +80,9 @@ def _tile(self: Any, *dims: Any, **kwargs: Any) -> Any:
 
 
 def _take(self: Any, indices: Any, axis: int | None = None, mode: str = "clip") -> Any:
-    """The elements (or along `axis` the slices) that `indices` names, negative ones counted from the end.
+    """The elements (along `axis`, the slices) at `indices`; negative ones count from the end.
 
-    Beyond the ends 'clip' takes the nearest and 'wrap' counts on.
+    Out of range, 'clip' takes the nearest end and 'wrap' wraps around.
     """
     if mode not in ("clip", "wrap"):
         raise ValueError(f"Tensor.take(mode={mode!r}): expected 'clip' or 'wrap'.")
@@ -95,14 +95,14 @@ def _take(self: Any, indices: Any, axis: int | None = None, mode: str = "clip") 
 
 
 def _gather(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """`gather(input_indices, axis, batch_dims)` gives slices, `gather(dim, index)` elements."""
+    """`gather(input_indices, axis, batch_dims)` returns slices, `gather(dim, index)` elements."""
     if "dim" in kwargs or "index" in kwargs or (args and isinstance(args[0], int)):
         return selection.gather_elements(self, *args, **kwargs)
     return selection.gather(self, *args, **kwargs)
 
 
 def _searchsorted(self: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    """Where the values `v` would be put into this sorted Tensor (int32): before equal elements, or behind them for side='right'."""
+    """The insertion points of the values `v` in this sorted Tensor (int32): before equal elements, or after them for side='right'."""
     return search.searchsorted(self, v, out_int32=True, side=side, right=side == "right", sorter=sorter)
 
 
@@ -117,9 +117,9 @@ def _argmin(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
 
 
 def _cumsum(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """The sums of the elements up to each one along `axis`, or in the flat Tensor; narrow integers in int32. Then in `dtype`."""
-    own = elementwise.cast(self, dtypes.int32) if self.dtype in _NARROW else self
-    out = reduction.cumsum(array.reshape(own, (-1,)), 0) if axis is None else reduction.cumsum(own, axis)
+    """The cumulative sums along `axis`, or of the flat Tensor, in `dtype`; narrow integers are summed in int32."""
+    summable = elementwise.cast(self, dtypes.int32) if self.dtype in _NARROW else self
+    out = reduction.cumsum(array.reshape(summable, (-1,)), 0) if axis is None else reduction.cumsum(summable, axis)
     return out if dtype is None or dtype == self.dtype else elementwise.cast(out, dtype)
 
 

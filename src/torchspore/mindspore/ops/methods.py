@@ -1,4 +1,4 @@
-"""The methods that operators give to Tensor: those named in their declarations, and those whose arguments differ from the function's."""
+"""Tensor methods from operators: those in the operators' declarations, and those with arguments that differ from the function's."""
 from __future__ import annotations
 
 import functools
@@ -12,7 +12,7 @@ from torchspore.engine.core import creation as create
 from torchspore.engine.core import device, dtypes, integer_gradients
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.tensor import TensorBase, modify, raw, wrap
-from torchspore.mindspore.common import lacking
+from torchspore.mindspore.common import unsupported
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.ops import (
     activation,
@@ -31,13 +31,13 @@ from torchspore.mindspore.ops import (
     selection,
 )
 from torchspore.mindspore.ops.declare import OPERATORS
-from torchspore.mindspore.ops.explain import place, replaced
+from torchspore.mindspore.ops.explain import replaced, user_line
 from torchspore.mindspore.ops.extremes import Extremes
 from torchspore.mindspore.ops.method_forms import spelled
 
 
 def attach() -> None:
-    """Gives Tensor its operators and methods; called once when `ops` is loaded."""
+    """Add the operators and methods to Tensor. Called once, when `ops` is imported."""
     for name, function in arithmetic.DUNDERS.items():
         setattr(Tensor, name, function)
     Tensor.__getitem__ = indexing.getitem  # type: ignore[attr-defined]
@@ -46,15 +46,15 @@ def attach() -> None:
         for name in operator.methods:
             setattr(Tensor, name, operator.function)
     for name, function in {**_METHODS, **method_forms.METHODS, **in_place.METHODS}.items():
-        # A property has a __name__ since Python 3.13, and no __qualname__ to set.
+        # Since Python 3.13 a property has a __name__, but no __qualname__ to set.
         if not isinstance(function, property) and getattr(function, "__name__", "").startswith("_"):
-            function.__qualname__ = f"Tensor.{name}"           # which Python's own words on a wrong call begin with
+            function.__qualname__ = f"Tensor.{name}"           # Python's errors for a wrong call begin with it
         setattr(Tensor, name, function)
-    lacking.mark(Tensor)
+    unsupported.mark(Tensor)
 
 
 def _astype(self: Any, dtype: Any, copy: bool = True) -> Any:
-    """The values in another dtype; with `copy` False the Tensor itself where it has it already."""
+    """Cast to another dtype; with `copy` False, return the Tensor itself if it already has that dtype."""
     try:
         to = dtypes.to_torch(dtype) if isinstance(dtype, dtypes.Type) else dtypes.of_cast(dtype)
         return self if not copy and self._t.dtype is to else wrap(integer_gradients.cast(raw(self), to, copy))
@@ -66,36 +66,36 @@ _TO = "to(dtype=None, non_blocking=False, copy=False), to(device=None, dtype=Non
 
 
 def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """The values in the dtype that is given, or that of `other`, on the device that is given or `other`'s. `copy` makes a copy."""
+    """Convert to the dtype and device in the arguments, or to those of `other`. `copy` makes a copy."""
     first, second = (*args, None, None)[:2]
     names: tuple[str, ...] = ("device", "dtype", "non_blocking", "copy")
     if isinstance(first, TensorBase):
         names = ("other", "non_blocking", "copy")
     elif isinstance(first, dtypes.Type) or (first is None and isinstance(second, bool)):
         names = ("dtype", "non_blocking", "copy")
-    given = {**kwargs, **dict(zip(names, args))}
-    known: dict[str, type] = {"device": str, "dtype": dtypes.Type, "other": TensorBase, "non_blocking": bool, "copy": bool}
-    if len(args) > len(names) or len(given) < len(args) + len(kwargs):
+    arguments = {**kwargs, **dict(zip(names, args))}
+    argument_types: dict[str, type] = {"device": str, "dtype": dtypes.Type, "other": TensorBase, "non_blocking": bool, "copy": bool}
+    if len(args) > len(names) or len(arguments) < len(args) + len(kwargs):
         raise TypeError(message(f"Tensor.to({', '.join(map(short, args))})", _TO))
-    for name, value in given.items():
-        if name not in known or not (isinstance(value, known[name]) or (value is None and name in ("device", "dtype"))):
+    for name, value in arguments.items():
+        if name not in argument_types or not (isinstance(value, argument_types[name]) or (value is None and name in ("device", "dtype"))):
             raise TypeError(message(f"Tensor.to({name}={short(value)})", _TO))
-    other = given.get("other")
-    dtype = other.dtype if other is not None else given.get("dtype")
-    cast = _astype(self, self.dtype if dtype is None else dtype, given.get("copy", False))
-    if other is None and given.get("device") is None:
+    other = arguments.get("other")
+    dtype = other.dtype if other is not None else arguments.get("dtype")
+    cast = _astype(self, self.dtype if dtype is None else dtype, arguments.get("copy", False))
+    if other is None and arguments.get("device") is None:
         return cast
-    return _moved(cast, other if other is not None else given["device"], given.get("non_blocking", False))
+    return _moved(cast, other if other is not None else arguments["device"], arguments.get("non_blocking", False))
 
 
 def _moved(tensor: Any, to: Any, ahead: bool) -> Any:
-    """A Tensor on the device of another one, or on one that a text names; while a graph is captured it stays where it is."""
+    """Move a Tensor to the device of another one or to a named device; during a capture it stays on its device."""
     values = raw(tensor)
-    place = raw(to).device if isinstance(to, TensorBase) else device.resolve_device("Tensor.to", to)
-    if type(values) is not torch.Tensor or values.device == place:
+    target_device = raw(to).device if isinstance(to, TensorBase) else device.resolve_device("Tensor.to", to)
+    if type(values) is not torch.Tensor or values.device == target_device:
         return tensor
-    # A copy to the host that runs ahead of Python would show memory that is not written yet: only the way to the device may.
-    return wrap(values.to(place, non_blocking=ahead and place.type != "cpu"))
+    # An asynchronous copy to the host would expose memory before it is written, so only copies to the device may be asynchronous.
+    return wrap(values.to(target_device, non_blocking=ahead and target_device.type != "cpu"))
 
 
 def _caster(dtype: dtypes.Type) -> Any:
@@ -107,7 +107,7 @@ def _caster(dtype: dtypes.Type) -> Any:
 
 
 def _reshape(self: Any, *shape: Any) -> Any:
-    """The same elements under another shape, given as one tuple or as ints."""
+    """The same elements in another shape, from one tuple or ints."""
     try:
         return array.reshape(self, array.sizes(shape))
     except Exception as error:
@@ -115,7 +115,7 @@ def _reshape(self: Any, *shape: Any) -> Any:
 
 
 def _expand(self: Any, *shape: Any) -> Any:
-    """Stretched to a shape; -1 keeps a length."""
+    """Broadcast to a shape; -1 keeps a length."""
     try:
         return array.broadcast_to(self, array.sizes(shape))
     except Exception as error:
@@ -123,7 +123,7 @@ def _expand(self: Any, *shape: Any) -> Any:
 
 
 def _repeat(self: Any, repeats: Any, axis: int | None = None) -> Any:
-    """Each element `repeats` times in a row along `axis`, or in the flat Tensor."""
+    """Repeat each element `repeats` times along `axis`, or in the flat Tensor."""
     return array.repeat_interleave(self, repeats, axis)
 
 
@@ -131,11 +131,11 @@ _EXTREME_DEFAULTS: dict[str, Any] = {"axis": None, "keepdims": False, "initial":
 
 
 _BY_AXIS = frozenset({"initial", "keepdims", "return_indices", "where"})
-"""Keywords of `max(axis=...)`: with one of them a position is an axis too."""
+"""Keywords of `max(axis=...)`: with one of them, a positional argument is an axis too."""
 
 
-def _extreme(which: Any, pick: Any) -> Any:
-    """`max` and `min`: by position or by `dim` the values and their indexes, by `axis` the values alone."""
+def _extreme(reduce: Any, pick: Any) -> Any:
+    """`max` and `min`: a positional axis or `dim` returns values and indexes, `axis` only the values."""
 
     def by_axis(self: Any, axis: Any, keepdims: bool, initial: Any, where: Any, return_indices: bool) -> Any:
         mask = None if where is True else where
@@ -143,27 +143,27 @@ def _extreme(which: Any, pick: Any) -> Any:
             values, indexes = pick(self, axis, keepdims, initial=initial, where=mask)
             return (values, indexes) if return_indices else values
         if return_indices and axis is None:
-            return pick(self)                 # of the flat Tensor, whatever else is asked for
-        return which(self, axis, keepdims, initial=initial, where=mask)
+            return pick(self)                 # of the flat Tensor; other arguments are ignored
+        return reduce(self, axis, keepdims, initial=initial, where=mask)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if "dim" in kwargs or (args and isinstance(args[0], (int, np.integer)) and not kwargs.keys() & _BY_AXIS):
             named = "dim" in kwargs
             dim, keepdim = (*args, kwargs.pop("dim", None))[0], args[1] if len(args) > 1 else False
-            found = pick(self, dim, kwargs.pop("keepdim", kwargs.pop("keepdims", keepdim)), **kwargs)
-            return found if named else Extremes(found)
-        given = dict(zip(("axis", "keepdims"), args)) | kwargs
-        unknown = given.keys() - _EXTREME_DEFAULTS.keys()
+            extremes = pick(self, dim, kwargs.pop("keepdim", kwargs.pop("keepdims", keepdim)), **kwargs)
+            return extremes if named else Extremes(extremes)
+        arguments = dict(zip(("axis", "keepdims"), args)) | kwargs
+        unknown = arguments.keys() - _EXTREME_DEFAULTS.keys()
         if unknown:
-            raise TypeError(f"{place()}Tensor.{pick.__name__}({min(unknown)}=...): expected {', '.join(_EXTREME_DEFAULTS)}.")
-        return by_axis(self, **(_EXTREME_DEFAULTS | given))
+            raise TypeError(f"{user_line()}Tensor.{pick.__name__}({min(unknown)}=...): expected {', '.join(_EXTREME_DEFAULTS)}.")
+        return by_axis(self, **(_EXTREME_DEFAULTS | arguments))
 
-    method.__doc__ = which.__doc__
+    method.__doc__ = reduce.__doc__
     return method
 
 
 def _sum(self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
-    """The sum along `axis`, of which integers stay in int64; `initial` is added. A bool as the second argument is `keepdims`."""
+    """The sum along `axis`; integers are summed in int64; `initial` is added. A bool as the second argument is `keepdims`."""
     if isinstance(dtype, bool):
         dtype, keepdims = None, dtype
     out = reduction.sum(self, axis, keepdims, dtype=dtype)
@@ -171,7 +171,7 @@ def _sum(self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False,
 
 
 def _scaled(function: Any) -> Any:
-    """`add` and `sub` with the factor `alpha` on the other operand."""
+    """`add` and `sub` with the factor `alpha` for the other operand."""
 
     @functools.wraps(function)
     def method(self: Any, other: Any, *, alpha: Any = 1) -> Any:
@@ -187,33 +187,33 @@ def _subtract(self: Any, other: Any, alpha: Any = 1) -> Any:
 
 
 def _ptp(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The largest value less the smallest along `axis`."""
+    """The largest minus the smallest value along `axis`."""
     return reduction.amax(self, axis, keepdims) - reduction.amin(self, axis, keepdims)
 
 
 def _fill(self: Any, value: Any) -> Any:
-    """A Tensor of this shape and dtype that holds `value` everywhere."""
+    """A Tensor of this shape and dtype, filled with `value`."""
     return wrap(create.filled(self.shape, value, self.dtype))
 
 
 def _mean(self: Any, axis: Any = None, keep_dims: bool = False, *, dtype: Any = None) -> Any:
-    """The mean along `axis`; that of integers is an integer."""
+    """The mean along `axis`; the mean of integers is an integer."""
     return reduction.mean(self if dtype is None else _astype(self, dtype), axis, keep_dims)
 
 
 def _copy(self: Any) -> Any:
-    """A Tensor with the same values in its own memory."""
+    """A Tensor with the same values in new memory."""
     return wrap(raw(self).clone())
 
 
 def _fill_in_place(self: Any, value: Any) -> Any:
-    """Writes `value` everywhere; gives itself back."""
+    """Fill the Tensor with `value`; return it."""
     modify(self, lambda t: t.fill_(value.item() if isinstance(value, Tensor) else value))
     return self
 
 
 def _copy_in_place(self: Any, src: Any, non_blocking: bool = False) -> Any:
-    """Writes the values of `src` into this Tensor, in its dtype; gives itself back."""
+    """Copy the values of `src` into this Tensor, in its dtype; return it."""
     engine.write(self, raw(src).to(self._t.dtype))
     return self
 
@@ -224,8 +224,8 @@ def _in_place(function: Any) -> Any:
         engine.write(self, dtypes.fitting(raw(function(self, *args, **kwargs)), self._t.dtype))
         return self
 
-    vars(method).pop("gated", None)                # the writing is outside of the operator's gate
-    method.__doc__ = f"`{function.__name__}` written back into this Tensor; gives itself back."
+    vars(method).pop("gated", None)                # the assignment happens outside the operator's error handling
+    method.__doc__ = f"`{function.__name__}` in place; returns this Tensor."
     return method
 
 
@@ -240,14 +240,14 @@ def _new_filled(value: Any) -> Any:
 
 
 def _itemset(self: Any, *args: Any) -> Any:
-    """Writes the last argument at the place that the others name; gives a new Tensor back."""
+    """Set the element at the other arguments to the last argument; return a new Tensor."""
     *index, value = args
     if not index and self.size != 1:
-        raise IndexError(message(f"Tensor.itemset({short(value)}) of {self.size} elements", "the place, or a Tensor of one element"))
-    made = _copy(self)
-    flat = made.reshape(-1) if len(index) == 1 and isinstance(index[0], int) else made
+        raise IndexError(message(f"Tensor.itemset({short(value)}) of {self.size} elements", "an index, or a Tensor of one element"))
+    copied = _copy(self)
+    flat = copied.reshape(-1) if len(index) == 1 and isinstance(index[0], int) else copied
     flat[index[0] if len(index) == 1 else tuple(index) if index else ...] = value
-    return made
+    return copied
 
 
 def _where(self: Any, condition: Any, y: Any) -> Any:
@@ -256,7 +256,7 @@ def _where(self: Any, condition: Any, y: Any) -> Any:
 
 
 def _trace(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
-    """The sum along the diagonal of two axes, `offset` places above it, in `dtype` if one is given."""
+    """The sum along the diagonal of two axes, `offset` positions above the main one, in `dtype` if it is set."""
     if offset == 0 and self.ndim == 2 and dtype is None:
         return linear_algebra.trace(self)
     out = reduction.sum(array.diagonal(self, offset, axis1, axis2), -1)
@@ -264,12 +264,12 @@ def _trace(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: An
 
 
 def _bernoulli(self: Any, p: Any = None, seed: int | None = None, *, generator: Any = None) -> Any:
-    """1 with the probability that each element is, else 0; in 1.x with the probability `p` for all."""
+    """1 with the probability in each element, else 0; in 1.x, with the probability `p` for all."""
     return in_place.bernoulli_ext(self, generator=generator) if p is None else creation.bernoulli(self, p, seed)
 
 
 def _requires_grad(self: Any, requires_grad: bool = True) -> Any:
-    """Keeps the flag; gives itself back."""
+    """Store the flag; return the Tensor."""
     self.requires_grad = requires_grad
     return self
 

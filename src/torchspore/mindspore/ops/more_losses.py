@@ -1,4 +1,4 @@
-"""Losses by margins, distances and distributions."""
+"""Losses from margins, distances and distributions."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,14 +7,14 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.loss import class_indexes, constant_in, divergence, probability_loss, reduced, same_shapes
+from torchspore.mindspore.ops.loss import class_indexes, constant_in, divergence, probability_loss, reduced, require_equal_shapes
 
 T = torch.Tensor
 
 
 @op()
 def huber_loss(input: T, target: T, reduction: str = "mean", delta: float = 1.0) -> T:
-    """Half the squared difference up to `delta`, then delta times the difference less delta / 2."""
+    """Half the squared difference up to `delta`; above it, delta times (the difference minus delta / 2)."""
     if delta <= 0:
         raise ValueError(f"delta={delta}: expected a number above 0.")
     distance = (input - target).abs()
@@ -25,7 +25,7 @@ def huber_loss(input: T, target: T, reduction: str = "mean", delta: float = 1.0)
 def cosine_embedding_loss(input1: T, input2: T, target: T, margin: float = 0.0, reduction: str = "mean") -> T:
     """1 - cos along axis 1 of both inputs (N, D, ...) where `target` (N, ...) is 1; max(0, cos - margin) where it is -1.
 
-    A target that can be stretched to that shape will do, as one for all rows.
+    A target that broadcasts to that shape is accepted, such as a single one for all rows.
     """
     if not -1 <= margin <= 1:
         raise ValueError(f"margin={margin}: expected a number from -1 to 1.")
@@ -61,7 +61,7 @@ def margin_ranking_loss(input1: T, input2: T, target: T, margin: float = 0.0, re
 def _multi_margin(x: T, target: T, p: int, margin: float, weight: T | None, reduction: str) -> T:
     if p not in (1, 2):
         raise ValueError(f"p={p!r}: expected 1 or 2.")
-    if x.numel() == 0:                             # torch's kernel gives what lies in the memory
+    if x.numel() == 0:                             # torch's kernel returns uninitialized memory
         raise ValueError(f"expected at least one row of scores, got shape {tuple(x.shape)}.")
     return F.multi_margin_loss(x, class_indexes(target), p, margin, weight, reduction=reduction)
 
@@ -80,16 +80,16 @@ def _multi_margin_loss(x: T, target: T, weight: T | None = None, p: int = 1, mar
 
 @op()
 def multilabel_margin_loss(input: T, target: T, reduction: str = "mean") -> T:
-    """For each row (N, C): max(0, 1 - (x[right] - x[wrong])) over all pairs, divided by C.
+    """For each row (N, C): the sum of max(0, 1 - (x[right] - x[wrong])) over all pairs, divided by C.
 
-    `target` (N, C) lists the right classes of each row, up to the first -1.
+    `target` (N, C) lists the correct classes of each row, up to the first -1.
     """
     return F.multilabel_margin_loss(input, class_indexes(target), reduction=reduction)
 
 
 @op(primitive="MultilabelMarginLoss", init=("reduction",))
 def _multilabel_margin_loss(x: T, target: T, reduction: str = "mean") -> Any:
-    """The loss of `multilabel_margin_loss`, and which classes of each row are right (1 or 0, of the target's dtype)."""
+    """The loss of `multilabel_margin_loss`, and which classes of each row are correct (1 or 0, in the target's dtype)."""
     count = x.shape[-1]
     listed = torch.cumprod((target >= 0).int(), -1)
     right = torch.zeros_like(target).scatter_add(-1, target.clamp(min=0, max=count - 1).long(), listed.to(target.dtype)).clamp(max=1)
@@ -98,21 +98,21 @@ def _multilabel_margin_loss(x: T, target: T, reduction: str = "mean") -> Any:
 
 @op()
 def multilabel_soft_margin_loss(input: T, target: T, weight: T | None = None, reduction: str = "mean") -> T:
-    """The binary cross entropy of logits (N, C), the mean over the classes, each times its weight."""
+    """The binary cross entropy of logits (N, C): the mean over the classes, each times its weight."""
     return F.multilabel_soft_margin_loss(input, target, weight, reduction=reduction)
 
 
 @op()
 def soft_margin_loss(input: T, target: T, reduction: str = "mean") -> T:
-    """log(1 + exp(-target * input)), with targets 1 and -1. Raises ValueError for two shapes."""
-    same_shapes(input, target)
+    """log(1 + exp(-target * input)), with targets 1 and -1. Raises ValueError for different shapes."""
+    require_equal_shapes(input, target)
     return reduced(F.softplus(-target.to(input.dtype) * input), reduction)
 
 
 @op(primitive="SoftMarginLoss", init=("reduction",))
 def _soft_margin_loss(input: T, target: T, reduction: str = "mean") -> T:
-    """log(1 + exp(-target * input)), with targets 1 and -1. Raises ValueError for two shapes."""
-    same_shapes(input, target)
+    """log(1 + exp(-target * input)), with targets 1 and -1. Raises ValueError for different shapes."""
+    require_equal_shapes(input, target)
     return reduced(F.softplus(-target.to(input.dtype) * input), reduction)
 
 
@@ -120,7 +120,7 @@ def _soft_margin_loss(input: T, target: T, reduction: str = "mean") -> T:
 def triplet_margin_loss(
     anchor: T, positive: T, negative: T, margin: float = 1.0, p: int = 2, eps: float = 1e-6, swap: bool = False, reduction: str = "mean",
 ) -> T:
-    """max(0, |anchor - positive| - |anchor - negative| + margin), in the norm `p`; with `swap` the nearer of both to the negative."""
+    """max(0, |anchor - positive| - |anchor - negative| + margin), in the norm `p`; `swap` takes the smaller distance to the negative."""
     return F.triplet_margin_loss(anchor, positive, negative, _number(margin), p, eps, swap, reduction=reduction)
 
 
@@ -128,7 +128,7 @@ def triplet_margin_loss(
 def _triplet_margin_loss(
     x: T, positive: T, negative: T, margin: Any, p: int = 2, swap: bool = False, eps: float = 1e-6, reduction: str = "mean",
 ) -> T:
-    """max(0, |x - positive| - |x - negative| + margin), in the norm `p`; with `swap` the nearer of both to the negative."""
+    """max(0, |x - positive| - |x - negative| + margin), in the norm `p`; `swap` takes the smaller distance to the negative."""
     near, far = _distance(x, positive, p, eps), _distance(x, negative, p, eps)
     if swap:
         far = torch.minimum(far, _distance(positive, negative, p, eps))
@@ -148,15 +148,15 @@ def gaussian_nll_loss(x: T, target: T, var: T, full: bool = False, eps: float = 
     """Half of log(var) + (x - target)^2 / var, with variances of at least `eps`; `full` adds log(2 pi) / 2."""
     if x.shape != target.shape or var.shape not in (x.shape, x.shape[:-1], (*x.shape[:-1], 1)):
         x, target, var = torch.broadcast_tensors(x, target, var)
-    smallest = torch.clamp(var, min=eps)                # with its gradient: none below eps, where torch's loss has a huge one
+    smallest = torch.clamp(var, min=eps)                # no gradient below eps, where torch's loss has a huge one
     return F.gaussian_nll_loss(x, target, smallest, full=full, eps=eps, reduction=reduction)
 
 
 @op()
 def _poisson_nll(input: T, target: T, log_input: bool, full: bool, eps: float, reduction: str) -> T:
-    """exp(x) - target * x, or x - target * log(x + eps) where x is no logarithm; `full` adds Stirling's approximation of log(target!)."""
+    """exp(x) - target * x, or x - target * log(x + eps) if x is not a logarithm; `full` adds Stirling's approximation of log(target!)."""
     losses = F.poisson_nll_loss(input, target, log_input, eps=eps, full=False, reduction="none")
-    if full:                                           # torch's own has the gradient NaN by targets up to 1
+    if full:                                           # torch's gradient is NaN for targets up to 1
         large = torch.where(target > 1, target, 2.0)
         stirling = large * torch.log(large) - large + 0.5 * torch.log(2 * torch.pi * large)
         losses = losses + torch.where(target > 1, stirling, 0.0)
@@ -165,15 +165,15 @@ def _poisson_nll(input: T, target: T, log_input: bool, full: bool, eps: float, r
 
 @op(primitive="KLDivLoss", init=("reduction",))
 def _kl_div(logits: T, labels: T, reduction: str = "mean") -> T:
-    """labels * (log(labels) - logits); 'batchmean' divides the sum by the first length. Raises ValueError for two shapes."""
-    same_shapes(logits, labels)
+    """labels * (log(labels) - logits); 'batchmean' divides the sum by the first length. Raises ValueError for different shapes."""
+    require_equal_shapes(logits, labels)
     loss = divergence(logits, labels)
     return loss.sum() / logits.shape[0] if reduction == "batchmean" else reduced(loss, reduction)
 
 
 @op(primitive="NLLLoss", init=("reduction", "ignore_index"))
 def _nll_loss(logits: T, labels: T, weight: T, reduction: str = "mean", ignore_index: int = -100) -> Any:
-    """The negative log likelihood of log probabilities (N, C) and classes (N,), and the sum of the weights that counted."""
+    """The negative log likelihood of log probabilities (N, C) and classes (N,), and the sum of the weights used."""
     classes = class_indexes(labels)
     weight = constant_in(weight)
     counted = weight[classes.clamp(0, weight.shape[0] - 1)] * (classes != ignore_index)
@@ -188,7 +188,7 @@ def _binary_cross_entropy(logits: T, labels: T, weight: T | None = None, reducti
 
 @op(primitive="BCEWithLogitsLoss", init=("reduction",))
 def _bce_with_logits(input: T, target: T, weight: T | None = None, posWeight: T | None = None, reduction: str = "mean") -> T:
-    """The binary cross entropy of logits; `posWeight` weighs where the target is 1."""
+    """The binary cross entropy of logits; `posWeight` weighs positive targets."""
     return F.binary_cross_entropy_with_logits(
         input, target, constant_in(weight), reduction=reduction, pos_weight=constant_in(posWeight),
     )
@@ -198,12 +198,12 @@ def _bce_with_logits(input: T, target: T, weight: T | None = None, posWeight: T 
 def _sampled_softmax(
     weights: T, biases: T, labels: T, logits: T, drawn: T, expected_true: T, expected_drawn: T, num_true: int, removes_hits: bool,
 ) -> T:
-    """The cross entropy (N,) of the right classes among themselves and the drawn ones, each less the log of its expected count."""
+    """The cross entropy (N,) of the true classes among themselves and the drawn ones, each minus the log of its expected count."""
     labels, drawn = labels.reshape(-1, num_true).long(), drawn.reshape(-1).long()
     right = (logits.unsqueeze(1) * weights[labels]).sum(-1) + biases[labels] - torch.log(expected_true.reshape(-1, num_true))
-    others = logits @ weights[drawn].T + biases[drawn] - torch.log(expected_drawn.reshape(-1))
+    drawn_logits = logits @ weights[drawn].T + biases[drawn] - torch.log(expected_drawn.reshape(-1))
     if removes_hits:
         hits = (labels.unsqueeze(-1) == drawn).any(1)
-        others = torch.where(hits, others - 1e37, others)
-    chances = torch.log_softmax(torch.cat([right, others], 1), 1)
+        drawn_logits = torch.where(hits, drawn_logits - 1e37, drawn_logits)
+    chances = torch.log_softmax(torch.cat([right, drawn_logits], 1), 1)
     return -chances[:, :num_true].mean(1)

@@ -1,4 +1,4 @@
-"""Exchanges between single processes of a group. Ranks are places in the group; gradients go the other way."""
+"""Exchanges between pairs of processes of a group. Ranks are ranks within the group; gradients flow in the opposite direction."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,19 +20,19 @@ def exchanged(
     like: torch.Tensor, dtype: Any, sent: list[torch.Tensor], to: Sequence[int], shapes: Sequence[Sequence[int]], sources: Sequence[int],
     group: Group, tags: Sequence[int] | None = None, source_tags: Sequence[int] | None = None,
 ) -> tuple[torch.Tensor, ...]:
-    """What the processes at `sources` send, of these shapes and this dtype, while `sent` goes to those at `to`."""
+    """Send `sent` to the processes at `to`; return the Tensors, of these shapes and this dtype, from the processes at `sources`."""
     from torchspore.distributed.comm import collectives
 
-    wanted = like if dtype is None else like.to(as_dtype(dtype))
-    return collectives.exchange(sent, to, shapes, sources, wanted, group, tags, source_tags)
+    template = like if dtype is None else like.to(as_dtype(dtype))
+    return collectives.exchange(sent, to, shapes, sources, template, group, tags, source_tags)
 
 
 class _Pair(Collective):
-    """What goes from one process to another one: with one process there is none."""
+    """Base class of exchanges from one process to another, which need two processes."""
 
     def _other(self, argument: str, rank: Any) -> Group:
         self._expect(argument, rank, int)
-        group = self._found()
+        group = self._find_group()
         if group.size == 1:
             hint = "call it where get_group_size() > 1"
             raise ValueError(message(f"{self.name}({argument}={rank})", "another process: this training has one", hint=hint))
@@ -42,7 +42,7 @@ class _Pair(Collective):
 
 
 class Send(_Pair):
-    """Sends a Tensor to the process `dest_rank` of the group, and gives it back. `sr_tag` tells it from others on their way there."""
+    """Sends a Tensor to the process `dest_rank` of the group, and returns it. `sr_tag` distinguishes messages to the same process."""
 
     def __init__(self, sr_tag: int, dest_rank: int, group: str = WORLD, group_back: str = WORLD) -> None:
         super().__init__(group, sr_tag=sr_tag, dest_rank=dest_rank, group_back=group_back)
@@ -54,7 +54,7 @@ class Send(_Pair):
 
 
 class Receive(_Pair):
-    """Receives a Tensor of `shape` and `dtype` from the process `src_rank` of the group; its argument is not read."""
+    """Receives a Tensor of `shape` and `dtype` from the process `src_rank` of the group; its argument is ignored."""
 
     def __init__(self, sr_tag: int, src_rank: int, shape: Any, dtype: Any, group: str = WORLD, group_back: str = WORLD) -> None:
         super().__init__(group, sr_tag=sr_tag, src_rank=src_rank, shape=shape, dtype=dtype, group_back=group_back)
@@ -66,7 +66,7 @@ class Receive(_Pair):
 
 
 class NeighborExchange(_Pair):
-    """Sends `input_x`, a tuple, to `send_rank_ids`, one each, and gives a tuple of what `recv_rank_ids` send, in these shapes."""
+    """Sends the tuple `input_x` to `send_rank_ids`, one Tensor each, and returns a tuple of these shapes from `recv_rank_ids`."""
 
     def __init__(
         self, send_rank_ids: Any, recv_rank_ids: Any, recv_shapes: Any, send_shapes: Any, recv_type: Any, group: str = WORLD,
@@ -77,16 +77,16 @@ class NeighborExchange(_Pair):
         )
 
     def __call__(self, input_x: Any) -> Any:
-        group = self._found()
+        group = self._find_group()
         for argument in ("send_rank_ids", "recv_rank_ids"):
             for rank in getattr(self, argument):
                 self._other(argument, rank)
         if len(input_x) != len(self.send_rank_ids):
-            said = "none, as send_rank_ids says" if not self.send_rank_ids else f"{len(self.send_rank_ids)}, as send_rank_ids says"
-            raise ValueError(message(f"NeighborExchange: {len(input_x)} Tensors to send", said))
+            expected = "none, as in send_rank_ids" if not self.send_rank_ids else f"{len(self.send_rank_ids)}, as in send_rank_ids"
+            raise ValueError(message(f"NeighborExchange: {len(input_x)} Tensors to send", expected))
         for x, shape in zip(input_x, self.send_shapes):
             if tuple(x.shape) != tuple(shape):
-                raise ValueError(message(f"NeighborExchange: a Tensor of shape {tuple(x.shape)}", f"{tuple(shape)}, as send_shapes says"))
+                raise ValueError(message(f"NeighborExchange: a Tensor of shape {tuple(x.shape)}", f"{tuple(shape)}, as in send_shapes"))
         if not self.send_rank_ids and not self.recv_rank_ids:
             return ()
         like = input_x[0] if input_x else zeros((1,), self.recv_type)
@@ -94,10 +94,10 @@ class NeighborExchange(_Pair):
 
 
 class NeighborExchangeV2(_Pair):
-    """`input_x` (N, C, H, W) with edges of its neighbours around it.
+    """Surrounds `input_x` (N, C, H, W) with edges of the neighbouring processes.
 
-    The eight lists of ranks go clockwise: top, top right, right, bottom right, bottom, bottom left, left, top left; -1 is nobody, whose
-    edge is zeros. `send_lens` and `recv_lens` have the widths of the edges: top, bottom, left, right.
+    The eight lists of ranks go clockwise: top, top right, right, bottom right, bottom, bottom left, left, top left. -1 means no neighbour,
+    whose edge is zeros. `send_lens` and `recv_lens` have the widths of the edges: top, bottom, left, right.
     """
 
     def __init__(
@@ -108,14 +108,14 @@ class NeighborExchangeV2(_Pair):
             data_format=data_format,
         )
         for name, count in (("send_rank_ids", 8), ("recv_rank_ids", 8), ("send_lens", 4), ("recv_lens", 4)):
-            given = getattr(self, name)
-            if not isinstance(given, (list, tuple)) or len(given) != count:
-                raise ValueError(message(f"NeighborExchangeV2({name}={short(given)})", f"a list of {count} ints"))
+            ranks_or_lengths = getattr(self, name)
+            if not isinstance(ranks_or_lengths, (list, tuple)) or len(ranks_or_lengths) != count:
+                raise ValueError(message(f"NeighborExchangeV2({name}={short(ranks_or_lengths)})", f"a list of {count} ints"))
         if data_format != "NCHW":
             raise ValueError(message(f"NeighborExchangeV2(data_format={short(data_format)})", "'NCHW'"))
 
     def __call__(self, input_x: Any) -> Any:
-        group = self._found()
+        group = self._find_group()
         for argument in ("send_rank_ids", "recv_rank_ids"):
             for rank in getattr(self, argument):
                 if rank != -1:
@@ -128,7 +128,7 @@ class NeighborExchangeV2(_Pair):
 
 
 _WAYS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
-"""The eight directions as steps down and to the right."""
+"""The eight directions as steps (down, right)."""
 
 
 @part_of("NeighborExchangeV2")
@@ -140,22 +140,22 @@ def _with_edges(
     sends = [way for way in range(8) if to[way] != -1]
     comes = [way for way in range(8) if sources[way] != -1]
     sent = [x[_edge(_WAYS[way], x.shape, widths)] for way in sends]
-    places = [_margin(_WAYS[way], x.shape, margins) for way in comes]
-    shapes = [(*x.shape[:2], down.stop - down.start, right.stop - right.start) for down, right in places]
-    # What one sends upwards is what the other receives from below: the tag is the way it goes.
+    regions = [_margin(_WAYS[way], x.shape, margins) for way in comes]
+    shapes = [(*x.shape[:2], down.stop - down.start, right.stop - right.start) for down, right in regions]
+    # One process sends upwards what the other receives from below; the tag is the direction.
     received = collectives.exchange(
         sent, [to[way] for way in sends], shapes, [sources[way] for way in comes], x, group, sends, [(way + 4) % 8 for way in comes],
     )
     top, bottom, left, right = margins
     height, width = x.shape[2] + top + bottom, x.shape[3] + left + right
     out = torch.nn.functional.pad(x, (left, right, top, bottom))
-    for piece, (down, across) in zip(received, places):
+    for piece, (down, across) in zip(received, regions):
         out = out + torch.nn.functional.pad(piece, (across.start, width - across.stop, down.start, height - down.stop))
     return out
 
 
 def _edge(way: tuple[int, int], shape: Sequence[int], widths: Sequence[int]) -> tuple[Any, ...]:
-    """The part of the image that goes that way."""
+    """Return the index of the part of the image that is sent in this direction."""
     top, bottom, left, right = widths
     down = {-1: slice(0, top), 0: slice(None), 1: slice(shape[2] - bottom, None)}[way[0]]
     across = {-1: slice(0, left), 0: slice(None), 1: slice(shape[3] - right, None)}[way[1]]
@@ -163,7 +163,7 @@ def _edge(way: tuple[int, int], shape: Sequence[int], widths: Sequence[int]) -> 
 
 
 def _margin(way: tuple[int, int], shape: Sequence[int], margins: Sequence[int]) -> tuple[slice, slice]:
-    """Where in the result stands what comes from there."""
+    """Return the slices of the result for the part from this direction."""
     top, bottom, left, right = margins
     height, width = shape[2], shape[3]
     down = {-1: slice(0, top), 0: slice(top, top + height), 1: slice(top + height, top + height + bottom)}[way[0]]
@@ -172,7 +172,7 @@ def _margin(way: tuple[int, int], shape: Sequence[int], margins: Sequence[int]) 
 
 
 class BatchISendIRecv(_Pair):
-    """Sends and receives as `op_types` ('isend' or 'irecv') and `remote_ranks` say; a tuple with what came, zero at each 'isend'."""
+    """Sends and receives as in `op_types` ('isend' or 'irecv') and `remote_ranks`; returns what arrives, and zero at each 'isend'."""
 
     def __init__(
         self, op_types: Any, remote_ranks: Any, receive_shapes: Any = None, receive_dtypes: Any = None, group: str = WORLD,
@@ -185,15 +185,15 @@ class BatchISendIRecv(_Pair):
                 ("isend", "irecv"))))
 
     def __call__(self, input_x: Any) -> Any:
-        given = iter(x for x in input_x if x is not None)
+        inputs = iter(x for x in input_x if x is not None)
         shapes, dtypes = iter(self.receive_shapes or ()), iter(self.receive_dtypes or ())
         kinds = list(zip(self.op_types, self.remote_ranks))
-        sent = [(next(given), rank) for kind, rank in kinds if kind == "isend"]
+        sent = [(next(inputs), rank) for kind, rank in kinds if kind == "isend"]
         comes = [(tuple(next(shapes)), next(dtypes), rank) for kind, rank in kinds if kind == "irecv"]
         for _, rank in kinds:
             group = self._other("remote_ranks", rank)
         if len({str(dtype) for _, dtype, _ in comes}) > 1:
-            raise ValueError(message(f"BatchISendIRecv(receive_dtypes={short(self.receive_dtypes)})", "one dtype for all that comes"))
+            raise ValueError(message(f"BatchISendIRecv(receive_dtypes={short(self.receive_dtypes)})", "one dtype for all received Tensors"))
         if not kinds:
             return ()
         dtype = comes[0][1] if comes else None

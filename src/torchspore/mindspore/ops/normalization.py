@@ -1,4 +1,4 @@
-"""Normalisation."""
+"""Normalization."""
 from __future__ import annotations
 
 from typing import Any
@@ -8,31 +8,31 @@ import torch.nn.functional as F
 
 from torchspore.engine.core import change_counters
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.indices import axis_within
+from torchspore.mindspore.ops.indices import normalized_axis
 
 T = torch.Tensor
 _HALVES = (torch.float16, torch.bfloat16)
 
 
-def beside(state: T | None, weight: T | None) -> T | None:
-    """A weight in the dtype of the running values, which torch wants alike; those keep theirs where a Cell computes in another."""
+def match_dtype(state: T | None, weight: T | None) -> T | None:
+    """Return a weight in the dtype of the running values, as torch requires; running values keep theirs in Cells of another dtype."""
     return weight if state is None or weight is None else weight.to(state.dtype)
 
 
 def wide_enough(input: T, weight: T | None, bias: T | None) -> tuple[T | None, T | None]:
-    """Weight and bias as torch's kernels want them beside `input`: in its dtype, or in float32. MindSpore takes narrower ones too."""
+    """Return weight and bias in the input's dtype or in float32, as torch's kernels require; MindSpore also accepts narrower ones."""
     if weight is None or weight.dtype is input.dtype or weight.dtype is torch.float32 or not weight.dtype.is_floating_point:
         return weight, bias
-    own = torch.promote_types(input.dtype, torch.float32)
-    return weight.to(own), bias if bias is None else bias.to(own)
+    common_dtype = torch.promote_types(input.dtype, torch.float32)
+    return weight.to(common_dtype), bias if bias is None else bias.to(common_dtype)
 
 
 def by_batch(
     x: T, mean: T | None, variance: T | None, weight: T | None, bias: T | None, training: bool, momentum: float, epsilon: float,
 ) -> T:
-    """torch's batch_norm, whose kernels take running values and weights of 16 bits beside an input of 32 nowhere: these are widened."""
+    """torch's batch_norm, but with running values and weights of 16 bits and an input of 32, which torch's kernels lack."""
     if mean is None or variance is None or mean.dtype not in _HALVES or x.dtype in _HALVES:
-        return F.batch_norm(x, mean, variance, beside(mean, weight), beside(mean, bias), training, momentum, epsilon)
+        return F.batch_norm(x, mean, variance, match_dtype(mean, weight), match_dtype(mean, bias), training, momentum, epsilon)
     wide = [None if part is None else part.to(x.dtype) for part in (mean, variance, weight, bias)]
     out = F.batch_norm(x, *wide, training, momentum, epsilon)
     if training:
@@ -45,7 +45,7 @@ def by_batch(
 def batch_norm(
     input_x: T, running_mean: T, running_var: T, weight: T, bias: T, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> T:
-    """Normalised over all axes but axis 1; in training the running values take in the share `momentum` of the batch's."""
+    """Normalize over all axes except axis 1; training updates the running values by the fraction `momentum` of the batch's."""
     mean, variance = (t.detach() if t is not None and t.requires_grad else t for t in (running_mean, running_var))
     out = by_batch(input_x, mean, variance, weight, bias, training, momentum, eps)
     if training and running_mean is not None:
@@ -55,7 +55,7 @@ def batch_norm(
 
 @op()
 def layer_norm(input: T, normalized_shape: Any, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
-    """Normalised over the last axes, whose lengths are `normalized_shape`."""
+    """Normalize over the last axes, whose lengths are `normalized_shape`."""
     weight, bias = wide_enough(input, weight, bias)
     if input.dtype is torch.float64 and weight is not None and weight.dtype is not input.dtype:
         weight, bias = weight.double(), None if bias is None else bias.double()
@@ -64,27 +64,27 @@ def layer_norm(input: T, normalized_shape: Any, weight: T | None = None, bias: T
 
 @op(primitive="LayerNorm", init=("begin_norm_axis", "begin_params_axis", "epsilon"))
 def _layer_norm(input_x: T, gamma: T, beta: T, begin_norm_axis: int = 1, begin_params_axis: int = 1, epsilon: float = 1e-7) -> Any:
-    """The normalised input, the mean and the variance (float32 for float16) over the axes from `begin_norm_axis` on."""
-    axes = tuple(range(axis_within(begin_norm_axis, input_x.ndim), input_x.ndim))
+    """The normalized input, the mean and the variance (float32 for float16) over the axes from `begin_norm_axis` on."""
+    axes = tuple(range(normalized_axis(begin_norm_axis, input_x.ndim), input_x.ndim))
     wide = input_x.float() if input_x.dtype is torch.float16 else input_x
     mean = wide.mean(axes, keepdim=True)
     variance = wide.var(axes, correction=0, keepdim=True)
     if gamma.dtype is not input_x.dtype:
         gamma, beta = (part.to(torch.promote_types(input_x.dtype, torch.float32)) for part in (gamma, beta))
-    if axis_within(begin_params_axis, input_x.ndim) == axes[0]:
+    if normalized_axis(begin_params_axis, input_x.ndim) == axes[0]:
         return F.layer_norm(input_x, [input_x.shape[a] for a in axes], gamma, beta, epsilon), mean, variance
     return F.layer_norm(input_x, [input_x.shape[a] for a in axes], eps=epsilon) * gamma + beta, mean, variance
 
 
 @op()
 def group_norm(input: T, num_groups: int, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
-    """Normalised over the channels (axis 1) of each group and all later axes."""
+    """Normalize over the channels (axis 1) of each group and all later axes."""
     return F.group_norm(input, num_groups, *wide_enough(input, weight, bias), eps)
 
 
 @op(primitive="L2Normalize", init=("axis", "epsilon"))
 def _l2_normalize(input_x: T, axis: Any = 0, epsilon: float = 1e-4) -> T:
-    """x divided by its length along `axis`, the square of which is at least `epsilon`."""
+    """Divide x by its norm along `axis`, whose square is at least `epsilon`."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     return input_x * torch.rsqrt(torch.clamp(torch.sum(input_x * input_x, axes, keepdim=True), min=epsilon))
 
@@ -94,9 +94,9 @@ def _batch_norm(
     input_x: T, scale: T, bias: T, mean: T, variance: T, is_training: bool = False, epsilon: float = 1e-5, momentum: float = 0.1,
     data_format: str = "NCHW",
 ) -> Any:
-    """(N, C, ...) normalised over all axes but axis 1: the result, the batch's mean and variance, and both again for the gradient.
+    """Normalize (N, C, ...) over all axes except axis 1: the result, the batch's mean and variance, and both again for the gradient.
 
-    In training the running `mean` and `variance` take in the share `momentum` of the batch's.
+    Training updates the running `mean` and `variance` by the fraction `momentum` of the batch's.
     """
     if data_format not in ("NCHW", "NHWC"):
         raise ValueError(f"data_format={data_format!r}: expected 'NCHW' or 'NHWC'.")
@@ -104,8 +104,8 @@ def _batch_norm(
     x = input_x.permute(0, 3, 1, 2) if last else input_x
     axes = [axis for axis in range(x.ndim) if axis != 1]
     if is_training:
-        own = x.float()
-        batch_mean, batch_variance = own.mean(axes), own.var(axes, correction=0)
+        values = x.float()
+        batch_mean, batch_variance = values.mean(axes), values.var(axes, correction=0)
     else:
         batch_mean, batch_variance = mean.clone(), variance.clone()
     out = by_batch(x, mean, variance, scale, bias, is_training, momentum, epsilon)
@@ -116,20 +116,20 @@ def _batch_norm(
 
 @op(primitive="InstanceNorm", init=("epsilon", "momentum"), states=("mean", "variance"))
 def _instance_norm(input_x: T, gamma: T, beta: T, mean: T, variance: T, epsilon: float = 1e-5, momentum: float = 0.1) -> Any:
-    """(N, C, ...) normalised over the axes after axis 1: the result, and each sample's mean and variance (N * C).
+    """Normalize (N, C, ...) over the axes after axis 1: the result, and each sample's mean and variance (N * C).
 
-    The running `mean` and `variance` (C) take in the share `momentum` of the mean over samples.
+    The running `mean` and `variance` (C) are updated by the fraction `momentum` of the mean over samples.
     """
-    own = input_x.float().flatten(2)
-    batch_mean, batch_variance = own.mean(2), own.var(2, correction=0)
-    out = F.instance_norm(input_x, mean, variance, beside(mean, gamma), beside(mean, beta), True, momentum, epsilon)
+    values = input_x.float().flatten(2)
+    batch_mean, batch_variance = values.mean(2), values.var(2, correction=0)
+    out = F.instance_norm(input_x, mean, variance, match_dtype(mean, gamma), match_dtype(mean, beta), True, momentum, epsilon)
     change_counters.batch_norms += 1
     return out, batch_mean.flatten(), batch_variance.flatten()
 
 
 @op()
 def _instance_norm_layer(x: T, gamma: T, beta: T, eps: float) -> T:
-    """(N, C, ...) normalised over the axes after axis 1."""
+    """Normalize (N, C, ...) over the axes after axis 1."""
     return F.instance_norm(x, None, None, gamma, beta, True, 0.1, eps)
 
 
@@ -141,13 +141,13 @@ def _rms_normalised(x: T, gamma: T, epsilon: float) -> tuple[T, T]:
 
 @op()
 def rms_norm(x: T, gamma: T, epsilon: float = 1e-6) -> Any:
-    """x over its root mean square over the axes of `gamma`, times gamma; and one over that root (float32)."""
+    """Divide x by its root mean square over the axes of `gamma`, times gamma; also return the reciprocal of that root (float32)."""
     return _rms_normalised(x, gamma, epsilon)
 
 
 @op(primitive="RmsNorm", init=("epsilon",))
 def _rms_norm(x: T, gamma: T, epsilon: float = 1e-6) -> Any:
-    """x over its root mean square over the axes of `gamma`, times gamma; and one over that root (float32)."""
+    """Divide x by its root mean square over the axes of `gamma`, times gamma; also return the reciprocal of that root (float32)."""
     return _rms_normalised(x, gamma, epsilon)
 
 
@@ -155,7 +155,7 @@ def _rms_norm(x: T, gamma: T, epsilon: float = 1e-6) -> Any:
 def lrn(
     x: T, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5, norm_region: str = "ACROSS_CHANNELS",
 ) -> T:
-    """x / (bias + alpha * s)^beta, with s the sum of squares over `depth_radius` channels (axis 1) to each side.
+    """x / (bias + alpha * s)^beta; s is the sum of squares over `depth_radius` channels (axis 1) on each side.
 
     (Krizhevsky and others, 2012.)
     """

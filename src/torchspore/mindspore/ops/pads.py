@@ -1,4 +1,4 @@
-"""Values added at the ends of axes."""
+"""Padding at the ends of axes."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +14,7 @@ T = torch.Tensor
 
 @op(primitive="Pad", init=("paddings",))
 def _pad(input_x: T, paddings: Any) -> T:
-    """Zeros before and after each axis, as the rows of `paddings` say."""
+    """Pad each axis with zeros before and after it, by the rows of `paddings`."""
     if len(paddings) != input_x.ndim:
         raise ValueError(f"expected {input_x.ndim} pairs of paddings, one for each axis, got {len(paddings)}.")
     return F.pad(input_x, [p for row in reversed(paddings) for p in row])
@@ -22,20 +22,20 @@ def _pad(input_x: T, paddings: Any) -> T:
 
 @op(older={"paddings": "padding"})
 def pad(input_x: T, padding: Any, mode: str = "constant", value: Any = None) -> T:
-    """Filled up at the ends of the last axes first; `mode` is 'constant', 'reflect', 'replicate' or 'circular'.
+    """Pad the ends of the last axes first; `mode` is 'constant', 'reflect', 'replicate' or 'circular'.
 
-    Programs for 1.x give a pair of counts for each axis, the first one first.
+    Programs for 1.x pass a pair of counts for each axis, in order.
     """
-    given = padding.tolist() if isinstance(padding, T) else padding
-    if given and all(isinstance(pair, (tuple, list)) for pair in given):      # 1.x: a pair for each axis, the first one first
-        given = [count for pair in reversed(given) for count in pair]
-    pads = [int(p) for p in given]
+    pads_to_apply = padding.tolist() if isinstance(padding, T) else padding
+    if pads_to_apply and all(isinstance(pair, (tuple, list)) for pair in pads_to_apply):      # 1.x: a pair for each axis, in order
+        pads_to_apply = [count for pair in reversed(pads_to_apply) for count in pair]
+    pads = [int(p) for p in pads_to_apply]
     return F.pad(input_x, pads, mode, (0 if value is None else value) if mode == "constant" else None)
 
 
 @op(primitive="Padding", init=("pad_dim_size",))
 def padding(x: T, pad_dim_size: int = 8) -> T:
-    """The last axis, of length 1, filled up with zeros to `pad_dim_size`. Raises ValueError for another length, and for one axis alone."""
+    """Pad the last axis, of length 1, with zeros to `pad_dim_size`. Raises ValueError for another length, and for a single axis."""
     if not isinstance(pad_dim_size, int) or isinstance(pad_dim_size, bool):
         raise TypeError(f"pad_dim_size={pad_dim_size!r}: expected an int.")
     if pad_dim_size < 1:
@@ -47,7 +47,7 @@ def padding(x: T, pad_dim_size: int = 8) -> T:
 
 @op(primitive="MirrorPad", init=("mode",))
 def mirror_pad(input_x: T, paddings: Any, mode: str = "REFLECT") -> T:
-    """Mirrored at the ends: without the border in mode 'REFLECT', with it in 'SYMMETRIC'."""
+    """Mirror the ends: without the border in mode 'REFLECT', with it in 'SYMMETRIC'."""
     if mode not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(f"mode={mode!r:.40}: expected 'REFLECT' or 'SYMMETRIC'.")
     rows = paddings.tolist() if isinstance(paddings, T) else list(paddings)
@@ -64,7 +64,7 @@ def mirror_pad(input_x: T, paddings: Any, mode: str = "REFLECT") -> T:
 
 @op(primitive="PadV3", init=("mode", "paddings_contiguous"))
 def _pad_v3(x: T, paddings: Any, constant_value: Any = 0, mode: str = "constant", paddings_contiguous: bool = True) -> T:
-    """Filled up at the ends of the last axes first, as `pad`; otherwise `paddings` lists all beginnings, then all ends.
+    """Pad the ends of the last axes first, as `pad`; if not `paddings_contiguous`, `paddings` lists all beginnings, then all ends.
 
     `mode` is 'constant', 'reflect', 'edge' or 'circular'; 'constant' fills with `constant_value`.
     """
@@ -82,7 +82,7 @@ def _pad_v3(x: T, paddings: Any, constant_value: Any = 0, mode: str = "constant"
 
 @op()
 def _pad_by_layer(x: T, pads: Any, mode: str, value: Any) -> T:
-    """Filled up at the ends of the last axes first, for the layers; negative counts cut away. `value` may be a bool."""
+    """Pad the ends of the last axes first, for the layers; negative counts crop. `value` may be a bool."""
     if mode == "constant":
         return F.pad(x, list(pads), value=value)
     inner = len(pads) // 2

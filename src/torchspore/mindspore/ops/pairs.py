@@ -1,4 +1,4 @@
-"""Mathematics of two operands and more, element by element, with MindSpore's promotion: from `atan2` to shifts of bits."""
+"""Element-wise mathematics of two or more operands, with MindSpore's promotion: from `atan2` to bit shifts."""
 from __future__ import annotations
 
 import inspect
@@ -24,11 +24,11 @@ def two(
     name: str, compute: Callable[[T, T], T], doc: str, primitive: str | None = None, names: tuple[str, str] = ("input", "other"),
     methods: tuple[str, ...] = (), family: str = "add", alike: bool = False,
 ) -> Callable[..., Any]:
-    """Makes the operator `name` of two operands, whose parameters are called `names`; `compute` takes two tensors of one dtype.
+    """Build the operator `name` of two operands with the parameters `names`; `compute` takes two tensors of one dtype.
 
-    `alike` refuses Tensors of two dtypes, as MindSpore does where it does not promote.
+    `alike` refuses Tensors of different dtypes, for functions where MindSpore does not promote.
     """
-    signature = inspect.Signature([inspect.Parameter(one, inspect.Parameter.POSITIONAL_OR_KEYWORD) for one in names])
+    signature = inspect.Signature([inspect.Parameter(parameter_name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for parameter_name in names])
 
     def operator(*arguments: Any, **keywords: Any) -> Any:
         try:
@@ -49,12 +49,12 @@ def two(
 
 
 def floats(t: T) -> T:
-    """Integers and truth values as float32, all else as it is."""
+    """Convert integers and bools to float32; leave other dtypes unchanged."""
     return t if t.is_floating_point() or t.is_complex() else t.to(torch.float32)
 
 
 def _same_floats(function: Callable[[T, T], T]) -> Callable[[T, T], T]:
-    """`function`, which refuses integers as MindSpore does here."""
+    """Wrap `function` so that it refuses integers, as MindSpore does here."""
 
     def compute(a: T, b: T) -> T:
         if not a.is_floating_point():
@@ -65,12 +65,12 @@ def _same_floats(function: Callable[[T, T], T]) -> Callable[[T, T], T]:
 
 
 def _in_floats(function: Callable[[T, T], T]) -> Callable[[T, T], T]:
-    """`function` of integers as float32."""
+    """Wrap `function` so that integers are computed as float32."""
     return lambda a, b: function(floats(a), floats(b))
 
 
 def _only_integers(function: Callable[[T, T], T]) -> Callable[[T, T], T]:
-    """`function`, which takes integers alone."""
+    """Wrap `function` so that it accepts only integers."""
 
     def compute(a: T, b: T) -> T:
         if a.is_floating_point() or a.is_complex() or a.dtype is torch.bool:
@@ -88,7 +88,7 @@ def _div_no_nan(a: T, b: T) -> T:
 def _mul_no_nan(a: T, b: T) -> T:
     if not b.requires_grad:
         return torch.where(b == 0, 0, a * b)
-    number = torch.where((b == 0) & ~torch.isfinite(a), 0, a)          # where b is 0, its gradient is a all the same
+    number = torch.where((b == 0) & ~torch.isfinite(a), 0, a)          # the gradient for b is a, even where b is 0
     return number * b
 
 
@@ -100,10 +100,10 @@ def _xdivy(a: T, b: T) -> T:
 _XY = ("x", "y")
 atan2 = two("atan2", _same_floats(torch.atan2), "The angle of the point (other, input), in radians.", "Atan2", methods=("atan2", "arctan2"))
 hypot = two("hypot", _same_floats(torch.hypot), "sqrt(input**2 + other**2).", "Hypot", methods=("hypot",))
-fmax = two("fmax", torch.fmax, "The larger of the two; where one is NaN the other.", "Fmax", methods=("fmax",))
-fmin = two("fmin", torch.fmin, "The smaller of the two; where one is NaN the other.", "Fmin", methods=("fmin",))
+fmax = two("fmax", torch.fmax, "The larger of the two; if one is NaN, the other.", "Fmax", methods=("fmax",))
+fmin = two("fmin", torch.fmin, "The smaller of the two; if one is NaN, the other.", "Fmin", methods=("fmin",))
 nextafter = two(
-    "nextafter", _same_floats(torch.nextafter), "The next number after `input` on the way to `other`.", "NextAfter", methods=("nextafter",),
+    "nextafter", _same_floats(torch.nextafter), "The next number after `input` towards `other`.", "NextAfter", methods=("nextafter",),
     alike=True,
 )
 def _squared_difference(a: T, b: T) -> T:
@@ -127,21 +127,21 @@ xlogy = two("xlogy", _in_floats(torch.xlogy), "input * log(other), and 0 where `
 _div_no_nan_op = two("_div_no_nan", _div_no_nan, "x / y, and 0 where y is 0.", "DivNoNan", ("x", "y"))
 _mul_no_nan_op = two("_mul_no_nan", _mul_no_nan, "x * y, and 0 where y is 0, whatever x is.", "MulNoNan", _XY)
 squared_difference = two(
-    "_squared_difference", _squared_difference, "(x - y) squared; of complex numbers the square of its length.", "SquaredDifference", _XY,
+    "_squared_difference", _squared_difference, "(x - y) squared; of complex numbers, |x - y| squared.", "SquaredDifference", _XY,
 )
 truncate_div = two("truncate_div", quotients.truncate_divide, "x / y rounded towards zero.", "TruncateDiv", _XY, ("truncate_div",))
 truncate_mod = two("truncate_mod", quotients.fmod, "The remainder with the sign of x.", "TruncateMod", _XY, ("truncate_mod",))
 left_shift = two(
-    "bitwise_left_shift", _only_integers(torch.bitwise_left_shift), "The bits of `input` moved to the left.",
+    "bitwise_left_shift", _only_integers(torch.bitwise_left_shift), "The bits of `input` shifted to the left.",
     methods=("bitwise_left_shift", "__lshift__"), family="shift",
 )
 right_shift = two(
-    "bitwise_right_shift", _only_integers(torch.bitwise_right_shift), "The bits of `input` moved to the right, the sign kept.",
+    "bitwise_right_shift", _only_integers(torch.bitwise_right_shift), "The bits of `input` shifted to the right, with the sign preserved.",
     methods=("bitwise_right_shift", "__rshift__"), family="shift",
 )
-_left_shift = two("_left_shift", _only_integers(torch.bitwise_left_shift), "The bits of x1 moved to the left.", "LeftShift", ("x1", "x2"))
+_left_shift = two("_left_shift", _only_integers(torch.bitwise_left_shift), "The bits of x1 shifted to the left.", "LeftShift", ("x1", "x2"))
 _right_shift = two(
-    "_right_shift", _only_integers(torch.bitwise_right_shift), "The bits of x moved to the right, the sign kept.", "RightShift",
+    "_right_shift", _only_integers(torch.bitwise_right_shift), "The bits of x shifted to the right, with the sign preserved.", "RightShift",
     ("input_x", "input_y"),
 )
 
@@ -156,7 +156,7 @@ def ldexp(x: Any, other: Any) -> T:
 
 @op(methods=("float_power",))
 def float_power(input: Any, exponent: Any) -> T:
-    """`input` to the power `exponent`, computed and given in float64 (complex128)."""
+    """`input` to the power `exponent`, computed and returned in float64 (complex128)."""
     return torch.float_power(input, exponent)
 
 
@@ -186,7 +186,7 @@ def _check_lerp(t: T) -> None:
 
 
 def _scaled(value: Any, t: T) -> T:
-    """`t` times `value` in the dtype of `t`: beside integers a number loses its fraction."""
+    """Multiply `t` by `value` in the dtype of `t`: for integers, a number is truncated."""
     if isinstance(value, T):
         return t * value.to(t.dtype)
     return t * (int(value) if isinstance(value, float) and not (t.is_floating_point() or t.is_complex()) else value)
@@ -200,18 +200,18 @@ def addcmul(input: T, tensor1: T, tensor2: T, value: Any = 1) -> T:
 
 @op(primitive="Addcdiv", methods=("addcdiv",))
 def addcdiv(input: T, tensor1: T, tensor2: T, value: Any = 1) -> T:
-    """input + value * tensor1 / tensor2; the quotient of integers is cut to one."""
+    """input + value * tensor1 / tensor2; the quotient of integers is truncated."""
     if any(t.is_floating_point() or t.is_complex() for t in (input, tensor1, tensor2)):
         return input + _scaled(value, tensor1 / tensor2)
     if isinstance(value, float) or (isinstance(value, T) and value.is_floating_point()):
         hint = "cast the Tensors, for example with astype(mindspore.float32)."
-        raise TypeError(f"expected an integer as value beside integers.\n\nhint: {hint}")
+        raise TypeError(f"expected an integer as value, because the Tensors have integers.\n\nhint: {hint}")
     return input + truncate_divide(_scaled(value, tensor1), tensor2)
 
 
 @op(primitive="IsClose", init=("rtol", "atol", "equal_nan"), methods=("isclose",))
 def isclose(input: T, other: T, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> T:
-    """Whether |input - other| <= atol + rtol * |other|, element by element; two NaNs are close where `equal_nan` says so."""
+    """Test |input - other| <= atol + rtol * |other|, element by element; two NaNs are close if `equal_nan`."""
     if input.dtype is not other.dtype:
         raise mixed(input, other)
     return torch.isclose(input, other, float(rtol), float(atol), equal_nan)
@@ -219,31 +219,31 @@ def isclose(input: T, other: T, rtol: float = 1e-05, atol: float = 1e-08, equal_
 
 @op(primitive="ApproximateEqual", init=("tolerance",), methods=("approximate_equal",))
 def approximate_equal(x: T, y: T, tolerance: float = 1e-05) -> T:
-    """Whether |x - y| < tolerance, element by element."""
+    """Test |x - y| < tolerance, element by element."""
     return torch.abs(x - y) < tolerance
 
 
 @op(primitive="EqualCount")
 def _equal_count(x: T, y: T) -> T:
-    """How many elements are equal: shape (1,), in x's dtype."""
+    """The number of equal elements: shape (1,), in x's dtype."""
     return (x == y).sum().to(x.dtype).reshape(1)
 
 
 @op(primitive="SquareSumAll")
 def _square_sum_all(x: T, y: T) -> tuple[T, T]:
-    """The sum of the squares of x, and that of y."""
+    """The sums of the squares of x and of y."""
     return torch.square(x).sum(), torch.square(y).sum()
 
 
 @op(primitive="Complex")
 def _complex(real: T, imag: T) -> T:
-    """real + i * imag: complex64 of float32, complex128 of float64."""
+    """real + i * imag: complex64 for float32, complex128 for float64."""
     return torch.complex(real, imag)
 
 
 @op(primitive="Polar")
 def polar(abs: T, angle: T) -> T:
-    """The complex number of a length and an angle in radians."""
+    """The complex number with this absolute value and angle in radians."""
     return torch.polar(abs, angle)
 
 

@@ -1,4 +1,4 @@
-"""`Push` and `Pull` of the parameter server of MindSpore 1.x, which one process has none of."""
+"""`Push` and `Pull` of the parameter server of MindSpore 1.x, which does not exist here."""
 from __future__ import annotations
 
 from typing import Any, NoReturn
@@ -6,11 +6,11 @@ from typing import Any, NoReturn
 from torchspore.base.text import message
 from torchspore.mindspore.ops.primitive import Primitive, prim_attr_register
 
-_HINT = "leave Parameter.set_param_ps away: the optimizer then updates its Parameters itself"
+_HINT = "remove Parameter.set_param_ps: the optimizer then updates its Parameters itself"
 
 
 class Push(Primitive):
-    """Sends an optimizer's inputs to a parameter server. It can be made; a call raises NotImplementedError, as there is no server."""
+    """Sends an optimizer's inputs to a parameter server. A call raises NotImplementedError, because there is no server."""
 
     @prim_attr_register
     def __init__(self, optim_type: str = "ApplyMomentum", only_shape_indices: Any = None) -> None:
@@ -20,12 +20,12 @@ class Push(Primitive):
         self.init_prim_io_names(["optim_inputs", "optim_input_shapes"], ["key"])
 
     def __call__(self, optim_inputs: Any, optim_input_shapes: Any) -> NoReturn:
-        given = f"{len(optim_inputs)} inputs, {len(optim_input_shapes)} shapes"
-        raise NotImplementedError(message(f"Push({given})", "a parameter server", hint=_HINT))
+        description = f"{len(optim_inputs)} inputs, {len(optim_input_shapes)} shapes"
+        raise NotImplementedError(message(f"Push({description})", "a parameter server", hint=_HINT))
 
 
 class Pull(Primitive):
-    """Fetches a weight from a parameter server. It can be made; a call raises NotImplementedError, as there is no server."""
+    """Fetches a weight from a parameter server. A call raises NotImplementedError, because there is no server."""
 
     @prim_attr_register
     def __init__(self) -> None:

@@ -20,10 +20,10 @@ def pool(
     kind: str, x: T, kernel_size: Size, stride: Size, pad_mode: str, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor: int | None = None,
 ) -> T:
-    """Pooling over the last axes by 'max' or 'avg', whose windows are divided by `divisor`, if one is given.
+    """Pooling over the last axes by 'max' or 'avg'; window sums are divided by `divisor`, if present.
 
-    With pad_mode 'same' an average counts only what was there. Where `count_include_pad` says so, MindSpore's counts the padding over three
-    axes, and with `ceil_mode` over one and two.
+    With pad_mode 'same', an average counts only existing elements. With `count_include_pad`, MindSpore counts the padding over three axes,
+    and with `ceil_mode` over one and two.
     """
     if pad_mode.lower() not in ("valid", "same", "pad"):
         raise ValueError(f"pad_mode={pad_mode!r:.40}: expected 'valid', 'same' or 'pad'.")
@@ -82,7 +82,7 @@ def max_pool2d(
     x: T, kernel_size: Size, stride: Size = None, padding: Size = 0, dilation: Size = 1, return_indices: bool = False,
     ceil_mode: bool = False,
 ) -> Any:
-    """The largest value in each window of (N, C, H, W), and with `return_indices` where it lay (int64)."""
+    """The largest value in each window of (N, C, H, W), and with `return_indices` its position (int64)."""
     return F.max_pool2d(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -97,13 +97,13 @@ def avg_pool2d(
 
 @op()
 def adaptive_avg_pool2d(input: T, output_size: Any) -> T:
-    """The means of windows chosen so that the result has `output_size`; None keeps a length."""
+    """The means of windows whose size follows from `output_size`; None keeps a length."""
     return F.adaptive_avg_pool2d(input, output_size)
 
 
 @op(primitive="AdaptiveAvgPool2D", init=("output_size",))
 def _adaptive_avg_pool2d(input_x: T, output_size: Any) -> T:
-    """The means of windows chosen so that the result has `output_size`; None keeps a length."""
+    """The means of windows whose size follows from `output_size`; None keeps a length."""
     return F.adaptive_avg_pool2d(input_x, output_size)
 
 
@@ -117,15 +117,15 @@ def _pooling(
 
 
 def _unpadded(padding: Any, count: int) -> tuple[int, ...]:
-    """One padding for each axis, from an int, one for each axis, or equal ones for both ends of each."""
-    given = (padding,) * count if isinstance(padding, int) else tuple(int(p) for p in padding)
-    if len(given) == 1:
-        return given * count
-    if len(given) == 2 * count and all(given[i] == given[i + 1] for i in range(0, 2 * count, 2)):
-        return given[::2]
-    if len(given) != count:
+    """Return one padding for each axis, from an int, one for each axis, or equal ones for both ends of each axis."""
+    pads = (padding,) * count if isinstance(padding, int) else tuple(int(p) for p in padding)
+    if len(pads) == 1:
+        return pads * count
+    if len(pads) == 2 * count and all(pads[i] == pads[i + 1] for i in range(0, 2 * count, 2)):
+        return pads[::2]
+    if len(pads) != count:
         raise ValueError(f"padding={padding!r}: expected an int, or one int for each of {count} axes.")
-    return given
+    return pads
 
 
 @op()
@@ -141,7 +141,7 @@ def avg_pool3d(
     input_x: T, kernel_size: Size = 1, stride: Size = 1, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
     divisor_override: int = 0,
 ) -> T:
-    """The mean of each window of (N, C, D, H, W); `divisor_override` divides the sum in the place of the window's size."""
+    """The mean of each window of (N, C, D, H, W); `divisor_override` replaces the window's size as divisor."""
     pads = _unpadded(padding, 3)
     return F.avg_pool3d(input_x, pair(kernel_size, 3), pair(stride, 3), pads, ceil_mode, count_include_pad, divisor_override or None)
 
@@ -151,7 +151,7 @@ def max_pool3d(
     x: T, kernel_size: Size, stride: Size = None, padding: Size = 0, dilation: Size = 1, ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest value in each window of (N, C, D, H, W), and with `return_indices` where it lay (int64)."""
+    """The largest value in each window of (N, C, D, H, W), and with `return_indices` its position (int64)."""
     return F.max_pool3d(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -168,10 +168,10 @@ def _max_pool3d(
 
 
 def _max_padded(x: T, kernel: Any, stride: Any, pads: Any, ceil_mode: bool) -> T:
-    """With paddings of their own for both ends of each axis: (before, after) of the first axis first."""
-    given = (pads,) * 6 if isinstance(pads, int) else tuple(pads)
-    given = tuple(p for p in given for _ in (0, 1)) if len(given) == 3 else given
-    filled = F.pad(x, [given[4], given[5], given[2], given[3], given[0], given[1]], value=float("-inf"))
+    """Max pooling with separate paddings for both ends of each axis: (before, after), first axis first."""
+    all_pads = (pads,) * 6 if isinstance(pads, int) else tuple(pads)
+    all_pads = tuple(p for p in all_pads for _ in (0, 1)) if len(all_pads) == 3 else all_pads
+    filled = F.pad(x, [all_pads[4], all_pads[5], all_pads[2], all_pads[3], all_pads[0], all_pads[1]], value=float("-inf"))
     return F.max_pool3d(filled, kernel, stride, ceil_mode=ceil_mode)
 
 
@@ -209,7 +209,7 @@ def _max_pool_argmax(
     x: T, kernel_size: Size, strides: Size = None, pads: Size = 0, dilation: Size = (1, 1), ceil_mode: bool = False,
     argmax_type: Any = dtypes.int64,
 ) -> Any:
-    """The largest value in each window of (N, C, H, W), and its place in the flattened image."""
+    """The largest value in each window of (N, C, H, W), and its index in the flattened image."""
     return _where(F.max_pool2d, x, kernel_size, strides, pads, dilation, ceil_mode, argmax_type)
 
 
@@ -218,14 +218,14 @@ def _max_pool3d_argmax(
     x: T, ksize: Size, strides: Size, pads: Size, dilation: Size = (1, 1, 1), ceil_mode: bool = False, data_format: str = "NCDHW",
     argmax_type: Any = dtypes.int64,
 ) -> Any:
-    """The largest value in each window of (N, C, D, H, W), and its place in the flattened volume."""
+    """The largest value in each window of (N, C, D, H, W), and its index in the flattened volume."""
     _check_format(data_format)
     return _where(F.max_pool3d, x, ksize, strides, pads, dilation, ceil_mode, argmax_type)
 
 
 @op(primitive="MaxPoolWithArgmax", init=("kernel_size", "strides", "pad_mode", "data_format"))
 def _max_pool_with_argmax(x: T, kernel_size: Size = 1, strides: Size = 1, pad_mode: str = "valid", data_format: str = "NCHW") -> Any:
-    """The largest value in each window of (N, C, H, W), and its place in the sample flattened over channels and pixels, as int32."""
+    """The largest value in each window of (N, C, H, W), and its index in the sample flattened over channels and pixels, as int32."""
     if pad_mode.lower() not in ("same", "valid"):
         raise ValueError(f"pad_mode={pad_mode!r:.40}: expected 'same' or 'valid'.")
     if data_format == "NHWC":
@@ -242,25 +242,25 @@ def _max_pool_with_argmax(x: T, kernel_size: Size = 1, strides: Size = 1, pad_mo
 
 @op()
 def adaptive_avg_pool1d(input: T, output_size: int) -> T:
-    """The means of windows of (N, C, L) chosen so that the result has length `output_size`."""
+    """The means of windows of (N, C, L) whose size follows from the length `output_size`."""
     return F.adaptive_avg_pool1d(input, output_size)
 
 
 @op()
 def adaptive_avg_pool3d(input: T, output_size: Any) -> T:
-    """The means of windows chosen so that the result has `output_size`; None keeps a length."""
+    """The means of windows whose size follows from `output_size`; None keeps a length."""
     return F.adaptive_avg_pool3d(input, output_size)
 
 
 @op(primitive="AdaptiveAvgPool3D", init=("output_size",))
 def _adaptive_avg_pool3d(input_x: T, output_size: Any) -> T:
-    """The means of windows chosen so that the result has `output_size`; None keeps a length."""
+    """The means of windows whose size follows from `output_size`; None keeps a length."""
     return F.adaptive_avg_pool3d(input_x, output_size)
 
 
 @op()
 def adaptive_max_pool1d(input: T, output_size: int) -> T:
-    """The largest values in windows of (N, C, L), as many as `output_size`, which divides L."""
+    """The largest values in `output_size` windows of (N, C, L); `output_size` divides L."""
     if input.ndim != 3:
         raise ValueError(f"expected an input of shape (N, C, L), got {tuple(input.shape)}.")
     if input.shape[-1] % output_size:
@@ -270,26 +270,26 @@ def adaptive_max_pool1d(input: T, output_size: int) -> T:
 
 @op()
 def adaptive_max_pool2d(input: T, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest values in windows chosen so that the result has `output_size`; with `return_indices` also where they lay (int64)."""
+    """The largest values in windows whose size follows from `output_size`; with `return_indices` also their positions (int64)."""
     return F.adaptive_max_pool2d(input, output_size, return_indices)
 
 
 @op(primitive="AdaptiveMaxPool2D", init=("output_size",))
 def _adaptive_max_pool2d(input: T, output_size: Any) -> Any:
-    """The largest values in windows chosen so that the result has `output_size`, and where they lay (int64)."""
+    """The largest values in windows whose size follows from `output_size`, and their positions (int64)."""
     return F.adaptive_max_pool2d(input, output_size, True)
 
 
 @op()
 def adaptive_max_pool3d(input: T, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest values in windows chosen so that the result has `output_size`; with `return_indices` also where they lay (int32)."""
+    """The largest values in windows whose size follows from `output_size`; with `return_indices` also their positions (int32)."""
     out, at = F.adaptive_max_pool3d(input, output_size, True)
     return (out, at.int()) if return_indices else out
 
 
 @op(primitive="AdaptiveMaxPool3D")
 def _adaptive_max_pool3d(input: T, output_size: Any) -> Any:
-    """The largest values in windows chosen so that the result has `output_size`, and where they lay (int32)."""
+    """The largest values in windows whose size follows from `output_size`, and their positions (int32)."""
     sizes = output_size.tolist() if isinstance(output_size, T) else output_size
     out, at = F.adaptive_max_pool3d(input, sizes, True)
     return out, at.int()
@@ -299,7 +299,7 @@ def _adaptive_max_pool3d(input: T, output_size: Any) -> Any:
 def lp_pool1d(x: T, norm_type: float, kernel_size: int, stride: int | None = None, ceil_mode: bool = False) -> T:
     """The root of order `norm_type` of the sum of powers in each window of (N, C, L) or (C, L)."""
     _check_norm(norm_type)
-    x = x if x.is_floating_point() else x.float()          # the pooling of means cuts those of integers
+    x = x if x.is_floating_point() else x.float()          # average pooling truncates for integers
     return F.lp_pool1d(x, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -319,38 +319,38 @@ def _check_norm(norm_type: Any) -> None:
 
 
 def _unpooled(count: int, x: T, indices: T, kernel: Size, stride: Any, padding: Any, output_size: Any) -> T:
-    """Zeros with the values of x put back to where `indices` say, over the last `count` axes."""
+    """Put the values of x back to the positions `indices` over the last `count` axes; zeros elsewhere."""
     kernel = pair(kernel, count)
     stride = kernel if not stride or not any(pair(stride, count)) else pair(stride, count)
     call = (F.max_unpool1d, F.max_unpool2d, F.max_unpool3d)[count - 1]
-    wanted = list(output_size)[-count:] if output_size else None
+    requested_size = list(output_size)[-count:] if output_size else None
     if not x.is_floating_point() and not x.is_complex() and x.dtype is not torch.bool:
-        bits = x.to(torch.int64).view(torch.float64)                          # torch's kernels move floats alone
-        return call(bits, as_index(indices), kernel, stride, pair(padding, count), wanted).view(torch.int64).to(x.dtype)
-    return call(x, as_index(indices), kernel, stride, pair(padding, count), wanted)
+        bits = x.to(torch.int64).view(torch.float64)                          # torch's kernels accept only floats
+        return call(bits, as_index(indices), kernel, stride, pair(padding, count), requested_size).view(torch.int64).to(x.dtype)
+    return call(x, as_index(indices), kernel, stride, pair(padding, count), requested_size)
 
 
 @op()
 def max_unpool1d(x: T, indices: T, kernel_size: Size, stride: Size = None, padding: Size = 0, output_size: Any = None) -> T:
-    """What max_pool1d took, put back to where it lay; zeros elsewhere. The length is `output_size` or what the window and step give."""
+    """Put the values from max_pool1d back to their positions; zeros elsewhere. `output_size` or window and stride set the length."""
     return _unpooled(1, x, indices, kernel_size, stride, padding, output_size)
 
 
 @op()
 def max_unpool2d(x: T, indices: T, kernel_size: Size, stride: Size = None, padding: Size = 0, output_size: Any = None) -> T:
-    """What max_pool2d took, put back to where it lay; zeros elsewhere."""
+    """Put the values from max_pool2d back to their positions; zeros elsewhere."""
     return _unpooled(2, x, indices, kernel_size, stride, padding, output_size)
 
 
 @op()
 def max_unpool3d(x: T, indices: T, kernel_size: Size, stride: Size = None, padding: Size = 0, output_size: Any = None) -> T:
-    """What max_pool3d took, put back to where it lay; zeros elsewhere."""
+    """Put the values from max_pool3d back to their positions; zeros elsewhere."""
     return _unpooled(3, x, indices, kernel_size, stride, padding, output_size)
 
 
 @op(primitive="MaxUnpool2D", init=("ksize", "strides", "pads", "output_shape", "data_format"))
 def _max_unpool2d(x: T, argmax: T, ksize: Size, strides: Size = 0, pads: Size = 0, output_shape: Any = (), data_format: str = "NCHW") -> T:
-    """What a pooling of (N, C, H, W) took, put back to where it lay; zeros elsewhere."""
+    """Put the values from a pooling of (N, C, H, W) back to their positions; zeros elsewhere."""
     if data_format != "NHWC":
         return _unpooled(2, x, argmax, ksize, strides, pads, output_shape)
     sizes = output_shape[1:3] if output_shape else ()
@@ -361,7 +361,7 @@ def _max_unpool2d(x: T, argmax: T, ksize: Size, strides: Size = 0, pads: Size = 
 def _max_unpool3d(
     x: T, argmax: T, ksize: Size, strides: Size = 0, pads: Size = 0, output_shape: Any = (), data_format: str = "NCDHW",
 ) -> T:
-    """What a pooling of (N, C, D, H, W) took, put back to where it lay; zeros elsewhere."""
+    """Put the values from a pooling of (N, C, D, H, W) back to their positions; zeros elsewhere."""
     if data_format != "NDHWC":
         return _unpooled(3, x, argmax, ksize, strides, pads, output_shape)
     first, last = (0, 4, 1, 2, 3), (0, 2, 3, 4, 1)
@@ -371,7 +371,7 @@ def _max_unpool3d(
 
 @drawing
 def _fractional(count: int, x: T, kernel: Size, size: Any, ratio: Any, samples: T | None) -> tuple[T, T]:
-    """Windows that begin at pseudo-random places (Graham, 2014), from one sample for each axis of each channel."""
+    """Pool windows that begin at pseudo-random positions (Graham, 2014), from one sample for each axis of each channel."""
     if (size is None) == (ratio is None):
         raise ValueError("expected one of output_size and output_ratio.")
     call = F.fractional_max_pool2d if count == 2 else F.fractional_max_pool3d
@@ -391,9 +391,9 @@ def fractional_max_pool2d(
     input: T, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: T | None = None,
 ) -> Any:
-    """The largest values of (N, C, H, W) in windows at random places, as many as `output_size`, or `output_ratio` times the lengths.
+    """The largest values of (N, C, H, W) in windows at random positions; `output_size` of them, or `output_ratio` times the lengths.
 
-    `_random_samples` (N, C, 2), from 0 to below 1, says where; None draws them. With `return_indices` also where the values lay (int64).
+    `_random_samples` (N, C, 2) in [0, 1) fixes the positions; None draws them. `return_indices` also returns their indexes (int64).
     """
     out, at = _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
     return (out, at) if return_indices else out
@@ -404,14 +404,14 @@ def fractional_max_pool3d(
     input: T, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: T | None = None,
 ) -> Any:
-    """The largest values of (N, C, D, H, W) in windows at random places; as `fractional_max_pool2d`, with samples (N, C, 3)."""
+    """The largest values of (N, C, D, H, W) in windows at random positions; as `fractional_max_pool2d`, with samples (N, C, 3)."""
     out, at = _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
     return (out, at) if return_indices else out
 
 
 @op(primitive="FractionalMaxPoolWithFixedKsize", init=("ksize", "output_shape", "data_format"))
 def _fractional_max_pool2d(input_x: T, random_samples: T, ksize: Size, output_shape: Any, data_format: str = "NCHW") -> Any:
-    """The largest values of (N, C, H, W) in windows that `random_samples` (N, C, 2) place, and where they lay (int64)."""
+    """The largest values of (N, C, H, W) in windows that `random_samples` (N, C, 2) position, and their indexes (int64)."""
     if data_format != "NCHW":
         raise ValueError(f"data_format={data_format!r}: expected 'NCHW'.")
     return _fractional(2, input_x, ksize, output_shape, None, random_samples)
@@ -419,7 +419,7 @@ def _fractional_max_pool2d(input_x: T, random_samples: T, ksize: Size, output_sh
 
 @op(primitive="FractionalMaxPool3DWithFixedKsize", init=("ksize", "output_shape", "data_format"))
 def _fractional_max_pool3d(x: T, random_samples: T, ksize: Size, output_shape: Any, data_format: str = "NCDHW") -> Any:
-    """The largest values of (N, C, D, H, W) in windows that `random_samples` (N, C, 3) place, and where they lay (int64)."""
+    """The largest values of (N, C, D, H, W) in windows that `random_samples` (N, C, 3) position, and their indexes (int64)."""
     if data_format == "NDHWC":
         out, at = _fractional(3, x.permute(0, 4, 1, 2, 3), ksize, output_shape, None, random_samples)
         return out.permute(0, 2, 3, 4, 1), at.permute(0, 2, 3, 4, 1)
@@ -431,7 +431,7 @@ def _fractional_max_pool3d(x: T, random_samples: T, ksize: Size, output_shape: A
 def _max_pool_with_indices(
     x: T, kernel_size: Size, stride: Size, padding: Any, dilation: Size, ceil_mode: bool, return_indices: bool,
 ) -> Any:
-    """The largest value in each window over the last axes, and with `return_indices` where it lay (int64), for the layers."""
+    """The largest value in each window over the last axes, and with `return_indices` its position (int64), for the layers."""
     count = x.ndim - 2
     call = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[count - 1]
     return call(x, pair(kernel_size, count), pair(stride, count), _unpadded(padding, count), dilation, ceil_mode, return_indices)

@@ -1,4 +1,4 @@
-"""Primitives: the class form of operators, which carry their constructor's arguments."""
+"""Primitives: the class form of operators. Instances hold the constructor's arguments."""
 from __future__ import annotations
 
 import functools
@@ -18,7 +18,7 @@ from torchspore.mindspore.ops.limits import LIMITS
 
 
 class Primitive:
-    """The base of operators in class form: a name, attributes, and a call.
+    """Base class of operators in class form: a name, attributes, and a call.
 
     Users subclass it too, with `@prim_attr_register` on their `__init__`.
     """
@@ -38,7 +38,7 @@ class Primitive:
         )
 
     def add_prim_attr(self, name: str, value: Any) -> Primitive:
-        """Set the attribute `name`, also readable as `primitive.name`. Raises TypeError for a name that is no str."""
+        """Set the attribute `name`, also readable as `primitive.name`. Raises TypeError for a name that is not a str."""
         if not isinstance(name, str):
             raise TypeError(f"{self.name}.add_prim_attr(name={short(name)}): expected a str, got {type(name).__name__}.")
         self.__dict__[name] = value
@@ -46,18 +46,18 @@ class Primitive:
         return self
 
     def del_prim_attr(self, name: str) -> Primitive:
-        """Takes the attribute `name` away; gives the primitive back."""
+        """Remove the attribute `name`; return the primitive."""
         self.__dict__.pop(name, None)
         self.attrs.pop(name, None)
         return self
 
     def set_prim_instance_name(self, instance_name: str) -> Primitive:
-        """Names this instance; gives it back."""
+        """Name this instance; return it."""
         self.instance_name = instance_name
         return self
 
     def init_prim_io_names(self, inputs: list[str], outputs: list[str]) -> None:
-        """Names the inputs and the outputs."""
+        """Name the inputs and the outputs."""
         self.add_prim_attr("input_names", inputs)
         self.add_prim_attr("output_names", outputs)
 
@@ -96,10 +96,10 @@ class Primitive:
         return self
 
     def shard(self, in_strategy: Any = None, out_strategy: Any = None) -> Primitive:
-        """Says how the inputs, and the results, are cut among devices; gives the primitive back.
+        """Set how the inputs, and the results, are split among devices; return the primitive.
 
-        A strategy is a tuple with a tuple of numbers for each Tensor: into how many parts each of its dimensions is cut; or with a Layout
-        for each. Raises TypeError and ValueError for what is no strategy; whether it fits is seen where the primitive is called.
+        A strategy is a tuple with a tuple of numbers for each Tensor, the number of parts per dimension, or a Layout for each
+        Tensor. Raises TypeError and ValueError for other values; a call of the primitive checks whether the strategy fits.
         """
         strategy_checks.check(self.name, in_strategy, out_strategy)
         self.out_strategy = out_strategy
@@ -123,7 +123,7 @@ class Primitive:
             raise TypeError(f"{self.name}.recompute({short(mode)}): expected a bool, got {type(mode).__name__}.")
         if mode:
             self.__class__ = _recomputing_class(type(self))
-        self.attrs["recompute"] = mode         # as an attribute of the object it would hide this method
+        self.attrs["recompute"] = mode         # an attribute of the object would hide this method
         return self
 
     def __repr__(self) -> str:
@@ -133,7 +133,7 @@ class Primitive:
 
 @functools.cache
 def _laying_out(cls: type[Primitive]) -> type[Primitive]:
-    """The class of primitives that have a strategy: where graphs are split, their calls lay inputs and results out."""
+    """Base class of primitives with a strategy: where graphs are split, their calls lay out inputs and results."""
     if hasattr(cls, "_laid_out"):
         return cls
 
@@ -185,11 +185,11 @@ def _empty_instance(cls: type[Primitive], marks: tuple[str, ...]) -> Primitive:
 
 
 class PrimitiveWithInfer(Primitive):
-    """A primitive of the user's own that also says its result's shape and dtype."""
+    """A user-defined primitive that also infers its result's shape and dtype."""
 
 
 class PrimitiveWithCheck(Primitive):
-    """A primitive of the user's own that also checks its inputs."""
+    """A user-defined primitive that also checks its inputs."""
 
 
 def prim_attr_register(fn: Callable[..., None]) -> Callable[..., None]:
@@ -212,27 +212,29 @@ def prim_attr_register(fn: Callable[..., None]) -> Callable[..., None]:
 
 
 @functools.cache
-def _kept(cls: type[Primitive], arguments: tuple[tuple[type, Any], ...], keywords: tuple[tuple[str, type, Any], ...]) -> Primitive:
+def _cached_primitive(
+    cls: type[Primitive], arguments: tuple[tuple[type, Any], ...], keywords: tuple[tuple[str, type, Any], ...],
+) -> Primitive:
     return cls(*(value for _, value in arguments), **{key: value for key, _, value in keywords})
 
 
 def _get_cache_prim(cls: type[Primitive]) -> Callable[..., Primitive]:
-    """What makes instances of the primitive `cls`, and gives the same one for the same arguments."""
+    """Return a function that creates instances of the primitive `cls`, and returns the same one for the same arguments."""
 
-    def made(*args: Any, **kwargs: Any) -> Primitive:
+    def create(*args: Any, **kwargs: Any) -> Primitive:
         try:
-            return _kept(cls, tuple((type(a), a) for a in args), tuple((k, type(v), v) for k, v in kwargs.items()))
-        except TypeError:           # arguments without a hash, such as lists; another error of the constructor comes again
+            return _cached_primitive(cls, tuple((type(a), a) for a in args), tuple((k, type(v), v) for k, v in kwargs.items()))
+        except TypeError:           # unhashable arguments, such as lists; another error of the constructor occurs again
             return cls(*args, **kwargs)
 
-    return made
+    return create
 
 
 _REFUSED: dict[Any, frozenset[type]] = {
     kind.__name__: frozenset({str, bool, int, float, complex, list, tuple, dict, type(None)}) - taken
     for kind, taken in ((bool, {bool}), (int, {int}), (float, {float, int}), (str, {str}))
 }
-"""What a constructor's argument of this annotation is not; what is none of these (NumPy's numbers, Tensors) is left to the operator."""
+"""Types that an argument with this annotation must not have; the operator judges others (NumPy's numbers, Tensors)."""
 
 
 _WORDS = {
@@ -247,12 +249,12 @@ _WORDS = {
     ("TensorScatterElements", "reduction"): ("none", "add"),
     ("Matrix", "align"): ("left_right", "right_left", "left_left", "right_right"),
 }
-"""By a part of a primitive's name and an argument: the words of which it takes some, in small letters. The last one that fits counts."""
+"""By a part of a primitive's name and an argument: the lower-case words that it accepts. The last entry that fits counts."""
 
 
-def check_kinds(name: str, kind: str, **given: Any) -> None:
-    """Raises TypeError where an argument of the class `name` is no `kind`: 'bool', 'int', 'float' (an int too) or 'str'."""
-    for key, value in given.items():
+def check_kinds(name: str, kind: str, **arguments: Any) -> None:
+    """Raises TypeError if an argument of the class `name` is not a `kind`: 'bool', 'int', 'float' (or an int) or 'str'."""
+    for key, value in arguments.items():
         if value.__class__ in _REFUSED[kind]:
             _refuse(name, key, value, kind)
 
@@ -289,29 +291,29 @@ def _announce_change(primitive: Any, key: str) -> None:
     around = frame()
     if around is None:
         change_counters.calls_changed()
-    elif primitive._frame_of_creation != id(around):      # a primitive that the call creates can be changed in it: no graph knows it
+    elif primitive._frame_of_creation != id(around):      # a primitive of the running call may change: no graph has it
         around.acts_beside(f"changes {primitive.name}.{key}")
         change_counters.calls_changed()
 
 
 def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ...]) -> type[Primitive]:
-    """Makes the class form of `function`: the parameters named in `init` are given to the constructor, the others to the call.
+    """Build the class form of `function`: its constructor takes the parameters named in `init`, its call takes the others.
 
-    Each primitive of a function with the parameter `operator_stream` gives it a stream of its own, for seeds that the call names.
+    Each primitive of a function with the parameter `operator_stream` passes it a separate stream, for seeds in the call.
     """
     parameters = inspect.signature(function).parameters
     unknown = [parameter for parameter in init if parameter not in parameters]
     if unknown:
         raise ValueError(f"{name}: {', '.join(unknown)} are no parameters of {function.__name__}{inspect.signature(function)}.")
-    made = inspect.Signature([parameters[p].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in init])
+    init_signature = inspect.Signature([parameters[p].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in init])
     kinds = {p: parameters[p].annotation for p in init if parameters[p].annotation in _REFUSED}
-    words = {p: said for (part, p), said in _WORDS.items() if p in kinds and part in name}
+    words = {p: allowed for (part, p), allowed in _WORDS.items() if p in kinds and part in name}
     limits = LIMITS.get(name, {})
     called = [p for p in parameters if p not in init and p != "operator_stream"]
     direct = list(parameters)[: len(called)] == called
 
     def check_argument(key: str, value: Any) -> Any:
-        """Return the constructor argument `key` as the operator takes it. Raises TypeError or ValueError for a wrong value."""
+        """Return the constructor argument `key` in the form for the operator. Raises TypeError or ValueError for a wrong value."""
         if key in kinds and value.__class__ in _REFUSED[kinds[key]]:
             _refuse(name, key, value, kinds[key])
         if key in words and not isinstance(value, str):
@@ -326,9 +328,9 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         try:
-            bound = made.bind(*args, **kwargs)
+            bound = init_signature.bind(*args, **kwargs)
         except TypeError:
-            raise _wrong_constructor_call(name, made, args, kwargs) from None
+            raise _wrong_constructor_call(name, init_signature, args, kwargs) from None
         arguments = {key: check_argument(key, value) for key, value in bound.arguments.items()}
         bound.apply_defaults()
         Primitive.__init__(self, name)
@@ -347,7 +349,7 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
         _start_stream(name, primitive._arguments)
 
     def add_prim_attr(self: Any, name: str, value: Any) -> Primitive:
-        """Set the attribute `name`. An argument of the constructor is checked as there, and acts from the next call on."""
+        """Set the attribute `name`. An argument of the constructor is checked as in the constructor, and acts from the next call on."""
         if isinstance(name, str) and name in init:
             set_argument(self, name, value)
         return Primitive.add_prim_attr(self, name, value)
@@ -364,9 +366,9 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
         return function(**dict(zip(called, args)), **kwargs, **self._arguments)
 
     __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *made.parameters.values()]
+        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *init_signature.parameters.values()]
     )
-    add_prim_attr.__qualname__ = f"{name}.add_prim_attr"          # which Python's own errors of a wrong call print
+    add_prim_attr.__qualname__ = f"{name}.add_prim_attr"          # Python's errors for a wrong call print it
     body = {
         "__init__": __init__, "__call__": __call__, "add_prim_attr": add_prim_attr, "__setattr__": __setattr__,
         "_called": tuple(called), "__doc__": function.__doc__,

@@ -1,4 +1,4 @@
-"""Products and sums of vectors, matrices and batches of them, and distances between rows."""
+"""Products and sums of vectors, matrices and batches, and distances between rows."""
 from __future__ import annotations
 
 import functools
@@ -8,7 +8,7 @@ import torch
 
 from torchspore.engine.eager.half_precision import in_float32
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.linear_algebra import same_dtype
+from torchspore.mindspore.ops.linear_algebra import require_equal_dtypes
 
 T = torch.Tensor
 
@@ -27,19 +27,19 @@ def addmv(input: T, mat: T, vec: T, *, beta: Any = 1, alpha: Any = 1) -> T:
 
 @op(methods=("addr",))
 def addr(x: T, vec1: T, vec2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
-    """beta * x + alpha * the products of all pairs of two vectors."""
+    """beta * x + alpha * the outer product of two vectors."""
     return x * beta + alpha * torch.outer(vec1, vec2)
 
 
 @op(methods=("addbmm",))
 def addbmm(input: T, batch1: T, batch2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
-    """beta * input + alpha * the sum of the products of matrices in batches."""
+    """beta * input + alpha * the sum of the products of batches of matrices."""
     return input * beta + alpha * in_float32(torch.bmm, batch1, batch2).sum(0)
 
 
 @op(methods=("baddbmm",))
 def baddbmm(input: T, batch1: T, batch2: T, beta: Any = 1, alpha: Any = 1) -> T:
-    """beta * input + alpha * the products of matrices in batches."""
+    """beta * input + alpha * the products of batches of matrices."""
     return input * beta + alpha * in_float32(torch.bmm, batch1, batch2)
 
 
@@ -50,7 +50,7 @@ def mv(mat: T, vec: T) -> T:
 
 
 def _as_vector(mat: T, vec: T) -> T:
-    """`vec` with one axis where it has as many elements as `mat` has columns; any other one as it is, for torch to refuse."""
+    """Flatten `vec` if it has as many elements as `mat` has columns; return others unchanged, for torch to refuse."""
     return vec.reshape(-1) if mat.ndim == 2 and vec.ndim > 1 and vec.numel() == mat.shape[1] else vec
 
 
@@ -74,7 +74,7 @@ def vecdot(x: T, y: T, *, axis: int = -1) -> T:
 
 @op()
 def tensor_dot(x1: T, x2: T, axes: Any) -> T:
-    """The sum of products over `axes`: how many of the last of one and the first of the other, or the axes of each."""
+    """The sum of products over `axes`: a number of last axes of x1 and first axes of x2, or the axes of each."""
     if isinstance(axes, int):
         return in_float32(functools.partial(torch.tensordot, dims=axes), x1, x2)
     first, second = axes
@@ -84,7 +84,7 @@ def tensor_dot(x1: T, x2: T, axes: Any) -> T:
 
 @op()
 def batch_dot(x1: T, x2: T, axes: Any = None) -> T:
-    """For each element of a batch the sum of products over one axis of each: shape (N, rest of x1, rest of x2), at least (N, 1)."""
+    """For each element of a batch, the sum of products over one axis of each: shape (N, rest of x1, rest of x2), at least (N, 1)."""
     if axes is None:
         axes = (x1.ndim - 1, x2.ndim - 2 if x2.ndim > 2 else x2.ndim - 1)
     first, second = (axes, axes) if isinstance(axes, int) else axes
@@ -106,7 +106,7 @@ def bidense(input1: T, input2: T, weight: T, bias: T | None = None) -> T:
 @op(primitive="Dense")
 def _dense(input: T, weight: T, bias: T | None = None) -> T:
     """input @ weight.T + bias."""
-    same_dtype(input, weight)
+    require_equal_dtypes(input, weight)
     return torch.nn.functional.linear(input, weight, bias)
 
 
@@ -118,7 +118,7 @@ def _einsum(x: Any, equation: str) -> T:
 
 @op(primitive="Ger")
 def _ger(x1: T, x2: T) -> T:
-    """The products of all pairs of two vectors."""
+    """The outer product of two vectors."""
     return x1.unsqueeze(-1) * x2.unsqueeze(-2)
 
 
@@ -147,13 +147,13 @@ def _sum(x: Any) -> T:
 
 @op(methods=("cross",))
 def cross(input: T, other: T, dim: int | None = None) -> T:
-    """The vector product along `dim`, of length 3; without it along the first axis of that length."""
+    """The cross product along `dim`, of length 3; by default along the first axis of that length."""
     return _cross(input, other, dim)
 
 
 @op(primitive="Cross", init=("dim",))
 def _cross_primitive(input: T, other: T, dim: int = -65530) -> T:
-    """The vector product along `dim`, of length 3; -65530 stands for the first axis of that length."""
+    """The cross product along `dim`, of length 3; -65530 means the first axis of that length."""
     return _cross(input, other, None if dim == -65530 else dim)
 
 
@@ -214,13 +214,13 @@ def dist(input: T, other: T, p: float = 2) -> T:
 
 @op(methods=("adjoint",))
 def adjoint(x: T) -> T:
-    """Matrices transposed and conjugated."""
+    """Transpose and conjugate matrices."""
     return x.mT.conj_physical() if x.is_complex() else x.mT.clone()
 
 
 @op(primitive="ConjugateTranspose")
 def _conjugate_transpose(x: T, perm: Any) -> T:
-    """The axes in the order `perm`, complex numbers conjugated."""
+    """Permute the axes to the order `perm` and conjugate complex numbers."""
     out = x.permute(*perm)
     return out.conj_physical() if out.is_complex() else out.clone()
 
@@ -233,7 +233,7 @@ def _trace(input: T) -> T:
 
 @op(primitive="TridiagonalMatMul")
 def _tridiagonal_matmul(superdiag: T, maindiag: T, subdiag: T, rhs: T) -> T:
-    """A matrix of three diagonals, each of shape (..., 1, M), times `rhs` (..., M, N)."""
+    """Multiply a tridiagonal matrix, whose diagonals have shape (..., 1, M), by `rhs` (..., M, N)."""
     main, above, below = (t.mT for t in (maindiag, superdiag, subdiag))
     nothing = torch.zeros_like(rhs[..., :1, :])
     up = torch.cat([rhs[..., 1:, :], nothing], -2)

@@ -1,7 +1,7 @@
 """MindSpore's rules for operands of two dtypes, measured on 2.10 (tests/parity/promotion).
 
-They are torch's, but for two things: a 0-d Tensor counts like any other (0-d int64 + int32 is int64) except in `*` and `/`, and
-uint16, uint32 and uint64 mix with nothing but themselves and bool.
+They are torch's rules with two exceptions: a 0-d Tensor counts like any other (0-d int64 + int32 is int64) except in `*` and `/`, and
+uint16, uint32 and uint64 combine only with themselves and bool.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ORDERS = frozenset({torch.lt, torch.le, torch.gt, torch.ge})
 
 
 def operand(value: Any) -> Any:
-    """What torch computes with for one operand: a torch tensor or a Python number. Raises TypeError for anything else."""
+    """Return the torch tensor or Python number for one operand. Raises TypeError for other values."""
     if isinstance(value, TensorBase):
         return raw(value)
     if isinstance(value, (bool, int, float, complex, torch.SymInt, torch.SymFloat)):
@@ -38,7 +38,7 @@ def operand(value: Any) -> Any:
 
 
 def pair(x: Any, y: Any, family: str = "add") -> tuple[Any, Any]:
-    """Two operands brought to the dtype in which MindSpore computes.
+    """Convert two operands to the dtype in which MindSpore computes.
 
     `family` is 'add' (also `-`, `//`, `%`, `**`), 'mul', 'div', 'equal', 'compare' or 'shift': in 'mul' and
     'div' 0-d Tensors do not promote others.
@@ -65,27 +65,27 @@ def pair(x: Any, y: Any, family: str = "add") -> tuple[Any, Any]:
 
 
 def _wide_pair(a: Any, b: Any, family: str) -> tuple[Any, Any]:
-    """Operands one of which is uint16, uint32 or uint64."""
-    wide, other = (a, b) if is_wide(a) else (b, a)
-    if isinstance(other, torch.Tensor):
-        if other.dtype is wide.dtype:
+    """Convert two operands, one of which is uint16, uint32 or uint64."""
+    wide, narrow_operand = (a, b) if is_wide(a) else (b, a)
+    if isinstance(narrow_operand, torch.Tensor):
+        if narrow_operand.dtype is wide.dtype:
             return a, b
-        if other.dtype is not torch.bool or family in ("mul", "div", "equal"):
+        if narrow_operand.dtype is not torch.bool or family in ("mul", "div", "equal"):
             raise mixed(a, b)
         return a.to(wide.dtype), b.to(wide.dtype)
-    if isinstance(other, float) and family == "div":
+    if isinstance(narrow_operand, float) and family == "div":
         return tuple(v.to(torch.int64).to(torch.float32) if v is wide else v for v in (a, b))  # type: ignore[return-value]
-    if isinstance(other, bool) or (isinstance(other, int) and family != "add"):
-        number = constant(int(other), wide.device, wide.dtype)
+    if isinstance(narrow_operand, bool) or (isinstance(narrow_operand, int) and family != "add"):
+        number = constant(int(narrow_operand), wide.device, wide.dtype)
         return (a, number) if wide is a else (number, b)
     raise TypeError(
-        f"expected one dtype, got {dtypes.FROM_TORCH[wide.dtype]} and the number {other}."
+        f"expected one dtype, got {dtypes.FROM_TORCH[wide.dtype]} and the number {narrow_operand}."
         "\n\nhint: cast the Tensor, for example with astype(mindspore.int64)."
     )
 
 
 def mixed(a: torch.Tensor, b: torch.Tensor) -> TypeError:
-    """The error for two Tensors whose dtypes are not promoted."""
+    """Return the error for two Tensors whose dtypes are not promoted."""
     left, right = dtypes.FROM_TORCH[a.dtype], dtypes.FROM_TORCH[b.dtype]
     return TypeError(f"expected one dtype, got {left} and {right}.\n\nhint: cast one of them, for example with astype(mindspore.float32).")
 
@@ -95,11 +95,11 @@ _EXACTLY: dict[str, Any] = {
     "_smaller": lambda a, b: from_order(torch.minimum(in_order(a), in_order(b))),
     "_floor_divide": quotient, "truncate_divide": quotient, "remainder": rest, "fmod": rest,
 }
-"""What is computed of two uint64 in the place of these functions, by their names."""
+"""Functions that replace these for two uint64, by name."""
 
 
 def widened(function: Any, a: Any, b: Any) -> torch.Tensor:
-    """`function` on unsigned integers that torch can't compute with: widened, computed, narrowed."""
+    """Apply `function` to unsigned integers that torch cannot compute with: widen, compute, narrow."""
     wide = next(t.dtype for t in (a, b) if isinstance(t, torch.Tensor))
     if wide is torch.uint64:
         exact = _EXACTLY.get(getattr(function, "__name__", ""))
@@ -113,5 +113,5 @@ def widened(function: Any, a: Any, b: Any) -> torch.Tensor:
 
 
 def is_wide(*values: Any) -> bool:
-    """Whether an operand is uint16, uint32 or uint64."""
+    """Return whether an operand is uint16, uint32 or uint64."""
     return any(isinstance(v, torch.Tensor) and v.dtype in WIDE for v in values)

@@ -1,7 +1,7 @@
-"""`precision_mode` in PyNative: the rules by which operators that run one by one compute in another dtype.
+"""`precision_mode` in PyNative: rules that make single operators compute in another dtype.
 
-The policies are those of graphs (graph/passes/precision/policy.py), by the names of the front end's operators. An operator casts its
-own inputs and casts its result back, so that a program sees the dtypes that it asked for.
+The policies are those of graphs (graph/passes/precision/policy.py), by the names of the front end's operators. An operator casts
+its inputs and casts its result back, so that a program sees the dtypes that it requested.
 """
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from torchspore.mindspore.ops.declare import OPERATORS
 _PRODUCTS = frozenset({*LOWER, *PRODUCTS_WITH_BIAS, "addmm", "addmv", "addbmm", "baddbmm", "outer"} - {"prelu", "cov"})
 """Products and convolutions."""
 _MIXED = _PRODUCTS | {"relu", "prelu"}
-"""What the mixed policies compute in 16 bits. All else has inputs of float32 here, and computes in it."""
+"""Operators that the mixed policies compute in 16 bits. Others have float32 inputs here and compute in float32."""
 _PURE_MODULES = (
     "activation", "arithmetic", "conv", "conv_primitives", "elementwise", "linear_algebra", "loss", "more_losses", "matrices",
     "normalization", "pads", "pairs", "pooling", "products", "reduction", "resize", "special", "statistics",
 )
-"""Modules of operators whose results depend on their inputs alone: no state, no random numbers, no writes."""
+"""Modules of operators whose results depend only on their inputs: no state, no random numbers, no writes."""
 _STATEFUL = frozenset({"batch_norm", "_batch_norm", "_instance_norm", "_instance_norm_layer"})
 
 

@@ -1,4 +1,4 @@
-"""Numbers as a quantized network would have them, for training: values are rounded to the steps of a few bits, gradients go through."""
+"""Simulated quantization for training: values are rounded to the steps of a few bits, gradients pass through."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,8 +11,8 @@ T = torch.Tensor
 
 
 def _along(t: T, axis: int, ndim: int) -> T:
-    """Numbers of each channel, to be computed with beside values of `ndim` axes."""
-    return t.reshape([-1 if place == axis % ndim else 1 for place in range(ndim)])
+    """Reshape numbers of each channel to broadcast with values of `ndim` axes."""
+    return t.reshape([-1 if position == axis % ndim else 1 for position in range(ndim)])
 
 
 def _fake_quant(x: T, low: T, high: T, num_bits: int, symmetric: bool, narrow_range: bool, is_unsigned: bool = False) -> T:
@@ -42,9 +42,9 @@ def _fake_quant_per_layer(
     x: T, min_val: T, max_val: T, num_bits: int = 8, ema: bool = False, ema_decay: float = 0.999, quant_delay: int = 0,
     symmetric: bool = False, narrow_range: bool = False, training: bool = True,
 ) -> T:
-    """x rounded to the 2**num_bits steps between `min_val` and `max_val` (1,); the gradient is that of x, and 0 outside of them.
+    """Round x to the 2**num_bits steps between `min_val` and `max_val` (1,); the gradient is that of x, and 0 outside the range.
 
-    `ema` and `ema_decay` are for `MinMaxUpdatePerLayer`; training or not, the numbers are these.
+    `ema` and `ema_decay` belong to `MinMaxUpdatePerLayer`; the result is the same in training and evaluation.
     """
     _checked(quant_delay)
     return _fake_quant(x, min_val, max_val, num_bits, symmetric, narrow_range)
@@ -55,19 +55,19 @@ def _fake_quant_per_channel(
     x: T, min_val: T, max_val: T, num_bits: int = 8, ema: bool = False, ema_decay: float = 0.999, quant_delay: int = 0,
     symmetric: bool = False, narrow_range: bool = False, training: bool = True, channel_axis: int = 1,
 ) -> T:
-    """`FakeQuantPerLayer` with a `min_val` and a `max_val` for each channel, the lengths along `channel_axis`."""
+    """`FakeQuantPerLayer` with a `min_val` and a `max_val` for each channel, with the length of `channel_axis`."""
     _checked(quant_delay)
     low, high = (_along(bound, channel_axis, x.ndim) for bound in (min_val, max_val))
     return _fake_quant(x, low, high, num_bits, symmetric, narrow_range)
 
 
-def _updated(found: T, before: T, ema: bool, ema_decay: float) -> T:
-    return found if not ema else (1 - ema_decay) * found + ema_decay * before
+def _updated(observed: T, before: T, ema: bool, ema_decay: float) -> T:
+    return observed if not ema else (1 - ema_decay) * observed + ema_decay * before
 
 
 @op(primitive="MinMaxUpdatePerLayer", init=("ema", "ema_decay"))
 def _min_max_update_per_layer(x: T, min_val: T, max_val: T, ema: bool = False, ema_decay: float = 0.999) -> tuple[T, T]:
-    """The smallest and the largest value of x, 0 counted in; with `ema` their moving averages. (1,) each, without a gradient."""
+    """The smallest and the largest value of x, including 0; with `ema` their moving averages. (1,) each, without a gradient."""
     low, high = x.detach().amin().reshape(1), x.detach().amax().reshape(1)
     return _updated(low, min_val, ema, ema_decay).clamp(max=0), _updated(high, max_val, ema, ema_decay).clamp(min=0)
 
@@ -77,8 +77,8 @@ def _min_max_update_per_channel(
     x: T, min_val: T, max_val: T, ema: bool = False, ema_decay: float = 0.999, channel_axis: int = 1,
 ) -> tuple[T, T]:
     """`MinMaxUpdatePerLayer` for each channel."""
-    others = [axis for axis in range(x.ndim) if axis != channel_axis % x.ndim]
-    low, high = (x.detach().amin(others), x.detach().amax(others)) if others else (x.detach(), x.detach())
+    reduced_axes = [axis for axis in range(x.ndim) if axis != channel_axis % x.ndim]
+    low, high = (x.detach().amin(reduced_axes), x.detach().amax(reduced_axes)) if reduced_axes else (x.detach(), x.detach())
     return _updated(low, min_val, ema, ema_decay).clamp(max=0), _updated(high, max_val, ema, ema_decay).clamp(min=0)
 
 
@@ -92,7 +92,7 @@ def _learned(x: T, alpha: T, quant_max: Any, neg_trunc: bool) -> T:
 def _fake_learned_scale_quant_per_layer(
     input_x: T, alpha: T, quant_max: T, quant_delay: int = 0, neg_trunc: bool = False, training: bool = True,
 ) -> T:
-    """x cut to [-alpha, alpha], or with `neg_trunc` [0, alpha], in `quant_max` steps a side; `alpha` (1,) has a gradient of its own."""
+    """Clip x to [-alpha, alpha] (with `neg_trunc` [0, alpha]) in `quant_max` steps per side; `alpha` (1,) has a gradient too."""
     _checked(quant_delay)
     return _learned(input_x, alpha, quant_max, neg_trunc)
 

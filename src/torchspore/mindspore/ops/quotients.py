@@ -1,6 +1,6 @@
-"""Quotients and rests of whole numbers: the smallest one divided by -1 wraps. The processor traps there, which would end the process.
+"""Quotients and remainders of integers: the smallest integer divided by -1 wraps. The processor would trap and end the process.
 
-torch's kernels see to it themselves but for 'trunc'; compiled ones (`engine.active`) never do.
+torch's kernels handle this except for 'trunc'; compiled ones (`engine.active`) never do.
 """
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def truncate_divide(a: Any, b: Any) -> torch.Tensor:
 
 
 def remainder(a: Any, b: Any) -> torch.Tensor:
-    """The rest with the sign of the divisor."""
+    """The remainder with the sign of the divisor."""
     if _are_truths(a, b):
         return torch.logical_and(_tensor(a, b), torch.logical_not(_tensor(b, a)))
     if not engine.active:
         return torch.remainder(a, b)
-    return torch.remainder(_tensor(a, b), _divisor(a, b))                  # of a number as `a` torch has no gradient
+    return torch.remainder(_tensor(a, b), _divisor(a, b))                  # torch has no gradient if `a` is a number
 
 
 def fmod(a: Any, b: Any) -> torch.Tensor:
-    """The rest with the sign of the dividend."""
+    """The remainder with the sign of the dividend."""
     if _are_truths(a, b):
         return torch.logical_and(_tensor(a, b), torch.logical_not(_tensor(b, a)))
     return torch.fmod(_tensor(a, b), _divisor(a, b) if engine.active else b)
@@ -43,7 +43,7 @@ def _are_truths(a: Any, b: Any) -> bool:
 
 
 def _tensor(a: Any, like: Any) -> torch.Tensor:
-    """A number as a tensor beside another, which is the one that says its dtype."""
+    """Return a number as a tensor with the dtype of the other operand."""
     return a if isinstance(a, torch.Tensor) else constant(a, like.device)
 
 
@@ -58,7 +58,7 @@ def _quotient(a: Any, b: Any, rounding_mode: str) -> torch.Tensor:
 
 
 def _divisor(a: Any, b: Any) -> Any:
-    """`b` with 1 in the place of -1 where integers are divided, else `b` itself; the remainder is 0 for both."""
+    """Return `b` with 1 instead of -1 if integers are divided, else `b` itself; the remainder is 0 for both."""
     if not isinstance(b, torch.Tensor):
         return 1 if isinstance(b, int) and b == -1 and _is_signed(a) else b
     if _is_signed(b) and (not isinstance(a, torch.Tensor) or _is_signed(a)) and not isinstance(a, float):

@@ -1,4 +1,4 @@
-"""Pixels moved into channels and back, windows into columns and back."""
+"""Move pixels into channels and back, windows into columns and back."""
 from __future__ import annotations
 
 from typing import Any
@@ -35,9 +35,9 @@ def _shuffled(x: T, groups: int) -> T:
 
 
 def _four(value: Any) -> Any:
-    """Sizes as torch wants them: one or two ints."""
-    given = (value, value) if isinstance(value, int) else tuple(value)
-    return given * 2 if len(given) == 1 else given
+    """Return sizes in torch's form: one or two ints."""
+    lengths = (value, value) if isinstance(value, int) else tuple(value)
+    return lengths * 2 if len(lengths) == 1 else lengths
 
 
 @op(methods=("unfold",))
@@ -48,7 +48,7 @@ def unfold(input: T, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stri
 
 @op()
 def fold(input: T, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> T:
-    """Columns (N, C * KH * KW, windows), or (N, C, KH * KW, windows), added up as an image (N, C, *output_size)."""
+    """Sum columns (N, C * KH * KW, windows), or (N, C, KH * KW, windows), into an image (N, C, *output_size)."""
     return F.fold(input.flatten(1, -2), sizes_of(output_size), _four(kernel_size), _four(dilation), _four(padding), _four(stride))
 
 
@@ -61,13 +61,13 @@ def _im2col(x: T, ksizes: Any, strides: Any = 1, dilations: Any = 1, pads: Any =
 
 @op(primitive="Col2Im", init=("kernel_size", "dilation", "padding", "stride"))
 def _col2im(x: T, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> T:
-    """Columns (N, C, KH * KW, windows) added up as an image (N, C, *output_size)."""
+    """Sum columns (N, C, KH * KW, windows) into an image (N, C, *output_size)."""
     return _image(x, output_size, kernel_size, dilation, padding, stride)
 
 
 @op()
 def col2im(input_x: T, output_size: Any, kernel_size: Any, dilation: Any, padding_value: Any, stride: Any) -> T:
-    """Columns (N, C, KH * KW, windows) added up as an image (N, C, *output_size)."""
+    """Sum columns (N, C, KH * KW, windows) into an image (N, C, *output_size)."""
     return _image(input_x, output_size, kernel_size, dilation, padding_value, stride)
 
 
@@ -78,9 +78,9 @@ def _image(x: T, output_size: Any, kernel_size: Any, dilation: Any, padding: Any
 
 @op(primitive="ExtractImagePatches", init=("ksizes", "strides", "rates", "padding"))
 def _extract_image_patches(input_x: T, ksizes: Any, strides: Any, rates: Any, padding: str = "VALID") -> T:
-    """Each window of (N, C, H, W) as the channels of one pixel: (N, KH * KW * C, rows, columns), the channels of a pixel together.
+    """Each window of (N, C, H, W) as the channels of one pixel: (N, KH * KW * C, rows, columns); channels of one pixel are adjacent.
 
-    The sizes are (1, rows, columns, 1) or (1, 1, rows, columns); with padding 'same' windows start at every step, zeros beyond the edge.
+    The sizes are (1, rows, columns, 1) or (1, 1, rows, columns); with padding 'same' windows begin at every step, with zeros at the edge.
     """
     kernel, stride, rate = (_inner(name, value) for name, value in (("ksizes", ksizes), ("strides", strides), ("rates", rates)))
     mode = padding.lower()
@@ -97,9 +97,9 @@ def _extract_image_patches(input_x: T, ksizes: Any, strides: Any, rates: Any, pa
 
 @op(primitive="ExtractVolumePatches", init=("kernel_size", "strides", "padding"))
 def _extract_volume_patches(input_x: T, kernel_size: Any, strides: Any, padding: str) -> T:
-    """Each window of (N, C, D, H, W) as the channels of one place: (N, KD * KH * KW * C, depth, rows, columns), the C of a voxel together.
+    """Each window of (N, C, D, H, W) as channels of one position: (N, KD * KH * KW * C, depth, rows, columns); C of one voxel is adjacent.
 
-    The sizes are an int or (1, 1, depth, rows, columns); with padding 'same' windows start at every step, zeros beyond the edge.
+    The sizes are an int or (1, 1, depth, rows, columns); with padding 'same' windows begin at every step, with zeros at the edge.
     """
     kernel, stride = _inner_volume("kernel_size", kernel_size), _inner_volume("strides", strides)
     mode = padding.lower()

@@ -1,4 +1,4 @@
-"""What is wrong with the arguments of an operator, in our words: rules that read torch's complaint and the shapes."""
+"""Explanations of wrong arguments of operators: rules that interpret torch's error and the shapes."""
 from __future__ import annotations
 
 import dis
@@ -11,7 +11,7 @@ from torchspore.engine.core.tensor import TensorBase, tensors
 from torchspore.errors import OutOfMemory
 
 Reason = tuple[type[Exception], str, str | None]
-"""The kind of error, the sentence after the call, and a hint or None."""
+"""The error class, the sentence after the call, and a hint or None."""
 
 _KINDS = {
     "Half": "Float16", "Float": "Float32", "Double": "Float64", "BFloat16": "BFloat16", "Byte": "UInt8", "Char": "Int8", "Short": "Int16",
@@ -22,114 +22,114 @@ _KINDS = {
 _FLOAT = "cast it first, for example with astype(mindspore.float32)"
 _CAST = "cast one of them, for example with astype(mindspore.float32)"
 _NUMBERS = frozenset({"axis", "axes", "dim", "dims", "keepdim", "keepdims", "keep_dims"})
-"""Arguments that are no Tensors in any operator."""
+"""Arguments that are not Tensors in any operator."""
 _LIMITS = frozenset({"size", "shape", "low", "high"})
-"""Arguments that are numbers where no Tensor is given."""
+"""Arguments that are numbers unless a Tensor is passed."""
 _PRODUCTS = frozenset({"matmul", "_matmul", "_batch_matmul", "bmm", "mm", "dense"})
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
-    """The shape of a Tensor, without a look at its values."""
+    """Return the shape of a Tensor without reading its values."""
     return tuple(value._t.shape)
 
 
-def reason(name: str, given: dict[str, Any], error: Exception) -> Reason:
-    """Why the operator `name` can't take the arguments `given`, of which torch says `error`."""
+def reason(name: str, arguments: dict[str, Any], error: Exception) -> Reason:
+    """Explain why the operator `name` refuses `arguments`, from torch's `error`."""
     text = str(error)
     beyond = _beyond(error, text)
     if beyond is not None:
         return beyond
-    for known in (_inference_tensor, _mixed_dtypes, _not_a_tensor, _product, _by_pattern, _no_axis):
-        found = known(name, given, text)
-        if found is not None:
-            return found
+    for rule in (_inference_tensor, _mixed_dtypes, _not_a_tensor, _product, _by_pattern, _no_axis):
+        result = rule(name, arguments, text)
+        if result is not None:
+            return result
     return _rest(error, text)
 
 
-def _inference_tensor(name: str, given: dict[str, Any], text: str) -> Reason | None:
+def _inference_tensor(name: str, arguments: dict[str, Any], text: str) -> Reason | None:
     if "Inplace update to inference tensor" in text:
-        return RuntimeError, "expected a Tensor that torch.inference_mode did not create, because torch lets nobody write into it.", (
+        return RuntimeError, "expected a Tensor that torch.inference_mode did not create, because torch forbids writing into it.", (
             "write into x.copy(), or create it under torch.no_grad"
         )
     if "Inference tensors cannot be saved for backward" not in text:
         return None
-    key = next((key for key, value in given.items() if isinstance(value, TensorBase) and value._t.is_inference()), "one of them")
+    key = next((key for key, value in arguments.items() if isinstance(value, TensorBase) and value._t.is_inference()), "one of them")
     return RuntimeError, f"expected Tensors that torch.inference_mode did not create in a gradient, got such a Tensor as {key}.", (
         "write x.copy() outside of torch.inference_mode, or create it under torch.no_grad"
     )
 
 
-def _mixed_dtypes(name: str, given: dict[str, Any], text: str) -> Reason | None:
+def _mixed_dtypes(name: str, arguments: dict[str, Any], text: str) -> Reason | None:
     if not re.search(r"scalar type|same dtype|same type|Input type|Promotion for uint", text):
         return None
-    kinds = list(dict.fromkeys(str(FROM_TORCH[t._t.dtype]) for t in tensors(list(given.values()))))
+    kinds = list(dict.fromkeys(str(FROM_TORCH[t._t.dtype]) for t in tensors(list(arguments.values()))))
     if len(kinds) > 1:
         return TypeError, f"expected one dtype, got {' and '.join(kinds)}.", _CAST
-    given_kind = kinds[0] if kinds else "this"
-    return TypeError, f"expected another dtype than {given_kind}.", "cast it first, for example with astype(mindspore.int32)"
+    actual_dtype = kinds[0] if kinds else "this"
+    return TypeError, f"expected another dtype than {actual_dtype}.", "cast it first, for example with astype(mindspore.int32)"
 
 
-def _not_a_tensor(name: str, given: dict[str, Any], text: str) -> Reason | None:
+def _not_a_tensor(name: str, arguments: dict[str, Any], text: str) -> Reason | None:
     if not re.search(
         r"must be (\w+ of )?Tensor|has no attribute|invalid combination of arguments|dtype\('|as element|must be tensor", text, re.I,
     ):
         return None
-    for key, value in given.items():
-        others = [item for item in value if not isinstance(item, TensorBase)] if isinstance(value, (list, tuple)) else []
-        if others and "as element" in text:
-            return TypeError, f"expected Tensors in {key}, got {type(others[0]).__name__}.", f"write Tensor({key}[0])"
-    for key in _NUMBERS.intersection(given):
-        if not _is_numbers(given[key]):
-            return TypeError, f"expected a number as {key}, got {type(given[key]).__name__}.", None
-    rest = {key: value for key, value in given.items() if key not in (*_NUMBERS, *_LIMITS) and not isinstance(value, TensorBase)}
+    for key, value in arguments.items():
+        non_tensors = [item for item in value if not isinstance(item, TensorBase)] if isinstance(value, (list, tuple)) else []
+        if non_tensors and "as element" in text:
+            return TypeError, f"expected Tensors in {key}, got {type(non_tensors[0]).__name__}.", f"write Tensor({key}[0])"
+    for key in _NUMBERS.intersection(arguments):
+        if not _is_numbers(arguments[key]):
+            return TypeError, f"expected a number as {key}, got {type(arguments[key]).__name__}.", None
+    rest = {key: value for key, value in arguments.items() if key not in (*_NUMBERS, *_LIMITS) and not isinstance(value, TensorBase)}
     for key, value in rest.items():
         if not isinstance(value, (int, float, str, bool, type(None))) and not any(True for _ in tensors(value)):
             return TypeError, f"expected a Tensor as {key}, got {type(value).__name__}.", f"write Tensor({key})"
-    for key, value in sorted(rest.items(), key=lambda item: not isinstance(item[1], str)):        # a text can be nothing else, a number may
+    for key, value in sorted(rest.items(), key=lambda item: not isinstance(item[1], str)):        # text first: a number may be right
         return TypeError, f"expected a Tensor as {key}, got {type(value).__name__}.", None
     return None
 
 
-def _no_axis(name: str, given: dict[str, Any], text: str) -> Reason | None:
-    """An axis that is no int, where torch says no more than that its arguments do not fit, or looks for an axis of that name."""
+def _no_axis(name: str, arguments: dict[str, Any], text: str) -> Reason | None:
+    """Explain an axis that is not an int, for torch errors that only report a mismatch or look for an axis of that name."""
     if "invalid combination of arguments" in text or re.search(
         r"must be int|as an integer|'(?:list|tuple|float|NoneType)' object|Invalid name: a valid identifier|Name '\w+' not found", text,
     ):
         for key in ("axis", "dim"):
-            if key in given and (isinstance(given[key], bool) or not isinstance(given[key], int)):
-                return TypeError, f"expected an int as {key}, got {type(given[key]).__name__}.", None
+            if key in arguments and (isinstance(arguments[key], bool) or not isinstance(arguments[key], int)):
+                return TypeError, f"expected an int as {key}, got {type(arguments[key]).__name__}.", None
     return None
 
 
 def _is_numbers(value: Any) -> bool:
-    """Whether a value can be axes, or a switch."""
+    """Return whether a value can be axes, or a flag."""
     return isinstance(value, (int, type(None))) or (isinstance(value, (tuple, list)) and all(isinstance(item, int) for item in value))
 
 
-def _ints(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
-    """What may hold ints alone: by the name that the caller knows, where torch has the same one."""
-    of = f" as {match[1]}" if match[1] in given else ""
+def _ints(match: re.Match[str], arguments: dict[str, Any]) -> tuple[str, str | None]:
+    """Explain an argument that must contain only ints, by the name that the caller knows, if torch uses the same."""
+    of = f" as {match[1]}" if match[1] in arguments else ""
     return f"expected a tuple of ints{of}" + (f", got one with a {match[2]} in it." if match[2] else "."), None
 
 
-def _product(name: str, given: dict[str, Any], text: str) -> Reason | None:
-    """Matrix products: the inner lengths."""
-    found = [(key, value) for key, value in given.items() if isinstance(value, TensorBase)]
-    if name not in _PRODUCTS or len(found) < 2:
+def _product(name: str, arguments: dict[str, Any], text: str) -> Reason | None:
+    """Explain a mismatch of the inner lengths of matrix products."""
+    tensor_arguments = [(key, value) for key, value in arguments.items() if isinstance(value, TensorBase)]
+    if name not in _PRODUCTS or len(tensor_arguments) < 2:
         return None
-    (first, a), (second, b) = found[:2]
+    (first, a), (second, b) = tensor_arguments[:2]
     x, y = shape_of(a), shape_of(b)
     if name == "dense":
         if len(y) != 2 or not x or x[-1] == y[1]:
             return None
-        return ValueError, f"expected an input whose last axis is {y[1]}, as {second} of shape {y} has it, got shape {x}.", None
+        return ValueError, f"expected an input whose last axis is {y[1]}, to match {second} of shape {y}, got shape {x}.", None
     if name in ("mm", "_matmul") and (len(x) != 2 or len(y) != 2):
         return ValueError, f"expected two matrices, got shapes {x} and {y}.", "ops.matmul also takes batches and vectors"
     if not x or not y:
         return ValueError, f"expected at least one axis, got shapes {x} and {y}.", "write a * b for the product with a number"
-    if given.get("transpose_a"):
+    if arguments.get("transpose_a"):
         x = (*x[:-2], *reversed(x[-2:]))
-    if given.get("transpose_b"):
+    if arguments.get("transpose_b"):
         y = (*y[:-2], *reversed(y[-2:]))
     inner = y[-2] if len(y) > 1 else y[0]
     if x[-1] == inner and all(1 in (m, n) or m == n for m, n in zip(reversed(x[:-2]), reversed(y[:-2]))):
@@ -142,62 +142,62 @@ def _product(name: str, given: dict[str, Any], text: str) -> Reason | None:
     return ValueError, f"expected as many rows in {second} as {first} has columns: shapes {x} and {y} have {inner} and {x[-1]}.", hint
 
 
-def _channels(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
-    wanted, got = match.groups()
-    shape = shape_of(next(tensors(list(given.values()))))
-    last = len(shape) == 4 and str(shape[-1]) == wanted
+def _channels(match: re.Match[str], arguments: dict[str, Any]) -> tuple[str, str | None]:
+    expected_channels, got = match.groups()
+    shape = shape_of(next(tensors(list(arguments.values()))))
+    last = len(shape) == 4 and str(shape[-1]) == expected_channels
     hint = "in_channels of the layer is the length of axis 1 of its input"
     if last:
         hint = "the input looks like (N, H, W, C); transpose it with x.transpose(0, 3, 1, 2)"
-    return f"expected {wanted} channels on axis 1, got {got}.", hint
+    return f"expected {expected_channels} channels on axis 1, got {got}.", hint
 
 
-def _broadcast(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
+def _broadcast(match: re.Match[str], arguments: dict[str, Any]) -> tuple[str, str | None]:
     a, b, axis = match.groups()
-    shapes = [str(shape_of(t)) for t in tensors(list(given.values()))]
+    shapes = [str(shape_of(t)) for t in tensors(list(arguments.values()))]
     shown = f", got {' and '.join(shapes)}" if len(shapes) > 1 else ""
     return f"expected shapes that broadcast{shown}: on axis {axis} they have {a} and {b}.", None
 
 
-def _shapes(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
-    shapes = dict.fromkeys(str(shape_of(t)) for t in tensors(list(given.values())))
-    rest = " but on the axis along which they are put together" if "except" in match.string else ""
+def _shapes(match: re.Match[str], arguments: dict[str, Any]) -> tuple[str, str | None]:
+    shapes = dict.fromkeys(str(shape_of(t)) for t in tensors(list(arguments.values())))
+    rest = " except along the joined axis" if "except" in match.string else ""
     return f"expected equal shapes{rest}, got {' and '.join(shapes)}.", None
 
 
-def _elements(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
+def _elements(match: re.Match[str], arguments: dict[str, Any]) -> tuple[str, str | None]:
     shape, size = match.groups()
     hint = None if "-1" in shape else "write -1 for the one length that follows from the others"
     return f"expected a shape of {size} elements, got ({shape}).", hint
 
 
-def _classes(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
-    logits = shape_of(next(tensors(list(given.values()))))
+def _classes(match: re.Match[str], arguments: dict[str, Any]) -> tuple[str, str | None]:
+    logits = shape_of(next(tensors(list(arguments.values()))))
     got = "another number" if match[1] is None else match[1]
     return f"expected classes from 0 to {logits[1 if len(logits) > 1 else 0] - 1}, got {got}.", None
 
 
-def _rows(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
-    shapes = [shape_of(t) for t in tensors(list(given.values()))][:2]
+def _rows(match: re.Match[str], arguments: dict[str, Any]) -> tuple[str, str | None]:
+    shapes = [shape_of(t) for t in tensors(list(arguments.values()))][:2]
     return f"expected one label for each row of logits, got shapes {' and '.join(map(str, shapes))}.", None
 
 
-def _rank(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
-    shape = shape_of(next(tensors(list(given.values()))))
+def _rank(match: re.Match[str], arguments: dict[str, Any]) -> tuple[str, str | None]:
+    shape = shape_of(next(tensors(list(arguments.values()))))
     hint = "put an axis of length 1 in front with x.expand_dims(0)" if len(shape) < 4 else None
     return f"expected {match[1]} axes, got shape {shape}.", hint
 
 
-def _axes(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
-    wanted = {
+def _axes(match: re.Match[str], arguments: dict[str, Any]) -> tuple[str, str | None]:
+    expected_axes = {
         "Expected 1-D": "1 axis", "1D tensors expected": "1 axis", "Supports 1D or 2D": "1 or 2 axes",
         "at least 2 dimensions": "at least 2 axes",
     }
-    shapes = [str(shape_of(t)) for t in tensors(list(given.values()))]
-    return f"expected {wanted.get(match[0], 'matrices, 2 axes')}, got shape {' and '.join(shapes)}.", None
+    shapes = [str(shape_of(t)) for t in tensors(list(arguments.values()))]
+    return f"expected {expected_axes.get(match[0], 'matrices, 2 axes')}, got shape {' and '.join(shapes)}.", None
 
 
-def _dims(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
+def _dims(match: re.Match[str], arguments: dict[str, Any]) -> tuple[str, str | None]:
     return f"expected an order of all {match[1]} axes, got {match[2]}.", None
 
 
@@ -205,15 +205,15 @@ _Say = Callable[[re.Match[str], dict[str, Any]], tuple[str, str | None]]
 
 
 def _says(template: str, hint: str | None = None) -> _Say:
-    return lambda match, given: (template.format(*match.groups()), hint)
+    return lambda match, arguments: (template.format(*match.groups()), hint)
 
 
 FROM_THE_END = 1 << 62
-"""What operators that count from the beginning alone put in the place of a negative index, so that every kernel refuses it."""
+"""Replaces a negative index of operators that do not count from the end, so that every kernel refuses it."""
 
 
-def _index(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
-    """An index that is beyond the end of an axis, or negative."""
+def _index(match: re.Match[str], arguments: dict[str, Any]) -> tuple[str, str | None]:
+    """Explain an index that is beyond the end of an axis, or negative."""
     if int(match[1]) >= FROM_THE_END:
         return f"expected indexes from 0 to {int(match[3]) - 1} along axis {match[2]}, got a negative one.", None
     return f"index {match[1]} is beyond axis {match[2]}, which has {match[3]} elements.", None
@@ -298,7 +298,7 @@ _PATTERNS: tuple[
     ),
     (r"approximate argument must be either none or tanh", ValueError, _says("expected 'none' or 'tanh' as approximate.")),
     (r"result type (\w+) can't be cast to the desired output type (\w+)", TypeError,
-     lambda match, given: (f"expected another dtype than {_KINDS.get(match[2], match[2])}.", _FLOAT)),
+     lambda match, arguments: (f"expected another dtype than {_KINDS.get(match[2], match[2])}.", _FLOAT)),
     (r"n_sample <= 0", ValueError, _says("expected a number of samples from 1 on.")),
     (r"tuple index out of range", ValueError, _says("expected an axis that the Tensor has.")),
     (
@@ -361,7 +361,7 @@ _PATTERNS: tuple[
     (r"singular", ValueError, _says("expected a matrix that has an inverse; this one is singular.")),
     (r"argument '(\w+)' .*must be tuple of \w+, but found element of type (\w+)", TypeError, _ints),
     (r"split_size=(-?\d+)|split_size can only be (0)", ValueError,
-     lambda match, given: (f"expected a length of the parts from 1 on, got {match[1] or match[2]}.", None)),
+     lambda match, arguments: (f"expected a length of the parts from 1 on, got {match[1] or match[2]}.", None)),
     (r"1-d non-negative integral", ValueError, _says("expected whole numbers from 0 on, along one axis.")),
     (r"weights should be 1-d and have the same length", ValueError, _says("expected one weight for each value.")),
     (r"random_ expects 'from' to be less than 'to', but got from=(-?\d+) >= to=(-?\d+)", ValueError,
@@ -371,16 +371,16 @@ _PATTERNS: tuple[
     (r"argument '(\w+)' failed to unpack()", TypeError, _ints),
     (r"only one element tensors can be converted", TypeError, _says("expected one number or truth value, got a Tensor of several.")),
     (r"Dimension specified as -?\d+ but tensor has no dimensions|scalars because halving|at least (?:a )?(?:1-|one-)dimension", ValueError,
-     _says("expected at least one axis, got a Tensor without any.")),
+     _says("expected at least one axis, got a Tensor without axes.")),
     (r"[Ii]nput dimension should be at least (\d+)|to have at least (\d+) dimensions", ValueError,
-     lambda match, given: (f"expected at least {match[1] or match[2]} axes.", None)),
+     lambda match, arguments: (f"expected at least {match[1] or match[2]} axes.", None)),
     (r"padding length (\d+) and input of dimension (\d+)", ValueError,
      _says("expected two paddings for each axis at most, got {} for {} axes.")),
     (r"must be a one-dimensional|supposed to be a vector", ValueError, _says("expected one axis.")),
     (r"(\w+) or fewer dimensions but got an input with (\d+)", ValueError, _says("expected at most {} axes, got {}.")),
     (r"same number of (?:spatial )?dim", ValueError, _says("expected the same number of axes.")),
     (r"invalid shape dimension (-?\d+)|expanded size of the tensor \((-\d+)\) isn't allowed|dimension with negative length", ValueError,
-     lambda match, given: ("expected lengths from 0 on" + (f", got {match[1] or match[2]}." if match.lastindex else "."), None)),
+     lambda match, arguments: ("expected lengths from 0 on" + (f", got {match[1] or match[2]}." if match.lastindex else "."), None)),
     (r"first two dimensions of batch2 tensor to be: \[([\d, ]+)\] but got: \[([\d, ]+)\]", ValueError,
      _says("expected batches that fit: the second begins with ({}), got ({}).")),
     (r"shifts: ?(\d+), dims: ?(\d+)", ValueError, _says("expected one shift for each axis, got {} for {} axes.")),
@@ -393,7 +393,7 @@ _PATTERNS: tuple[
 ))
 
 
-def _by_pattern(name: str, given: dict[str, Any], text: str) -> Reason | None:
+def _by_pattern(name: str, arguments: dict[str, Any], text: str) -> Reason | None:
     refused = re.search(r"not implemented for '(\w+)'|not supported for (\w+)|for (?:dtype|type) (?:torch\.)?(\w+)|Got: (\w+)$", text)
     kind = next((group for group in refused.groups() if group), "") if refused is not None else ""
     if kind in _KINDS or kind in _KINDS.values():
@@ -401,19 +401,19 @@ def _by_pattern(name: str, given: dict[str, Any], text: str) -> Reason | None:
     for pattern, error, say in _PATTERNS:
         match = pattern.search(text)
         if match is not None:
-            sentence, hint = say(match, given)
+            sentence, hint = say(match, arguments)
             return None if _FOREIGN.search(sentence) else (error, sentence, hint)
     return None
 
 
 def _beyond(error: Exception, text: str) -> Reason | None:
-    """What goes beyond memory, beyond a dtype or beyond Python's stack, whoever says it."""
+    """Explain an error about exceeded memory, dtype range or stack depth, from torch or Python."""
     tried = re.search(r"(?:[Tt]ried to allocate|[Uu]nable to allocate) ([\d.]+ ?[KMGTPEZ]?i?B?(?:ytes)?)|insufficient memory", text)
     if isinstance(error, MemoryError) or "out of memory" in text or ("alloc" in text and tried):
-        asked = f"; {tried[1].strip()} were asked for at once" if tried and tried[1] else ""
-        return OutOfMemory, f"expected a result that fits into memory{asked}.", "smaller shapes, or a smaller batch"
+        size_text = f"; {tried[1].strip()} were requested at once" if tried and tried[1] else ""
+        return OutOfMemory, f"expected a result that fits into memory{size_text}.", "smaller shapes, or a smaller batch"
     if isinstance(error, RecursionError):
-        return ValueError, "expected values that are nested less deep, and not in themselves.", None
+        return ValueError, "expected values that are nested less deeply and do not contain themselves.", None
     if isinstance(error, OverflowError) or _TOO_LARGE.search(text):
         return ValueError, "expected a number that its dtype can hold.", None
     if re.search(r"overflow", text):
@@ -422,17 +422,17 @@ def _beyond(error: Exception, text: str) -> Reason | None:
 
 
 def of_call(error: Exception) -> Reason:
-    """What to say of an error that a call ended with which is no operator's: a constructor, a method, a transform."""
+    """Explain an error of a call that is not an operator: a constructor, a method, a transform."""
     text = str(error)
-    found = _beyond(error, text)
-    if found is not None:
-        return found
+    result = _beyond(error, text)
+    if result is not None:
+        return result
     if type(error) is ZeroDivisionError:
         return ValueError, "expected a number other than 0.", None
     lacks = re.match(r"'(\w+)' object has no attribute '(\w+)'", text)
     if lacks is not None:
-        wanted = "a Tensor" if lacks[2] == "_t" else "an argument of another type"
-        return TypeError, f"expected {wanted}, got {lacks[1]}.", None
+        expected = "a Tensor" if lacks[2] == "_t" else "an argument of another type"
+        return TypeError, f"expected {expected}, got {lacks[1]}.", None
     return _inference_tensor("", {}, text) or _by_pattern("", {}, text) or _rest(error, text)
 
 
@@ -451,7 +451,7 @@ _TYPES = re.compile(r"dtype|type|argument|Expected.*Tensor", re.I)
 
 
 def _rest(error: Exception, text: str) -> Reason:
-    """What no rule knows: the kind by the words, and torch's first sentence where it needs no translation."""
+    """Explain an error without a rule: the class from its words, and torch's first sentence if it is understandable."""
     kind = next((kind for kind in (TypeError, ValueError, IndexError, ZeroDivisionError, OSError) if isinstance(error, kind)), TypeError)
     if isinstance(error, AssertionError):
         kind = ValueError
@@ -472,14 +472,14 @@ def _rest(error: Exception, text: str) -> Reason:
 
 
 def is_torch(error: Exception) -> bool:
-    """Whether `error` came out of torch or Python; what a `raise` of ours said is in our words already."""
-    where = error.__traceback__
-    if where is None:
+    """Return whether torch or Python raised `error`; errors that this package raises are already explained."""
+    last_traceback = error.__traceback__
+    if last_traceback is None:
         return False
     if isinstance(error, AttributeError) and "object has no attribute" in str(error):
-        return True                                # of a Cell too, which says so itself
-    while where.tb_next is not None:
-        where = where.tb_next
-    code = where.tb_frame.f_code
-    raised = dis.opname[code.co_code[where.tb_lasti]] == "RAISE_VARARGS"
+        return True                                # Cells too: Cell.__getattr__ raises it with a plain text
+    while last_traceback.tb_next is not None:
+        last_traceback = last_traceback.tb_next
+    code = last_traceback.tb_frame.f_code
+    raised = dis.opname[code.co_code[last_traceback.tb_lasti]] == "RAISE_VARARGS"
     return not raised or "/torchspore/" not in code.co_filename

@@ -1,4 +1,4 @@
-"""Recurrent networks: whole layers as the layers of `nn` use them, and the primitives LSTM, DynamicRNN and DynamicGRUV2."""
+"""Recurrent networks: complete layers for `nn`, and the primitives LSTM, DynamicRNN and DynamicGRUV2."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +16,7 @@ Weights = tuple[T, T, Any, Any]
 
 
 def lstm_cell(x: T, state: tuple[T, T], weights: Weights) -> tuple[T, T]:
-    """One step (Hochreiter and Schmidhuber, 1997): gates in the order input, forget, cell, output."""
+    """One LSTM step (Hochreiter and Schmidhuber, 1997): gates in the order input, forget, cell, output."""
     h, c = state
     i, f, g, o = (in_float32(F.linear, x, weights[0], weights[2]) + in_float32(F.linear, h, weights[1], weights[3])).chunk(4, 1)
     c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
@@ -24,16 +24,16 @@ def lstm_cell(x: T, state: tuple[T, T], weights: Weights) -> tuple[T, T]:
 
 
 def gru_cell(x: T, h: T, weights: Weights) -> T:
-    """One step (Cho and others, 2014): gates in the order reset, update, new; the reset gate acts after the product."""
-    own, past = in_float32(F.linear, x, weights[0], weights[2]), in_float32(F.linear, h, weights[1], weights[3])
-    (r, z, n), (hr, hz, hn) = own.chunk(3, 1), past.chunk(3, 1)
+    """One GRU step (Cho and others, 2014): gates in the order reset, update, new; the reset gate acts after the product."""
+    from_input, past = in_float32(F.linear, x, weights[0], weights[2]), in_float32(F.linear, h, weights[1], weights[3])
+    (r, z, n), (hr, hz, hn) = from_input.chunk(3, 1), past.chunk(3, 1)
     z = torch.sigmoid(z + hz)
     n = torch.tanh(n + torch.sigmoid(r + hr) * hn)
     return n + z * (h - n)
 
 
 def rnn_cell(x: T, h: T, weights: Weights, nonlinearity: str) -> T:
-    """One step: the nonlinearity ('tanh' or 'relu') of both products."""
+    """One step: the nonlinearity ('tanh' or 'relu') of the sum of both products."""
     out = in_float32(F.linear, x, weights[0], weights[2]) + in_float32(F.linear, h, weights[1], weights[3])
     return torch.tanh(out) if nonlinearity == "tanh" else torch.relu(out)
 
@@ -51,10 +51,12 @@ def _recurrent_cell(x: T, hx: Any, w_ih: T, w_hh: T, b_ih: T | None, b_hh: T | N
 def _recurrent(
     x: T, states: Any, weights: Any, lengths: T | None, kind: str, layers: int, bidirectional: bool, dropout: float, training: bool,
 ) -> Any:
-    """A network of `kind` over (time, N, features): the outputs, and the last states (layers * directions, N, hidden), a tuple for 'lstm'.
+    """Run a network of `kind` over (time, N, features). Return the outputs and the last states.
 
-    `weights` lists the four of each layer and direction; None stands for no bias. With `lengths` (N,) sequences end early: outputs beyond
-    are 0, and the last states those at the end.
+    The states are (layers * directions, N, hidden), a tuple of two for 'lstm'.
+
+    `weights` lists the four of each layer and direction; None means no bias. With `lengths` (N,), sequences end early: later outputs are 0,
+    and the last states are those at the end.
     """
     directions = 2 if bidirectional else 1
     if lengths is None and (not dropout or not training):
@@ -63,9 +65,9 @@ def _recurrent(
     for layer in range(layers):
         outs = []
         for direction in range(directions):
-            place = layer * directions + direction
-            first = tuple(s[place] for s in states) if kind == "lstm" else states[place]
-            out, end = _direction(x, first, tuple(weights[4 * place: 4 * place + 4]), lengths, kind, direction == 1)
+            index = layer * directions + direction
+            first = tuple(s[index] for s in states) if kind == "lstm" else states[index]
+            out, end = _direction(x, first, tuple(weights[4 * index: 4 * index + 4]), lengths, kind, direction == 1)
             outs.append(out)
             last.append(end)
         x = torch.cat(outs, -1) if len(outs) > 1 else outs[0]
@@ -77,7 +79,7 @@ def _recurrent(
 
 
 def _fused(x: T, states: Any, weights: Any, kind: str, layers: int, bidirectional: bool) -> Any:
-    """torch's own kernels, which have no lengths and keep their random numbers for themselves."""
+    """Run torch's kernels, which do not support lengths and use torch's random numbers."""
     if is_slow(x):
         wide_states = [s.float() for s in states] if kind == "lstm" else states.float()
         out, last = _fused(x.float(), wide_states, [w if w is None else w.float() for w in weights], kind, layers, bidirectional)
@@ -95,31 +97,31 @@ def _fused(x: T, states: Any, weights: Any, kind: str, layers: int, bidirectiona
 def _cudnn_gru(
     input: T, h: T, w: T, input_size: int, hidden_size: int, num_layers: int, has_bias: bool, bidirectional: bool, dropout: float,
 ) -> Any:
-    """A GRU over (time, N, input) with all weights in one Tensor as cuDNN packs them: first the matrices of each layer, then the biases.
+    """A GRU over (time, N, input) with all weights in one Tensor in cuDNN's order: the matrices of each layer, then the biases.
 
-    Gives (outputs, last states, nothing, nothing); the last two are cuDNN's own notes for its gradient. Dropout draws while training.
+    Return (outputs, last states, empty, empty); the last two hold data of cuDNN's gradient on a GPU. Dropout is active while training.
     """
     directions, rows, at = 2 if bidirectional else 1, 3 * hidden_size, 0
-    flat, found = w.reshape(-1), []
-    shapes = [(rows, input_size if place < directions else hidden_size * directions) for place in range(num_layers * directions)]
+    flat, weight_pairs = w.reshape(-1), []
+    shapes = [(rows, input_size if index < directions else hidden_size * directions) for index in range(num_layers * directions)]
     for wide in shapes:
         pair = []
         for shape in (wide, (rows, hidden_size)):
             size = shape[0] * shape[1]
             pair.append(flat[at:at + size].reshape(shape))
             at += size
-        found.append(pair)
-    for pair in found if has_bias else ():
+        weight_pairs.append(pair)
+    for pair in weight_pairs if has_bias else ():
         pair += [flat[at:at + rows], flat[at + rows:at + 2 * rows]]
         at += 2 * rows
     out, last = torch.gru(
-        input, h, [t for pair in found for t in pair], has_bias, num_layers, dropout, dropout > 0, bidirectional, False,
+        input, h, [t for pair in weight_pairs for t in pair], has_bias, num_layers, dropout, dropout > 0, bidirectional, False,
     )
     return out, last, w.new_empty(0), w.new_empty(0)
 
 
 def _direction(x: T, state: Any, weights: Weights, lengths: T | None, kind: str, backwards: bool) -> tuple[T, Any]:
-    """One layer in one direction, step by step."""
+    """Run one layer in one direction, step by step."""
     steps = x.shape[0]
     if backwards:
         x = _reversed(x, lengths)
@@ -134,16 +136,16 @@ def _direction(x: T, state: Any, weights: Weights, lengths: T | None, kind: str,
             goes_on = (step < lengths).unsqueeze(1)
             out = torch.where(goes_on, out, torch.zeros_like(out))
             pairs = zip(new, state) if kind == "lstm" else ((new, state),)
-            held = tuple(torch.where(goes_on, a, b) for a, b in pairs)
-            new = held if kind == "lstm" else held[0]
+            merged = tuple(torch.where(goes_on, a, b) for a, b in pairs)
+            new = merged if kind == "lstm" else merged[0]
         state = new
         outs.append(out)
-    found = torch.stack(outs)
-    return (_reversed(found, lengths) if backwards else found), state
+    stacked = torch.stack(outs)
+    return (_reversed(stacked, lengths) if backwards else stacked), state
 
 
 def _reversed(x: T, lengths: T | None) -> T:
-    """The first `lengths` steps of each sequence in the other order, all where there are none."""
+    """Reverse the first `lengths` steps of each sequence, or all steps if `lengths` is None."""
     if lengths is None:
         return x.flip(0)
     at = torch.arange(x.shape[0], device=x.device).unsqueeze(1)
@@ -152,16 +154,16 @@ def _reversed(x: T, lengths: T | None) -> T:
 
 
 def _activation(name: str) -> Any:
-    known = {"tanh": torch.tanh}
-    if name not in known:
+    activations = {"tanh": torch.tanh}
+    if name not in activations:
         raise ValueError(f"activation={name!r}: expected 'tanh'.")
-    return known[name]
+    return activations[name]
 
 
-def _refuse(given: dict[str, tuple[Any, Any]]) -> None:
-    for name, (value, only) in given.items():
+def _refuse(options: dict[str, tuple[Any, Any]]) -> None:
+    for name, (value, only) in options.items():
         if value != only:
-            raise ValueError(f"{name}={value!r}: expected {only!r}, as MindSpore has it too.")
+            raise ValueError(f"{name}={value!r}: expected {only!r}, as in MindSpore.")
 
 
 @op(primitive="DynamicRNN", init=(
@@ -175,8 +177,8 @@ def _dynamic_rnn(
 ) -> Any:
     """An LSTM over (time, N, features) with one weight w (features + hidden, 4 * hidden), gates in the order input, cell, forget, output.
 
-    Gives y, h, c, i, j, f, o and tanh(c), each (time, N, hidden): h of the dtype of x, the others of that of b.
-    `seq_length`, as in MindSpore, must be None; there is one layer in one direction, and `is_training` changes nothing where nothing is
+    Return y, h, c, i, j, f, o and tanh(c), each (time, N, hidden): h in the dtype of x, the others in that of b.
+    `seq_length`, as in MindSpore, must be None; there is one layer in one direction, and `is_training` has no effect, because nothing is
     dropped.
     """
     _refuse({
@@ -186,21 +188,21 @@ def _dynamic_rnn(
     })
     if not isinstance(is_training, bool):
         raise TypeError(f"is_training={is_training!r:.40}: expected a bool, got {type(is_training).__name__}.")
-    act, hidden, whole = _activation(activation), w.shape[1] // 4, x.float()
-    zeros = whole.new_zeros(x.shape[1], hidden)
+    act, hidden, input_steps = _activation(activation), w.shape[1] // 4, x.float()
+    zeros = input_steps.new_zeros(x.shape[1], hidden)
     h = zeros if init_h is None else init_h.reshape(zeros.shape).float()
     c = zeros if init_c is None else init_c.reshape(zeros.shape).float()
-    kept = []
+    results = []
     for step in range(x.shape[0]):
-        i, j, f, o = (torch.cat([whole[step], h], 1) @ w.float() + b.float()).chunk(4, 1)
+        i, j, f, o = (torch.cat([input_steps[step], h], 1) @ w.float() + b.float()).chunk(4, 1)
         i, j, f, o = torch.sigmoid(i), act(j), torch.sigmoid(f + forget_bias), torch.sigmoid(o)
         c = c * f + i * j
         if cell_clip > 0:
             c = c.clamp(-cell_clip, cell_clip)
         shown = act(c)
         h = shown * o
-        kept.append((h, h, c, i, j, f, o, shown))
-    return tuple(torch.stack(parts).to(x.dtype if place == 1 else b.dtype) for place, parts in enumerate(zip(*kept)))
+        results.append((h, h, c, i, j, f, o, shown))
+    return tuple(torch.stack(parts).to(x.dtype if position == 1 else b.dtype) for position, parts in enumerate(zip(*results)))
 
 
 @op(primitive="DynamicGRUV2", init=(
@@ -215,9 +217,9 @@ def _dynamic_gru(
 ) -> Any:
     """A GRU over (time, N, features) with weights (features, 3 * hidden) and (hidden, 3 * hidden).
 
-    Gives y, h, update, reset, new and hidden_new, each (time, N, hidden): the gates, the candidate, and the state's part of it. The gates
-    lie in the order 'rzh' or 'zrh'. Results have the dtype of the biases, or of `init_h`
-    where there are none. There is one layer in one direction, and `seq_length` must be None.
+    Return y, h, update, reset, new and hidden_new, each (time, N, hidden): the gates, the candidate, and the state's part of it. The gates
+    are in the order 'rzh' or 'zrh'. Results have the dtype of the biases, or of `init_h`
+    without biases. There is one layer in one direction, and `seq_length` must be None.
     """
     _refuse({
         "direction": (direction, "UNIDIRECTIONAL"), "cell_depth": (cell_depth, 1), "keep_prob": (keep_prob, 1.0),
@@ -228,20 +230,20 @@ def _dynamic_gru(
         raise TypeError(f"is_training={is_training!r:.40}: expected a bool, got {type(is_training).__name__}.")
     if gate_order not in ("rzh", "zrh"):
         raise ValueError(f"gate_order={gate_order!r}: expected 'rzh' or 'zrh'.")
-    act, hidden, whole = _activation(activation), weight_hidden.shape[0], x.float()
-    h = whole.new_zeros(x.shape[1], hidden) if init_h is None else init_h.float()
-    kept = []
+    act, hidden, input_steps = _activation(activation), weight_hidden.shape[0], x.float()
+    h = input_steps.new_zeros(x.shape[1], hidden) if init_h is None else init_h.float()
+    results = []
     for step in range(x.shape[0]):
-        own = whole[step] @ weight_input.float() + (0 if bias_input is None else bias_input.float())
+        from_input = input_steps[step] @ weight_input.float() + (0 if bias_input is None else bias_input.float())
         past = h @ weight_hidden.float() + (0 if bias_hidden is None else bias_hidden.float())
-        own, past = list(own.chunk(3, 1)), list(past.chunk(3, 1))
+        from_input, past = list(from_input.chunk(3, 1)), list(past.chunk(3, 1))
         r, z = (0, 1) if gate_order == "rzh" else (1, 0)
-        reset, update = torch.sigmoid(own[r] + past[r]), torch.sigmoid(own[z] + past[z])
-        new = act(own[2] + reset * past[2])
+        reset, update = torch.sigmoid(from_input[r] + past[r]), torch.sigmoid(from_input[z] + past[z])
+        new = act(from_input[2] + reset * past[2])
         h = new + update * (h - new)
-        kept.append((h, h, update, reset, new, past[2]))
+        results.append((h, h, update, reset, new, past[2]))
     dtype = next((t.dtype for t in (bias_input, bias_hidden, init_h) if t is not None), x.dtype)
-    return tuple(torch.stack(parts).to(dtype) for parts in zip(*kept))
+    return tuple(torch.stack(parts).to(dtype) for parts in zip(*results))
 
 
 @op(primitive="LSTM", init=("input_size", "hidden_size", "num_layers", "has_bias", "bidirectional", "dropout", "proj_size"))
@@ -249,9 +251,9 @@ def _lstm(
     x: T, h: T, c: T, w: T, input_size: int, hidden_size: int, num_layers: int, has_bias: bool, bidirectional: bool, dropout: float,
     proj_size: int = 0,
 ) -> Any:
-    """An LSTM over (time, N, input_size) whose weights lie one after another in `w` (count, 1, 1).
+    """An LSTM over (time, N, input_size) with consecutive weights in `w` (count, 1, 1).
 
-    Gives the outputs and the last h and c, then two states for MindSpore's own gradient, which are empty here: (0,) each. `w` holds the
+    Return the outputs and the last h and c, then two states for MindSpore's gradient, which are empty here: (0,) each. `w` holds the
     weights for the input of each layer and direction, then those for the states, then biases: one each, as on the CPU, or two, as
     on a GPU. `dropout` acts between layers.
     """
@@ -263,20 +265,20 @@ def _lstm(
 
 
 def unpacked(flat: T, features: int, hidden: int, layers: int, directions: int, has_bias: bool, gates: int = 4) -> list[Any]:
-    """The four weights of each layer and direction, cut out of one vector."""
-    places, rows = layers * directions, gates * hidden
-    inner = [features if place < directions else directions * hidden for place in range(places)]
-    lengths = [rows * n for n in inner] + [rows * hidden] * places
-    both = flat.numel() >= sum(lengths) + 2 * rows * places
-    lengths += [rows] * (places * (2 if both else 1)) if has_bias else []
+    """Return the four weights of each layer and direction, cut out of one vector."""
+    count, rows = layers * directions, gates * hidden
+    inner = [features if position < directions else directions * hidden for position in range(count)]
+    lengths = [rows * n for n in inner] + [rows * hidden] * count
+    has_two_biases = flat.numel() >= sum(lengths) + 2 * rows * count
+    lengths += [rows] * (count * (2 if has_two_biases else 1)) if has_bias else []
     if flat.numel() < sum(lengths):
         raise ValueError(f"expected {sum(lengths)} weights, got {flat.numel()}.")
     parts = list(flat[: sum(lengths)].split(lengths))
     weights: list[Any] = []
-    for place in range(places):
-        weights += [parts[place].reshape(rows, -1), parts[places + place].reshape(rows, hidden)]
-        own = [parts[(2 + k) * places + place] for k in range(2 if both else 1)] if has_bias else [None, None]
-        weights += own if len(own) == 2 else [*own, torch.zeros_like(own[0])]
+    for position in range(count):
+        weights += [parts[position].reshape(rows, -1), parts[count + position].reshape(rows, hidden)]
+        biases = [parts[(2 + k) * count + position] for k in range(2 if has_two_biases else 1)] if has_bias else [None, None]
+        weights += biases if len(biases) == 2 else [*biases, torch.zeros_like(biases[0])]
     return weights
 
 
@@ -285,9 +287,9 @@ def _stacked(x: T, states: tuple[T, T], weights: list[Any], layers: int, directi
         return _fused(x, states, weights, "lstm", layers, directions == 2)
     last = []
     for layer in range(layers):
-        places = slice(layer * directions, (layer + 1) * directions)
-        own = weights[4 * places.start: 4 * places.stop]
-        x, end = _fused(x, tuple(s[places] for s in states), own, "lstm", 1, directions == 2)
+        positions = slice(layer * directions, (layer + 1) * directions)
+        layer_weights = weights[4 * positions.start: 4 * positions.stop]
+        x, end = _fused(x, tuple(s[positions] for s in states), layer_weights, "lstm", 1, directions == 2)
         last.append(end)
         x = generators.dropout(x, dropout) if layer < layers - 1 else x
     return x, (torch.cat([h for h, _ in last]), torch.cat([c for _, c in last]))
@@ -299,7 +301,7 @@ def _basic_lstm_cell(
 ) -> Any:
     """One step of an LSTM with w (4 * hidden, features + hidden, 1, 1), gates in the order input, cell, forget, output.
 
-    Gives c, h, i, j, f, o and tanh(c), each (N, hidden).
+    Return c, h, i, j, f, o and tanh(c), each (N, hidden).
     """
     _refuse({"keep_prob": (keep_prob, 1.0), "state_is_tuple": (state_is_tuple, True)})
     act = _activation(activation)

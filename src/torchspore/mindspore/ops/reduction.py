@@ -17,18 +17,18 @@ Axis = Any
 
 
 def cast_to_integers(x: T, dtype: Any) -> T:
-    """Real numbers in `dtype` where that is one of integers or truth values: their gradient goes through the cast, as in MindSpore.
+    """Cast real numbers to `dtype` if that is an integer dtype or bool; the gradient passes through the cast, as in MindSpore.
 
-    torch's functions make the same cast by their `dtype`, and refuse it inside of a gradient.
+    torch's functions do this cast with their `dtype` argument, but refuse it where a gradient is needed.
     """
-    wanted = as_dtype(dtype)
-    if wanted is None or not x.requires_grad or wanted.is_floating_point or wanted.is_complex or x.is_complex():
+    target_dtype = as_dtype(dtype)
+    if target_dtype is None or not x.requires_grad or target_dtype.is_floating_point or target_dtype.is_complex or x.is_complex():
         return x
-    return integer_gradients.cast(x, wanted)
+    return integer_gradients.cast(x, target_dtype)
 
 
 def axes_of(x: T, axis: Axis) -> tuple[int, ...]:
-    """The axes that `axis` (None, (), an int, a tuple, a list or a Tensor) names; None and () name all."""
+    """Return the axes that `axis` (None, (), an int, a tuple, a list or a Tensor) means; None and () mean all."""
     if isinstance(axis, T):
         axis = tuple(axis.reshape(-1).tolist())
     if axis is None or (isinstance(axis, (tuple, list)) and not axis):
@@ -38,7 +38,7 @@ def axes_of(x: T, axis: Axis) -> tuple[int, ...]:
 
 @op(primitive="ReduceSum", init=("keep_dims", "skip_mode"))
 def _reduce_sum(x: T, axis: Axis = (), keep_dims: bool = False, skip_mode: bool = False) -> T:
-    """The sum along `axis` in x's dtype, that of truth values whether one is true; with `skip_mode` an empty axis leaves x as it is."""
+    """The sum along `axis` in x's dtype; for bools, whether any is true; with `skip_mode`, an empty axis leaves x unchanged."""
     if skip_mode and isinstance(axis, (tuple, list)) and not axis:
         return x
     return torch.sum(x, axes_of(x, axis), keep_dims, dtype=x.dtype)
@@ -46,18 +46,18 @@ def _reduce_sum(x: T, axis: Axis = (), keep_dims: bool = False, skip_mode: bool 
 
 @op(primitive="ReduceMean", init=("keep_dims",))
 def _reduce_mean(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
-    """The mean along `axis`, in x's dtype: that of integers is an integer."""
+    """The mean along `axis`, in x's dtype; the mean of integers is an integer."""
     return integer_mean(x, axes_of(x, axis), keep_dims)
 
 
 def no_truth_values(x: T) -> None:
-    """Raises TypeError for truth values: a mean of them that is one again says nothing."""
+    """Raises TypeError for bools: their mean as a bool would be meaningless."""
     if x.dtype is torch.bool:
         raise TypeError("expected numbers, got truth values.\n\nhint: cast them, for example with astype(mindspore.float32).")
 
 
 def integer_mean(x: T, axes: tuple[int, ...], keep_dims: bool) -> T:
-    """The mean; of integers it is rounded towards zero and stays an integer. Raises TypeError for truth values."""
+    """The mean; for integers it is truncated to an integer. Raises TypeError for bools."""
     no_truth_values(x)
     if x.is_floating_point() or x.is_complex():
         return torch.mean(x, axes, keep_dims)
@@ -66,13 +66,13 @@ def integer_mean(x: T, axes: tuple[int, ...], keep_dims: bool) -> T:
 
 @op(methods=("sum",))
 def sum(input: T, dim: Axis = None, keepdim: bool = False, *, dtype: Any = None) -> T:
-    """The sum along `dim`; integers sum up in int64."""
+    """The sum along `dim`; integers are summed in int64."""
     return torch.sum(cast_to_integers(input, dtype), axes_of(input, dim), keepdim, dtype=as_dtype(dtype))
 
 
 @op(methods=("mean",))
 def mean(x: T, axis: Axis = None, keep_dims: bool = False) -> T:
-    """The mean along `axis`; that of integers is an integer."""
+    """The mean along `axis`; the mean of integers is an integer."""
     return integer_mean(x, axes_of(x, axis), keep_dims)
 
 
@@ -102,38 +102,38 @@ def _reduce_prod(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
 
 @op(primitive="ReduceAll", init=("keep_dims",))
 def _reduce_all(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
-    """Whether all are true along `axis`."""
+    """Test whether all elements are true along `axis`."""
     return torch.all(x.to(torch.bool), axes_of(x, axis), keep_dims) if x.ndim else x.to(torch.bool)
 
 
 @op(primitive="ReduceAny", init=("keep_dims",))
 def _reduce_any(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
-    """Whether any is true along `axis`."""
+    """Test whether any element is true along `axis`."""
     return torch.any(x, axes_of(x, axis), keep_dims) if x.ndim else torch.any(x)
 
 
 @op(methods=("all",))
 def all(input: T, axis: Axis = None, keep_dims: bool = False) -> T:
-    """Whether all are true along `axis`."""
-    truth = input.to(torch.bool)                                  # torch gives uint8 for uint8
+    """Test whether all elements are true along `axis`."""
+    truth = input.to(torch.bool)                                  # torch returns uint8 for uint8
     return torch.all(truth, axes_of(input, axis), keep_dims) if input.ndim else truth
 
 
 @op(methods=("any",))
 def any(input: T, axis: Axis = None, keep_dims: bool = False) -> T:
-    """Whether any is true along `axis`."""
+    """Test whether any element is true along `axis`."""
     return torch.any(input, axes_of(input, axis), keep_dims) if input.ndim else torch.any(input)
 
 
 @op(methods=("amax",))
 def amax(input: T, axis: Axis = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> T:
-    """The largest value along `axis`; `initial` is the least that it can be, `where` masks what counts."""
+    """The largest value along `axis`; `initial` is the minimum result, and only elements where `where` is True count."""
     return _extreme(torch.amax, torch.maximum, input, axis, keepdims, initial, where)
 
 
 @op(methods=("amin",))
 def amin(input: T, axis: Axis = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> T:
-    """The smallest value along `axis`; `initial` is the most that it can be, `where` masks what counts."""
+    """The smallest value along `axis`; `initial` is the maximum result, and only elements where `where` is True count."""
     return _extreme(torch.amin, torch.minimum, input, axis, keepdims, initial, where)
 
 
@@ -146,18 +146,18 @@ def _extreme(reduce: Any, choose: Any, x: T, axis: Axis, keepdims: bool, initial
 
 
 def _end(dtype: torch.dtype, upper: bool) -> Any:
-    """The largest or the smallest value of a dtype."""
+    """Return the largest or the smallest value of a dtype."""
     if dtype.is_floating_point:
         return math.inf if upper else -math.inf
     return upper if dtype is torch.bool else torch.iinfo(dtype).max if upper else torch.iinfo(dtype).min
 
 
 def _chosen(input: T, initial: Any, where: Any, outer: Any) -> T:
-    """The input, nowhere beyond `initial`, which also stands where `where` is False."""
+    """Limit the input by `initial`, which also replaces elements where `where` is False."""
     if initial is None and where is None:
         return input
     if initial is None:
-        raise ValueError("where=...: expected initial beside it, for what is left out.")
+        raise ValueError("where=...: expected initial too, which replaces the excluded elements.")
     if isinstance(initial, T) and initial.ndim == 0:
         initial = initial.item()
     if not isinstance(initial, (int, float)):
@@ -175,9 +175,9 @@ def _chosen(input: T, initial: Any, where: Any, outer: Any) -> T:
 
 @op()
 def max(input: T, axis: int | None = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Any:
-    """Without `axis` the largest value and index 0; else the largest values along it and their indexes (int64).
+    """Without `axis`, the largest value and index 0; else the largest values along it and their indexes (int64).
 
-    With `axis` no value is below `initial`, which also stands where `where` is False.
+    With `axis`, no value is below `initial`, which also replaces elements where `where` is False.
     """
     if axis is not None:
         input = _chosen(input, initial, where, torch.maximum)
@@ -188,9 +188,9 @@ def max(input: T, axis: int | None = None, keepdims: bool = False, *, initial: A
 
 @op()
 def min(input: T, axis: int | None = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Any:
-    """Without `axis` the smallest value and index 0; else the smallest values along it and their indexes (int64).
+    """Without `axis`, the smallest value and index 0; else the smallest values along it and their indexes (int64).
 
-    With `axis` no value is above `initial`, which also stands where `where` is False.
+    With `axis`, no value is above `initial`, which also replaces elements where `where` is False.
     """
     if axis is not None:
         input = _chosen(input, initial, where, torch.minimum)
@@ -201,32 +201,32 @@ def min(input: T, axis: int | None = None, keepdims: bool = False, *, initial: A
 
 @op(primitive="ArgMaxWithValue", init=("axis", "keep_dims"))
 def _argmax_with_value(input: T, axis: int = 0, keep_dims: bool = False) -> Any:
-    """The index (int64) and the value of the largest along `axis`."""
+    """The index (int64) and the value of the maximum along `axis`."""
     values, indexes = torch.max(input, axis, keep_dims)
     return indexes, values
 
 
 @op(primitive="ArgMinWithValue", init=("axis", "keep_dims"))
 def _argmin_with_value(input: T, axis: int = 0, keep_dims: bool = False) -> Any:
-    """The index (int64) and the value of the smallest along `axis`."""
+    """The index (int64) and the value of the minimum along `axis`."""
     values, indexes = torch.min(input, axis, keep_dims)
     return indexes, values
 
 
 @op()
 def argmax(input: T, dim: int | None = None, keepdim: bool = False) -> T:
-    """The index (int64) of the largest value along `dim`, or in the flat Tensor: then `keepdim` says nothing."""
+    """The index (int64) of the largest value along `dim`, or in the flat Tensor, where `keepdim` has no effect."""
     return torch.argmax(_numbers(input), dim, keepdim and dim is not None)
 
 
 @op(methods=("argmin",))
 def argmin(input: T, axis: int | None = None, keepdims: bool = False) -> T:
-    """The index (int32) of the smallest value along `axis`, or in the flat Tensor: then `keepdims` says nothing."""
+    """The index (int32) of the smallest value along `axis`, or in the flat Tensor, where `keepdims` has no effect."""
     return torch.argmin(_numbers(input), axis, keepdims and axis is not None).to(torch.int32)
 
 
 def _numbers(x: T) -> T:
-    """x, truth values as 0 and 1: torch has no order of them."""
+    """Return x, with bools as 0 and 1, because torch does not order bools."""
     return x.to(torch.uint8) if x.dtype is torch.bool else x
 
 
@@ -260,27 +260,27 @@ def var(input: T, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> T
 
 @op(methods=("prod",))
 def prod(input: T, axis: Any = None, keep_dims: bool = False, dtype: Any = None) -> T:
-    """The product along `axis`, or of all."""
+    """The product along `axis`, or of all elements."""
     input = cast_to_integers(input, dtype)
     if axis is None:
         return torch.prod(input, dtype=as_dtype(dtype))
     if isinstance(axis, (tuple, list)):
-        wanted = as_dtype(dtype) or input.dtype                   # along several axes the dtype stays
-        for place in sorted((a % (input.ndim or 1) for a in axis), reverse=True):
-            input = torch.prod(input, place, keep_dims, dtype=wanted)
+        result_dtype = as_dtype(dtype) or input.dtype                   # along several axes the dtype stays
+        for dim in sorted((a % (input.ndim or 1) for a in axis), reverse=True):
+            input = torch.prod(input, dim, keep_dims, dtype=result_dtype)
         return input
     return torch.prod(input, axis, keep_dims, dtype=as_dtype(dtype))
 
 
 @op(methods=("cumsum",))
 def cumsum(x: T, axis: int, dtype: Any = None) -> T:
-    """The running sum along `axis`."""
+    """The cumulative sum along `axis`."""
     return torch.cumsum(cast_to_integers(x, dtype), axis, dtype=as_dtype(dtype) or (x.dtype if x.dtype is not torch.bool else None))
 
 
 @op(primitive="CumSum", init=("exclusive", "reverse"))
 def _cumsum(input: T, axis: int, exclusive: bool = False, reverse: bool = False) -> T:
-    """The running sum along `axis`, without the element itself if `exclusive`, from the end if `reverse`."""
+    """The cumulative sum along `axis`, without the element itself if `exclusive`, from the end if `reverse`."""
     x = input.flip(axis) if reverse else input
     out = torch.cumsum(x, axis, dtype=input.dtype)
     out = out - x if exclusive else out
@@ -289,7 +289,7 @@ def _cumsum(input: T, axis: int, exclusive: bool = False, reverse: bool = False)
 
 @op(methods=("norm",))
 def norm(A: T, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
-    """The norm of vectors or matrices, as NumPy's `linalg.norm`; 1.0 or 2.0 (no int) as `ord` of matrices is Frobenius's."""
+    """The norm of vectors or matrices, as NumPy's `linalg.norm`; for matrices, 1.0 or 2.0 (not an int) as `ord` is the Frobenius norm."""
     of_matrices = A.ndim == 2 if dim is None else isinstance(dim, (tuple, list)) and len(dim) == 2
     if of_matrices and not isinstance(ord, (int, str)) and ord in (1, 2, -1, -2):
         ord = None
@@ -300,17 +300,17 @@ def norm(A: T, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype
 
 
 def in_dtype_of_norm(x: T, dtype: Any) -> T:
-    """`x` in `dtype` if one is given, else integers as float32. Raises TypeError for a dtype of integers or truth values."""
-    wanted = as_dtype(dtype)
-    if wanted is None:
+    """Return `x` in `dtype` if it is set, else integers as float32. Raises TypeError for integer dtypes and bool."""
+    norm_dtype = as_dtype(dtype)
+    if norm_dtype is None:
         return _floats(x)
-    if not (wanted.is_floating_point or wanted.is_complex):
-        raise TypeError(f"expected a dtype of real or complex numbers, got {FROM_TORCH[wanted]}.\n\nhint: cast the norm itself.")
-    return x.to(wanted)
+    if not (norm_dtype.is_floating_point or norm_dtype.is_complex):
+        raise TypeError(f"expected a dtype of real or complex numbers, got {FROM_TORCH[norm_dtype]}.\n\nhint: cast the norm itself.")
+    return x.to(norm_dtype)
 
 
 def norm_of_extremes(x: T, order: float, axes: Any, keepdims: bool) -> T:
-    """The norm of order inf or -inf along `axes`. Of equal elements the first has the gradient, where torch gives each a share."""
+    """The norm of order inf or -inf along `axes`. Of equal elements the first gets the gradient, which torch would divide among them."""
     axis = axes[0] if isinstance(axes, (tuple, list)) and len(axes) == 1 else axes
     if not x.requires_grad or isinstance(axis, (tuple, list)):
         return torch.linalg.vector_norm(x, order, axes, keepdims)
@@ -329,7 +329,7 @@ def logsumexp(input: T, dim: Any, keepdim: bool = False) -> T:
 def log_sum_exp(x: T, axes: Any, keepdims: bool) -> T:
     """log(sum(exp(x))) along `axes`, with softmax as its gradient.
 
-    torch's gradient is exp(x - result). Where the result has few digits left, as of large numbers in float16, these do not sum to 1.
+    torch's gradient is exp(x - result). If the result has few digits, as for large numbers in float16, these do not sum to 1.
     """
     if not x.requires_grad:
         return torch.logsumexp(x, axes, keepdims)
@@ -341,5 +341,5 @@ def log_sum_exp(x: T, axes: Any, keepdims: bool) -> T:
 
 @op(methods=("count_nonzero",))
 def count_nonzero(x: T, axis: Any = (), keep_dims: bool = False, dtype: Any = torch.int32) -> T:
-    """How many are not zero along `axis`."""
+    """The number of nonzero elements along `axis`."""
     return torch.sum(x != 0, axes_of(x, axis), keep_dims, dtype=as_dtype(dtype))

@@ -1,4 +1,4 @@
-"""Means over bins of regions, each bin from channels of its own (Dai and others, R-FCN, 2016)."""
+"""Means over bins of regions, with separate channels for each bin (Dai and others, R-FCN, 2016)."""
 from __future__ import annotations
 
 import torch
@@ -9,7 +9,7 @@ T = torch.Tensor
 
 
 def _edges(start: T, size: T, bins: int, length: int) -> tuple[T, T]:
-    """The first pixel of each bin, and the one behind its last: (K, bins) each."""
+    """Return the first pixel of each bin, and the one after its last: (K, bins) each."""
     steps = torch.arange(bins, device=start.device, dtype=start.dtype)
     width = (size / bins)[:, None]
     first = torch.floor(steps * width + start[:, None]).clamp(0, length).long()
@@ -23,10 +23,10 @@ def _ps_roi_pooling(
 ) -> tuple[T, T]:
     """Position-sensitive means: features (N, out_dim * group_size**2, H, W), rois (num_rois, 5) of (image, x0, y0, x1, y1).
 
-    Corners are rounded and multiplied by `spatial_scale`, the last pixel is inside, and a region is at least 0.1 wide. Gives the means
-    (num_rois, out_dim, pooled_height, pooled_width) and, of the same shape, the channel that each was taken from; 0 for an empty bin.
+    Corners are rounded and multiplied by `spatial_scale`, the last pixel is included, and a region is at least 0.1 wide. Return the means
+    (num_rois, out_dim, pooled_height, pooled_width) and, in the same shape, the channel of each mean; 0 for an empty bin.
 
-    Raises ValueError where the channels, or the regions, are not as many as said.
+    Raises ValueError if the number of channels or of regions differs from the arguments.
     """
     channels, height, width = features.shape[1:]
     if channels != out_dim * group_size * group_size:
@@ -42,7 +42,7 @@ def _ps_roi_pooling(
     of_column = (torch.arange(pooled_width, device=rois.device) * group_size // pooled_width)[None, :]
     channel = torch.arange(out_dim, device=rois.device)[:, None, None] * group_size * group_size + of_row * group_size + of_column
     image = rois[:, 0].long()[:, None, None, None]
-    # Sums over all above and left of a pixel: a bin is the difference of four.
+    # Sums over everything above and to the left of a pixel: a bin is a combination of four.
     sums = torch.nn.functional.pad(features.to(torch.float64).cumsum(2).cumsum(3), (1, 0, 1, 0))
 
     def at(row: T, column: T) -> T:

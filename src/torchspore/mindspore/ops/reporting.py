@@ -1,4 +1,4 @@
-"""Operators that act beside computing: prints, assertions, dumps, summaries, hooks on gradients, the status of overflows."""
+"""Operators with side effects: prints, assertions, dumps, summaries, gradient hooks, overflow status."""
 from __future__ import annotations
 
 import builtins
@@ -27,15 +27,15 @@ T = torch.Tensor
 @op(primitive="Print", raw_arguments=True)
 @explaining
 def print_(*input_x: Any) -> None:
-    """Prints each argument on lines of its own, a Tensor with its shape, dtype and values.
+    """Prints each argument on separate lines, a Tensor with its shape, dtype and values.
 
-    Where `print_file_path` is set they go into that file instead of onto the screen.
+    If `print_file_path` is set, the lines go to that file instead of the screen.
     """
     printing.print_values(input_x, trace_guard_hooks.is_tracing())
 
 
 class Assert(Primitive):
-    """Raises RuntimeError where a condition is false, after it has printed the first `summarize` elements of Tensors."""
+    """Raises RuntimeError if a condition is false, after printing the first `summarize` elements of Tensors."""
 
     def __init__(self, summarize: int = 3) -> None:
         super().__init__("Assert")
@@ -50,8 +50,8 @@ class Assert(Primitive):
         if bool(creation.host(condition).all()) if isinstance(condition, TensorBase) else condition:
             return
         builtins.print("For 'Assert' condition is false.")
-        for one in input_data:
-            builtins.print(f"input data: {creation.to_numpy(one).reshape(-1)[: self.attrs['summarize']]}", flush=True)
+        for tensor in input_data:
+            builtins.print(f"input data: {creation.to_numpy(tensor).reshape(-1)[: self.attrs['summarize']]}", flush=True)
         raise RuntimeError("Assert: the condition is false.")
 
 
@@ -75,14 +75,14 @@ def _dump(file: str, tensor: Any, mode: str) -> None:
 @op(raw_arguments=True)
 @explaining
 def tensordump(file_name: str, tensor: Any, mode: str = "out") -> None:
-    """Writes the values to `file_name`_dtype_number.npy, with _in before the dtype where `mode` is 'in'."""
+    """Write the values to `file_name`_dtype_number.npy, with _in before the dtype if `mode` is 'in'."""
     _dump(file_name, tensor, mode)
 
 
 @op(primitive="TensorDump", init=("input_output",), raw_arguments=True)
 @explaining
 def _tensor_dump(file: str, input_x: Any, input_output: str = "out") -> None:
-    """Writes the values to `file`_dtype_number.npy, with _in before the dtype where `input_output` is 'in'."""
+    """Write the values to `file`_dtype_number.npy, with _in before the dtype if `input_output` is 'in'."""
     _dump(file, input_x, input_output)
 
 
@@ -90,7 +90,7 @@ _ANY = range(1, 65)
 
 
 def _summary(primitive: str, ranks: Sequence[int], doc: str) -> Callable[..., None]:
-    """Makes a summary operator for Tensors of as many axes as `ranks` allows; outside of a SummaryRecord it does nothing."""
+    """Build a summary operator for Tensors with the numbers of axes in `ranks`; outside a SummaryRecord it has no effect."""
 
     def body(name: str, value: Any) -> None:
         if not isinstance(name, str):
@@ -100,8 +100,8 @@ def _summary(primitive: str, ranks: Sequence[int], doc: str) -> Callable[..., No
         if not isinstance(value, TensorBase):
             raise TypeError(f"expected a Tensor as the value, got {type(value).__name__}.")
         if value._t.ndim not in ranks:
-            wanted = "1 axis or more" if ranks is _ANY else " or ".join(map(str, ranks)) + " axes"
-            raise ValueError(f"expected {wanted}, got shape {tuple(value._t.shape)}.")
+            expected_axes = "1 axis or more" if ranks is _ANY else " or ".join(map(str, ranks)) + " axes"
+            raise ValueError(f"expected {expected_axes}, got shape {tuple(value._t.shape)}.")
         summaries.keep(primitive.removesuffix("Summary").lower(), name, value)
 
     body.__name__ = body.__qualname__ = f"_{primitive}"
@@ -109,14 +109,14 @@ def _summary(primitive: str, ranks: Sequence[int], doc: str) -> Callable[..., No
     return op(primitive=primitive, raw_arguments=True)(explaining(body))
 
 
-_scalar_summary = _summary("ScalarSummary", (0, 1), "Keeps a number under a name in a SummaryRecord; outside of one does nothing.")
-_tensor_summary = _summary("TensorSummary", _ANY, "Keeps a Tensor under a name in a SummaryRecord; outside of one does nothing.")
-_image_summary = _summary("ImageSummary", (4,), "Keeps images (N, C, H, W) under a name in a SummaryRecord; outside of one does nothing.")
-_histogram_summary = _summary("HistogramSummary", _ANY, "Keeps a histogram under a name in a SummaryRecord; outside of one does nothing.")
+_scalar_summary = _summary("ScalarSummary", (0, 1), "Stores a number under a name in a SummaryRecord; no effect outside one.")
+_tensor_summary = _summary("TensorSummary", _ANY, "Stores a Tensor under a name in a SummaryRecord; no effect outside one.")
+_image_summary = _summary("ImageSummary", (4,), "Stores images (N, C, H, W) under a name in a SummaryRecord; no effect outside one.")
+_histogram_summary = _summary("HistogramSummary", _ANY, "Stores a histogram under a name in a SummaryRecord; no effect outside one.")
 
 
 class InsertGradientOf(Primitive):
-    """Gives its argument back; on its gradient `f` is called, and the gradient becomes what `f` gives."""
+    """Returns its argument; `f` is called with its gradient, and the result replaces the gradient."""
 
     def __init__(self, f: Callable[[Any], Any]) -> None:
         super().__init__("InsertGradientOf")
@@ -129,21 +129,21 @@ class InsertGradientOf(Primitive):
 
 
 class HookBackward(Primitive):
-    """Gives its argument back; its gradient, in a tuple, is given to `hook_fn`, which may give another one."""
+    """Returns its argument; `hook_fn` is called with its gradient in a tuple, and may return another gradient."""
 
     def __init__(self, hook_fn: Callable[[Any], Any], cell_id: str = "") -> None:
         super().__init__("HookBackward")
         if not callable(hook_fn):
             raise TypeError(f"HookBackward({hook_fn!r:.40}): expected a function of a gradient.")
         if cell_id:
-            raise ValueError(f"HookBackward(cell_id={cell_id!r}): expected '', since names of Cells can not be chosen.")
+            raise ValueError(f"HookBackward(cell_id={cell_id!r}): expected '', because names of Cells cannot be chosen.")
         self.add_prim_attr("cell_id", cell_id)
         self.hook_fn = hook_fn
 
     def __call__(self, input: Any) -> Any:
         def hook(gradient: Any) -> Any:
-            found = self.hook_fn((gradient,))
-            return gradient if found is None else found[0] if isinstance(found, tuple) else found
+            new_gradient = self.hook_fn((gradient,))
+            return gradient if new_gradient is None else new_gradient[0] if isinstance(new_gradient, tuple) else new_gradient
 
         return _with_hook(hook, input)
 
@@ -156,20 +156,20 @@ def _with_hook(hook: Callable[[Any], Any], value: Any) -> Any:
 
 @op(primitive="FloatStatus")
 def _float_status(x: T) -> T:
-    """Whether an element is NaN or infinite: 1 or 0 in shape (1,), float32."""
+    """Test whether an element is NaN or infinite: 1 or 0 in shape (1,), float32."""
     return (~torch.isfinite(x).all()).to(torch.float32).reshape(1)
 
 
 @op(primitive="NPUAllocFloatStatus", raw_arguments=True)
 def _npu_alloc_float_status() -> Any:
-    """A status of eight zeros, float32. What it is made to depend on (`ops.depend`) is looked through for NaN and infinity."""
+    """A status of eight zeros, float32. Tensors that it depends on (`ops.depend`) are searched for NaN and infinity."""
     return _status(wrap(torch.zeros(8, device=device.current())), False)
 
 
 @op(primitive="NPUClearFloatStatus", raw_arguments=True)
 @explaining
 def _npu_clear_float_status(x: Any) -> Any:
-    """Sets a status to zeros; gives zeros."""
+    """Set a status to zeros; return zeros."""
     modify(x, lambda t: t.zero_())
     return _status(wrap(torch.zeros_like(raw(x))), False)
 
@@ -177,10 +177,10 @@ def _npu_clear_float_status(x: Any) -> Any:
 @op(primitive="NPUGetFloatStatus", raw_arguments=True)
 @explaining
 def _npu_get_float_status(x: Any) -> Any:
-    """A status: its sum is above 0 where something that it was made to depend on was NaN or infinite.
+    """Return a status whose sum is above 0 if a Tensor that it depends on was NaN or infinite.
 
-    Ascend processors keep a register of overflows. There is none here, so that a status knows of what it depends on alone; where that
-    is nothing this raises ValueError.
+    Ascend processors have a register of overflows. Other devices have none, so a status covers only the Tensors that it depends on. Raises
+    ValueError if there are none.
     """
     if not getattr(x, "has_looked", False):
         raise ValueError(_DEPENDS_ON_NOTHING)
@@ -189,7 +189,7 @@ def _npu_get_float_status(x: Any) -> Any:
 
 @op(primitive="NPUClearFloatStatusV2")
 def _npu_clear_float_status_v2(x: torch.Tensor) -> torch.Tensor:
-    """Eight zeros, int32: there is no register that could be cleared. `x` is eight int32."""
+    """Eight zeros, int32, because there is no register to clear. `x` is eight int32."""
     _check_eight(x)
     return torch.zeros_like(x)
 
@@ -197,18 +197,18 @@ def _npu_clear_float_status_v2(x: torch.Tensor) -> torch.Tensor:
 @op(primitive="NPUGetFloatStatusV2", raw_arguments=True)
 @explaining
 def _npu_get_float_status_v2(x: Any) -> Any:
-    """Eight int32: ones where something that `x` was made to depend on (`ops.depend`) holds NaN or infinity, else zeros."""
+    """Eight int32: ones if a Tensor that `x` depends on (`ops.depend`) contains NaN or infinity, else zeros."""
     _check_eight(raw(x))
     if not hasattr(x, "looks_through"):
         raise ValueError(_DEPENDS_ON_NOTHING)
     is_over = torch.zeros((), dtype=torch.bool, device=raw(x).device)
-    for one in x.looks_through:
-        is_over = is_over | ~torch.isfinite(raw(one)).all()
+    for tensor in x.looks_through:
+        is_over = is_over | ~torch.isfinite(raw(tensor)).all()
     return wrap(is_over.to(torch.int32).repeat(8))
 
 
 _DEPENDS_ON_NOTHING = (
-    "expected a status that depends on something: only what it depends on is looked through for NaN and infinity."
+    "expected a status that depends on something: only what it depends on is searched for NaN and infinity."
     "\n\nhint: write status = ops.depend(status, gradients) before, or use ops.FloatStatus()(gradient)."
 )
 
@@ -221,23 +221,23 @@ def _check_eight(x: torch.Tensor) -> None:
 
 
 def remembering(status: Any, expr: Any) -> Any:
-    """The same eight numbers, which also remember the Tensors in `expr` that may hold NaN or infinity."""
-    found = [one for one in tensors(expr) if raw(one).is_floating_point() or raw(one).is_complex()]
-    made = wrap(raw(status))
-    made.looks_through = [*getattr(status, "looks_through", ()), *found]
-    return made
+    """Return the status, which then also refers to the Tensors in `expr` that may contain NaN or infinity."""
+    numeric = [tensor for tensor in tensors(expr) if raw(tensor).is_floating_point() or raw(tensor).is_complex()]
+    new_status = wrap(raw(status))
+    new_status.looks_through = [*getattr(status, "looks_through", ()), *numeric]
+    return new_status
 
 
-def _status(made: Any, has_looked: bool) -> Any:
-    made.is_float_status, made.has_looked = True, has_looked
-    return made
+def _status(status: Any, has_looked: bool) -> Any:
+    status.is_float_status, status.has_looked = True, has_looked
+    return status
 
 
 def looked(status: Any, expr: Any) -> Any:
-    """A status that also knows whether a Tensor in `expr` holds NaN or infinity."""
-    found = raw(status)
-    for one in tensors(expr):
-        t = raw(one)
-        if (t.is_floating_point() or t.is_complex()) and not getattr(one, "is_float_status", False):
-            found = torch.maximum(found, (~torch.isfinite(t).all()).to(found.dtype))
-    return _status(wrap(found), True)
+    """Return a status that also reports whether a Tensor in `expr` contains NaN or infinity."""
+    flags = raw(status)
+    for tensor in tensors(expr):
+        t = raw(tensor)
+        if (t.is_floating_point() or t.is_complex()) and not getattr(tensor, "is_float_status", False):
+            flags = torch.maximum(flags, (~torch.isfinite(t).all()).to(flags.dtype))
+    return _status(wrap(flags), True)

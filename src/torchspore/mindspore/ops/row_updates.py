@@ -1,4 +1,4 @@
-"""Steps of optimizers for some rows of their Parameters, as primitives: what `updates` computes for all of them."""
+"""Optimizer steps for some rows of Parameters, as primitives; `updates` has the steps for all rows."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ T = torch.Tensor
 
 
 def _at_rows(states: tuple[T, ...], g: T, indices: T, step: Callable[..., Any]) -> tuple[T, ...]:
-    """A step on the rows at `indices` alone, of which one that comes several times has the sum of its gradients."""
+    """Apply a step to the rows at `indices`; the gradients of a repeated row are summed."""
     at, sums, _ = summed(indices, g)
     new = step(*[state.index_select(0, at) for state in states], sums)
     return tuple(state.index_copy(0, at, rows.to(state.dtype)) for state, rows in zip(states, new))
@@ -38,9 +38,9 @@ def _fused_sparse_adam(
     var: T, m: T, v: T, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, gradient: T, indices: T,
     use_locking: bool = False, use_nesterov: bool = False,
 ) -> Any:
-    """A step of Adam by a gradient of some rows; all others have gradient 0 and move on. Gives (var, m, v)."""
-    whole = torch.zeros_like(var).index_add(0, indices.long(), gradient)
-    step, m, v = adam(m, v, whole, corrected(lr, beta1_power, beta2_power), beta1, beta2, epsilon, use_nesterov)
+    """A step of Adam with a gradient of some rows; other rows have gradient 0 and still move. Return (var, m, v)."""
+    full_gradient = torch.zeros_like(var).index_add(0, indices.long(), gradient)
+    step, m, v = adam(m, v, full_gradient, corrected(lr, beta1_power, beta2_power), beta1, beta2, epsilon, use_nesterov)
     return var - step, m, v
 
 
@@ -49,7 +49,7 @@ def _fused_sparse_lazy_adam(
     var: T, m: T, v: T, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, gradient: T, indices: T,
     use_locking: bool = False, use_nesterov: bool = False,
 ) -> Any:
-    """A step of Adam for some rows; all others stay as they are. Gives (var, m, v)."""
+    """A step of Adam for some rows; all others stay unchanged. Return (var, m, v)."""
 
     def step(p: T, first: T, second: T, g: T) -> Any:
         change, first, second = adam(
@@ -67,7 +67,7 @@ _FTRL = ("lr", "l1", "l2", "lr_power", "use_locking")
 def _fused_sparse_ftrl(
     var: T, accum: T, linear: T, grad: T, indices: T, lr: float, l1: float, l2: float, lr_power: float, use_locking: bool = False,
 ) -> Any:
-    """A step of FTRL for some rows; gives (var, accum, linear)."""
+    """A step of FTRL for some rows; return (var, accum, linear)."""
     return _at_rows((var, accum, linear), grad, indices, lambda p, a, b, g: ftrl(p, a, b, g, lr, l1, l2, lr_power))
 
 
@@ -75,7 +75,7 @@ def _fused_sparse_ftrl(
 def _sparse_ftrl(
     var: T, accum: T, linear: T, grad: T, indices: T, lr: float, l1: float, l2: float, lr_power: float, use_locking: bool = False,
 ) -> Any:
-    """A step of FTRL for some rows; gives (var, accum, linear)."""
+    """A step of FTRL for some rows; return (var, accum, linear)."""
     return _at_rows((var, accum, linear), grad, indices, lambda p, a, b, g: ftrl(p, a, b, g, lr, l1, l2, lr_power))
 
 
@@ -84,7 +84,7 @@ def _sparse_ftrl_v2(
     var: T, accum: T, linear: T, grad: T, indices: T, lr: float, l1: float, l2: float, l2_shrinkage: float, lr_power: float,
     use_locking: bool = False,
 ) -> Any:
-    """A step of FTRL with L2 shrinkage for some rows; gives (var, accum, linear)."""
+    """A step of FTRL with L2 shrinkage for some rows; return (var, accum, linear)."""
     return _at_rows((var, accum, linear), grad, indices, lambda p, a, b, g: ftrl(p, a, b, g, lr, l1, l2, lr_power, l2_shrinkage))
 
 
@@ -92,19 +92,19 @@ def _sparse_ftrl_v2(
 def _fused_sparse_proximal_adagrad(
     var: T, accum: T, lr: Any, l1: Any, l2: Any, grad: T, indices: T, use_locking: bool = False,
 ) -> Any:
-    """A step of proximal Adagrad for some rows; gives (var, accum)."""
+    """A step of proximal Adagrad for some rows; return (var, accum)."""
     return _at_rows((var, accum), grad, indices, lambda p, a, g: proximal_adagrad(p, a, lr, l1, l2, g))
 
 
 @updating("var", "accum", primitive="SparseApplyProximalAdagrad", init=LOCK)
 def _sparse_proximal_adagrad(var: T, accum: T, lr: Any, l1: Any, l2: Any, grad: T, indices: T, use_locking: bool = False) -> Any:
-    """A step of proximal Adagrad for some rows; gives (var, accum)."""
+    """A step of proximal Adagrad for some rows; return (var, accum)."""
     return _at_rows((var, accum), grad, indices, lambda p, a, g: proximal_adagrad(p, a, lr, l1, l2, g))
 
 
 @updating("var", "accum", primitive="SparseApplyAdagrad", init=("lr", "update_slots", "use_locking"))
 def _sparse_adagrad(var: T, accum: T, grad: T, indices: T, lr: float, update_slots: bool = True, use_locking: bool = False) -> Any:
-    """A step of Adagrad for some rows; gives (var, accum)."""
+    """A step of Adagrad for some rows; return (var, accum)."""
     return _at_rows((var, accum), grad, indices, lambda p, a, g: adagrad(p, a, lr, g, update_slots))
 
 
@@ -112,7 +112,7 @@ def _sparse_adagrad(var: T, accum: T, grad: T, indices: T, lr: float, update_slo
 def _sparse_adagrad_v2(
     var: T, accum: T, grad: T, indices: T, lr: float, epsilon: float, use_locking: bool = False, update_slots: bool = True,
 ) -> Any:
-    """A step of Adagrad with `epsilon` added under the root, for some rows; gives (var, accum)."""
+    """A step of Adagrad with `epsilon` added under the root, for some rows; return (var, accum)."""
 
     def step(p: T, a: T, g: T) -> Any:
         a = a + g * g if update_slots else a
@@ -125,7 +125,7 @@ def _sparse_adagrad_v2(
 def _sparse_adadelta(
     var: T, accum: T, accum_update: T, lr: Any, rho: Any, grad: T, indices: T, epsilon: float, use_locking: bool = False,
 ) -> Any:
-    """A step of Adadelta for some rows; gives (var, accum, accum_update)."""
+    """A step of Adadelta for some rows; return (var, accum, accum_update)."""
     return _at_rows((var, accum, accum_update), grad, indices, lambda p, a, u, g: adadelta(p, a, u, lr, rho, epsilon, g))
 
 
@@ -133,7 +133,7 @@ def _sparse_adadelta(
 def _sparse_rms_prop(
     var: T, ms: T, mom: T, lr: Any, grad: T, indices: T, rho: float, momentum: float, epsilon: float, use_locking: bool = False,
 ) -> Any:
-    """A step of RMSProp for some rows; gives (var, ms, mom)."""
+    """A step of RMSProp for some rows; return (var, ms, mom)."""
     return _at_rows((var, ms, mom), grad, indices, lambda p, s, m, g: rms(p, s, m, lr, g, rho, momentum, epsilon))
 
 
@@ -142,7 +142,7 @@ def _sparse_adagrad_da(
     var: T, grad_accum: T, grad_square_accum: T, grad: T, indices: T, lr: Any, l1: Any, l2: Any, global_step: Any,
     use_locking: bool = False,
 ) -> Any:
-    """A step of Adagrad by dual averaging for some rows; gives (var, both accumulators)."""
+    """A step of Adagrad with dual averaging for some rows; return (var, both accumulators)."""
     states = (var, grad_accum, grad_square_accum)
     return _at_rows(states, grad, indices, lambda p, a, s, g: adagrad_da(p, a, s, g, lr, l1, l2, global_step))
 
@@ -151,7 +151,7 @@ def _sparse_adagrad_da(
 def _sparse_centered_rms_prop(
     var: T, mg: T, ms: T, mom: T, lr: Any, rho: Any, momentum: Any, epsilon: Any, grad: T, indices: T, use_locking: bool = False,
 ) -> Any:
-    """A step of RMSProp by the variance of the gradient, for some rows; gives var."""
+    """A step of RMSProp with the variance of the gradient, for some rows; return var."""
     return _at_rows((var, mg, ms, mom), grad, indices, lambda p, m, s, v, g: centered_rms(p, m, s, v, g, lr, rho, momentum, epsilon))
 
 
@@ -159,7 +159,7 @@ def _sparse_centered_rms_prop(
 def _sparse_momentum(
     var: T, accum: T, lr: Any, grad: T, indices: T, momentum: Any, use_locking: bool = False, use_nesterov: bool = False,
 ) -> Any:
-    """A step with momentum for some rows; gives var."""
+    """A step with momentum for some rows; return var."""
 
     def step(p: T, a: T, g: T) -> Any:
         a = a * momentum + g
@@ -170,5 +170,5 @@ def _sparse_momentum(
 
 @updating("var", primitive="SparseApplyProximalGradientDescent", init=LOCK)
 def _sparse_proximal_descent(var: T, alpha: Any, l1: Any, l2: Any, grad: T, indices: T, use_locking: bool = False) -> Any:
-    """A step of gradient descent, then towards 0, for some rows; gives var."""
+    """A proximal gradient descent step for some rows; return var."""
     return _at_rows((var,), grad, indices, lambda p, g: (proximal(p - alpha * g, alpha, l1, l2),))[0]

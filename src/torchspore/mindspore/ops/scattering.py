@@ -1,4 +1,4 @@
-"""Values put into Parameters and Tensors at indexes: set, added, multiplied, compared; sums of segments; sparse values made dense."""
+"""Scatter values into Parameters and Tensors: set, add, multiply, compare; segment sums; dense forms of sparse values."""
 from __future__ import annotations
 
 import math
@@ -16,14 +16,14 @@ T = torch.Tensor
 _REDUCTIONS = {"mul": "prod", "max": "amax", "min": "amin"}
 
 
-def _rows(t: T, places: T, values: T, how: str) -> T:
-    """`t` with `values` (n, ...) combined into its slices at `places` (n,) along axis 0, which may come several times."""
-    values = values.to(t.dtype).expand(places.shape[0], *t.shape[1:])
+def _rows(t: T, positions: T, values: T, how: str) -> T:
+    """Combine `values` (n, ...) into the slices of `t` at `positions` (n,) along axis 0, which may repeat."""
+    values = values.to(t.dtype).expand(positions.shape[0], *t.shape[1:])
     if how == "update":
-        return t.index_copy(0, places, values)
+        return t.index_copy(0, positions, values)
     if how in ("add", "sub"):
-        return t.index_add(0, places, values, alpha=1 if how == "add" else -1)
-    at = places.reshape(-1, *[1] * (t.ndim - 1)).expand(values.shape)
+        return t.index_add(0, positions, values, alpha=1 if how == "add" else -1)
+    at = positions.reshape(-1, *[1] * (t.ndim - 1)).expand(values.shape)
     if how == "div":
         if t.dtype in wide.WIDE:
             products = torch.ones_like(t, dtype=torch.int64).scatter_reduce(0, at, values.long(), "prod")
@@ -36,14 +36,14 @@ def _rows(t: T, places: T, values: T, how: str) -> T:
 
 
 def _by_row(t: T, indices: T, updates: T, how: str) -> T:
-    """`updates` (indices.shape + t.shape[1:]) combined into the slices of `t` that `indices` names."""
+    """Combine `updates` (indices.shape + t.shape[1:]) into the slices of `t` at `indices`."""
     if tuple(updates.shape) != (*indices.shape, *t.shape[1:]):
         raise ValueError(f"expected updates of shape {(*indices.shape, *t.shape[1:])}, got {tuple(updates.shape)}.")
     return _rows(t, _integers(indices).reshape(-1), updates.reshape(-1, *t.shape[1:]), how)
 
 
 def _by_point(t: T, indices: T, updates: T, how: str) -> T:
-    """`updates` combined into what the rows of `indices` (..., k), indexes along the first k axes, name in `t`."""
+    """Combine `updates` into the parts of `t` at the rows of `indices` (..., k), indexes along the first k axes."""
     depth = indices.shape[-1] if indices.ndim else 0
     if not 0 < depth <= t.ndim:
         raise ValueError(f"expected indices of shape (..., k) with k from 1 to {t.ndim}, got {tuple(indices.shape)}.")
@@ -51,11 +51,11 @@ def _by_point(t: T, indices: T, updates: T, how: str) -> T:
     if tuple(updates.shape) != (*indices.shape[:-1], *rest):
         raise ValueError(f"expected updates of shape {(*indices.shape[:-1], *rest)}, got {tuple(updates.shape)}.")
     points = _integers(indices).reshape(-1, depth)
-    place = points[:, 0]
+    position = points[:, 0]
     for axis in range(1, depth):
-        place = place * t.shape[axis] + points[:, axis]
+        position = position * t.shape[axis] + points[:, axis]
     flat = t.reshape(math.prod(t.shape[:depth]), *rest)
-    return _rows(flat, place, updates.reshape(-1, *rest), how).reshape(t.shape)
+    return _rows(flat, position, updates.reshape(-1, *rest), how).reshape(t.shape)
 
 
 def _integers(indices: T) -> T:
@@ -66,12 +66,12 @@ def _integers(indices: T) -> T:
 
 _HOW = {
     "update": "The values of `updates` at", "add": "`updates` added to", "sub": "`updates` subtracted from", "mul": "`updates` times",
-    "div": "What is left divided by `updates` of", "max": "The larger of `updates` and", "min": "The smaller of `updates` and",
+    "div": "The quotients by `updates` of", "max": "The larger of `updates` and", "min": "The smaller of `updates` and",
 }
 
 
 def _parameters(how: str) -> None:
-    """Makes the operators that write into a Parameter: `scatter_*`, `Scatter*`, `scatter_nd_*` and `ScatterNd*`."""
+    """Build the operators that write into a Parameter: `scatter_*`, `Scatter*`, `scatter_nd_*` and `ScatterNd*`."""
     spelled = how.title()
     locks = how == "update"
 
@@ -84,8 +84,8 @@ def _parameters(how: str) -> None:
     def function_nd(input_x: T, indices: T, updates: T, use_locking: bool = locks) -> T:
         return _by_point(input_x, indices, updates, how)
 
-    rows = f"{_HOW[how]} the rows of a Parameter that `indices` names, written into it; gives it back."
-    points = f"{_HOW[how]} what the rows of `indices` (..., k) name in a Parameter, written into it; gives it back."
+    rows = f"{_HOW[how]} the rows of a Parameter at `indices`, in place; returns it."
+    points = f"{_HOW[how]} the parts of a Parameter at the rows of `indices` (..., k), in place; returns it."
     updating("input_x", name="_scatter_sub" if how == "sub" else f"scatter_{how}")(_documented(function, rows))
     declare = updating("input_x", primitive=f"Scatter{spelled}", init=("use_locking",), name=f"_scatter_{how}_primitive")
     declare(_documented(primitive, rows))
@@ -99,13 +99,13 @@ def _documented(function: Callable[..., T], doc: str) -> Callable[..., T]:
 
 
 def _copies(how: str) -> None:
-    """Makes the operators that give a changed copy: `tensor_scatter_*` and `TensorScatter*`."""
+    """Build the operators that return a changed copy: `tensor_scatter_*` and `TensorScatter*`."""
 
     def function(input_x: T, indices: T, updates: T) -> T:
         return _by_point(input_x, indices, updates, how)
 
     function.__name__ = f"tensor_scatter_{how}"
-    function.__doc__ = f"{_HOW[how]} what the rows of `indices` (..., k) name, in a copy."
+    function.__doc__ = f"{_HOW[how]} the parts at the rows of `indices` (..., k), in a copy."
     op(primitive=f"TensorScatter{how.title()}", methods=(function.__name__, f"scatter_{how}"))(function)
 
 
@@ -117,13 +117,13 @@ for _how in ("sub", "mul", "div", "max", "min"):
 
 @updating("input_x", primitive="ScatterNonAliasingAdd")
 def _scatter_non_aliasing_add(input_x: T, indices: T, updates: T) -> T:
-    """`updates` added to what the rows of `indices` (..., k) name in a Parameter, written into it; gives it back."""
+    """Add `updates` to the parts of a Parameter at the rows of `indices` (..., k), in place; return it."""
     return _by_point(input_x, indices, updates, "add")
 
 
 @op(methods=("scatter",))
 def scatter(input: T, axis: int, index: T, src: Any) -> T:
-    """A copy with the elements of `src` at the places along `axis` that `index` names."""
+    """A copy with the elements of `src` at the positions `index` along `axis`."""
     return input.scatter(axis, _integers(index), src if not isinstance(src, T) else src.to(input.dtype))
 
 
@@ -137,19 +137,19 @@ def _elements(data: T, indices: T, updates: T, axis: int, reduction: str) -> T:
 
 @op()
 def tensor_scatter_elements(input_x: T, indices: T, updates: T, axis: int = 0, reduction: str = "none") -> T:
-    """A copy with `updates` at the places along `axis` that `indices` names, set or (reduction 'add') added."""
+    """A copy with `updates` at the positions `indices` along `axis`, set or (reduction 'add') added."""
     return _elements(input_x, indices, updates, axis, reduction)
 
 
 @op(primitive="TensorScatterElements", init=("axis", "reduction"))
 def _tensor_scatter_elements(data: T, indices: T, updates: T, axis: int = 0, reduction: str = "none") -> T:
-    """A copy with `updates` at the places along `axis` that `indices` names, set or (reduction 'add') added."""
+    """A copy with `updates` at the positions `indices` along `axis`, set or (reduction 'add') added."""
     return _elements(data, indices, updates, axis, reduction)
 
 
 @op(primitive="ScatterAddWithAxis", init=("axis",))
 def _scatter_add_with_axis(input_x: T, indices: T, updates: T, axis: int = 0) -> T:
-    """A copy with `updates` added at the places along `axis` that `indices` names."""
+    """A copy with `updates` added at the positions `indices` along `axis`."""
     return _elements(input_x, indices, updates, axis, "add")
 
 
@@ -159,31 +159,31 @@ def _added(x: T, indices: T, values: T, axis: int, sign: int = 1) -> T:
 
 @updating("x")
 def index_add(x: T, indices: T, y: T, axis: int, use_lock: bool = True, check_index_bound: bool = True) -> T:
-    """y added to the slices of a Parameter along `axis` that `indices` names, written into it; gives it back."""
+    """Add y to the slices of a Parameter at `indices` along `axis`, in place; return it."""
     return _added(x, indices, y, axis)
 
 
 @updating("x", primitive="IndexAdd", init=("axis", "use_lock", "check_index_bound"))
 def _index_add_primitive(x: T, indices: T, y: T, axis: int, use_lock: bool = True, check_index_bound: bool = True) -> T:
-    """y added to the slices of a Parameter along `axis` that `indices` names, written into it; gives it back."""
+    """Add y to the slices of a Parameter at `indices` along `axis`, in place; return it."""
     return _added(x, indices, y, axis)
 
 
 @updating("var", primitive="InplaceIndexAdd", init=("axis",), name="inplace_index_add")
 def _inplace_index_add(var: T, indices: T, updates: T, axis: int) -> T:
-    """`updates` added to the slices of a Parameter along `axis` that `indices` names, written into it; gives it back."""
+    """Add `updates` to the slices of a Parameter at `indices` along `axis`, in place; return it."""
     return _added(var, indices, updates, axis)
 
 
 @op(methods=("index_add",))
 def _index_add_method(input: T, dim: int, index: T, source: T, *, alpha: Any = 1) -> T:
-    """A copy with alpha * source added to the slices along `dim` that `index` names."""
+    """A copy with alpha * source added to the slices at `index` along `dim`."""
     return input.index_add(dim, _integers(index), source, alpha=alpha)
 
 
 @op(primitive="IndexFill", methods=("index_fill",))
 def index_fill(x: T, axis: Any, index: T, value: Any) -> T:
-    """A copy with `value` in the slices along `axis` that `index` names."""
+    """A copy with `value` in the slices at `index` along `axis`."""
     return x.index_fill(int(axis), _integers(index), value.to(x.dtype) if isinstance(value, T) else value)
 
 
@@ -215,7 +215,7 @@ def inplace_sub(x: T, v: T, indices: Any) -> T:
 
 @op(methods=("inplace_update",))
 def inplace_update(x: T, v: T, indices: Any) -> T:
-    """A copy of x with v in the place of the rows at `indices`."""
+    """A copy of x with v in place of the rows at `indices`."""
     return _at_rows(x, v, indices, "update")
 
 
@@ -233,28 +233,28 @@ def _inplace_sub(x: T, input_v: T, indices: Any) -> T:
 
 @op(primitive="InplaceUpdate", init=("indices",))
 def _inplace_update(x: T, v: T, indices: Any) -> T:
-    """A copy of x with v in the place of the rows at `indices`."""
+    """A copy of x with v in place of the rows at `indices`."""
     return _at_rows(x, v, indices, "update")
 
 
 @op(primitive="InplaceUpdateV2")
 def _inplace_update_v2(x: T, indices: Any, v: T) -> T:
-    """A copy of x with v in the place of the rows at `indices`."""
+    """A copy of x with v in place of the rows at `indices`."""
     return _at_rows(x, v, indices, "update")
 
 
 @op(methods=("select_scatter",))
 def select_scatter(input: T, src: T, axis: int, index: int) -> T:
-    """A copy with `src` in the place of the slice at `index` along `axis`."""
+    """A copy with `src` in place of the slice at `index` along `axis`."""
     return torch.select_scatter(input, src, axis, index)
 
 
 @op(methods=("slice_scatter",))
 def slice_scatter(input: T, src: T, axis: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> T:
-    """A copy with `src` in the place of the elements from `start` to `end` by `step` along `axis`."""
-    places = torch.arange(*slice(start, end, step).indices(input.shape[axis]), device=input.device)
+    """A copy with `src` in place of the elements from `start` to `end` by `step` along `axis`."""
+    positions = torch.arange(*slice(start, end, step).indices(input.shape[axis]), device=input.device)
     shape = list(input.shape)
-    shape[axis] = places.shape[0]
+    shape[axis] = positions.shape[0]
     if list(src.shape) != shape:
         raise ValueError(f"expected src of shape {tuple(shape)}, got {tuple(src.shape)}.")
-    return input.index_copy(axis, places, src.to(input.dtype))
+    return input.index_copy(axis, positions, src.to(input.dtype))

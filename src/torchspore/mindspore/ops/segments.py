@@ -1,4 +1,4 @@
-"""Figures of the slices that share a segment, and sparse values given by their indexes."""
+"""Reductions over the slices that share a segment, and sparse values with their indexes."""
 from __future__ import annotations
 
 from typing import Any
@@ -12,9 +12,9 @@ T = torch.Tensor
 
 
 def _unsorted(x: T, segment_ids: T, count: Any, how: str, start: Any) -> T:
-    """`how` of the slices of each of `count` segments; negative segments are left out, empty ones have the value `start`."""
+    """Reduce by `how` the slices of each of `count` segments; negative segments are ignored, empty ones have the value `start`."""
     if x.shape[: segment_ids.ndim] != segment_ids.shape:
-        raise ValueError(f"expected segment_ids of a shape with which that of x, {tuple(x.shape)}, begins, got {tuple(segment_ids.shape)}.")
+        raise ValueError(f"expected segment_ids of the first lengths of x's shape {tuple(x.shape)}, got {tuple(segment_ids.shape)}.")
     rows = x.reshape(-1, *x.shape[segment_ids.ndim :])
     ids, total = as_index(segment_ids).reshape(-1), int(count)
     ids = torch.where(ids < 0, total, torch.where(ids < total, ids, ids + 1))       # too large ones stay beyond the end
@@ -50,7 +50,7 @@ def unsorted_segment_prod(x: T, segment_ids: T, num_segments: Any) -> T:
 
 
 def _sorted(x: T, segment_ids: T, how: str) -> T:
-    """`how` of the slices of each segment up to the last one, 0 (for products 1) where there is none."""
+    """Reduce by `how` the slices of each segment up to the last one; segments without slices are 0 (for products 1)."""
     if segment_ids.ndim != 1 or x.shape[:1] != segment_ids.shape:
         raise ValueError(f"expected one segment for each of {x.shape[0] if x.ndim else 0} rows, got shape {tuple(segment_ids.shape)}.")
     ids = as_index(segment_ids)
@@ -110,7 +110,7 @@ def _sparse_segment_sum(x: T, indices: T, segment_ids: T) -> T:
 
 @op(primitive="SparseSegmentSqrtN")
 def _sparse_segment_sqrt(x: T, indices: T, segment_ids: T) -> T:
-    """The sums of the rows x[indices] that share a segment, over the roots of their counts; the segments are sorted."""
+    """The sums of the rows x[indices] that share a segment, divided by the roots of their counts; the segments are sorted."""
     return _by_roots(_of_rows(x, indices, segment_ids, "sum"), segment_ids)
 
 
@@ -119,12 +119,12 @@ def _by_roots(sums: T, segment_ids: T) -> T:
     return sums / counts.to(sums.dtype).sqrt().reshape(-1, *[1] * (sums.ndim - 1))
 
 
-def _filled(found: T, num_segments: T) -> T:
-    """Rows of segments, with zeros for those up to `num_segments` that are not there."""
+def _filled(segments: T, num_segments: T) -> T:
+    """Pad rows of segments with zeros up to `num_segments`."""
     count = int(num_segments)
-    if found.shape[0] > count:
-        raise ValueError(f"expected segment_ids below num_segments, {count}, got {found.shape[0] - 1}.")
-    return torch.cat([found, found.new_zeros(count - found.shape[0], *found.shape[1:])])
+    if segments.shape[0] > count:
+        raise ValueError(f"expected segment_ids below num_segments, {count}, got {segments.shape[0] - 1}.")
+    return torch.cat([segments, segments.new_zeros(count - segments.shape[0], *segments.shape[1:])])
 
 
 @op(primitive="SparseSegmentSumWithNumSegments")
@@ -159,7 +159,7 @@ def _sparse_to_dense(indices: T, values: T, sparse_shape: Any) -> T:
 
 @op(primitive="SparseTensorDenseMatmul", init=("adjoint_st", "adjoint_dt"))
 def _sparse_matmul(indices: T, values: T, sparse_shape: Any, dense: T, adjoint_st: bool = False, adjoint_dt: bool = False) -> T:
-    """The product of a sparse matrix and `dense`, each transposed and conjugated first if so asked."""
+    """The product of a sparse matrix and `dense`, after the requested transpositions."""
     rows, columns = as_index(indices).unbind(-1)
     height, _ = (int(n) for n in (sparse_shape.tolist() if isinstance(sparse_shape, T) else sparse_shape))
     if adjoint_st:
@@ -172,7 +172,7 @@ def _sparse_matmul(indices: T, values: T, sparse_shape: Any, dense: T, adjoint_s
 
 @op(primitive="SparseTensorDenseAdd")
 def _sparse_add(x1_indices: T, x1_values: T, x1_shape: Any, x2: T) -> T:
-    """x2 with the values of a sparse Tensor of the same shape added."""
+    """Add the values of a sparse Tensor to x2, which has its shape."""
     return x2 + _dense(x1_indices, x1_values, x1_shape)
 
 
@@ -186,11 +186,11 @@ def _sparse_slice(indices: T, values: T, shape: T, start: T, size: T) -> Any:
 
 @op(primitive="Coalesce")
 def coalesce(x_indices: T, x_values: T, x_shape: T) -> Any:
-    """A sparse Tensor (indexes (axes, n)) whose values at the same place are summed, in the order of its places."""
+    """Sum the values of a sparse Tensor (indexes (axes, n)) with equal indexes, and sort them in row-major order."""
     lengths = x_shape.tolist()
-    place = torch.zeros_like(x_indices[0])
+    position = torch.zeros_like(x_indices[0])
     for axis, length in enumerate(lengths):
-        place = place * length + x_indices[axis]
-    unique, inverse = torch.unique(place, return_inverse=True)
+        position = position * length + x_indices[axis]
+    unique, inverse = torch.unique(position, return_inverse=True)
     sums = torch.zeros(unique.shape[0], dtype=x_values.dtype, device=x_values.device).index_add(0, inverse, x_values)
     return torch.stack(torch.unravel_index(unique, lengths)), sums, x_shape.clone()

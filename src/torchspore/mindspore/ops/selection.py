@@ -1,4 +1,4 @@
-"""Picking and placing elements by index, and ordering them."""
+"""Select and place elements by index, and sort them."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +9,7 @@ from torchspore.engine.core.creation import constant, length
 from torchspore.engine.eager.topk import topk as topk_of
 from torchspore.mindspore.ops import sparse
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.indices import as_index, axis_within, counted
+from torchspore.mindspore.ops.indices import as_index, counted, normalized_axis
 from torchspore.mindspore.ops.reasons import FROM_THE_END
 
 T = torch.Tensor
@@ -17,18 +17,18 @@ T = torch.Tensor
 
 @op()
 def gather(input_params: T, input_indices: T, axis: int, batch_dims: int = 0) -> T:
-    """The slices along `axis` that `input_indices` names: shape params[:axis] + indices[batch_dims:] + params[axis+1:]."""
+    """The slices along `axis` at `input_indices`: shape params[:axis] + indices[batch_dims:] + params[axis+1:]."""
     return _take(input_params, input_indices, axis, batch_dims)
 
 
 @op(primitive="Gather", init=("batch_dims",))
 def _gather(input_params: T, input_indices: T, axis: int, batch_dims: int = 0) -> T:
-    """The slices along `axis` that `input_indices` names."""
+    """The slices along `axis` at `input_indices`."""
     return _take(input_params, input_indices, axis, batch_dims)
 
 
 def _take(params: T, indices: T, axis: Any, batch_dims: int) -> T:
-    axis = axis_within(int(axis), params.ndim)
+    axis = normalized_axis(int(axis), params.ndim)
     indices = as_index(indices)
     batch_dims = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
     if batch_dims:
@@ -42,23 +42,23 @@ def _take(params: T, indices: T, axis: Any, batch_dims: int) -> T:
 
 @op(primitive="GatherD", methods=("gather_elements",))
 def gather_elements(input: T, dim: int, index: T) -> T:
-    """The elements along `dim` that `index` names, in the shape of `index`."""
+    """The elements along `dim` at `index`, in the shape of `index`."""
     return counted(lambda at: torch.gather(input, dim, at), as_index(index), input.shape[dim] if input.ndim else 1)
 
 
 @op()
 def gather_d(x: T, dim: int, index: T) -> T:
-    """The elements along `dim` that `index` names, in the shape of `index`."""
+    """The elements along `dim` at `index`, in the shape of `index`."""
     return counted(lambda at: torch.gather(x, dim, at), as_index(index), x.shape[dim] if x.ndim else 1)
 
 
 def _rows_named(indices: T) -> tuple[T, ...]:
-    """The indexes of each axis; a negative one is sent beyond the end, where every kernel refuses it."""
+    """Return the indexes of each axis; negative ones are moved beyond the end, so that every kernel refuses them."""
     return tuple(torch.where(indices < 0, FROM_THE_END, as_index(indices)).unbind(-1))
 
 
 def _fitting(updates: T, indices: T, x: T) -> T:
-    """The updates. Raises ValueError for a shape that torch would stretch: MindSpore wants a value for each element that is named."""
+    """Return the updates. Raises ValueError for a shape that torch would broadcast: MindSpore requires a value for each element."""
     expected = (*indices.shape[:-1], *x.shape[indices.shape[-1] if indices.ndim else 0:])
     if tuple(updates.shape) != expected:
         raise ValueError(f"expected updates of shape {expected}, got {tuple(updates.shape)}.")
@@ -67,7 +67,7 @@ def _fitting(updates: T, indices: T, x: T) -> T:
 
 @op(primitive="GatherNd", methods=("gather_nd",))
 def gather_nd(input_x: T, indices: T) -> T:
-    """The slices that the rows of `indices` name: shape indices[:-1] + x[indices.shape[-1]:]."""
+    """The slices at the rows of `indices`: shape indices[:-1] + x[indices.shape[-1]:]."""
     return input_x[_rows_named(indices)]
 
 
@@ -86,8 +86,8 @@ def one_hot(indices: T, depth: int, on_value: Any = 1, off_value: Any = 0, axis:
 def _hot(indices: T, depth: int, on: Any, off: Any, axis: int) -> T:
     indices = as_index(indices)
     on, off = (v if isinstance(v, T) else constant(v, indices.device) for v in (on, off))
-    place = torch.arange(int(depth), device=indices.device)
-    out = torch.where(indices.unsqueeze(-1) == place, on, off.to(on.dtype))
+    positions = torch.arange(int(depth), device=indices.device)
+    out = torch.where(indices.unsqueeze(-1) == positions, on, off.to(on.dtype))
     return out if axis in (-1, indices.ndim) else out.movedim(-1, axis)
 
 
@@ -126,35 +126,35 @@ def masked_select(input: T, mask: T) -> T:
 
 @op(primitive="TopK", init=("sorted",))
 def _topk(input_x: T, k: int, sorted: bool = True) -> Any:
-    """The `k` largest values of the last axis and their indexes (int32); equal values come in MindSpore's order."""
+    """The `k` largest values of the last axis and their indexes (int32); equal values are in MindSpore's order."""
     values, indexes = topk_of(input_x, int(k), -1, True, sorted)
     return values, indexes.to(torch.int32)
 
 
 @op(methods=("topk",))
 def topk(input: T, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> Any:
-    """The `k` largest (or smallest) values along `dim` and their indexes (int32); equal values come in MindSpore's order."""
+    """The `k` largest (or smallest) values along `dim` and their indexes (int32); equal values are in MindSpore's order."""
     values, indexes = topk_of(input, int(k), -1 if dim is None else dim, largest, sorted)
     return values, indexes.to(torch.int32)
 
 
 @op(primitive="Sort", init=("axis", "descending"))
 def _sort(x: T, axis: int = -1, descending: bool = False) -> Any:
-    """The values in order along `axis` and where they were (int32)."""
+    """Sort the values along `axis`; also return their indexes (int32)."""
     values, indexes = torch.sort(x, stable=True, dim=axis, descending=descending)
     return values, indexes.to(torch.int32)
 
 
 @op(methods=("sort",))
 def sort(input_x: T, axis: int = -1, descending: bool = False) -> Any:
-    """The values in order along `axis` and where they were (int32)."""
+    """Sort the values along `axis`; also return their indexes (int32)."""
     values, indexes = torch.sort(input_x, stable=True, dim=axis, descending=descending)
     return values, indexes.to(torch.int32)
 
 
 @op(methods=("argsort",))
 def argsort(input: T, axis: int = -1, descending: bool = False) -> T:
-    """The indexes (int32) that put the values in order along `axis`."""
+    """The indexes (int32) that sort the values along `axis`."""
     return torch.argsort(input, stable=True, dim=axis, descending=descending).to(torch.int32)
 
 
@@ -166,7 +166,7 @@ def nonzero(input: T, *, as_tuple: bool = False) -> Any:
 
 @op(methods=("index_select",))
 def index_select(input: T, axis: int, index: T) -> T:
-    """The slices along `axis` that `index` names."""
+    """The slices along `axis` at `index`."""
     return counted(lambda at: torch.index_select(input, axis, at), as_index(index), input.shape[axis] if input.ndim else 1)
 
 
@@ -191,10 +191,10 @@ def tensor_scatter_add(input_x: T, indices: T, updates: T) -> T:
 
 @op(primitive="UnsortedSegmentSum")
 def unsorted_segment_sum(input_x: T, segment_ids: T, num_segments: int) -> T:
-    """The sums of the slices that share a segment: shape (num_segments, ...); negative segments are left out."""
+    """The sums of the slices that share a segment: shape (num_segments, ...); negative segments are ignored."""
     if input_x.shape[: segment_ids.ndim] != segment_ids.shape:
         raise ValueError(
-            f"expected segment_ids of a shape with which that of input_x, {tuple(input_x.shape)}, begins, got {tuple(segment_ids.shape)}.",
+            f"expected segment_ids of the first lengths of input_x's shape {tuple(input_x.shape)}, got {tuple(segment_ids.shape)}.",
         )
     rest = input_x.shape[segment_ids.ndim:]
     ids, total = as_index(segment_ids).reshape(-1), int(num_segments)
@@ -207,7 +207,7 @@ def unsorted_segment_sum(input_x: T, segment_ids: T, num_segments: int) -> T:
 
 @op(primitive="ComputeAccidentalHits", init=("num_true",))
 def _compute_accidental_hits(true_classes: T, sampled_candidates: T, num_true: int = 1) -> Any:
-    """Where drawn candidates are true classes (N, num_true): the rows, int32, the candidates' places, and as weights the least float32."""
+    """Find drawn candidates that are true classes (N, num_true): rows, int32, the candidates' indexes, and weights of the least float32."""
     if true_classes.ndim != 2 or true_classes.shape[1] != num_true:
         raise ValueError(f"true_classes of shape {tuple(true_classes.shape)}: expected (N, {num_true}).")
     if true_classes.is_floating_point() or sampled_candidates.is_floating_point():

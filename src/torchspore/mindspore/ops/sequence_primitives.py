@@ -1,4 +1,4 @@
-"""The primitives of MindSpore's `_sequence_ops` and `_scalar_ops`: Python's tuples, lists and numbers inside of a program."""
+"""The primitives of MindSpore's `_sequence_ops` and `_scalar_ops`: Python's tuples, lists and numbers inside a program."""
 from __future__ import annotations
 
 import inspect
@@ -16,7 +16,7 @@ from torchspore.mindspore.ops.declare import explaining, op
 
 
 def _python(primitive: str, names: str, compute: Callable[..., Any], doc: str) -> None:
-    """Makes the primitive of Python values called `names`."""
+    """Build the primitive of Python values with the arguments `names`."""
 
     def body(*values: Any) -> Any:
         return compute(*values)
@@ -29,8 +29,8 @@ def _python(primitive: str, names: str, compute: Callable[..., Any], doc: str) -
     op(primitive=primitive, raw_arguments=True)(explaining(body))
 
 
-def _same(a: Any, b: Any) -> bool:
-    """Whether two values are equal; Tensors by their dtypes, shapes and elements."""
+def _is_equal(a: Any, b: Any) -> bool:
+    """Return whether two values are equal; Tensors by their dtypes, shapes and elements."""
     if isinstance(a, TensorBase) or isinstance(b, TensorBase):
         if not (isinstance(a, TensorBase) and isinstance(b, TensorBase)):
             return False
@@ -60,7 +60,7 @@ def _added(first: Any, second: Any) -> Any:
 def _index(sequence: Any, target: Any, start: Any = None, end: Any = None) -> int:
     values = _sequence(sequence)
     for at in range(*slice(start, end).indices(len(values))):
-        if _same(values[at], target):
+        if _is_equal(values[at], target):
             return at
     raise ValueError(f"expected a target that is among the {len(values)} elements.")
 
@@ -68,35 +68,35 @@ def _index(sequence: Any, target: Any, start: Any = None, end: Any = None) -> in
 @op(primitive="SequenceIndex", raw_arguments=True)
 @explaining
 def _sequence_index(sequence: Any, target: Any, start: Any = None, end: Any = None) -> int:
-    """The place of the first element equal to `target`, from `start` up to, without, `end`. Raises ValueError where there is none."""
+    """Return the index of the first element equal to `target`, in [start, end). Raises ValueError if there is none."""
     return _index(sequence, target, start, end)
 
 
-_python("SequenceAdd", "input_1 input_2", _added, "Two tuples or lists, one after the other.")
-_python("SequenceMul", "sequence scalar", lambda x, n: _sequence(x) * operator.index(n), "A tuple or list, several times.")
-_python("SequenceCount", "sequence target", lambda x, y: sum(_same(one, y) for one in _sequence(x)), "How many elements equal `target`.")
-_python("InSequence", "element input_data", lambda x, y: any(_same(x, one) for one in _sequence(y)), "Whether it is among them.")
-_python("SequenceSlice", "seq start stop step", lambda x, a, b, c: _sequence(x)[a:b:c], "Part of a tuple or list.")
+_python("SequenceAdd", "input_1 input_2", _added, "The concatenation of two tuples or lists.")
+_python("SequenceMul", "sequence scalar", lambda x, n: _sequence(x) * operator.index(n), "A tuple or list, repeated.")
+_python("SequenceCount", "sequence target", lambda x, y: sum(_is_equal(value, y) for value in _sequence(x)), "The count of `target`.")
+_python("InSequence", "element input_data", lambda x, y: any(_is_equal(x, value) for value in _sequence(y)), "Tests for an element.")
+_python("SequenceSlice", "seq start stop step", lambda x, a, b, c: _sequence(x)[a:b:c], "A slice of a tuple or list.")
 _python("SequenceMax", "sequence", lambda x: max(_sequence(x)), "The largest element.")
 _python("SequenceMin", "sequence", lambda x: min(_sequence(x)), "The smallest element.")
-_python("sequence_len", "sequence", lambda x: len(_sequence(x)), "How many elements there are.")
-_python("ListAppend", "input_data target", lambda x, y: [*_sequence(x), y], "A list with one element more; the given one stays as it is.")
+_python("sequence_len", "sequence", lambda x: len(_sequence(x)), "The number of elements.")
+_python("ListAppend", "input_data target", lambda x, y: [*_sequence(x), y], "A copy of a list with an element appended.")
 
 
 def _inserted(values: Any, at: int, target: Any) -> list[Any]:
-    found = list(_sequence(values))
-    found.insert(operator.index(at), target)
-    return found
+    result = list(_sequence(values))
+    result.insert(operator.index(at), target)
+    return result
 
 
 def _set_slice(values: Any, target: Any, start: int, stop: int, step: int) -> Any:
-    found = list(_sequence(values))
-    found[start:stop:step] = _sequence(target)
-    return type(values)(found)
+    result = list(_sequence(values))
+    result[start:stop:step] = _sequence(target)
+    return type(values)(result)
 
 
-_python("ListInsert", "input_data index target", _inserted, "A list with an element put in; the given one stays as it is.")
-_python("SequenceSliceSetItem", "seq target start stop step", _set_slice, "A tuple or list with other elements in a part of it.")
+_python("ListInsert", "input_data index target", _inserted, "A copy of a list with an element inserted.")
+_python("SequenceSliceSetItem", "seq target start stop step", _set_slice, "A tuple or list with a slice replaced.")
 
 
 def _zeros(value: Any) -> Any:
@@ -105,13 +105,13 @@ def _zeros(value: Any) -> Any:
     return creation.zeros_like(value) if isinstance(value, TensorBase) else type(value)(0)
 
 
-_python("SequenceZerosLike", "sequence", _zeros, "Zeros in the place of all elements.")
+_python("SequenceZerosLike", "sequence", _zeros, "Zeros in place of all elements.")
 
 
 def _sum(values: Any) -> Any:
     first, *rest = _sequence(values)
-    for one in rest:
-        first = first + one
+    for tensor in rest:
+        first = first + tensor
     return first
 
 
@@ -121,7 +121,7 @@ _python("SequenceAddN", "inputs", _sum, "The sum of the Tensors of a tuple or li
 @op(primitive="SequenceStack", init=("axis",), raw_arguments=True)
 @explaining
 def _sequence_stack(x: Any, axis: int = 0) -> Any:
-    """The Tensors of a tuple or list along a new axis."""
+    """The Tensors of a tuple or list, stacked along a new axis."""
     return array.stack(x, axis)
 
 
@@ -141,19 +141,19 @@ def _elements(x: Any) -> Any:
 @op(primitive="TupleToTensor", raw_arguments=True)
 @explaining
 def _tuple_to_tensor(x: Any, dtype: Any = None) -> Any:
-    """The numbers of a tuple as a Tensor: float32 where one is real, else int64."""
+    """The numbers of a tuple as a Tensor: float32 if one is real, else int64."""
     return _tensor(x, dtype, (tuple,))
 
 
 @op(primitive="ListToTensor", raw_arguments=True)
 @explaining
 def _list_to_tensor(x: Any, dtype: Any = None) -> Any:
-    """The numbers of a list as a Tensor: float32 where one is real, else int64."""
+    """The numbers of a list as a Tensor: float32 if one is real, else int64."""
     return _tensor(x, dtype, (list,))
 
 
 _python("TensorToList", "input_tensor", _elements, "The elements of a Tensor as a list of numbers.")
-_python("TensorToScalar", "input_tensor", _elements, "The one number of a Tensor without axes.")
+_python("TensorToScalar", "input_tensor", _elements, "The number in a Tensor without axes.")
 
 
 def _scalar(primitive: str, compute: Callable[..., Any], doc: str, names: str = "x y") -> None:
@@ -171,6 +171,6 @@ for _primitive, _compute, _doc in (
     _scalar(_primitive, _compute, _doc)
 for _primitive, _compute, _doc in (
     ("ScalarUadd", operator.pos, "+x."), ("ScalarUsub", operator.neg, "-x."), ("ScalarLog", math.log, "The natural logarithm."),
-    ("ScalarBool", bool, "Whether x is not 0."),
+    ("ScalarBool", bool, "Tests whether x is not 0."),
 ):
     _scalar(_primitive, _compute, _doc, "x")

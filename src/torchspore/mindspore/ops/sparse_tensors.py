@@ -1,4 +1,4 @@
-"""Operators on COOTensor and CSRTensor: functions of each element, sums, products, and one form made of the other."""
+"""Operators on COOTensor and CSRTensor: element-wise functions, sums, products, and conversions."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def _csr(x: Any, name: str = "x") -> CSRTensor:
 
 
 def _each(name: str, function: Callable[[Any], Any]) -> None:
-    """Makes `coo_name` and `csr_name`, which apply `function` to the elements that are kept."""
+    """Build `coo_name` and `csr_name`, which apply `function` to the stored elements."""
 
     def of_coo(x: COOTensor) -> COOTensor:
         return COOTensor(_coo(x).indices, function(x.values), x.shape)
@@ -46,14 +46,14 @@ def _each(name: str, function: Callable[[Any], Any]) -> None:
     def of_csr(x: CSRTensor) -> CSRTensor:
         return _csr(x).with_values(function(x.values))
 
-    for made, kind in ((of_coo, "coo"), (of_csr, "csr")):
-        made.__name__ = made.__qualname__ = f"{kind}_{name}"
-        made.__doc__ = f"`ops.{name}` of the elements that are kept; all others stay 0."
-        globals()[made.__name__] = FUNCTIONS[made.__name__] = made
+    for wrapper, kind in ((of_coo, "coo"), (of_csr, "csr")):
+        wrapper.__name__ = wrapper.__qualname__ = f"{kind}_{name}"
+        wrapper.__doc__ = f"`ops.{name}` of the stored elements; all others stay 0."
+        globals()[wrapper.__name__] = FUNCTIONS[wrapper.__name__] = wrapper
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
-"""The functions that `mindspore.ops` has of these, by name."""
+"""The functions of this file in `mindspore.ops`, by name."""
 
 for _name, _function in _OF_ELEMENTS.items():
     _each(_name, _function)
@@ -65,20 +65,20 @@ def _offered(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _row_numbers(indptr: T, count: int) -> T:
-    """The row of each of `count` elements."""
+    """Return the row of each of `count` elements."""
     return torch.searchsorted(indptr.long(), torch.arange(count, device=indptr.device), right=True) - 1
 
 
 @_offered
 def csr2coo(*args: Any) -> Any:
-    """The rows of `nnz` elements of a matrix in rows: csr2coo(indptr, nnz)."""
+    """Return the rows of `nnz` elements of a CSR matrix: csr2coo(indptr, nnz)."""
     indptr, nnz = args
     return wrap(_row_numbers(raw(indptr), int(nnz)).to(raw(indptr).dtype))
 
 
 @_offered
 def coo2csr(*args: Any) -> Any:
-    """Where each of `height` rows begins among elements sorted by row: coo2csr(row_indices, height)."""
+    """Return where each of `height` rows begins among elements sorted by row: coo2csr(row_indices, height)."""
     rows, height = args
     return wrap(_starts(raw(rows), int(height)).to(raw(rows).dtype))
 
@@ -89,7 +89,7 @@ def _starts(rows: T, height: int) -> T:
 
 @_offered
 def csr_to_coo(tensor: CSRTensor) -> COOTensor:
-    """The same matrix by the coordinates of its elements."""
+    """Convert to a COOTensor."""
     columns = raw(_csr(tensor, "tensor").indices)
     rows = _row_numbers(raw(tensor.indptr), columns.shape[0]).to(columns.dtype)
     return COOTensor(wrap(torch.stack([rows, columns], -1)), tensor.values, tensor.shape)
@@ -97,7 +97,7 @@ def csr_to_coo(tensor: CSRTensor) -> COOTensor:
 
 @_offered
 def csr_to_dense(csr_tensor: CSRTensor) -> Any:
-    """The larger value, zeros where nothing is kept."""
+    """The larger value of each element; unstored elements are 0."""
     columns, values = raw(_csr(csr_tensor, "csr_tensor").indices).long(), raw(csr_tensor.values)
     rows = _row_numbers(raw(csr_tensor.indptr), columns.shape[0])
     out = torch.zeros(csr_tensor.shape, dtype=values.dtype, device=values.device)
@@ -105,7 +105,7 @@ def csr_to_dense(csr_tensor: CSRTensor) -> Any:
 
 
 def coo_to_csr(tensor: COOTensor) -> CSRTensor:
-    """The same matrix in rows."""
+    """Convert to a CSRTensor."""
     if len(tensor.shape) != 2:
         raise ValueError(f"expected a matrix, got shape {tensor.shape}.")
     at, values = raw(tensor.indices), raw(tensor.values)
@@ -115,24 +115,24 @@ def coo_to_csr(tensor: COOTensor) -> CSRTensor:
 
 
 def _summed(at: T, values: T, shape: tuple[int, ...]) -> tuple[T, T]:
-    """Coordinates (n, axes) and values with each place once, in order."""
-    place = torch.zeros_like(at[:, 0], dtype=torch.int64)
+    """Sum the values with equal coordinates (n, axes), and sort them."""
+    flat = torch.zeros_like(at[:, 0], dtype=torch.int64)
     for axis, length in enumerate(shape):
-        place = place * length + at[:, axis]
-    unique, inverse = torch.unique(place, return_inverse=True)
+        flat = flat * length + at[:, axis]
+    unique, inverse = torch.unique(flat, return_inverse=True)
     sums = torch.zeros(unique.shape[0], dtype=values.dtype, device=values.device).index_add(0, inverse, values)
     return torch.stack(torch.unravel_index(unique, shape), -1).to(at.dtype), sums
 
 
 def coo_coalesced(tensor: COOTensor) -> COOTensor:
-    """The same value with each place once, in order."""
+    """Sum the values with equal coordinates, and sort them."""
     at, sums = _summed(raw(tensor.indices), raw(tensor.values), tensor.shape)
     return COOTensor(wrap(at), wrap(sums), tensor.shape)
 
 
 @_offered
 def coo_add(x1: COOTensor, x2: COOTensor, thresh: Any) -> COOTensor:
-    """The sum of two, without elements whose size is below `thresh`."""
+    """The sum of two sparse Tensors, without elements with an absolute value below `thresh`."""
     if _coo(x1, "x1").shape != _coo(x2, "x2").shape:
         raise ValueError(f"expected equal shapes, got {x1.shape} and {x2.shape}.")
     at, sums = _summed(torch.cat([raw(x1.indices), raw(x2.indices)]), torch.cat([raw(x1.values), raw(x2.values)]), x1.shape)
@@ -141,14 +141,14 @@ def coo_add(x1: COOTensor, x2: COOTensor, thresh: Any) -> COOTensor:
 
 
 def coo_plus(x: COOTensor, other: Any) -> Any:
-    """`x + other`: with another COOTensor one again, with a Tensor a Tensor."""
+    """`x + other`: a COOTensor for a COOTensor, a Tensor for a Tensor."""
     if isinstance(other, COOTensor):
         return coo_add(x, other, 0)
     return x.to_dense() + other
 
 
-def at_places(other: Any, x: COOTensor) -> Any:
-    """A number as it is, or the elements of a Tensor at the places that x keeps."""
+def at_stored_positions(other: Any, x: COOTensor) -> Any:
+    """Return a number unchanged, or the elements of a Tensor at the stored positions of x."""
     if not isinstance(other, TensorBase):
         return other
     values = raw(other).expand(x.shape)
@@ -157,25 +157,25 @@ def at_places(other: Any, x: COOTensor) -> Any:
 
 @_offered
 def coo_concat(sp_input: Any, concat_dim: int = 0) -> COOTensor:
-    """COOTensors one after the other along an axis, their elements in order."""
+    """Concatenate COOTensors along an axis, with sorted elements."""
     if not isinstance(sp_input, (list, tuple)) or not sp_input:
         raise TypeError(message(f"coo_concat({short(sp_input)})", f"a tuple of COOTensors, got {type(sp_input).__name__}"))
     first = _coo(sp_input[0], "sp_input")
     axis = concat_dim % len(first.shape)
     at, values, start = [], [], 0
-    for one in sp_input:
-        shift = torch.zeros(len(first.shape), dtype=raw(one.indices).dtype)
+    for coo_tensor in sp_input:
+        shift = torch.zeros(len(first.shape), dtype=raw(coo_tensor.indices).dtype)
         shift[axis] = start
-        at.append(raw(one.indices) + shift.to(raw(one.indices).device))
-        values.append(raw(one.values))
-        start += one.shape[axis]
+        at.append(raw(coo_tensor.indices) + shift.to(raw(coo_tensor.indices).device))
+        values.append(raw(coo_tensor.values))
+        start += coo_tensor.shape[axis]
     shape = tuple(start if i == axis else s for i, s in enumerate(first.shape))
-    places, kept = torch.cat(at), torch.cat(values)
-    flat = torch.zeros_like(places[:, 0], dtype=torch.int64)
+    indices, all_values = torch.cat(at), torch.cat(values)
+    flat = torch.zeros_like(indices[:, 0], dtype=torch.int64)
     for i, length in enumerate(shape):
-        flat = flat * length + places[:, i]
+        flat = flat * length + indices[:, i]
     order = torch.argsort(flat, stable=True)
-    return COOTensor(wrap(places[order]), wrap(kept[order]), shape)
+    return COOTensor(wrap(indices[order]), wrap(all_values[order]), shape)
 
 
 @_offered
@@ -193,10 +193,10 @@ def _times(a: CSRTensor, dense: T) -> Any:
 
 @_offered
 def csr_mm(a: CSRTensor, b: Any, trans_a: bool = False, trans_b: bool = False, adjoint_a: bool = False, adjoint_b: bool = False) -> Any:
-    """a @ b with a matrix, or with another CSRTensor, which gives one; each transposed (or conjugated too) first if so asked."""
+    """a @ b for a matrix, or for another CSRTensor, whose product is a CSRTensor; after the requested transpositions."""
     if isinstance(b, CSRTensor):
-        left, right = (raw(csr_to_dense(one)) for one in (a, b))
-        return dense_to_sparse_csr(wrap(_turned(left, trans_a, adjoint_a) @ _turned(right, trans_b, adjoint_b)))
+        first_dense, second_dense = (raw(csr_to_dense(matrix)) for matrix in (a, b))
+        return dense_to_sparse_csr(wrap(_turned(first_dense, trans_a, adjoint_a) @ _turned(second_dense, trans_b, adjoint_b)))
     dense = _turned(raw(b), trans_b, adjoint_b)
     if trans_a or adjoint_a:
         return wrap(_turned(raw(csr_to_dense(a)), trans_a, adjoint_a) @ dense)
@@ -211,7 +211,7 @@ def _turned(t: T, transposed: bool, adjoint: bool) -> T:
 def csr_reduce_sum(csr_tensor: CSRTensor, axis: int) -> Any:
     """The sums of the rows (axis 1): shape (rows, 1)."""
     if axis not in (1, 1 - len(_csr(csr_tensor, "csr_tensor").shape)):
-        raise ValueError(f"axis={axis}: expected 1, along which rows are kept together.")
+        raise ValueError(f"axis={axis}: expected 1, the axis of the elements of a row.")
     values = raw(csr_tensor.values)
     rows = _row_numbers(raw(csr_tensor.indptr), values.shape[0])
     out = torch.zeros(csr_tensor.shape[0], *values.shape[1:], dtype=values.dtype, device=values.device)
@@ -220,14 +220,14 @@ def csr_reduce_sum(csr_tensor: CSRTensor, axis: int) -> Any:
 
 @_offered
 def csr_gather(*args: Any) -> Any:
-    """The elements of a dense matrix at the places of a matrix in rows: csr_gather(indptr, indices, dense, sparse_shape)."""
+    """The elements of a dense matrix at the stored positions of a CSR matrix: csr_gather(indptr, indices, dense, sparse_shape)."""
     indptr, indices, dense, _ = args
     columns = raw(indices).long()
     return wrap(raw(dense)[_row_numbers(raw(indptr), columns.shape[0]), columns])
 
 
-def _beside(x: CSRTensor, y: Any) -> Any:
-    """A number as it is, or the elements of a Tensor, stretched to x's shape, at the places that x keeps."""
+def _values_at(x: CSRTensor, y: Any) -> Any:
+    """Return a number unchanged, or the elements of a Tensor, broadcast to x's shape, at the stored positions of x."""
     if not isinstance(y, TensorBase):
         return y
     values = raw(y)
@@ -239,19 +239,19 @@ def _beside(x: CSRTensor, y: Any) -> Any:
 
 @_offered
 def csr_mul(x: CSRTensor, y: Any) -> CSRTensor:
-    """x times a number or a Tensor whose shape stretches to x's."""
-    return _csr(x).with_values(x.values * _beside(x, y))
+    """x times a number or a Tensor that broadcasts to x's shape."""
+    return _csr(x).with_values(x.values * _values_at(x, y))
 
 
 @_offered
 def csr_div(x: CSRTensor, y: Any) -> CSRTensor:
-    """x divided by a number or a Tensor whose shape stretches to x's."""
-    return _csr(x).with_values(x.values / _beside(x, y))
+    """x divided by a number or a Tensor that broadcasts to x's shape."""
+    return _csr(x).with_values(x.values / _values_at(x, y))
 
 
 @_offered
 def csr_add(a: CSRTensor, b: CSRTensor, alpha: Any, beta: Any) -> CSRTensor:
-    """alpha * a + beta * b, of one shape."""
+    """alpha * a + beta * b, of equal shapes."""
     if _csr(a, "a").shape != _csr(b, "b").shape:
         raise ValueError(f"expected equal shapes, got {a.shape} and {b.shape}.")
     first, second = csr_to_coo(a), csr_to_coo(b)
@@ -261,13 +261,13 @@ def csr_add(a: CSRTensor, b: CSRTensor, alpha: Any, beta: Any) -> CSRTensor:
 
 
 def csr_plus(x: CSRTensor, other: Any) -> CSRTensor:
-    """`x + other`, of two CSRTensors. Raises TypeError for anything else."""
+    """`x + other` of two CSRTensors. Raises TypeError for other values."""
     return csr_add(x, _csr(other, "other"), 1, 1)
 
 
 @_offered
 def csr_softmax(logits: CSRTensor, dtype: Any) -> CSRTensor:
-    """exp(x) divided by its sum along each row, of the elements that are kept."""
+    """exp(x) divided by its sum along each row, over the stored elements."""
     values = raw(_csr(logits, "logits").values).to(as_dtype(dtype))
     rows = _row_numbers(raw(logits.indptr), values.shape[0])
     most = torch.full((logits.shape[0],), -torch.inf, dtype=values.dtype, device=values.device).scatter_reduce(0, rows, values, "amax")
@@ -278,14 +278,14 @@ def csr_softmax(logits: CSRTensor, dtype: Any) -> CSRTensor:
 
 @_offered
 def dense_to_sparse_coo(tensor: Any) -> COOTensor:
-    """The elements of a Tensor that are not zero, with their coordinates (int32)."""
+    """Convert a Tensor to a COOTensor of its nonzero elements (int32 indexes)."""
     at = torch.nonzero(raw(tensor))
     return COOTensor(wrap(at.to(torch.int32)), wrap(raw(tensor)[tuple(at.unbind(-1))]), tuple(raw(tensor).shape))
 
 
 @_offered
 def dense_to_sparse_csr(tensor: Any) -> CSRTensor:
-    """The elements of a matrix that are not zero, in rows (int32)."""
+    """Convert a matrix to a CSRTensor of its nonzero elements (int32 indexes)."""
     return coo_to_csr(dense_to_sparse_coo(tensor))
 
 
@@ -322,10 +322,10 @@ def make_row_tensor_inner(*args: Any) -> RowTensorInner:
 @_offered
 def row_tensor_add(*args: Any) -> RowTensorInner:
     """The sum of two RowTensors: the rows of both."""
-    one, other = args
-    return RowTensorInner(
-        wrap(torch.cat([raw(one.indices), raw(other.indices)])), wrap(torch.cat([raw(one.values), raw(other.values)])), one.dense_shape,
-    )
+    first, second = args
+    indices = torch.cat([raw(first.indices), raw(second.indices)])
+    values = torch.cat([raw(first.values), raw(second.values)])
+    return RowTensorInner(wrap(indices), wrap(values), first.dense_shape)
 
 
 def _reader(name: str, attribute: str, doc: str) -> None:

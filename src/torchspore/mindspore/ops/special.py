@@ -1,4 +1,4 @@
-"""Special functions, and what is asked of single numbers: gamma and Bessel functions, signs, kinds, bits."""
+"""Special functions and properties of single numbers: gamma and Bessel functions, signs, bits."""
 from __future__ import annotations
 
 import math
@@ -22,7 +22,7 @@ S = torch.special
 
 
 class _Sloped(torch.autograd.Function):
-    """A function of each element with a derivative that torch lacks; derivatives of higher order are those of `slope`."""
+    """Compute an element-wise function with a derivative that torch lacks; higher derivatives are those of `slope`."""
 
     generate_vmap_rule = True
 
@@ -41,7 +41,7 @@ class _Sloped(torch.autograd.Function):
 
 
 class _SlopedByFirst(torch.autograd.Function):
-    """A function of two tensors that torch differentiates by the second one only; `slope` is the derivative by the first one."""
+    """Compute a function of two tensors that torch differentiates only by the second; `slope` is the derivative by the first."""
 
     generate_vmap_rule = True
 
@@ -60,7 +60,7 @@ class _SlopedByFirst(torch.autograd.Function):
 
 
 def _with_slope_by_first(value: Callable[[T, T], T]) -> Callable[[T, T], T]:
-    """`value` with a derivative by its first argument, from central differences in float64."""
+    """Return `value` with a derivative by its first argument, from central differences in float64."""
 
     def function(a: T, x: T) -> T:
         if not (a.requires_grad and torch.is_grad_enabled()):
@@ -90,12 +90,12 @@ def _with_slope(value: Callable[[T], T], slope: Callable[[T], T]) -> Callable[[T
 
 
 def _over(y: T, x: T, limit: float) -> T:
-    """y / x, and `limit` where x is 0."""
+    """Return y / x, and `limit` where x is 0."""
     return torch.where(x == 0, limit, y / torch.where(x == 0, 1, x))
 
 
 def _from_zero(value: Callable[[T], T], limit: float) -> Callable[[T], T]:
-    """`value`, and `limit`, its own at 0, for negative numbers, where MindSpore gives that."""
+    """Return `value`, but `limit`, its value at 0, for negative numbers, as MindSpore does."""
     return lambda x: torch.where(x <= 0, limit, value(x))
 
 
@@ -145,23 +145,23 @@ def i0(input: T) -> T:
 
 sinc = _unary("sinc", torch.sinc, "sin(pi x) / (pi x), and 1 at 0.", "Sinc")
 sgn = _unary(
-    "sgn", lambda x: torch.sgn(x) if x.is_complex() else torch.sign(x), "The sign; of a complex number the number divided by its length.")
-signbit = _unary("signbit", torch.signbit, "Whether the sign is negative.")
-isneginf = _unary("isneginf", torch.isneginf, "Whether x is minus infinity.")
-isposinf = _unary("isposinf", torch.isposinf, "Whether x is plus infinity.")
-isreal = _unary("isreal", torch.isreal, "Whether the imaginary part is 0.")
+    "sgn", lambda x: torch.sgn(x) if x.is_complex() else torch.sign(x), "The sign; of a complex number, x / |x|.")
+signbit = _unary("signbit", torch.signbit, "Tests whether the sign is negative.")
+isneginf = _unary("isneginf", torch.isneginf, "Tests whether x is minus infinity.")
+isposinf = _unary("isposinf", torch.isposinf, "Tests whether x is plus infinity.")
+isreal = _unary("isreal", torch.isreal, "Tests whether the imaginary part is 0.")
 positive = _unary("positive", lambda x: x.clone(), "x itself.")
-angle = _unary("angle", torch.angle, "The angle of a complex number in radians; pi of a negative one.", "Angle")
+angle = _unary("angle", torch.angle, "The angle of a complex number in radians; pi for a negative real number.", "Angle")
 arccosh = _unary("arccosh", arccosh_of, "The inverse hyperbolic cosine.")
 arcsinh = _unary("arcsinh", torch.asinh, "The inverse hyperbolic sine.")
 arctanh = _unary("arctanh", torch.atanh, "The inverse hyperbolic tangent.")
 tensor_expm1 = _unary("tensor_expm1", torch.expm1, "exp(x) - 1.", methods=())
-_complex_abs = _unary("_complex_abs", torch.abs, "The length of complex numbers.", "ComplexAbs", ())
+_complex_abs = _unary("_complex_abs", torch.abs, "The absolute value of complex numbers.", "ComplexAbs", ())
 
 
 @op(methods=("frac",))
 def frac(x: T) -> T:
-    """x less x rounded towards zero."""
+    """x minus x truncated."""
     if x.is_floating_point() or x.is_complex():
         return torch.frac(x)
     return torch.zeros_like(x, dtype=torch.int64 if x.dtype is torch.bool else x.dtype)
@@ -169,13 +169,13 @@ def frac(x: T) -> T:
 
 @op(primitive="Rint")
 def _rint(input_x: T) -> T:
-    """The nearest integer, halves to the even one."""
+    """Round to the nearest integer, halves to the even one."""
     return torch.round(input_x)
 
 
 @op(primitive="Inv", methods=("inv",))
 def inv(x: T) -> T:
-    """1 / x; of integers rounded towards zero, so that 1 and -1 alone give themselves. Raises ZeroDivisionError for an integer of 0."""
+    """1 / x; for integers it is truncated, so only 1 and -1 give nonzero values. Raises ZeroDivisionError for an integer 0."""
     if x.is_floating_point() or x.is_complex():
         return torch.reciprocal(x)
     return torch.div(torch.ones_like(x), x, rounding_mode="trunc")
@@ -183,25 +183,25 @@ def inv(x: T) -> T:
 
 @op(primitive="Invert", methods=("invert",))
 def invert(x: T) -> T:
-    """All bits of integers turned over."""
+    """Invert all bits of integers."""
     if x.is_floating_point() or x.dtype is torch.bool:
-        raise TypeError(f"expected integers, got {FROM_TORCH[x.dtype]}.\n\nhint: ops.logical_not turns truth values over.")
+        raise TypeError(f"expected integers, got {FROM_TORCH[x.dtype]}.\n\nhint: ops.logical_not inverts truth values.")
     return torch.bitwise_not(x)
 
 
 @op(methods=("bitwise_not",))
 def _bitwise_not(input: T) -> T:
-    """All bits of integers turned over; of truth values the others."""
+    """Invert all bits of integers; for bools, logical not."""
     return torch.bitwise_not(input)
 
 
 @op(primitive="PopulationCount")
 def population_count(input_x: T) -> T:
-    """How many bits of each integer are 1, as uint8."""
+    """The number of 1 bits of each integer, as uint8."""
     bits = torch.iinfo(input_x.dtype).bits
-    places = torch.arange(bits, device=input_x.device)
+    positions = torch.arange(bits, device=input_x.device)
     wide = input_x.to(torch.int64).unsqueeze(-1)
-    return (wide >> places & 1).sum(-1).to(torch.uint8)
+    return (wide >> positions & 1).sum(-1).to(torch.uint8)
 
 
 @op(primitive="Eps")
@@ -212,25 +212,25 @@ def eps(x: T) -> T:
 
 @op(methods=("numel",))
 def numel(input: T) -> int:
-    """How many elements there are."""
+    """The number of elements."""
     return input.numel()
 
 
 @op(methods=("is_complex",))
 def is_complex(input: T) -> bool:
-    """Whether the dtype is complex."""
+    """Test whether the dtype is complex."""
     return input.is_complex()
 
 
 @op(methods=("is_floating_point",))
 def is_floating_point(input: T) -> bool:
-    """Whether the dtype is one of real floating-point numbers."""
+    """Test whether the dtype is a real floating-point dtype."""
     return input.is_floating_point()
 
 
 @op()
 def is_nonzero(input: T) -> bool:
-    """Whether the one number of a Tensor is not zero. Raises ValueError where there is more than one, or none."""
+    """Test whether the only number of a Tensor is not zero. Raises ValueError unless there is exactly one."""
     if input.numel() != 1:
         raise ValueError(f"expected a Tensor of one element, got shape {tuple(input.shape)}.")
     return bool(input.item() != 0)
@@ -238,19 +238,19 @@ def is_nonzero(input: T) -> bool:
 
 @op(methods=("nan_to_num",), primitive="NanToNum", init=("nan", "posinf", "neginf"))
 def nan_to_num(input: T, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> T:
-    """Numbers in the place of NaN (0) and of the infinities (the largest and the smallest of the dtype)."""
+    """Replace NaN (by 0) and the infinities (by the largest and the smallest number of the dtype)."""
     return torch.nan_to_num(input, 0.0 if nan is None else nan, posinf, neginf)
 
 
 @op(methods=("logit",))
 def logit(input: T, eps: float | None = None) -> T:
-    """log(x / (1 - x)), where x is first held between eps and 1 - eps if `eps` is given."""
+    """log(x / (1 - x)); with `eps`, x is first clipped to [eps, 1 - eps]."""
     return torch.logit(input, eps)
 
 
 @op(primitive="Logit", init=("eps",))
 def _logit(input: T, eps: float = -1.0) -> T:
-    """log(x / (1 - x)), where x is first held between eps and 1 - eps unless `eps` is negative."""
+    """log(x / (1 - x)); unless `eps` is negative, x is first clipped to [eps, 1 - eps]."""
     return torch.logit(input, None if eps < 0 else eps)
 
 
@@ -275,7 +275,7 @@ def polygamma(n: Any, input: T) -> T:
 def mvlgamma(input: T, p: int) -> T:
     """The logarithm of the multivariate gamma function of dimension p."""
     if bool((input <= (p - 1) / 2).any()):
-        raise ValueError(f"expected numbers above {(p - 1) / 2}, which is (p - 1) / 2.")
+        raise ValueError(f"expected numbers above (p - 1) / 2, {(p - 1) / 2}.")
     return torch.mvlgamma(input, p)
 
 
@@ -283,7 +283,7 @@ def mvlgamma(input: T, p: int) -> T:
 def _betainc(a: T, b: T, x: T) -> T:
     """The regularized incomplete beta function."""
     a64, b64, x64 = (t.to(torch.float64) for t in torch.broadcast_tensors(a, b, x))
-    swapped = x64 > (a64 + 1) / (a64 + b64 + 2)          # where the fraction converges slowly its mirror image does not
+    swapped = x64 > (a64 + 1) / (a64 + b64 + 2)          # the mirrored fraction converges fast where this one is slow
     first, second = torch.where(swapped, b64, a64), torch.where(swapped, a64, b64)
     at = torch.where(swapped, 1 - x64, x64).clamp(0, 1)
     front = torch.exp(
@@ -320,7 +320,7 @@ def view_as_real(input: T) -> T:
 
 @op(primitive="CheckNumerics")
 def _check_numerics(x: T) -> T:
-    """x itself. Raises NotFinite where an element is NaN or infinite."""
+    """Return x. Raises NotFinite if an element is NaN or infinite."""
     if not bool(torch.isfinite(x).all()):
         raise NotFinite("expected finite numbers, got NaN or infinity.")
     return x.clone()
@@ -328,51 +328,51 @@ def _check_numerics(x: T) -> T:
 
 @op(methods=("fills",))
 def fills(x: T, value: Any) -> T:
-    """`value` in the shape and dtype of x."""
+    """Fill x's shape with `value`, in x's dtype."""
     return torch.full_like(x, value.item() if isinstance(value, T) else value)
 
 
 @op(primitive="Fills")
 def _fills(x: T, value: Any) -> T:
-    """`value` in the shape and dtype of x."""
+    """Fill x's shape with `value`, in x's dtype."""
     return torch.full_like(x, value.item() if isinstance(value, T) else value)
 
 
 @op(primitive="IdentityN")
 def _identity_n(x: Any) -> Any:
-    """The Tensors of a tuple or list themselves."""
+    """Return the Tensors of a tuple or list unchanged."""
     return tuple(t.view_as(t) for t in several(x))
 
 
 @op(primitive="_VirtualDataset")
 def _virtual_dataset(*inputs: Any) -> Any:
-    """The inputs themselves: MindSpore's mark on what is split over processes, of which this has one."""
+    """Return the inputs unchanged: MindSpore's mark for values split over processes, of which there is one."""
     return inputs[0] if len(inputs) == 1 else inputs
 
 
 @op(primitive="DataFormatDimMap", init=("src_format", "dst_format"))
 def _data_format_dim_map(input_x: T, src_format: str = "NHWC", dst_format: str = "NCHW") -> T:
-    """For each number of an axis in `dst_format` where that axis stands in `src_format`."""
+    """Return, for each axis number in `dst_format`, the position of that axis in `src_format`."""
     table = constant([src_format.index(axis) for axis in dst_format], input_x.device, input_x.dtype)
     return table[torch.remainder(input_x, len(src_format)).long()]
 
 
 @op(primitive="DataFormatVecPermute", init=("src_format", "dst_format"))
 def _data_format_vec_permute(input_x: T, src_format: str = "NHWC", dst_format: str = "NCHW") -> T:
-    """A vector with a number for each axis (or a row of them) of `src_format` in the order of `dst_format`."""
-    if input_x.shape[0] == 2:                      # height and width alone
+    """Permute a vector (or rows) with a number for each axis from the order `src_format` to `dst_format`."""
+    if input_x.shape[0] == 2:                      # only height and width
         src_format, dst_format = ("".join(c for c in word if c in "HW") for word in (src_format, dst_format))
     return input_x[constant([src_format.index(axis) for axis in dst_format], input_x.device)]
 
 
 @op(numbers=("start", "end", "steps"))
 def logspace(start: Any, end: Any, steps: int, base: int = 10, *, dtype: Any = torch.float32) -> T:
-    """`steps` powers of `base`, the exponents evenly spaced from `start` to `end`."""
+    """`steps` powers of `base` with exponents evenly spaced from `start` to `end`."""
     return torch.logspace(float(start), float(end), int(steps), base, dtype=as_dtype(dtype))
 
 
 @op(primitive="LogSpace", init=("steps", "base", "dtype"))
 def _logspace(start: T, end: T, steps: int = 10, base: int = 10, dtype: Any = torch.float32) -> T:
-    """`steps` powers of `base`, the exponents evenly spaced from `start` to `end`."""
+    """`steps` powers of `base` with exponents evenly spaced from `start` to `end`."""
     return torch.pow(float(base), torch.linspace(float(start), float(end), steps, device=start.device)).to(as_dtype(dtype))
 

@@ -1,4 +1,4 @@
-"""Writing to Parameters, keeping order, cutting gradients."""
+"""Writes to Parameters, ordering, detached values."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,16 +15,16 @@ from torchspore.mindspore.ops.explain import explain
 def _values(variable: TensorBase, value: Any) -> torch.Tensor:
     source = raw(value) if isinstance(value, TensorBase) else creation.from_data(value)
     cut = getattr(variable._t, "cut", None)
-    if source.shape != variable._t.shape and (cut is None or tuple(source.shape) != cut.shape):      # a whole, of which a part is taken
+    if source.shape != variable._t.shape and (cut is None or tuple(source.shape) != cut.shape):      # a full value: one part is used
         raise ValueError(f"expected a value of the variable's shape {tuple(variable._t.shape)}, got {tuple(source.shape)}.")
     return source.to(variable._t.dtype)
 
 
 @op(primitive="Assign", raw_arguments=True)
 def assign(variable: Any, value: Any) -> Any:
-    """Gives `variable` the values of `value`, which has its shape; gives the variable back.
+    """Assign the values of `value`, which has the same shape, to `variable`; return the variable.
 
-    Raises ValueError where the shapes differ.
+    Raises ValueError if the shapes differ.
     """
     try:
         write(variable, _values(variable, value))
@@ -35,13 +35,13 @@ def assign(variable: Any, value: Any) -> Any:
 
 @op(primitive="AssignAdd", raw_arguments=True)
 def assign_add(variable: Any, value: Any) -> Any:
-    """Adds `value` to `variable` in place; gives the variable back."""
+    """Add `value` to `variable` in place; return the variable."""
     return _change(assign_add, variable, value, torch.add)
 
 
 @op(primitive="AssignSub", raw_arguments=True)
 def assign_sub(variable: Any, value: Any) -> Any:
-    """Subtracts `value` from `variable` in place; gives the variable back."""
+    """Subtract `value` from `variable` in place; return the variable."""
     return _change(assign_sub, variable, value, torch.sub)
 
 
@@ -56,10 +56,10 @@ def _change(function: Any, variable: Any, value: Any, compute: Any) -> Any:
 
 @op(primitive="Depend", raw_arguments=True)
 def depend(value: Any, expr: Any) -> Any:
-    """Gives `value` back; Python's order of evaluation has already put `expr` before it.
+    """Return `value`; Python has already evaluated `expr`.
 
-    A status of overflows (`ops.NPUAllocFloatStatus`) learns whether a Tensor in `expr` holds NaN or infinity; eight int32 may be one of
-    `NPUGetFloatStatusV2`, and remember what to look through.
+    An overflow status (`ops.NPUAllocFloatStatus`) records whether a Tensor in `expr` contains NaN or infinity; eight int32 may be a status
+    of `NPUGetFloatStatusV2`, and then refer to the Tensors to search.
     """
     if getattr(value, "is_float_status", False):
         from torchspore.mindspore.ops.reporting import looked
@@ -75,7 +75,7 @@ def depend(value: Any, expr: Any) -> Any:
 @op(raw_arguments=True, primitive="StopGradient")
 @explaining
 def stop_gradient(value: Any) -> Any:
-    """The same values, cut from the graph of the gradient; also inside tuples and lists."""
+    """Detach the values from the autograd graph; also inside tuples and lists."""
     return transform(value, lambda tensor: wrap(raw(tensor).detach()))
 
 

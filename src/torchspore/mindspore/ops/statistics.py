@@ -1,4 +1,4 @@
-"""Figures along axes: medians, quantiles, running products, histograms, covariances."""
+"""Statistics along axes: medians, quantiles, cumulative products, histograms, covariances."""
 from __future__ import annotations
 
 import math
@@ -17,26 +17,26 @@ T = torch.Tensor
 
 @op(methods=("nansum",))
 def nansum(input: T, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> T:
-    """The sum along `axis`, NaN as 0, in the dtype of `input` (int64 for bools); then in `dtype`."""
-    own = torch.int64 if input.dtype is torch.bool else input.dtype
-    return integer_gradients.cast(torch.nansum(input, axes_of(input, axis), keepdims, dtype=own), as_dtype(dtype) or own)
+    """The sum along `axis`, with NaN as 0, in the dtype of `input` (int64 for bools), then cast to `dtype`."""
+    sum_dtype = torch.int64 if input.dtype is torch.bool else input.dtype
+    return integer_gradients.cast(torch.nansum(input, axes_of(input, axis), keepdims, dtype=sum_dtype), as_dtype(dtype) or sum_dtype)
 
 
 @op(methods=("nanmean",))
 def nanmean(input: T, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> T:
-    """The mean along `axis` of what is not NaN."""
+    """The mean along `axis`, ignoring NaN."""
     return torch.nanmean(input, axes_of(input, axis), keepdims, dtype=as_dtype(dtype))
 
 
 @op(methods=("median",))
 def median(input: T, axis: int = -1, keepdims: bool = False) -> Any:
-    """The median along `axis` (the lower one of two), and where it is (int64)."""
+    """The median along `axis` (the lower one of two), and its index (int64)."""
     return tuple(torch.median(input, axis, keepdims)) if input.ndim else (input.clone(), _no_index(input))
 
 
 @op(methods=("nanmedian",))
 def nanmedian(input: T, axis: int = -1, keepdims: bool = False) -> Any:
-    """The median along `axis` of what is not NaN, and where it is (int64)."""
+    """The median along `axis`, ignoring NaN, and its index (int64)."""
     return tuple(torch.nanmedian(input, axis, keepdims)) if input.ndim else (input.clone(), _no_index(input))
 
 
@@ -46,7 +46,7 @@ def _no_index(input: T) -> T:
 
 @op(primitive="Median", init=("global_median", "axis", "keep_dims", "ignore_nan"))
 def _median(x: T, global_median: bool = False, axis: int = 0, keep_dims: bool = False, ignore_nan: bool = False) -> Any:
-    """The median along `axis` and where it is, or with `global_median` that of all elements and 0."""
+    """The median along `axis` and its index, or with `global_median` the median of all elements and 0."""
     function = torch.nanmedian if ignore_nan else torch.median
     if global_median or not x.ndim:
         return function(x), _no_index(x)
@@ -60,25 +60,25 @@ def _quantile(function: Any, input: T, q: Any, axis: Any, keepdims: bool) -> T:
 
 @op(methods=("quantile",))
 def quantile(input: T, q: Any, axis: Any = None, keepdims: bool = False) -> T:
-    """The quantiles `q` (in [0, 1]) along `axis`, between neighbours linearly."""
+    """The quantiles `q` (in [0, 1]) along `axis`, with linear interpolation."""
     return _quantile(torch.quantile, input, q, axis, keepdims)
 
 
 @op(methods=("nanquantile",))
 def nanquantile(input: T, q: Any, axis: Any = None, keepdims: bool = False) -> T:
-    """The quantiles `q` (in [0, 1]) along `axis` of what is not NaN."""
+    """The quantiles `q` (in [0, 1]) along `axis`, ignoring NaN."""
     return _quantile(torch.nanquantile, input, q, axis, keepdims)
 
 
 @op(primitive="Quantile", init=("dim", "keep_dims", "ignore_nan"))
 def _quantile_primitive(input: T, q: Any, dim: Any = None, keep_dims: bool = False, ignore_nan: bool = False) -> T:
-    """The quantiles `q` (in [0, 1]) along `dim`; with `ignore_nan` of what is not NaN."""
+    """The quantiles `q` (in [0, 1]) along `dim`; with `ignore_nan`, ignoring NaN."""
     return _quantile(torch.nanquantile if ignore_nan else torch.quantile, input, q, dim, keep_dims)
 
 
 def _spread(function: Any, input: T, axis: Any, ddof: Any, keepdims: bool) -> Any:
     if math.prod(input.shape[a] for a in axes_of(input, axis)) <= ddof:
-        mean = torch.mean(_floats(input), axes_of(input, axis), keepdims)      # too few numbers for a spread, of which torch warns
+        mean = torch.mean(_floats(input), axes_of(input, axis), keepdims)      # torch warns about too few numbers for a variance
         return torch.full_like(mean, math.nan), mean
     return tuple(function(_floats(input), axes_of(input, axis), correction=int(ddof), keepdim=keepdims))
 
@@ -97,44 +97,44 @@ def std_mean(input: T, axis: Any = None, ddof: int = 0, keepdims: bool = False) 
 
 @op(primitive="ReduceStd", init=("axis", "unbiased", "keep_dims"))
 def _reduce_std(x: T, axis: Any = [], unbiased: bool = True, keep_dims: bool = False) -> Any:  # noqa: B006 - as MindSpore writes it
-    """The standard deviation and the mean along `axis`; with `unbiased` that of a sample."""
+    """The standard deviation and the mean along `axis`; with `unbiased`, the sample's standard deviation."""
     return _spread(torch.std_mean, x, axis, unbiased, keep_dims)
 
 
 @op(methods=("cummax",))
 def cummax(input: T, axis: int) -> Any:
-    """The largest value so far along `axis`, and where it is (int64)."""
+    """The cumulative maximum along `axis`, and its index (int64)."""
     return tuple(torch.cummax(input, axis))
 
 
 @op(methods=("cummin",))
 def cummin(input: T, axis: int) -> Any:
-    """The smallest value so far along `axis`, and where it is (int32)."""
+    """The cumulative minimum along `axis`, and its index (int32)."""
     values, indexes = torch.cummin(input, axis)
     return values, indexes.to(torch.int32)
 
 
 @op(primitive="Cummax", init=("axis",))
 def _cummax(input: T, axis: int) -> Any:
-    """The largest value so far along `axis`, and where it is (int64)."""
+    """The cumulative maximum along `axis`, and its index (int64)."""
     return tuple(torch.cummax(input, axis))
 
 
 @op(primitive="Cummin", init=("axis",))
 def _cummin(input: T, axis: int) -> Any:
-    """The smallest value so far along `axis`, and where it is (int32)."""
+    """The cumulative minimum along `axis`, and its index (int32)."""
     values, indexes = torch.cummin(input, axis)
     return values, indexes.to(torch.int32)
 
 
 @op(methods=("cumprod",))
 def cumprod(input: T, dim: int, dtype: Any = None) -> T:
-    """The running product along `dim`; that of integers is int64 unless `dtype` says otherwise."""
+    """The cumulative product along `dim`; int64 for integers unless `dtype` says otherwise."""
     return torch.cumprod(cast_to_integers(input, dtype), dim, dtype=as_dtype(dtype))
 
 
 def _running(function: Any, x: T, axis: int, exclusive: bool, reverse: bool, start: float) -> T:
-    """A running figure along `axis`, without the element itself if `exclusive`, from the end if `reverse`."""
+    """Compute a cumulative statistic along `axis`, without the element itself if `exclusive`, from the end if `reverse`."""
     x = x.flip(axis) if reverse else x
     if exclusive:
         first = torch.full_like(x.narrow(axis, 0, min(1, x.shape[axis])), start)
@@ -145,19 +145,19 @@ def _running(function: Any, x: T, axis: int, exclusive: bool, reverse: bool, sta
 
 @op(primitive="CumProd", init=("exclusive", "reverse"))
 def _cumprod(x: T, axis: int, exclusive: bool = False, reverse: bool = False) -> T:
-    """The running product along `axis`, without the element itself if `exclusive`, from the end if `reverse`."""
+    """The cumulative product along `axis`, without the element itself if `exclusive`, from the end if `reverse`."""
     return _running(lambda t, a: torch.cumprod(t, a, dtype=t.dtype), x, int(axis), exclusive, reverse, 1)
 
 
 @op(methods=("logcumsumexp",))
 def logcumsumexp(input: T, axis: int) -> T:
-    """log(the running sum of exp(x)) along `axis`."""
+    """log(the cumulative sum of exp(x)) along `axis`."""
     return torch.logcumsumexp(input, axis)
 
 
 @op(primitive="CumulativeLogsumexp", init=("exclusive", "reverse"))
 def _logcumsumexp(x: T, axis: T, exclusive: bool = False, reverse: bool = False) -> T:
-    """log(the running sum of exp(x)) along `axis`, without the element itself if `exclusive`, from the end if `reverse`."""
+    """log(the cumulative sum of exp(x)) along `axis`, without the element itself if `exclusive`, from the end if `reverse`."""
     return _running(torch.logcumsumexp, x, int(axis), exclusive, reverse, torch.finfo(x.dtype).min)
 
 
@@ -166,7 +166,7 @@ def aminmax(input: T, *, axis: int | None = 0, keepdims: bool = False) -> Any:
     """The smallest and the largest value along `axis`, or of all elements for None."""
     if not input.requires_grad:
         return tuple(torch.aminmax(input, dim=axis, keepdim=keepdims))
-    values = input.reshape(-1) if axis is None else input                      # of equal values the first has the gradient
+    values = input.reshape(-1) if axis is None else input                      # of equal values, the first gets the gradient
     low, high = (pick(values, 0 if axis is None else axis, keepdim=keepdims).values for pick in (torch.min, torch.max))
     shape = (1,) * input.ndim
     return (low.reshape(shape), high.reshape(shape)) if axis is None and keepdims else (low, high)
@@ -174,7 +174,7 @@ def aminmax(input: T, *, axis: int | None = 0, keepdims: bool = False) -> Any:
 
 @op(methods=("bincount",))
 def bincount(input: T, weights: T | None = None, minlength: int = 0) -> T:
-    """How often each number from 0 on occurs, or the sum of its weights: float32, at least `minlength` long."""
+    """Count each number from 0 on, or sum its weights: float32, at least `minlength` long."""
     numbers = input.to(torch.int64)
     if weights is None:
         return torch.bincount(numbers, None, minlength).to(torch.float32)
@@ -184,7 +184,7 @@ def bincount(input: T, weights: T | None = None, minlength: int = 0) -> T:
 
 @op(primitive="Bincount")
 def _bincount(array: T, size: T, weights: T) -> T:
-    """The sums of the weights of each number below `size`, in the dtype of `weights`; without weights how often each occurs."""
+    """Sum the weights of each number below `size`, in the dtype of `weights`; without weights, count the numbers."""
     length = int(size)
     values = array.reshape(-1).to(torch.int64)
     inside = values < length
@@ -194,26 +194,26 @@ def _bincount(array: T, size: T, weights: T) -> T:
 
 
 def _histogram(input: T, bins: int, low: float, high: float) -> T:
-    whole = not input.is_floating_point()
-    out = torch.histc(input.to(torch.float32) if whole or input.dtype is torch.float16 else input, bins, low, high)
-    return out.to(torch.int32) if whole else out
+    is_integral = not input.is_floating_point()
+    out = torch.histc(input.to(torch.float32) if is_integral or input.dtype is torch.float16 else input, bins, low, high)
+    return out.to(torch.int32) if is_integral else out
 
 
 @op(methods=("histc",))
 def histc(input: T, bins: int = 100, min: float = 0.0, max: float = 0.0) -> T:
-    """How many elements lie in each of `bins` equal parts of [min, max], or of the range of the elements where both are 0."""
+    """Count the elements in each of `bins` equal intervals of [min, max], or of the elements' range if both are 0."""
     return _histogram(input, bins, float(min), float(max))
 
 
 @op(primitive="Histogram", init=("bins", "min", "max"))
 def _histogram_primitive(x: T, bins: int = 100, min: float = 0.0, max: float = 0.0) -> T:
-    """How many elements lie in each of `bins` equal parts of [min, max], or of the range of the elements where both are 0."""
+    """Count the elements in each of `bins` equal intervals of [min, max], or of the elements' range if both are 0."""
     return _histogram(x, bins, float(min), float(max))
 
 
 @op(primitive="HistogramFixedWidth", init=("nbins", "dtype"))
 def _histogram_fixed_width(x: T, range: T, nbins: int, dtype: str = "int32") -> T:
-    """How many elements lie in each of `nbins` equal parts of `range` (2,); what lies outside counts at the ends."""
+    """Count the elements in each of `nbins` equal intervals of `range` (2,); elements outside count at the ends."""
     if dtype != "int32":
         raise ValueError(f"dtype={dtype!r}: expected 'int32'.")
     low, high = range.to(torch.float64).unbind()
@@ -230,13 +230,13 @@ def cov(input: T, *, correction: int = 1, fweights: T | None = None, aweights: T
 
 @op(methods=("diff",))
 def diff(x: T, n: int = 1, axis: int = -1, prepend: T | None = None, append: T | None = None) -> T:
-    """The differences of neighbours along `axis`, taken n times."""
+    """The n-th differences along `axis`."""
     return torch.diff(x, n, axis, prepend, append)
 
 
 @op()
 def trapz(y: T, x: T | None = None, *, dx: float = 1.0, dim: int = -1) -> T:
-    """The integral along `dim` by trapezoids, at the places x or `dx` apart."""
+    """The integral along `dim` by the trapezoidal rule, at the points x or with spacing `dx`."""
     return torch.trapezoid(y, dx=dx, dim=dim) if x is None else torch.trapezoid(y, x, dim=dim)
 
 
@@ -266,13 +266,13 @@ def reduce_min(x: T, axis: Any = ()) -> T:
 
 @op(primitive="CountNonZero", init=("dims",))
 def _count_nonzero(x: T, dims: Any = None) -> T:
-    """How many elements are not zero along `dims` (int64)."""
+    """The number of nonzero elements along `dims` (int64)."""
     return torch.sum(x != 0, axes_of(x, dims), dtype=torch.int64)
 
 
 @op(primitive="ConfusionMatrix", init=("num_classes", "dtype"))
 def _confusion_matrix(labels: T, predictions: T, weights: T | None = None, *, num_classes: int, dtype: str = "int32") -> T:
-    """How often each class (row) was taken for each (column), or the sums of the weights."""
+    """Count how often each class (row) was predicted as each class (column), or sum the weights."""
     kind = getattr(torch, dtype)
     amounts = torch.ones_like(labels, dtype=kind) if weights is None else weights.to(kind)
     at = labels.long() * num_classes + predictions.long()

@@ -1,4 +1,4 @@
-"""What `Primitive.shard` takes: tuples of tuples of numbers, or of Layouts; whether they fit the operator is seen when it is called."""
+"""Checks of the arguments of `Primitive.shard`: tuples of tuples of numbers, or of Layouts. A call checks whether they fit the operator."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,8 +7,8 @@ from torchspore.base.text import message, short
 
 
 def check(name: str, in_strategy: Any, out_strategy: Any) -> None:
-    """Raises TypeError and ValueError for what is no strategy of the primitive of this name."""
-    kinds = [_check_one(name, key, value) for key, value in (("in_strategy", in_strategy), ("out_strategy", out_strategy))]
+    """Raises TypeError and ValueError for arguments that are not a strategy of the primitive of this name."""
+    kinds = [_check_strategy(name, key, value) for key, value in (("in_strategy", in_strategy), ("out_strategy", out_strategy))]
     if out_strategy is not None and in_strategy is None:
         raise ValueError(message(f"{name}.shard(out_strategy={short(out_strategy)})", "an in_strategy, too"))
     if out_strategy and in_strategy and kinds[0] is not kinds[1]:
@@ -17,12 +17,12 @@ def check(name: str, in_strategy: Any, out_strategy: Any) -> None:
 
 
 def is_layout(value: Any) -> bool:
-    """Whether it is a Layout."""
+    """Return whether a value is a Layout."""
     return hasattr(value, "to_dict") and not isinstance(value, type)
 
 
-def _check_one(name: str, key: str, strategy: Any) -> bool:
-    """Whether a strategy is made of Layouts. Raises TypeError for what is no strategy."""
+def _check_strategy(name: str, key: str, strategy: Any) -> bool:
+    """Return whether a strategy consists of Layouts. Raises TypeError for a value that is not a strategy."""
     wrote = f"{name}.shard({key}={short(strategy)})"
     if strategy is None:
         return False
@@ -33,13 +33,13 @@ def _check_one(name: str, key: str, strategy: Any) -> bool:
             raise TypeError(message(wrote, f"tuples of numbers, or Layouts, in it, got {type(part).__name__}"))
     count = sum(map(is_layout, strategy))
     if count not in (0, len(strategy)):
-        raise TypeError(message(wrote, "Layouts alone, or tuples of numbers alone"))
-    for number in (one for part in strategy if isinstance(part, tuple) for one in part):
+        raise TypeError(message(wrote, "only Layouts, or only tuples of numbers"))
+    for number in (number for part in strategy if isinstance(part, tuple) for number in part):
         if not isinstance(number, int):
-            raise TypeError(message(wrote, f"whole numbers, got {short(number)}"))
+            raise TypeError(message(wrote, f"ints, got {short(number)}"))
     return bool(count)
 
 
 def as_attributes(strategy: tuple[Any, ...]) -> tuple[dict[str, Any], ...]:
-    """Layouts as the attributes `in_layout` and `out_layout` have them. Raises ValueError for a Layout that names no axes yet."""
-    return tuple({key: value for key, value in one.to_dict().items() if key != "rank_list"} for one in strategy)
+    """Return Layouts in the form of the attributes `in_layout` and `out_layout`. Raises ValueError for a Layout without axis names."""
+    return tuple({key: value for key, value in layout.to_dict().items() if key != "rank_list"} for layout in strategy)

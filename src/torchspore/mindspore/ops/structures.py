@@ -1,4 +1,4 @@
-"""Python values inside a program: numbers, tuples, lists, dicts and texts, as MindSpore's graphs compute with them."""
+"""Python values inside a program: numbers, tuples, lists, dicts and strings, as MindSpore's graphs compute with them."""
 from __future__ import annotations
 
 import builtins
@@ -22,7 +22,7 @@ T = torch.Tensor
 
 @op(primitive="ScalarToTensor")
 def scalar_to_tensor(input_x: Any, dtype: Any = torch.float32) -> T:
-    """A Python number as a Tensor without axes, float32 unless `dtype` says otherwise. Raises TypeError for what is no number."""
+    """A Python number as a Tensor without axes, float32 unless `dtype` says otherwise. Raises TypeError for other values."""
     if not isinstance(input_x, (bool, int, float)):
         raise TypeError(f"expected a number, got {type(input_x).__name__}.")
     return constant(input_x, device.current(), as_dtype(dtype))
@@ -30,7 +30,7 @@ def scalar_to_tensor(input_x: Any, dtype: Any = torch.float32) -> T:
 
 @op(primitive="ScalarToArray")
 def scalar_to_array(input_x: Any) -> T:
-    """A Python number as a Tensor without axes: int64 or float32, as the number is. Raises TypeError for what is no number."""
+    """A Python number as a Tensor without axes, int64 or float32 by the number's type. Raises TypeError for other values."""
     if not isinstance(input_x, (bool, int, float)):
         raise TypeError(f"expected a number, got {type(input_x).__name__}.")
     return constant(input_x, device.current(), torch.float32 if isinstance(input_x, float) else None)
@@ -38,7 +38,7 @@ def scalar_to_array(input_x: Any) -> T:
 
 @op()
 def array_to_scalar(input_x: T) -> Any:
-    """The one number that a Tensor holds, as a Python number."""
+    """The only number of a Tensor, as a Python number."""
     return input_x.item()
 
 
@@ -54,7 +54,7 @@ def make_range(*limits: int) -> tuple[int, ...]:
 
 
 def _number(name: str, compute: Callable[..., Any], doc: str) -> Callable[..., Any]:
-    """Makes a function of two Python numbers."""
+    """Build a function of two Python numbers."""
 
     def body(x: Any, y: Any) -> Any:
         return compute(x, y)
@@ -62,8 +62,8 @@ def _number(name: str, compute: Callable[..., Any], doc: str) -> Callable[..., A
     return _named(body, name, doc)
 
 
-def _of_one(name: str, compute: Callable[..., Any], doc: str) -> Callable[..., Any]:
-    """Makes a function of one Python number."""
+def _unary_number(name: str, compute: Callable[..., Any], doc: str) -> Callable[..., Any]:
+    """Build a function of one Python number."""
 
     def body(x: Any) -> Any:
         return compute(x)
@@ -74,9 +74,9 @@ def _of_one(name: str, compute: Callable[..., Any], doc: str) -> Callable[..., A
 def _quotients(x: Any, y: Any) -> tuple[int, ...]:
     if len(x) != len(y):
         raise ValueError(f"The size of inputs of 'tuple_div' operator must be the same, got {len(x)} and {len(y)}.")
-    for one in (*x, *y):
-        if isinstance(one, bool) or not isinstance(one, int):
-            raise TypeError(f"The data type of inputs of 'tuple_div' operator should be an int64 number, got {one!r:.40}.")
+    for number in (*x, *y):
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise TypeError(f"The data type of inputs of 'tuple_div' operator should be an int64 number, got {number!r:.40}.")
     for a, b in zip(x, y):
         if b == 0:
             raise ValueError(f"The divisor value should not be 0, got {a} / 0.")
@@ -86,7 +86,7 @@ def _quotients(x: Any, y: Any) -> tuple[int, ...]:
 
 
 def _structure(name: str, compute: Callable[..., Any], doc: str) -> Callable[..., Any]:
-    """Makes a function of tuples, lists, dicts and their elements."""
+    """Build a function of tuples, lists, dicts and their elements."""
 
     def body(*arguments: Any) -> Any:
         return compute(*arguments)
@@ -109,44 +109,44 @@ scalar_mod = _number("scalar_mod", operator.mod, "x % y of numbers.")
 scalar_pow = _number("scalar_pow", operator.pow, "x to the power y, of numbers.")
 scalar_max = _number("scalar_max", builtins.max, "The larger of two numbers.")
 scalar_min = _number("scalar_min", builtins.min, "The smaller of two numbers.")
-scalar_eq = _number("scalar_eq", operator.eq, "Whether two numbers are equal.")
-scalar_ne = _structure("scalar_ne", operator.ne, "Whether two numbers differ.")
-scalar_gt = _number("scalar_gt", operator.gt, "Whether x > y, of numbers.")
-scalar_ge = _number("scalar_ge", operator.ge, "Whether x >= y, of numbers.")
-scalar_lt = _number("scalar_lt", operator.lt, "Whether x < y, of numbers.")
-scalar_le = _number("scalar_le", operator.le, "Whether x <= y, of numbers.")
-scalar_log = _of_one("scalar_log", math.log, "The natural logarithm of a number.")
-scalar_uadd = _of_one("scalar_uadd", operator.pos, "A number itself.")
-scalar_usub = _of_one("scalar_usub", operator.neg, "The negative of a number.")
-bool_and = _structure("bool_and", lambda x, y: x and y, "Whether both truth values are true.")
-bool_or = _structure("bool_or", lambda x, y: x or y, "Whether one of two truth values is true.")
-bool_not = _structure("bool_not", operator.not_, "Whether a truth value is false.")
-bool_eq = _structure("bool_eq", operator.eq, "Whether two truth values are equal.")
-string_eq = _structure("string_eq", operator.eq, "Whether two texts are equal.")
-string_concat = _structure("string_concat", operator.add, "Two texts one after the other.")
-is_ = _structure("is_", operator.is_, "Whether both are the same object.")
-is_not = _structure("is_not", operator.is_not, "Whether the two are different objects.")
-in_dict = _structure("in_dict", lambda key, table: key in table, "Whether a dict has the key.")
-not_in_dict = _structure("not_in_dict", lambda key, table: key not in table, "Whether a dict lacks the key.")
+scalar_eq = _number("scalar_eq", operator.eq, "Tests whether two numbers are equal.")
+scalar_ne = _structure("scalar_ne", operator.ne, "Tests whether two numbers differ.")
+scalar_gt = _number("scalar_gt", operator.gt, "Tests x > y for numbers.")
+scalar_ge = _number("scalar_ge", operator.ge, "Tests x >= y for numbers.")
+scalar_lt = _number("scalar_lt", operator.lt, "Tests x < y for numbers.")
+scalar_le = _number("scalar_le", operator.le, "Tests x <= y for numbers.")
+scalar_log = _unary_number("scalar_log", math.log, "The natural logarithm of a number.")
+scalar_uadd = _unary_number("scalar_uadd", operator.pos, "A number itself.")
+scalar_usub = _unary_number("scalar_usub", operator.neg, "The negative of a number.")
+bool_and = _structure("bool_and", lambda x, y: x and y, "Logical and of two truth values.")
+bool_or = _structure("bool_or", lambda x, y: x or y, "Logical or of two truth values.")
+bool_not = _structure("bool_not", operator.not_, "Logical not of a truth value.")
+bool_eq = _structure("bool_eq", operator.eq, "Tests whether two truth values are equal.")
+string_eq = _structure("string_eq", operator.eq, "Tests whether two strings are equal.")
+string_concat = _structure("string_concat", operator.add, "The concatenation of two strings.")
+is_ = _structure("is_", operator.is_, "Tests whether both are one object.")
+is_not = _structure("is_not", operator.is_not, "Tests whether the two are different objects.")
+in_dict = _structure("in_dict", lambda key, table: key in table, "Tests whether a dict has the key.")
+not_in_dict = _structure("not_in_dict", lambda key, table: key not in table, "Tests whether a dict lacks the key.")
 
 
 def _replaced(sequence: Any, index: int, value: Any) -> Any:
-    """A tuple or list of the same kind with another element at `index`."""
+    """A tuple or list with the element at `index` replaced."""
     items = list(sequence)
     items[index] = value
     return type(sequence)(items)
 
 
-tuple_len = _structure("tuple_len", len, "How many elements a tuple has.")
-list_len = _structure("list_len", len, "How many elements a list has.")
+tuple_len = _structure("tuple_len", len, "The number of elements of a tuple.")
+list_len = _structure("list_len", len, "The number of elements of a list.")
 tuple_getitem = _structure("tuple_getitem", operator.getitem, "The element of a tuple at an index.")
 list_getitem = _structure("list_getitem", operator.getitem, "The element of a list at an index.")
-dict_getitem = _structure("dict_getitem", operator.getitem, "The value of a dict under a key.")
-tuple_setitem = _structure("tuple_setitem", _replaced, "A tuple with another element at an index.")
-list_setitem = _structure("list_setitem", _replaced, "A list with another element at an index.")
-dict_setitem = _structure("dict_setitem", lambda table, key, value: {**table, key: value}, "A dict with another value under a key.")
-tuple_equal = _structure("tuple_equal", operator.eq, "Whether two tuples are equal.")
-list_equal = _structure("list_equal", operator.eq, "Whether two lists are equal.")
+dict_getitem = _structure("dict_getitem", operator.getitem, "The value of a key in a dict.")
+tuple_setitem = _structure("tuple_setitem", _replaced, "A tuple with the element at an index replaced.")
+list_setitem = _structure("list_setitem", _replaced, "A list with the element at an index replaced.")
+dict_setitem = _structure("dict_setitem", lambda table, key, value: {**table, key: value}, "A dict with the value of a key replaced.")
+tuple_equal = _structure("tuple_equal", operator.eq, "Tests whether two tuples are equal.")
+list_equal = _structure("list_equal", operator.eq, "Tests whether two lists are equal.")
 tuple_reversed = _structure("tuple_reversed", lambda items: tuple(reversed(items)), "A tuple backwards.")
 tuple_div = _structure("tuple_div", _quotients, "The quotients of two tuples of ints, element by element; none may leave a remainder.")
 make_tuple = _structure("make_tuple", lambda *items: items, "The arguments as a tuple.")
@@ -169,7 +169,7 @@ def shape_mul(input_data: tuple[int, ...]) -> int:
 @op(raw_arguments=True)
 @explaining
 def reduced_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
-    """A shape with length 1 along `axis` (an int, a tuple, or () for all)."""
+    """A shape with length 1 along `axis` (an int, a tuple, or () for all axes)."""
     axes = sizes(axis) or list(builtins.range(len(shape)))
     return tuple(1 if i in {a % len(shape) for a in axes} else s for i, s in enumerate(shape))
 
@@ -177,7 +177,7 @@ def reduced_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
 @op(raw_arguments=True)
 @explaining
 def broadcast_gradient_args(x_shape: tuple[int, ...], y_shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The axes along which two operands were stretched, over which their gradients are summed."""
+    """The axes along which two operands were broadcast: their gradients are summed over these."""
     rank = builtins.max(len(x_shape), len(y_shape))
     x, y = ((1,) * (rank - len(s)) + tuple(s) for s in (x_shape, y_shape))
     return (
@@ -190,14 +190,14 @@ def broadcast_gradient_args(x_shape: tuple[int, ...], y_shape: tuple[int, ...]) 
 def typeof(x: Any) -> Any:
     """Return the MindSpore type of a value, such as `Int64`, `Tensor[Float32]` or `Tuple[Tensor[Float32],String]`.
 
-    The type of a Python object that MindSpore has no type for is External.
+    The type of a Python object without a MindSpore type is External.
     """
     return structured_types.type_of(x, _sparse_types())
 
 
 @functools.cache
 def _sparse_types() -> dict[type, Any]:
-    """Return, for each class of sparse Tensors, a function that describes the type of one: the dtypes of its parts and its rank."""
+    """Return, for each class of sparse Tensors, a function that describes an instance's type: the dtypes of its parts and its rank."""
     from torchspore.mindspore.common.sparse_tensor import COOTensor, CSRTensor
 
     def describe(kind: Any, sparse: Any, *parts: Any) -> Any:
@@ -211,23 +211,23 @@ def _sparse_types() -> dict[type, Any]:
 
 @op(raw_arguments=True)
 def hastype(x: Any, dtype: Any) -> bool:
-    """Whether a number, or the elements of a Tensor, have the dtype given."""
+    """Return whether a number, or the elements of a Tensor, have this dtype."""
     return bool((dtypes.FROM_TORCH[x._t.dtype] if isinstance(x, TensorBase) else typeof(x)) == dtype)
 
 
 @op(raw_arguments=True)
 def isconstant(x: Any) -> bool:
-    """Whether a value is known while a graph is compiled: everything but a Tensor."""
+    """Return whether a value is constant while a graph is compiled: every value except a Tensor."""
     return not isinstance(x, TensorBase)
 
 
 @op(raw_arguments=True)
 def is_tensor(obj: Any) -> bool:
-    """Whether `obj` is a Tensor."""
+    """Return whether `obj` is a Tensor."""
     return isinstance(obj, TensorBase)
 
 
 @op()
 def deepcopy(input_x: T) -> T:
-    """A copy in its own memory."""
+    """A copy in new memory."""
     return input_x.clone()

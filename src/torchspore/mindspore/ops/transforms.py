@@ -1,4 +1,4 @@
-"""Transforms of functions beside gradients: `vmap`, products with Jacobians, Jacobians, higher derivatives."""
+"""Transforms of functions apart from gradients: `vmap`, products with Jacobians, Jacobians, higher derivatives."""
 from __future__ import annotations
 
 import functools
@@ -22,7 +22,7 @@ T = torch.Tensor
 
 
 class _Plain:
-    """A function of the program's as one of torch tensors: those of `example`'s Tensors in, those of its result out, in order."""
+    """A user function as a function of torch tensors: those of `example`'s Tensors in, those of the result's Tensors out, in order."""
 
     def __init__(self, fn: Callable[..., Any], example: tuple[Any, ...]) -> None:
         self.fn, self.example = fn, example
@@ -31,15 +31,15 @@ class _Plain:
     def _of(self, *values: T) -> tuple[T, ...]:
         result = thread_state.in_pynative(self.fn, _filled(self.example, values), {})
         self.result = transform(result, lambda tensor: tensor)
-        return tuple(raw(one) for one in tensors(result))
+        return tuple(raw(tensor) for tensor in tensors(result))
 
     def shaped(self, values: Any) -> Any:
-        """The values given in the structure of the last result."""
+        """Return the values in the structure of the last result."""
         return _filled(self.result, list(values))
 
 
 def _filled(structure: Any, values: Any) -> Any:
-    """`structure` with its Tensors, in order, replaced by the torch tensors given."""
+    """Replace the Tensors of `structure`, in order, by these torch tensors."""
     rest = iter(values)
     return transform(structure, lambda _: wrap(next(rest)))
 
@@ -54,7 +54,7 @@ def _check(name: str, fn: Any) -> None:
 
 
 def _check_real(name: str, values: Any) -> None:
-    """Raises TypeError for integers and truth values: forward differentiation has no gradient of them."""
+    """Raises TypeError for integers and bools: forward differentiation has no gradient for them."""
     for value in values:
         if not value.is_floating_point() and not value.is_complex():
             kind = repr(FROM_TORCH[value.dtype])
@@ -63,10 +63,10 @@ def _check_real(name: str, values: Any) -> None:
 
 
 def vmap(fn: Any, in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
-    """A function that runs `fn` for each slice of its arguments along `in_axes` and lays the results side by side along `out_axes`.
+    """Return a function that runs `fn` for each slice of its arguments along `in_axes` and stacks the results along `out_axes`.
 
-    An axis is an int, None for what is the same for all, or a tuple of these in the structure of the arguments or results. A CellList (or a
-    list or tuple) of Cells is an ensemble: each gets a slice of its own, and keeps what it writes into its Parameters.
+    An axis is an int, None for a value that all slices share, or a tuple of these in the structure of the arguments or results. A CellList
+    (or a list or tuple) of Cells is an ensemble: each gets a separate slice, and stores what it writes in its Parameters.
     """
     if isinstance(fn, (list, tuple)) or type(fn).__name__ == "CellList":
         return _ensemble(list(fn), in_axes, out_axes)
@@ -82,19 +82,19 @@ def vmap(fn: Any, in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
         try:
             results = list(torch.vmap(plain._of, tuple(axes), randomness="different")(*values))
         except RuntimeError as error:
-            said = str(error)
-            if not isinstance(error, GradientInside) and "inside of a function being transformed" not in said and "vmap" not in said:
+            text = str(error)
+            if not isinstance(error, GradientInside) and "inside of a function being transformed" not in text and "vmap" not in text:
                 raise
-            results = _one_by_one(plain, values, axes)     # what torch can't map
+            results = _map_by_slices(plain, values, axes)     # torch cannot map this function
         ends = _axes(out_axes, plain.result, "out_axes")
-        found = plain.shaped([result[0] if end is None else result.movedim(0, end) for result, end in zip(results, ends)])
-        return _repeated(found, out_axes, _length(values, axes))
+        mapped_result = plain.shaped([result[0] if end is None else result.movedim(0, end) for result, end in zip(results, ends)])
+        return _repeated(mapped_result, out_axes, _length(values, axes))
 
     return mapped
 
 
 def _ensemble(cells: list[Any], in_axes: Any, out_axes: Any) -> Callable[..., Any]:
-    """`vmap` of several Cells: cell i runs on slice i."""
+    """Return `vmap` of several Cells: cell i runs on slice i."""
     if len(cells) < 2 or not all(hasattr(cell, "construct") for cell in cells):
         raise TypeError(f"vmap of a list of {len(cells)}: expected two Cells or more.")
 
@@ -105,11 +105,11 @@ def _ensemble(cells: list[Any], in_axes: Any, out_axes: Any) -> Callable[..., An
             if axis is not None and value.shape[axis] != len(cells):
                 raise ValueError(f"vmap of {len(cells)} Cells: expected as many slices along axis {axis}, got shape {value.shape}.")
         results = []
-        for place, cell in enumerate(cells):
-            own = [value if axis is None else wrap(raw(value).select(axis, place)) for value, axis in zip(values, axes)]
-            results.append(cell(*_filled(args, [raw(one) for one in own])))
+        for index, cell in enumerate(cells):
+            cell_inputs = [value if axis is None else wrap(raw(value).select(axis, index)) for value, axis in zip(values, axes)]
+            results.append(cell(*_filled(args, [raw(cell_input) for cell_input in cell_inputs])))
         ends = _axes(out_axes, results[0], "out_axes")
-        columns = zip(*[[raw(one) for one in tensors(result)] for result in results])
+        columns = zip(*[[raw(tensor) for tensor in tensors(result)] for result in results])
         stacked = [column[0] if end is None else torch.stack(column, end) for column, end in zip(columns, ends)]
         return _repeated(_filled(results[0], stacked), out_axes, len(cells))
 
@@ -117,28 +117,28 @@ def _ensemble(cells: list[Any], in_axes: Any, out_axes: Any) -> Callable[..., An
 
 
 def _length(values: list[T], axes: list[int | None]) -> int:
-    """How many slices there are."""
+    """Return the number of slices."""
     return next(value.shape[axis] for value, axis in zip(values, axes) if axis is not None)
 
 
 def _repeated(result: Any, axes: Any, length: int) -> Any:
-    """`result`, whose Python numbers are repeated where they have an axis, as the same number is the answer for each slice."""
+    """Repeat Python numbers in `result` that have an axis: they are the result for each slice."""
     if isinstance(result, (tuple, list)):
-        each = axes if isinstance(axes, (tuple, list)) else [axes] * len(result)
-        return type(result)(_repeated(part, axis, length) for part, axis in zip(result, each))
+        part_axes = axes if isinstance(axes, (tuple, list)) else [axes] * len(result)
+        return type(result)(_repeated(part, axis, length) for part, axis in zip(result, part_axes))
     if axes is None or isinstance(result, TensorBase) or not isinstance(result, (int, float)):
         return result
     return wrap(torch.full((length,), result))
 
 
-def _one_by_one(plain: _Plain, values: list[T], axes: list[int | None]) -> list[T]:
+def _map_by_slices(plain: _Plain, values: list[T], axes: list[int | None]) -> list[T]:
     length = _length(values, axes)
     rows = [plain._of(*[v if a is None else v.select(a, i) for v, a in zip(values, axes)]) for i in range(length)]
     return [torch.stack(parts) for parts in zip(*rows)]
 
 
 def _axes(axes: Any, structure: Any, name: str) -> list[int | None]:
-    """One axis for each Tensor of `structure`: `axes` is one for all, or a tuple in its structure."""
+    """Return one axis for each Tensor of `structure`: `axes` is one for all, or a tuple in its structure."""
     if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
         return [axes for _ in tensors(structure)]
     if not isinstance(axes, (tuple, list)):
@@ -146,78 +146,78 @@ def _axes(axes: Any, structure: Any, name: str) -> list[int | None]:
     if not isinstance(structure, (tuple, list)) or len(axes) != len(structure):
         count = len(structure) if isinstance(structure, (tuple, list)) else 1
         raise ValueError(f"vmap({name}={axes!r:.40}): expected one axis for each of {count} values.")
-    return [one for axis, part in zip(axes, structure) for one in _axes(axis, part, name)]
+    return [part_axis for axis, part in zip(axes, structure) for part_axis in _axes(axis, part, name)]
 
 
 @functools.cache
 def _load_forward_mode() -> None:
-    """Lets torch load its rules of forward differentiation, which says that parts of torch are deprecated, before the first use."""
+    """Make torch load its rules of forward differentiation, which warn about deprecated parts of torch, before the first use."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.func.jvp(torch.sin, (torch.zeros(()),), (torch.zeros(()),))
 
 
 def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> Any:
-    """The result of `fn` and the product of its Jacobian with the vector v, in the structure of the result.
+    """Return the result of `fn` and the product of its Jacobian with the vector v, in the structure of the result.
 
-    With `has_aux` only the first result is differentiated; the others follow as they are.
+    With `has_aux` only the first result is differentiated; the others follow unchanged.
     """
     _check("jvp", fn)
     args = _inputs(inputs)
     plain = _Plain(fn, args)
-    tangents = [raw(one) for one in tensors(_inputs(v))]
-    values = [raw(one) for one in tensors(args)]
+    tangents = [raw(tensor) for tensor in tensors(_inputs(v))]
+    values = [raw(tensor) for tensor in tensors(args)]
     if len(tangents) != len(values):
         raise ValueError(f"jvp: expected as many Tensors in v as in inputs, which are {len(values)}, got {len(tangents)}.")
     _load_forward_mode()
-    given = tuple(t.to(_real(x).dtype) for t, x in zip(tangents, values))
+    typed_tangents = tuple(t.to(_real(x).dtype) for t, x in zip(tangents, values))
     try:
-        outputs, products = _pushed(plain._of, tuple(map(_real, values)), given)
+        outputs, products = _pushed(plain._of, tuple(map(_real, values)), typed_tangents)
         if any(_real(value) is not value for value in values):
             outputs = plain._of(*values)
             products = _like(products, outputs)
-        whole = plain.shaped(outputs)
+        result = plain.shaped(outputs)
     except GradientInside:
-        whole, products = jacobians.product(_in_pynative(fn), args, tangents, has_aux)
+        result, products = jacobians.product(_in_pynative(fn), args, tangents, has_aux)
     if not has_aux:
-        return whole, _filled(whole, products)
-    first = sum(1 for _ in tensors(whole[0]))
-    return (whole[0], _filled(whole[0], products[:first]), *whole[1:])
+        return result, _filled(result, products)
+    first = sum(1 for _ in tensors(result[0]))
+    return (result[0], _filled(result[0], products[:first]), *result[1:])
 
 
 def _real(value: T) -> T:
-    """Integers and truth values as float64, which forward differentiation can push a tangent through."""
+    """Convert integers and bools to float64, which supports tangents in forward differentiation."""
     return value if value.is_floating_point() or value.is_complex() else value.double()
 
 
 def _like(products: Any, outputs: Any) -> Any:
-    """The products in the dtypes of the results that they belong to."""
-    each = iter(_leaves(outputs))
-    return tree.mapped(products, lambda product: product.to(next(each).dtype))
+    """Return the products in the dtypes of their results."""
+    leaves = iter(_leaves(outputs))
+    return tree.mapped(products, lambda product: product.to(next(leaves).dtype))
 
 
 def _leaves(outputs: Any) -> list[T]:
-    found: list[T] = []
-    tree.mapped(outputs, found.append)
-    return found
+    leaves: list[T] = []
+    tree.mapped(outputs, leaves.append)
+    return leaves
 
 
 def _in_pynative(fn: Any) -> Callable[..., Any]:
-    return lambda *given: thread_state.in_pynative(fn, given, {})
+    return lambda *arguments: thread_state.in_pynative(fn, arguments, {})
 
 
 def _pushed(function: Any, values: tuple[T, ...], tangents: tuple[T, ...]) -> tuple[Any, Any]:
-    """(The results, the Jacobian times the tangents), by forward differentiation where that can be."""
+    """Return (the results, the Jacobian times the tangents), by forward differentiation if possible."""
     try:
         with integer_gradients.forward():
-            found: tuple[Any, Any] = torch.func.jvp(function, values, tangents)  # type: ignore[misc]
-            return found
+            results: tuple[Any, Any] = torch.func.jvp(function, values, tangents)  # type: ignore[misc]
+            return results
     except integer_gradients.NeedsReverse:
         return _product(function, values, tangents)
 
 
 def _product(function: Any, values: tuple[T, ...], tangents: tuple[T, ...]) -> tuple[Any, Any]:
-    """(The results, the Jacobian times the tangents), by reverse differentiation of what reverse differentiation gives."""
+    """Return (the results, the Jacobian times the tangents), by reverse differentiation of reverse differentiation."""
     with torch_private.without_saved_hooks(), integer_gradients.block():
         outputs, pull = torch.func.vjp(function, *values)
         zeros = tree.mapped(outputs, torch.zeros_like)
@@ -226,7 +226,7 @@ def _product(function: Any, values: tuple[T, ...], tangents: tuple[T, ...]) -> t
 
 
 def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> Any:
-    """The result of `fn`, and a function of a vector that gives its product with the Jacobian by the inputs (a tuple) and `weights`.
+    """Return the result of `fn`, and a function that multiplies a vector by the Jacobian for the inputs (a tuple) and `weights`.
 
     With `has_aux` only the first result is differentiated; the others follow after the function.
     """
@@ -239,34 +239,34 @@ def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> An
     differentiated = functools.wraps(fn if hasattr(fn, "__name__") else type(fn), updated=())(first) if has_aux else fn
 
     def product(*sens: Any) -> Any:
-        given = sens[0] if len(sens) == 1 else sens
+        cotangents = sens[0] if len(sens) == 1 else sens
         if weights is None:
-            return GradOperation(get_all=True, sens_param=True)(differentiated)(*inputs, given)
-        return GradOperation(get_all=True, get_by_list=True, sens_param=True)(differentiated, weights)(*inputs, given)
+            return GradOperation(get_all=True, sens_param=True)(differentiated)(*inputs, cotangents)
+        return GradOperation(get_all=True, get_by_list=True, sens_param=True)(differentiated, weights)(*inputs, cotangents)
 
     return (result[0], product, *result[1:]) if has_aux else (result, product)
 
 
 def linearize(fn: Any, inputs: Any) -> Any:
-    """The result of `fn`, and the function of a vector that gives its product with the Jacobian at `inputs`."""
+    """Return the result of `fn`, and the function that multiplies its Jacobian at `inputs` by a vector."""
     _check("linearize", fn)
     return fn(*_inputs(inputs)), lambda v: jvp(fn, inputs, v)[1]
 
 
 def jacfwd(fn: Any, grad_position: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that gives the Jacobian of `fn` by the inputs at `grad_position`, column by column (for few inputs)."""
+    """Return a function that computes the Jacobian of `fn` for the inputs at `grad_position`, column by column (for few inputs)."""
     return _jacobian("jacfwd", torch.func.jacfwd, fn, grad_position, has_aux)
 
 
 def jacrev(fn: Any, grad_position: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that gives the Jacobian of `fn` by the inputs at `grad_position`, row by row (for few outputs)."""
+    """Return a function that computes the Jacobian of `fn` for the inputs at `grad_position`, row by row (for few outputs)."""
     return _jacobian("jacrev", torch.func.jacrev, fn, grad_position, has_aux)
 
 
 def _rows_of(compute: Any, function: Any, count: int, values: tuple[T, ...]) -> Any:
-    """The Jacobians of `function` by its first `count` arguments, forward where `compute` asks for that and it can be."""
+    """Return the Jacobians of `function` for its first `count` arguments, forward if `compute` requests that and it is possible."""
     is_forward = compute is torch.func.jacfwd
-    with torch_private.without_saved_hooks(), integer_gradients.block():     # hooks are of memory_offload and of recomputed Cells
+    with torch_private.without_saved_hooks(), integer_gradients.block():     # these hooks belong to memory_offload and recomputed Cells
         try:
             with integer_gradients.forward() if is_forward else nullcontext():
                 return compute(function, argnums=tuple(range(count)))(*values)
@@ -285,15 +285,15 @@ def _jacobian(name: str, compute: Any, fn: Any, grad_position: Any, has_aux: boo
     def jacobian(*args: Any) -> Any:
         if max(positions) >= len(args):
             raise ValueError(f"{name}(grad_position={grad_position}): expected positions below {len(args)}, the number of arguments.")
-        kept: list[Any] = []
+        aux_results: list[Any] = []
 
         def plain(*values: T) -> Any:
-            given = list(args)
+            all_arguments = list(args)
             for position, value in zip(positions, values):
-                given[position] = wrap(value)
-            result = thread_state.in_pynative(fn, tuple(given), {})
+                all_arguments[position] = wrap(value)
+            result = thread_state.in_pynative(fn, tuple(all_arguments), {})
             if has_aux:
-                kept[:] = [transform(result[1:], lambda t: wrap(raw(t).detach()))]
+                aux_results[:] = [transform(result[1:], lambda t: wrap(raw(t).detach()))]
                 result = result[0]
             return tree.mapped(result, _lowered)
 
@@ -301,18 +301,18 @@ def _jacobian(name: str, compute: Any, fn: Any, grad_position: Any, has_aux: boo
         _check_real(name, values)
         _load_forward_mode()
         try:
-            found = wrap_all(_rows_of(compute, plain, len(positions), values))
+            nested = wrap_all(_rows_of(compute, plain, len(positions), values))
         except GradientInside:
             result, by_rows = jacobians.rows(_in_pynative(fn), args, positions, has_aux)
-            kept[:] = [result[1:]] if has_aux else []
-            each = iter(by_rows)
-            found = tree.mapped(result[0] if has_aux else result,
-                                lambda leaf: tuple(map(wrap, next(each))) if isinstance(leaf, TensorBase) else leaf)
-        found = _without_tuples(found, len(positions)) if alone else found
+            aux_results[:] = [result[1:]] if has_aux else []
+            row_iterator = iter(by_rows)
+            nested = tree.mapped(result[0] if has_aux else result,
+                                lambda leaf: tuple(map(wrap, next(row_iterator))) if isinstance(leaf, TensorBase) else leaf)
+        nested = _without_tuples(nested, len(positions)) if alone else nested
         if has_aux:
-            aux = transform(kept[0], lambda t: wrap(torch_private.outside_of_transforms(raw(t))))
-            return (found, *aux)
-        return found
+            aux = transform(aux_results[0], lambda t: wrap(torch_private.outside_of_transforms(raw(t))))
+            return (nested, *aux)
+        return nested
 
     return jacobian
 
@@ -321,37 +321,37 @@ def _lowered(leaf: Any) -> Any:
     return raw(leaf) if isinstance(leaf, TensorBase) else leaf
 
 
-def _without_tuples(found: Any, count: int) -> Any:
-    """Jacobians by one input: each stands alone, not in a tuple of one."""
-    if isinstance(found, tuple) and len(found) == count == 1 and isinstance(found[0], TensorBase):
-        return found[0]
-    return tuple(_without_tuples(item, count) for item in found) if isinstance(found, tuple) else found
+def _without_tuples(nested: Any, count: int) -> Any:
+    """Return Jacobians for one input without the tuples of one element."""
+    if isinstance(nested, tuple) and len(nested) == count == 1 and isinstance(nested[0], TensorBase):
+        return nested[0]
+    return tuple(_without_tuples(item, count) for item in nested) if isinstance(nested, tuple) else nested
 
 
 def derivative(fn: Any, primals: Any, order: int) -> Any:
-    """The result of `fn` and its derivative of `order` along all ones, as `jet` gives it for a series of 1, 0, 0, …"""
+    """Return the result of `fn` and its derivative of `order` in the direction of ones: `jet` for the series 1, 0, 0, …"""
     _check("derivative", fn)
     if not isinstance(order, int) or isinstance(order, bool) or order < 1:
         raise ValueError(f"derivative(order={order!r:.40}): expected an int from 1 on.")
     args = _inputs(primals)
-    series = [[torch.ones_like(raw(one)) if k == 0 else torch.zeros_like(raw(one)) for k in range(order)] for one in tensors(args)]
+    series = [[torch.ones_like(raw(tensor)) if k == 0 else torch.zeros_like(raw(tensor)) for k in range(order)] for tensor in tensors(args)]
     plain, outputs, derivatives = _taylor(fn, args, series)
     return plain.shaped(outputs), plain.shaped(derivatives[-1])
 
 
 def jet(fn: Any, primals: Any, series: Any) -> Any:
-    """The result of `fn` and its derivatives 1, 2, … by t where its inputs have those that `series` lists, along a new axis 0."""
+    """Return the result of `fn` and its derivatives 1, 2, … by t for inputs with the derivatives `series`, along a new axis 0."""
     _check("jet", fn)
     args = _inputs(primals)
-    given = [list(raw(one).unbind(0)) for one in tensors(_inputs(series))]
-    plain, outputs, derivatives = _taylor(fn, args, given)
+    coefficients = [list(raw(tensor).unbind(0)) for tensor in tensors(_inputs(series))]
+    plain, outputs, derivatives = _taylor(fn, args, coefficients)
     return plain.shaped(outputs), plain.shaped([torch.stack(parts) for parts in zip(*derivatives)])
 
 
 def _taylor(fn: Any, args: tuple[Any, ...], series: list[list[T]]) -> tuple[_Plain, Any, list[Any]]:
-    """`fn` along the curve whose derivatives at 0 are `series`: its values there and its derivatives from the first on."""
+    """Evaluate `fn` along the curve whose derivatives at 0 are `series`: its values there and its derivatives from the first on."""
     plain = _Plain(fn, args)
-    starts = [raw(one) for one in tensors(args)]
+    starts = [raw(tensor) for tensor in tensors(args)]
     order = len(series[0])
 
     def along(t: T) -> tuple[T, ...]:
@@ -364,10 +364,10 @@ def _taylor(fn: Any, args: tuple[Any, ...], series: list[list[T]]) -> tuple[_Pla
 
     _load_forward_mode()
     zero = torch.zeros((), dtype=starts[0].dtype, device=starts[0].device)
-    outputs, found = along(zero), []
+    outputs, derivatives = along(zero), []
     function: Callable[[T], Any] = along
     for _ in range(order):
         function = derived(function)
-        found.append(function(zero))
-    plain._of(*starts)                                # the structure of the result, outside of every transform
-    return plain, outputs, found
+        derivatives.append(function(zero))
+    plain._of(*starts)                                # records the structure of the result, outside every transform
+    return plain, outputs, derivatives

@@ -1,6 +1,6 @@
-"""Steps of optimizers as primitives: each writes new values into its Parameters.
+"""Optimizer steps as primitives: each writes new values into its Parameters.
 
-The formulas are those of the papers that the docstrings name, with MindSpore's places for epsilon. Steps on some rows are in `row_updates`.
+The formulas are those of the papers named in the docstrings, with MindSpore's positions of epsilon. `row_updates` has steps on some rows.
 """
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def _moments(m: T, v: T, g: T, beta1: Any, beta2: Any) -> tuple[T, T]:
 
 
 def corrected(lr: Any, beta1_power: Any, beta2_power: Any) -> Any:
-    """The rate of Adam with the correction of its biases folded in."""
+    """Return Adam's learning rate including the bias correction."""
     return lr * (1 - beta2_power) ** 0.5 / (1 - beta1_power)
 
 
 def adam(m: T, v: T, g: T, rate: Any, beta1: Any, beta2: Any, epsilon: Any, nesterov: bool) -> tuple[T, T, T]:
-    """The step to subtract, and the new moments."""
+    """Return the step to subtract, and the new moments."""
     m, v = _moments(m, v, g, beta1, beta2)
     ahead = m * beta1 + g * (1 - beta1) if nesterov else m
     return rate * ahead / (torch.sqrt(v) + epsilon), m, v
@@ -37,7 +37,7 @@ def _adam_primitive(
     var: T, m: T, v: T, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, gradient: T,
     use_locking: bool = False, use_nesterov: bool = False,
 ) -> Any:
-    """A step of Adam (Kingma and Ba); gives (var, m, v)."""
+    """A step of Adam (Kingma and Ba); returns (var, m, v)."""
     step, m, v = adam(m, v, gradient, corrected(lr, beta1_power, beta2_power), beta1, beta2, epsilon, use_nesterov)
     return var - step, m, v
 
@@ -47,7 +47,7 @@ def _adam_no_update(
     m: T, v: T, beta1_power: T, beta2_power: T, lr: T, beta1: T, beta2: T, epsilon: T, gradient: T, use_locking: bool = False,
     use_nesterov: bool = False,
 ) -> Any:
-    """What a step of Adam adds to the Parameter; the moments are written in place."""
+    """Return the change of the Parameter in a step of Adam; the moments are updated in place."""
     step, new_m, new_v = adam(m, v, gradient, corrected(lr, beta1_power, beta2_power), beta1, beta2, epsilon, use_nesterov)
     return new_m, new_v, -step
 
@@ -55,15 +55,15 @@ def _adam_no_update(
 def _adam_w(var: T, m: T, v: T, lr: Any, beta1: Any, beta2: Any, epsilon: Any, decay: Any, g: T) -> Any:
     g = g.to(m.dtype)
     m, v = _moments(m, v, g, beta1, beta2)
-    whole = var.to(m.dtype)
-    return whole - lr * (m / (torch.sqrt(v) + epsilon) + decay * whole), m, v
+    wide_var = var.to(m.dtype)
+    return wide_var - lr * (m / (torch.sqrt(v) + epsilon) + decay * wide_var), m, v
 
 
 @updating("var", "m", "v", primitive="AdamWeightDecay", init=LOCK)
 def _adam_weight_decay(
     var: T, m: T, v: T, lr: Any, beta1: Any, beta2: Any, epsilon: Any, decay: Any, gradient: T, use_locking: bool = False,
 ) -> Any:
-    """A step of Adam with decoupled weight decay and without correction of biases; gives (var, m, v)."""
+    """A step of Adam with decoupled weight decay and without bias correction; returns (var, m, v)."""
     return _adam_w(var, m, v, lr, beta1, beta2, epsilon, decay, gradient)
 
 
@@ -71,13 +71,13 @@ def _adam_weight_decay(
 def _fused_cast_adam_weight_decay(
     var: T, m: T, v: T, lr: Any, beta1: Any, beta2: Any, epsilon: Any, decay: Any, gradient: T, use_locking: bool = False,
 ) -> Any:
-    """`AdamWeightDecay` for a float16 Parameter with float32 moments, in which is computed; gives (var, m, v)."""
+    """`AdamWeightDecay` for a float16 Parameter with float32 moments, computed in float32; returns (var, m, v)."""
     return _adam_w(var, m, v, lr, beta1, beta2, epsilon, decay, gradient)
 
 
 @updating("var", "m", "v", primitive="ApplyAdaMax")
 def _ada_max(var: T, m: T, v: T, beta1_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, grad: T) -> Any:
-    """A step of AdaMax (Kingma and Ba); gives (var, m, v)."""
+    """A step of AdaMax (Kingma and Ba); returns (var, m, v)."""
     m, v = m * beta1 + grad * (1 - beta1), torch.maximum(v * beta2, torch.abs(grad))
     return var - lr / (1 - beta1_power) * m / (v + epsilon), m, v
 
@@ -93,7 +93,7 @@ def _adam_with_amsgrad(
     var: T, m: T, v: T, vhat: T, beta1_power: Any, beta2_power: Any, lr: Any, grad: T, beta1: float = 0.9, beta2: float = 0.999,
     epsilon: float = 1e-08, use_locking: bool = False,
 ) -> Any:
-    """A step of AMSGrad (Reddi and others); gives (var, m, v, vhat)."""
+    """A step of AMSGrad (Reddi and others); returns (var, m, v, vhat)."""
     return _amsgrad(var, m, v, vhat, corrected(lr, beta1_power, beta2_power), beta1, beta2, epsilon, grad)
 
 
@@ -102,7 +102,7 @@ def _adam_with_amsgrad_v2(
     var: T, m: T, v: T, vhat: T, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, grad: T,
     use_locking: bool = False,
 ) -> Any:
-    """A step of AMSGrad (Reddi and others); gives (var, m, v, vhat)."""
+    """A step of AMSGrad (Reddi and others); returns (var, m, v, vhat)."""
     return _amsgrad(var, m, v, vhat, corrected(lr, beta1_power, beta2_power), beta1, beta2, epsilon, grad)
 
 
@@ -115,25 +115,25 @@ def adadelta(var: T, accum: T, accum_update: T, lr: Any, rho: Any, epsilon: Any,
 
 @updating("var", "accum", "accum_update", primitive="ApplyAdadelta")
 def _apply_adadelta(var: T, accum: T, accum_update: T, lr: Any, rho: Any, epsilon: Any, grad: T) -> Any:
-    """A step of Adadelta (Zeiler); gives (var, accum, accum_update)."""
+    """A step of Adadelta (Zeiler); returns (var, accum, accum_update)."""
     return adadelta(var, accum, accum_update, lr, rho, epsilon, grad)
 
 
 def adagrad(var: T, accum: T, lr: Any, g: T, update_slots: bool, epsilon: float = 0.0) -> Any:
-    """A step of Adagrad (Duchi and others): the new values and squares, which stay where `update_slots` is False."""
+    """A step of Adagrad (Duchi and others): the new values and squares, which stay unchanged if `update_slots` is False."""
     accum = accum + g * g if update_slots else accum
     return var - lr * g / (torch.sqrt(accum) + epsilon), accum
 
 
 @updating("var", "accum", primitive="ApplyAdagrad", init=("update_slots",))
 def _apply_adagrad(var: T, accum: T, lr: Any, grad: T, update_slots: bool = True) -> Any:
-    """A step of Adagrad (Duchi and others); gives (var, accum)."""
+    """A step of Adagrad (Duchi and others); returns (var, accum)."""
     return adagrad(var, accum, lr, grad, update_slots)
 
 
 @updating("var", "accum", primitive="ApplyAdagradV2", init=("epsilon", "update_slots"))
 def _apply_adagrad_v2(var: T, accum: T, lr: Any, grad: T, epsilon: float, update_slots: bool = True) -> Any:
-    """A step of Adagrad with `epsilon` added to the root; gives (var, accum)."""
+    """A step of Adagrad with `epsilon` added to the root; returns (var, accum)."""
     return adagrad(var, accum, lr, grad, update_slots, epsilon)
 
 
@@ -142,12 +142,12 @@ def _adagrad_da(
     var: T, gradient_accumulator: T, gradient_squared_accumulator: T, grad: T, lr: Any, l1: Any, l2: Any, global_step: Any,
     use_locking: bool = False,
 ) -> Any:
-    """A step of Adagrad by dual averaging (Duchi and others); gives (var, both accumulators)."""
+    """A step of Adagrad with dual averaging (Duchi and others); returns (var, both accumulators)."""
     return adagrad_da(var, gradient_accumulator, gradient_squared_accumulator, grad, lr, l1, l2, global_step)
 
 
 def adagrad_da(var: T, total: T, squares: T, g: T, lr: Any, l1: Any, l2: Any, step: Any) -> Any:
-    """A step of Adagrad by dual averaging: the new values, the sum of gradients and of their squares."""
+    """A step of Adagrad with dual averaging: the new values, the sum of gradients and of their squares."""
     total, squares = total + g, squares + g * g
     shrunk = torch.sign(total) * torch.clamp(torch.abs(total) - l1 * step, min=0)
     return 0 * var - lr * shrunk / (l2 * step * lr + torch.sqrt(squares)), total, squares
@@ -155,14 +155,14 @@ def adagrad_da(var: T, total: T, squares: T, g: T, lr: Any, l1: Any, l2: Any, st
 
 @updating("var", "m", primitive="ApplyAddSign")
 def _add_sign(var: T, m: T, lr: Any, alpha: Any, sign_decay: Any, beta: Any, grad: T) -> Any:
-    """A step of AddSign (Bello and others); gives (var, m)."""
+    """A step of AddSign (Bello and others); returns (var, m)."""
     m = m * beta + grad * (1 - beta)
     return var - lr * (alpha + sign_decay * torch.sign(grad) * torch.sign(m)) * grad, m
 
 
 @updating("var", "m", primitive="ApplyPowerSign")
 def _power_sign(var: T, m: T, lr: Any, logbase: Any, sign_decay: Any, beta: Any, grad: T) -> Any:
-    """A step of PowerSign (Bello and others); gives (var, m)."""
+    """A step of PowerSign (Bello and others); returns (var, m)."""
     m = m * beta + grad * (1 - beta)
     return var - lr * torch.exp(logbase * sign_decay * torch.sign(grad) * torch.sign(m)) * grad, m
 
@@ -178,7 +178,7 @@ def rms(var: T, mean_square: T, moment: T, lr: Any, g: T, decay: Any, momentum: 
 def _rms_prop(
     var: T, mean_square: T, moment: T, learning_rate: Any, grad: T, decay: Any, momentum: Any, epsilon: Any, use_locking: bool = False,
 ) -> Any:
-    """A step of RMSProp (Hinton); gives var."""
+    """A step of RMSProp (Hinton); returns var."""
     return rms(var, mean_square, moment, learning_rate, grad, decay, momentum, epsilon)
 
 
@@ -187,12 +187,12 @@ def _centered_rms_prop(
     var: T, mean_gradient: T, mean_square: T, moment: T, grad: T, learning_rate: Any, decay: Any, momentum: Any, epsilon: Any,
     use_locking: bool = False,
 ) -> Any:
-    """A step of RMSProp by the variance of the gradient (Graves); gives var."""
+    """A step of RMSProp with the variance of the gradient (Graves); returns var."""
     return centered_rms(var, mean_gradient, mean_square, moment, grad, learning_rate, decay, momentum, epsilon)
 
 
 def centered_rms(var: T, mean: T, square: T, moment: T, g: T, lr: Any, decay: Any, momentum: Any, epsilon: Any) -> Any:
-    """A step of RMSProp by the variance of the gradient: the new values, mean, mean of squares and moment."""
+    """A step of RMSProp with the variance of the gradient: the new values, mean, mean of squares and moment."""
     mean, square = mean * decay + g * (1 - decay), square * decay + g * g * (1 - decay)
     moment = moment * momentum + lr * g / torch.sqrt(square - mean * mean + epsilon)
     return var - moment, mean, square, moment
@@ -208,13 +208,13 @@ def ftrl(var: T, accum: T, linear: T, g: T, lr: Any, l1: Any, l2: Any, power: An
 
 @updating("var", "accum", "linear", primitive="ApplyFtrl", init=LOCK, gives=1)
 def _apply_ftrl(var: T, accum: T, linear: T, grad: T, lr: Any, l1: Any, l2: Any, lr_power: Any, use_locking: bool = False) -> Any:
-    """A step of FTRL (McMahan and others); gives var."""
+    """A step of FTRL (McMahan and others); returns var."""
     return ftrl(var, accum, linear, grad, lr, l1, l2, lr_power)
 
 
 @updating("var", primitive="ApplyGradientDescent")
 def _gradient_descent(var: T, alpha: Any, delta: T) -> T:
-    """var - alpha * delta; gives var."""
+    """var - alpha * delta; returns var."""
     return var - alpha * delta
 
 
@@ -223,7 +223,7 @@ def _momentum(
     variable: T, accumulation: T, learning_rate: Any, gradient: T, momentum: Any, use_nesterov: bool = False, use_locking: bool = False,
     gradient_scale: float = 1.0,
 ) -> Any:
-    """A step with momentum; gives the variable."""
+    """A step with momentum; returns the variable."""
     g = gradient * gradient_scale if gradient_scale != 1.0 else gradient
     accumulation = accumulation * momentum + g
     ahead = g + accumulation * momentum if use_nesterov else accumulation
@@ -234,31 +234,31 @@ def _momentum(
 def _weight_scale_momentum(
     weight_decay: Any, loss_scale: Any, variable: T, accumulation: T, learning_rate: Any, gradient: T, momentum: Any,
 ) -> Any:
-    """A step with momentum on loss_scale * gradient + weight_decay * variable; gives both variables."""
+    """A step with momentum on loss_scale * gradient + weight_decay * variable; returns both variables."""
     accumulation = accumulation * momentum + gradient * loss_scale + weight_decay * variable
     return variable - learning_rate * accumulation, accumulation
 
 
 @updating("var", "accum", primitive="ApplyKerasMomentum", init=NESTEROV)
 def _keras_momentum(var: T, accum: T, lr: Any, grad: T, momentum: Any, use_locking: bool = False, use_nesterov: bool = False) -> Any:
-    """A step with momentum that holds the rate; gives (var, accum)."""
+    """A step with momentum that includes the learning rate; returns (var, accum)."""
     accum = accum * momentum - grad * lr
     return var + (accum * momentum - grad * lr if use_nesterov else accum), accum
 
 
 def proximal(moved: T, rate: Any, l1: Any, l2: Any) -> T:
-    """Values moved towards 0 by l1 and l2 (Duchi and Singer)."""
+    """Shrink values towards 0 by l1 and l2 (Duchi and Singer)."""
     return torch.sign(moved) * torch.clamp(torch.abs(moved) - rate * l1, min=0) / (1 + rate * l2)
 
 
 @updating("var", primitive="ApplyProximalGradientDescent")
 def _proximal_descent(var: T, alpha: Any, l1: Any, l2: Any, delta: T) -> T:
-    """A step of gradient descent, then towards 0 (Duchi and Singer); gives var."""
+    """A proximal gradient descent step (Duchi and Singer); returns var."""
     return proximal(var - alpha * delta, alpha, l1, l2)
 
 
 def proximal_adagrad(var: T, accum: T, lr: Any, l1: Any, l2: Any, g: T) -> Any:
-    """A step of Adagrad, then towards 0: the new values and squares."""
+    """A proximal Adagrad step: the new values and squares."""
     accum = accum + g * g
     rate = lr / torch.sqrt(accum)
     return proximal(var - rate * g, rate, l1, l2), accum
@@ -266,7 +266,7 @@ def proximal_adagrad(var: T, accum: T, lr: Any, l1: Any, l2: Any, g: T) -> Any:
 
 @updating("var", "accum", primitive="ApplyProximalAdagrad", init=LOCK)
 def _apply_proximal_adagrad(var: T, accum: T, lr: Any, l1: Any, l2: Any, grad: T, use_locking: bool = False) -> Any:
-    """A step of Adagrad, then towards 0 (Duchi and Singer); gives (var, accum)."""
+    """A proximal Adagrad step (Duchi and Singer); returns (var, accum)."""
     return proximal_adagrad(var, accum, lr, l1, l2, grad)
 
 
@@ -275,9 +275,9 @@ def _sgd(
     parameters: T, gradient: T, learning_rate: T, accum: T, momentum: T, stat: T, dampening: float = 0.0, weight_decay: float = 0.0,
     nesterov: bool = False,
 ) -> Any:
-    """A step of gradient descent with momentum; where `stat` is above 0, at first, accum begins as the gradient. Gives the parameters."""
+    """A step of gradient descent with momentum; where `stat` is above 0, at first, accum becomes the gradient. Returns parameters."""
     if nesterov and dampening:
-        raise ValueError(f"dampening={dampening}: expected 0.0 where nesterov is True.")
+        raise ValueError(f"dampening={dampening}: expected 0.0 if nesterov is True.")
     g = gradient + weight_decay * parameters if weight_decay else gradient
     new = torch.where(stat > 0, g, accum * momentum + g * (1 - dampening))
     step = torch.where(momentum != 0, g + new * momentum if nesterov else new, g)
@@ -289,7 +289,7 @@ def _lars(
     weight: T, gradient: T, norm_weight: T, norm_gradient: T, weight_decay: Any, learning_rate: Any, epsilon: float = 1e-05,
     hyperpara: float = 0.001, use_clip: bool = False,
 ) -> T:
-    """The gradient scaled as LARS (You and others) wants it; the norms are given as sums of squares."""
+    """Scale the gradient by LARS (You and others); the norms are passed as sums of squares."""
     size, slope = torch.sqrt(norm_weight), torch.sqrt(norm_gradient)
     trust = hyperpara * size / (slope + weight_decay * size + epsilon)
     trust = torch.where((size > 0) & (slope > 0), trust, 1.0)

@@ -1,4 +1,4 @@
-"""Indexes drawn with given weights."""
+"""Indexes drawn with weights."""
 from __future__ import annotations
 
 from typing import Any
@@ -20,7 +20,7 @@ T = torch.Tensor
 
 @op(primitive="Multinomial", init=("seed", "seed2", "dtype"))
 def _multinomial(x: T, num_samples: int, seed: Any = 0, seed2: int = 0, dtype: Any = torch.int32) -> T:
-    """Indexes drawn with the weights given, with replacement, along the last axis."""
+    """Draw indexes by weight, with replacement, along the last axis."""
     source = stream(seed, seed2)
     key = f"{[*map(int, x.shape)]}"
     numbers = of_primitive(source, "minstd_uniform", [*x.shape[:-1], int(num_samples)], key=key) if x.device.type == "cpu" else None
@@ -35,7 +35,7 @@ def _drawn(weights: T, count: int, replacement: bool, source: Stream) -> T:
 
 
 def _as_seed(name: str, value: Any) -> T:
-    """A seed as an int64 Tensor on the CPU. Raises TypeError for anything but an int and a Tensor of one."""
+    """Return a seed as an int64 Tensor on the CPU. Raises TypeError unless it is an int or a Tensor of one."""
     if isinstance(value, T):
         if value.is_floating_point() or value.is_complex() or value.numel() != 1:
             raise TypeError(f"expected one int as {name}, got a Tensor of shape {tuple(value.shape)} and {FROM_TORCH[value.dtype]}.")
@@ -61,11 +61,11 @@ def _weighted(x: T, seed: Any, offset: Any, numsamples: int, replacement: bool, 
 
 @op()
 def multinomial_with_replacement(x: T, seed: int, offset: int, numsamples: int, replacement: bool = False) -> T:
-    """Indexes (int64) drawn with the weights given, along the last axis.
+    """Draw indexes (int64) by weight along the last axis.
 
     Raises:
-        TypeError: `x` is not of floats, or a seed not an int.
-        ValueError: `x` has not one or two dimensions, a weight is negative or not finite, a row is 0, or `numsamples` is below 1 or,
+        TypeError: `x` does not have a float dtype, or a seed is not an int.
+        ValueError: `x` does not have one or two dimensions, a weight is negative or not finite, a row is 0, or `numsamples` is below 1 or,
             without replacement, above the number of weights.
     """
     return _weighted(x, seed, offset, numsamples, replacement, None)
@@ -75,24 +75,25 @@ def multinomial_with_replacement(x: T, seed: int, offset: int, numsamples: int, 
 def _multinomial_with_replacement(
     x: T, seed: T, offset: T, numsamples: int, replacement: bool = False, operator_stream: Any = None,
 ) -> T:
-    """Indexes (int64) drawn with the weights given, along the last axis. Calls with the seeds of the last one continue its numbers.
+    """Draw indexes (int64) by weight along the last axis. Calls with the seeds of the preceding call continue its numbers.
 
     Raises:
-        TypeError: `x` is not of floats, or a seed not an int.
-        ValueError: `x` has not one or two dimensions, a weight is negative or not finite, a row is 0, or `numsamples` is below 1 or,
+        TypeError: `x` does not have a float dtype, or a seed is not an int.
+        ValueError: `x` does not have one or two dimensions, a weight is negative or not finite, a row is 0, or `numsamples` is below 1 or,
             without replacement, above the number of weights.
     """
     return _weighted(x, seed, offset, numsamples, replacement, operator_stream)
 
 
 _CLASSES = torch.int16, torch.int32, torch.int64
-"""The dtypes that drawn classes may have."""
+"""The dtypes of drawn classes."""
 
 
 def _categorical(logits: T, count: Any, seed: Any, dtype: Any, operator_stream: OperatorStream | None) -> T:
     kind, first = as_dtype(dtype), _as_seed("seed", seed)
     if kind not in _CLASSES:
-        raise TypeError(f"dtype={FROM_TORCH.get(kind, kind)}: expected one of {', '.join(str(FROM_TORCH[one]) for one in _CLASSES)}.")
+        choices = ", ".join(str(FROM_TORCH[choice]) for choice in _CLASSES)
+        raise TypeError(f"dtype={FROM_TORCH.get(kind, kind)}: expected one of {choices}.")
     check_float("logits", logits)
     if logits.ndim != 2:
         raise ValueError(f"logits of shape {tuple(logits.shape)}: expected two dimensions.")
@@ -106,21 +107,21 @@ def _categorical(logits: T, count: Any, seed: Any, dtype: Any, operator_stream: 
 
 @op(methods=("random_categorical",))
 def random_categorical(logits: T, num_sample: int, seed: int = 0, dtype: Any = torch.int64) -> T:
-    """Classes drawn by the rows of `logits`: shape (N, num_sample).
+    """Draw classes by the rows of `logits`: shape (N, num_sample).
 
     Raises:
-        TypeError: `logits` are not of floats, `seed` is not an int, or `dtype` none of int16, int32 and int64.
-        ValueError: `logits` have not two dimensions, a row of them has NaN, infinity or no finite number, or `num_sample` is below 1.
+        TypeError: `logits` do not have a float dtype, `seed` is not an int, or `dtype` is not int16, int32 or int64.
+        ValueError: `logits` do not have two dimensions, a row has NaN, infinity or no finite number, or `num_sample` is below 1.
     """
     return _categorical(logits, num_sample, seed, dtype, None)
 
 
 @op(primitive="RandomCategorical", init=("dtype",))
 def _random_categorical(logits: T, num_sample: int, seed: int = 0, dtype: Any = torch.int64, operator_stream: Any = None) -> T:
-    """Classes drawn by the rows of `logits`: shape (N, num_sample). Calls with one seed continue its numbers.
+    """Draw classes by the rows of `logits`: shape (N, num_sample). Calls with one seed continue its numbers.
 
     Raises:
-        TypeError: `logits` are not of floats, `seed` is not an int, or `dtype` none of int16, int32 and int64.
-        ValueError: `logits` have not two dimensions, a row of them has NaN, infinity or no finite number, or `num_sample` is below 1.
+        TypeError: `logits` do not have a float dtype, `seed` is not an int, or `dtype` is not int16, int32 or int64.
+        ValueError: `logits` do not have two dimensions, a row has NaN, infinity or no finite number, or `num_sample` is below 1.
     """
     return _categorical(logits, num_sample, seed, dtype, operator_stream)

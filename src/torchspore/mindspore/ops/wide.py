@@ -1,7 +1,7 @@
-"""uint16, uint32 and uint64 in operators that torch lacks for them: widened to int64, computed, and narrowed again.
+"""uint16, uint32 and uint64 in operators that torch lacks for them: widened to int64, computed, and narrowed.
 
-Only what MindSpore 2.10 computes is widened; it refuses the others with TypeError, and so does torch. The bits of a uint64 from 2^63 on
-are a negative int64: sums and products come out right all the same, and for what goes by order the highest bit is turned over.
+Only operators that MindSpore 2.10 computes are widened; it refuses others with TypeError, and so does torch. A uint64 from 2^63 on has
+the bits of a negative int64: sums and products are right anyway; for comparisons, the highest bit is inverted.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = torch.Tensor
 WIDE = frozenset({torch.uint16, torch.uint32, torch.uint64})
 
 _TOP = -(1 << 63)
-"""The highest bit: with it turned over, the bits of uint64 have the order of int64."""
+"""The highest bit: with it inverted, the bits of uint64 have the order of int64."""
 
 _BY_ORDER: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("argmax", "argmin", "_argmax_primitive", "_argmin_primitive"), ()),
@@ -31,7 +31,7 @@ _BY_ORDER: dict[str, tuple[int, ...]] = {
     ), (0,)),
     "aminmax": (0, 1),
 }
-"""The operators that compare elements, and which of their results hold values; the others are indexes."""
+"""Operators that compare elements, and which of their results contain values; the others are indexes."""
 
 _VALUES: dict[str, tuple[int, ...]] = {
     **dict.fromkeys((
@@ -51,14 +51,14 @@ _VALUES: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("nonzero", "argwhere"), ()),
     **_BY_ORDER,
 }
-"""All operators here, in the same way."""
+"""All operators here."""
 
 _BOUNDS = frozenset({"min", "max", "initial", "clip_value_min", "clip_value_max"})
-"""Arguments that are numbers to be compared with."""
+"""Arguments that are numbers to compare with."""
 
 
 def widening(body: Callable[..., Any], name: str = "") -> Callable[..., Any]:
-    """`body` itself, or, where it is one of these operators, `body` that also takes wide unsigned integers. `name` is the operator's."""
+    """Return `body`, or, for these operators, a `body` that also accepts wide unsigned integers. `name` is the operator's."""
     name = name or body.__name__
     if name == "relu":
         return _without_negatives(body)
@@ -87,40 +87,40 @@ def widening(body: Callable[..., Any], name: str = "") -> Callable[..., Any]:
 
 def _without_negatives(relu: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(relu)
-    def own(input: T) -> T:
+    def relu_of_unsigned(input: T) -> T:
         return input.clone() if isinstance(input, torch.Tensor) and input.dtype in WIDE else relu(input)
 
-    return own
+    return relu_of_unsigned
 
 
 def in_order(t: T) -> T:
-    """uint64 as int64 of the same order."""
+    """Convert uint64 to int64 of the same order."""
     return t.view(torch.int64) ^ _TOP
 
 
 def from_order(t: T) -> T:
-    """What `in_order` was given."""
+    """Undo `in_order`."""
     return (t ^ _TOP).view(torch.uint64) if t.dtype is torch.int64 else t
 
 
 def _in_order(body: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """What the operator gives for uint64 in the order of int64; bounds that are written as numbers come along."""
-    given = inspect.signature(body).bind(*arguments, **keywords)
-    for name, value in given.arguments.items():
+    """Compute the operator for uint64 in the order of int64; bounds that are numbers are converted too."""
+    bound = inspect.signature(body).bind(*arguments, **keywords)
+    for name, value in bound.arguments.items():
         if isinstance(value, torch.Tensor) and value.dtype is torch.uint64:
-            given.arguments[name] = in_order(value)
+            bound.arguments[name] = in_order(value)
         elif name in _BOUNDS and type(value) is int:
-            given.arguments[name] = min(max(value, 0), 2**64 - 1) + _TOP
-    return body(*given.args, **given.kwargs)
+            bound.arguments[name] = min(max(value, 0), 2**64 - 1) + _TOP
+    return body(*bound.args, **bound.kwargs)
 
 
 def quotient(a: T, b: T) -> T:
-    """uint64 // uint64. A divisor from 2^63 on goes once or not at all; by the others the half is divided, which int64 can hold."""
+    """uint64 // uint64. A divisor from 2^63 on fits once or never; for others, half the dividend is divided, which fits int64."""
     x, y = a.view(torch.int64), b.view(torch.int64)
     small = torch.where(y < 0, 1, y)
     half = torch.div((x >> 1) & ~_TOP, small, rounding_mode="floor") * 2
-    found = half + (((x - half * small) ^ _TOP) >= (small ^ _TOP))
-    return torch.where(y < 0, ((x ^ _TOP) >= (y ^ _TOP)).to(torch.int64), found).view(torch.uint64)
+    small_quotient = half + (((x - half * small) ^ _TOP) >= (small ^ _TOP))
+    return torch.where(y < 0, ((x ^ _TOP) >= (y ^ _TOP)).to(torch.int64), small_quotient).view(torch.uint64)
 
 
 def rest(a: T, b: T) -> T:

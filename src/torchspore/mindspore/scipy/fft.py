@@ -1,6 +1,6 @@
 """`mindspore.scipy.fft`: cosine transforms of type II.
 
-The formula is SciPy's for norm='ortho': y[k] = f(k) * sum over n of x[n] * cos(pi * k * (2n + 1) / (2N)), where f(0) = sqrt(1/N) and else
+The formula is SciPy's for norm='ortho': y[k] = f(k) * sum over n of x[n] * cos(pi * k * (2n + 1) / (2N)), with f(0) = sqrt(1/N) and else
 sqrt(2/N). The result is float32, from integers too; float64 and complex numbers keep their dtype.
 """
 from __future__ import annotations
@@ -17,25 +17,25 @@ __getattr__ = missing(__name__)
 __all__ = ["dct", "dctn", "idct", "idctn"]
 
 T = torch.Tensor
-_OWN = frozenset({torch.float64, torch.complex64, torch.complex128})
-"""Dtypes that are those of their results too; of complex numbers both parts are transformed."""
+_RESULT_DTYPES = frozenset({torch.float64, torch.complex64, torch.complex128})
+"""Dtypes that the result preserves; for complex numbers, both parts are transformed."""
 
 
 def _check(type: Any, norm: Any) -> None:
     if type != 2:
-        raise ValueError(f"type={type!r}: expected 2; MindSpore has no other.")
+        raise ValueError(f"type={type!r}: expected 2; MindSpore supports no other type.")
     if norm not in (None, "ortho"):
-        raise ValueError(f"norm={norm!r}: expected 'ortho' or None, which means the same.")
+        raise ValueError(f"norm={norm!r}: expected 'ortho' or None, which is equal to it.")
 
 
 def _along(x: T, n: Any, axis: int, inverse: bool) -> T:
-    """One axis transformed, cut or filled up with zeros to length n first, by the matrix of cosines."""
-    given = x.shape[axis]
-    length = given if n is None else n
+    """Transform one axis, truncated or zero-padded to length n first, by the matrix of cosines."""
+    input_length = x.shape[axis]
+    length = input_length if n is None else n
     if not isinstance(length, int) or length < 1:
         raise ValueError(f"n={n!r}: expected a length from 1 on.")
-    x = x.movedim(axis, -1).to(x.dtype if x.dtype in _OWN else torch.float32)
-    x = x[..., :length] if length <= given else torch.nn.functional.pad(x, (0, length - given))
+    x = x.movedim(axis, -1).to(x.dtype if x.dtype in _RESULT_DTYPES else torch.float32)
+    x = x[..., :length] if length <= input_length else torch.nn.functional.pad(x, (0, length - input_length))
     steps = torch.arange(length, dtype=torch.float64, device=x.device)
     cosines = torch.cos(math.pi / (2 * length) * steps[:, None] * (2 * steps + 1)) * math.sqrt(2 / length)
     cosines[0] /= math.sqrt(2)
@@ -56,7 +56,7 @@ def _along_all(x: T, s: Any, axes: Any, inverse: bool) -> T:
 
 @bridged
 def dct(x: T, type: int = 2, n: Any = None, axis: int = -1, norm: Any = None) -> T:
-    """The cosine transform along `axis`, cut or filled up with zeros to length n. Raises ValueError for a type but 2."""
+    """The cosine transform along `axis`, truncated or zero-padded to length n. Raises ValueError for a type other than 2."""
     _check(type, norm)
     return _along(x, n, axis, False)
 
@@ -70,7 +70,7 @@ def idct(x: T, type: int = 2, n: Any = None, axis: int = -1, norm: Any = None) -
 
 @bridged
 def dctn(x: T, type: int = 2, s: Any = None, axes: Any = None, norm: Any = None) -> T:
-    """`dct` along `axes`, or all; `s` has one length for each, or for the last axes."""
+    """`dct` along `axes`, or all axes; `s` has one length for each, or for the last axes."""
     _check(type, norm)
     return _along_all(x, s, axes, False)
 

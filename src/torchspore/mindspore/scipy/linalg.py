@@ -1,7 +1,7 @@
-"""`mindspore.scipy.linalg`: matrices taken apart and solved with, under SciPy's names.
+"""`mindspore.scipy.linalg`: matrix decompositions and solvers with SciPy's names.
 
-Integers count as float64; other dtypes than float32, float64, int32 and int64 raise TypeError. `overwrite_a`, `overwrite_b` and
-`check_finite` are MindSpore's: nothing is overwritten, and nothing is looked through for numbers that are not finite.
+Integers are computed in float64; dtypes other than float32, float64, int32 and int64 raise TypeError. `overwrite_a`, `overwrite_b` and
+`check_finite` are MindSpore's: nothing is overwritten, and nothing is checked for numbers that are not finite.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FLOATS = (types.float32, types.float64)
 
 
 def _matrix(value: Any, name: str, square: bool = True) -> Any:
-    """`value` as matrices of floating-point numbers; TypeError or ValueError says which argument is none."""
+    """Return `value` as floating-point matrices. Raises TypeError or ValueError with the argument's name."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name}: expected a Tensor, got {type(value).__name__}.")
     if value.dtype not in (*_INTEGERS, *_FLOATS):
@@ -46,13 +46,13 @@ def _switches(**values: Any) -> None:
 
 @bridged
 def block_diag(*arrs: T) -> T:
-    """The matrices along the diagonal of one, zeros elsewhere; vectors and numbers count as one row. Without any, shape (1, 0).
+    """The block-diagonal matrix of the blocks; vectors and numbers count as one row. Without arguments, shape (1, 0).
 
     Raises ValueError for more than two axes.
     """
-    for one in arrs:
-        if one.ndim > 2:
-            raise ValueError(f"expected at most two axes, got shape {tuple(one.shape)}.")
+    for block in arrs:
+        if block.ndim > 2:
+            raise ValueError(f"expected at most two axes, got shape {tuple(block.shape)}.")
     return torch.block_diag(*arrs) if arrs else torch.zeros(1, 0)
 
 
@@ -62,7 +62,7 @@ def _inverse(a: T) -> T:
 
 
 def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """The inverses of matrices a (..., N, N). Raises ValueError where one has none."""
+    """The inverses of matrices a (..., N, N). Raises ValueError for a singular matrix."""
     _switches(overwrite_a=overwrite_a, check_finite=check_finite)
     return _inverse(_matrix(a, "inv(a)"))
 
@@ -73,21 +73,21 @@ def _factor(a: T, lower: bool) -> T:
 
 
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """The upper triangular U with U^T @ U = a (..., N, N), or with `lower` the L with L @ L^T = a; only that half of `a` is read.
+    """The upper triangular U with U^T @ U = a (..., N, N), or with `lower` the L with L @ L^T = a; it reads only that half of `a`.
 
-    Raises ValueError where a matrix is not positive definite.
+    Raises ValueError if a matrix is not positive definite.
     """
     _switches(lower=lower, overwrite_a=overwrite_a, check_finite=check_finite)
     return _factor(_matrix(a, "cholesky(a)"), lower)
 
 
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
-    """(the factor of `cholesky`, `lower`), which `cho_solve` takes."""
+    """Return (the factor of `cholesky`, `lower`), the argument of `cho_solve`."""
     return cholesky(a, lower, overwrite_a, check_finite), lower
 
 
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
-    """The x with A @ x = b, where `c_and_lower` is what `cho_factor` gave for A (..., N, N), and b has shape (..., N) or (..., N, M)."""
+    """The solution x of A @ x = b; `c_and_lower` is `cho_factor`'s result for A (..., N, N), b has shape (..., N) or (..., N, M)."""
     _switches(overwrite_b=overwrite_b, check_finite=check_finite)
     factor, lower = c_and_lower
     factor, b = _matrix(factor, "cho_solve(c)"), _matrix(b, "cho_solve(b)", square=False)
@@ -106,21 +106,21 @@ def eigh(
 ) -> Any:
     """The eigenvalues of symmetric matrices a (..., N, N), ascending, and the eigenvectors as columns unless `eigvals_only`.
 
-    Only the half that `lower` names is read. Raises ValueError for `b` and `eigvals`, which MindSpore has not either; `turbo` and
-    `type` have a meaning beside `b` only.
+    It reads only the half that `lower` names. Raises ValueError for `b` and `eigvals`, which MindSpore does not support; `turbo` and
+    `type` have a meaning only with `b`.
     """
     _switches(lower=lower, eigvals_only=eigvals_only, overwrite_a=overwrite_a, overwrite_b=overwrite_b)
     _switches(turbo=turbo, check_finite=check_finite)
     for name, value in (("b", b), ("eigvals", eigvals)):
         if value is not None:
-            raise ValueError(f"eigh({name}=...): expected None, as in MindSpore.\n\nhint: cut the eigenvalues afterwards.")
+            raise ValueError(f"eigh({name}=...): expected None, as in MindSpore.\n\nhint: slice the eigenvalues afterwards.")
     if type not in (1, 2, 3):
         raise ValueError(f"eigh(type={type!r}): expected 1, 2 or 3.")
     return _eigen(_matrix(a, "eigh(a)"), lower, eigvals_only)
 
 
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """(L without its ones and U in one matrix, the row that each row was exchanged with, int32) of matrices a (..., N, N)."""
+    """(L without its ones and U in one matrix, the index of the row exchanged with each row, int32) of matrices a (..., N, N)."""
     _switches(overwrite_a=overwrite_a, check_finite=check_finite)
     packed, pivots, _ = decompose(_matrix(a, "lu_factor(a)"))
     return packed, pivots
@@ -153,7 +153,7 @@ def _solve_factored(packed: T, pivots: T, b: T, trans: int) -> T:
 
 
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
-    """The x with A @ x = b (A transposed for `trans` 1 or 2), where `lu_and_piv` is what `lu_factor` gave for A."""
+    """The solution x of A @ x = b (A transposed for `trans` 1 or 2); `lu_and_piv` is `lu_factor`'s result for A."""
     _switches(overwrite_b=overwrite_b, check_finite=check_finite)
     if trans not in (0, 1, 2):
         raise ValueError(f"lu_solve(trans={trans!r}): expected 0, 1 or 2.")
@@ -165,10 +165,10 @@ def solve_triangular(
     a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b: bool = False, debug: Any = None,
     check_finite: bool = True,
 ) -> Any:
-    """The x with A @ x = b for triangular A (..., N, N) and b (..., N) or (..., N, M).
+    """The solution x of A @ x = b for triangular A (..., N, N) and b (..., N) or (..., N, M).
 
-    `trans` 1 or 'T' transposes A, 2 or 'C' also conjugates it; with `unit_diagonal` its diagonal counts as ones. Raises TypeError where the
-    dtypes differ or `debug` is not None, which MindSpore has no use for, ValueError for shapes that do not fit.
+    `trans` 1 or 'T' transposes A, 2 or 'C' also conjugates it; with `unit_diagonal` its diagonal counts as ones. Raises TypeError if the
+    dtypes differ or `debug`, which MindSpore does not use, is not None; ValueError for shapes that do not fit.
     """
     _switches(lower=lower, unit_diagonal=unit_diagonal, overwrite_b=overwrite_b, check_finite=check_finite)
     if debug is not None:
@@ -178,12 +178,12 @@ def solve_triangular(
 
 @bridged
 def lstsq(A: T, B: T, rcond: Any = None, driver: Any = None) -> Any:
-    """(x, residuals, ranks, singular values) of the smallest |A @ x - B|, A (..., M, N) and B (..., M) or (..., M, K).
+    """(x, residuals, ranks, singular values) that minimize |A @ x - B|, A (..., M, N) and B (..., M) or (..., M, K).
 
     Parts that the LAPACK `driver` ('gels', 'gelsy', 'gelsd', 'gelss'; None is 'gelsy') does not compute are empty.
     """
     if A.dtype not in (torch.float32, torch.float64, torch.complex64, torch.complex128):
         raise TypeError(f"A: expected floating-point or complex numbers, got {FROM_TORCH[A.dtype]}.")
     vector = B.ndim == A.ndim - 1
-    found = torch.linalg.lstsq(A, B.unsqueeze(-1) if vector else B, rcond=rcond, driver=driver)
-    return (found.solution.squeeze(-1) if vector else found.solution), found.residuals, found.rank, found.singular_values
+    solution = torch.linalg.lstsq(A, B.unsqueeze(-1) if vector else B, rcond=rcond, driver=driver)
+    return (solution.solution.squeeze(-1) if vector else solution.solution), solution.residuals, solution.rank, solution.singular_values

@@ -1,4 +1,4 @@
-"""The operators below `mindspore.scipy.linalg`, as primitives that programs build themselves."""
+"""The operators of `mindspore.scipy.linalg` as primitives for user programs."""
 from __future__ import annotations
 
 from typing import Any
@@ -18,9 +18,9 @@ _TRANSPOSED = {0: False, "N": False, 1: True, "T": True, 2: True, "C": True}
 
 @part_of("SolveTriangular")
 def triangular(a: T, b: T, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> T:
-    """The x with A @ x = b for triangular A (..., N, N) and b (..., N) or (..., N, M); A is transposed for `trans` 1 or 'T', 2 or 'C'.
+    """The solution x of A @ x = b for triangular A (..., N, N) and b (..., N) or (..., N, M); `trans` 1 or 'T', 2 or 'C' transposes A.
 
-    Raises TypeError where the dtypes differ, ValueError for another `trans` and for shapes that do not fit.
+    Raises TypeError if the dtypes differ, ValueError for another `trans` and for shapes that do not fit.
     """
     if trans not in _TRANSPOSED:
         raise ValueError(f"trans={trans!r}: expected 0, 1, 2, 'N', 'T' or 'C'.")
@@ -31,8 +31,8 @@ def triangular(a: T, b: T, trans: Any = 0, lower: bool = False, unit_diagonal: b
     if a.ndim < 2 or a.shape[-1] != a.shape[-2] or right.ndim != a.ndim or right.shape[:-1] != a.shape[:-1]:
         raise ValueError(f"expected a of (..., N, N) and b of (..., N) or (..., N, M), got {tuple(a.shape)} and {tuple(b.shape)}.")
     transposed = _TRANSPOSED[trans]
-    left = a.mH if transposed else a
-    out = torch.linalg.solve_triangular(left, right, upper=bool(lower) == transposed, unitriangular=unit_diagonal)
+    matrix = a.mH if transposed else a
+    out = torch.linalg.solve_triangular(matrix, right, upper=bool(lower) == transposed, unitriangular=unit_diagonal)
     return out.squeeze(-1) if vector else out
 
 
@@ -51,7 +51,7 @@ def decompose(x: T) -> Any:
 def assign(cost_matrix: T, dimension_limit: Any = None, maximize: bool = False) -> Any:
     """(rows, columns), int64, of the assignment with the smallest sum of costs - the largest with `maximize`.
 
-    Only the first `dimension_limit` columns are looked at; assignments that are missing then are -1. By SciPy (Crouse, 2016).
+    Only the first `dimension_limit` columns are used; missing assignments are -1. Computed by SciPy (Crouse, 2016).
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -61,9 +61,9 @@ def assign(cost_matrix: T, dimension_limit: Any = None, maximize: bool = False) 
         raise TypeError(f"maximize: expected a bool, got {type(maximize).__name__}.")
     rows, columns = cost_matrix.shape
     limit = columns if dimension_limit is None else min(int(dimension_limit), columns)
-    found = linear_sum_assignment(cost_matrix[:, :limit].detach().cpu().numpy(), maximize)
+    assignment = linear_sum_assignment(cost_matrix[:, :limit].detach().cpu().numpy(), maximize)
     out = torch.full((2, min(rows, columns)), -1, dtype=torch.int64)
-    for row, indices in zip(out, found, strict=True):
+    for row, indices in zip(out, assignment, strict=True):
         row[: len(indices)] = torch.as_tensor(indices)
     out = out.to(cost_matrix.device)
     return out[0].clone(), out[1].clone()

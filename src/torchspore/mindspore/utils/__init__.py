@@ -1,7 +1,7 @@
 """`mindspore.utils`: memory shared with other libraries."""
 from __future__ import annotations
 
-from torchspore.mindspore.common.sharing import from_dlpack, to_dlpack
+from torchspore.mindspore.common.shared_memory import from_dlpack, to_dlpack
 from torchspore.mindspore.utils import dlpack
 from torchspore.names import missing
 

@@ -90,12 +90,12 @@ BAD = {
     "in_itself": Bad(
         lambda: ops.stop_gradient(ITSELF), ValueError,
         "stop_gradient(value: [[...]])",
-        "expected values that are nested less deep, and not in themselves.",
+        "expected values that are nested less deeply and do not contain themselves.",
     ),
     "in_itself_numpy": Bad(
         lambda: mnp.hanning(ITSELF), ValueError,
         "hanning(M: [[...]])",
-        "expected values that are nested less deep, and not in themselves.",
+        "expected values that are nested less deeply and do not contain themselves.",
     ),
     "concat_of_one": Bad(
         lambda: ops.concat(z(2, 3)), TypeError,
@@ -126,7 +126,7 @@ BAD = {
         lambda: ops.clip_by_norm(Tensor([float("inf")]), 1.0, error_if_nonfinite=True), NotFinite,
         "clip_by_norm(x: Float32[1], max_norm: 1.0, error_if_nonfinite: True)",
         "the norm is not finite.",
-        "error_if_nonfinite=False scales all the same.",
+        "write error_if_nonfinite=False to scale anyway.",
     ),
     "cast": Bad(
         lambda: ops.cast(z(2), 'float99'), TypeError,

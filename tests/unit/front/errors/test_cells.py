@@ -155,17 +155,17 @@ BAD = {
     "list_call": Bad(
         lambda: nn.CellList([nn.ReLU()])(), NotImplementedError,
         "CellList",
-        "it can't be called.",
+        "it cannot be called.",
         "call the Cells in it one by one.",
     ),
     "dict_key": Bad(lambda: nn.CellDict({1: nn.ReLU()}), TypeError, "CellDict[1]", "expected a str as the name, got int."),
     "dict_nested": Bad(
         lambda: nn.CellDict({"a": nn.CellList([])}), TypeError, "CellDict['a']",
-        "expected a Cell that holds no others in order or by name, got CellList.",
+        "expected a Cell that is not a container, got CellList.",
     ),
     "dict_name": Bad(
         lambda: nn.CellDict({"keys": nn.ReLU()}), NameRefused, "CellDict['keys']",
-        "expected a name without a dot, and none that a Cell has as an attribute.",
+        "expected a name without a dot that is not an attribute of Cell.",
     ),
     "dict_pop": Bad(lambda: nn.CellDict({}).pop("b"), NameRefused, "CellDict.pop('b')", "there is no such Cell."),
     "list_alone": Bad(

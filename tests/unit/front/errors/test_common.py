@@ -64,7 +64,7 @@ BAD = {
     "tensor_init": Bad(
         lambda: Tensor(init=init.One()), ValueError,
         "Tensor(init=...)",
-        "expected shape and dtype beside it.",
+        "expected shape and dtype with it.",
         "write Tensor(shape=(2, 3), dtype=mindspore.float32, init=One()).",
     ),
     "tensor_words": Bad(
@@ -141,7 +141,7 @@ BAD = {
     "pytype": Bad(lambda: ms.pytype_to_dtype("abc"), TypeError, "'abc'", "expected a Python or NumPy type such as float or np.float32."),
     "parameter_truth": Bad(
         lambda: Parameter(True), ValueError,
-        "Parameter(True)", "expected a number, got a truth value.", "write Tensor(True).",
+        "Parameter(True)", "expected a number, got a bool.", "write Tensor(True).",
     ),
     "parameter_name": Bad(
         lambda: Parameter(z(2), name=3), ValueError,
@@ -158,8 +158,8 @@ BAD = {
     "tuple_twice": Bad(
         lambda: ParameterTuple([p(), p()]), ValueError,
         "ParameterTuple",
-        "the name 'w' comes twice.",
-        "give each Parameter a name of its own.",
+        "the name 'w' occurs twice.",
+        "give each Parameter a unique name.",
     ),
     "seed_type": Bad(lambda: ms.set_seed(1.5), TypeError, "set_seed(1.5)", "expected an int, got float."),
     "seed_value": Bad(lambda: ms.set_seed(-1), ValueError, "set_seed(-1)", "expected an int from 0 on."),
@@ -248,7 +248,7 @@ BAD = {
     "init_dirac_groups": Bad(
         lambda: init.initializer(init.Dirac(2), [3, 1, 1]), ValueError,
         "Dirac(groups=2) for shape (3, 1, 1)",
-        "the first axis is no multiple of groups.",
+        "the first axis is not a multiple of groups.",
     ),
     "init_identity": Bad(lambda: init.initializer(init.Identity(), [2]), ValueError, "Identity for shape (2,)", "expected two axes."),
 }

@@ -28,7 +28,7 @@ BAD = {
         lambda: nn.Adam([p()], use_offload=True), NotImplementedError,
         "Adam(use_offload=True)",
         "not in torchspore yet.",
-        "leave it out, or write AdamOffload; the numbers are the same.",
+        "remove it, or write AdamOffload; the numbers are equal.",
     ),
     "loss_scale": Bad(lambda: nn.SGD([p()], loss_scale=0), ValueError, "SGD(loss_scale=0)", "expected a number above 0."),
     "loss_scale_type": Bad(lambda: nn.SGD([p()], loss_scale="a"), TypeError, "SGD(loss_scale='a')", "expected a number, got str."),
@@ -38,7 +38,7 @@ BAD = {
     ),
     "no_gradient": Bad(
         lambda: nn.SGD([p(), p("q")])((z(2), None)), TypeError,
-        "SGD(gradients)", "expected a tuple of gradients, one for each Parameter, got NoneType in place 1.",
+        "SGD(gradients)", "expected a tuple of gradients, one for each Parameter, got NoneType at index 1.",
     ),
     "gradient_shape": Bad(
         lambda: nn.Adam([p()])((z(1),)), ValueError,
@@ -49,7 +49,7 @@ BAD = {
     ),
     "experimental_no_gradient": Bad(
         lambda: optim.Rprop([p()])([None]), TypeError,
-        "Rprop(gradients)", "expected a tuple of gradients, one for each Parameter, got NoneType in place 0.",
+        "Rprop(gradients)", "expected a tuple of gradients, one for each Parameter, got NoneType at index 0.",
     ),
     "experimental_gradient_shape": Bad(
         lambda: optim.SGD([p()], 0.1)((z(),)), ValueError,
@@ -66,7 +66,7 @@ BAD = {
     "lr_parameter": Bad(
         lambda: nn.SGD([p()]).get_lr_parameter(p("other")), ValueError,
         "get_lr_parameter",
-        "'other' is none of this optimizer's Parameters.",
+        "'other' is not one of this optimizer's Parameters.",
     ),
     "decay": Bad(lambda: nn.SGD([p()], weight_decay=-1.0), ValueError, "SGD(weight_decay=-1.0)", "expected a number from 0 on."),
     "decay_type": Bad(lambda: nn.SGD([p()], weight_decay="a"), TypeError, "SGD(weight_decay='a')", "expected a number, got str."),
@@ -112,8 +112,8 @@ BAD = {
     "twice": Bad(
         lambda: nn.SGD([p(), p()]), ValueError,
         "SGD",
-        "two Parameters are named 'w', or one comes twice.",
-        "give each a name of its own.",
+        "two Parameters are named 'w', or one occurs twice.",
+        "give each a unique name.",
     ),
     "order": Bad(
         lambda: nn.SGD([{"params": [p("a"), p("b")]}, {"order_params": [p("c")]}]), ValueError,
@@ -179,7 +179,7 @@ BAD = {
     "piecewise_order": Bad(
         lambda: nn.piecewise_constant_lr([3, 2], [0.1, 0.2]), ValueError,
         "piecewise_constant_lr(milestone=[3, 2])",
-        "expected milestones that rise.",
+        "expected increasing milestones.",
     ),
     "cosine_lr_type": Bad(
         lambda: nn.cosine_decay_lr(1, 2.0, 3, 1, 1), TypeError,

@@ -86,7 +86,7 @@ BAD = {
     "dense": Bad(
         lambda: nn.Dense(4, 2)(z(2, 3)), ValueError,
         "dense(input: Float32[2, 3], weight: Float32[2, 4], bias: Float32[2])",
-        "expected an input whose last axis is 4, as weight of shape (2, 4) has it, got shape (2, 3).",
+        "expected an input whose last axis is 4, to match weight of shape (2, 4), got shape (2, 3).",
     ),
     "dense_dtype": Bad(
         lambda: nn.Dense(3, 2)(h(2, 3)), TypeError,

@@ -51,7 +51,7 @@ BAD = {
         "expected at least 2 axes in the shape, got 1.",
     ),
     "no_axis": Bad(
-        lambda: ops.fft(z()), ValueError, "fft(input: Float32[])", "expected at least one axis, got a Tensor without any.",
+        lambda: ops.fft(z()), ValueError, "fft(input: Float32[])", "expected at least one axis, got a Tensor without axes.",
     ),
     "too_few_axes": Bad(
         lambda: ops.pixel_shuffle(z(2), 1), ValueError, "pixel_shuffle(input: Float32[2], upscale_factor: 1)",
@@ -101,7 +101,7 @@ BAD = {
     "concat": Bad(
         lambda: ops.concat((z(2, 3), z(2, 4))), ValueError,
         "concat(tensors: (Float32[2, 3], Float32[2, 4]))",
-        "expected equal shapes but on the axis along which they are put together, got (2, 3) and (2, 4).",
+        "expected equal shapes except along the joined axis, got (2, 3) and (2, 4).",
     ),
     "concat_rank": Bad(
         lambda: ops.concat((z(2, 3), z(2))), ValueError,

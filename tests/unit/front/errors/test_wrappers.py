@@ -63,7 +63,7 @@ BAD = {
     ),
     "layerwise": Bad(
         lambda: nn.LARS(sgd())((None, None)), TypeError,
-        "LARS(gradients)", "expected a tuple of gradients, one for each Parameter, got NoneType in place 0.",
+        "LARS(gradients)", "expected a tuple of gradients, one for each Parameter, got NoneType at index 0.",
     ),
     "rows": Bad(
         lambda: loss_scale.tensor_grad_scale_row_tensor(Tensor(2.0), 3), TypeError, "grad_scale(grad=3)", "expected a RowTensor, got int.",

@@ -1,4 +1,4 @@
-"""`mindspore.experimental.optim`: optimizers with groups of options, as PyTorch has them, and schedulers that change their rates."""
+"""`mindspore.experimental.optim`: optimizers with groups of options, as in PyTorch, and schedulers that change their rates."""
 from torchspore.mindspore.experimental.optim import lr_scheduler
 from torchspore.mindspore.experimental.optim.adam import Adam, AdamW, NAdam, RAdam
 from torchspore.mindspore.experimental.optim.adaptive import ASGD, Adadelta, Adagrad, Adamax, RMSprop, Rprop

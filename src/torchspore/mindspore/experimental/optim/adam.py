@@ -1,4 +1,4 @@
-"""Adam and its relatives."""
+"""Adam and its variants."""
 from __future__ import annotations
 
 from typing import Any
@@ -12,7 +12,7 @@ from torchspore.mindspore.experimental.optim.optimizer import Optimizer, check, 
 
 
 class Adam(Optimizer):
-    """Adam (Kingma and Ba, 2014), with `amsgrad` over the largest second moment so far; `maximize` climbs.
+    """Adam (Kingma and Ba, 2014), with `amsgrad` over the largest second moment so far; `maximize` maximizes.
 
     The state is named `exp_avg.*`, `exp_avg_sq.*`, `max_exp_avg_sq.*` and `state_step`.
     """
@@ -35,14 +35,14 @@ class Adam(Optimizer):
         self.state_step = self._counter_("state_step")
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
+        """Update the Parameters by their gradients."""
         raw(self.state_step).add_(1)
         step = raw(self.state_step).float()
-        for p, g, rate, group, place in self._updates_(gradients, not self._decoupled_):
+        for p, g, rate, group, index in self._updates_(gradients, not self._decoupled_):
             if self._decoupled_ and group["weight_decay"]:
                 p.mul_((1 - rate * group["weight_decay"]).to(p.dtype))
-            largest = raw(self.max_exp_avg_sq[place]) if group["amsgrad"] else None
-            state = raw(self.exp_avg[place]), raw(self.exp_avg_sq[place]), largest
+            largest = raw(self.max_exp_avg_sq[index]) if group["amsgrad"] else None
+            state = raw(self.exp_avg[index]), raw(self.exp_avg_sq[index]), largest
             formulas.adam(p, g, *state, step, rate, *group["betas"], group["eps"], not self._decoupled_)
         return True
 
@@ -60,7 +60,7 @@ class AdamW(Adam):
 
 
 class NAdam(Optimizer):
-    """Adam that looks ahead (Dozat, 2016), with the share betas[0] * (1 - 0.96^(t * momentum_decay) / 2)."""
+    """Adam with Nesterov momentum (Dozat, 2016), with the factor betas[0] * (1 - 0.96^(t * momentum_decay) / 2)."""
 
     def __init__(
         self, params: Any, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0.0,
@@ -74,23 +74,23 @@ class NAdam(Optimizer):
         self.mu_product = Parameter(Tensor(1.0, dtypes.float32), name="mu_product")
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
+        """Update the Parameters by their gradients."""
         raw(self.step_t).add_(1)
         step = raw(self.step_t).float()
         before = raw(self.mu_product)
         product = before
-        for p, g, rate, group, place in self._updates_(gradients):
+        for p, g, rate, group, index in self._updates_(gradients):
             beta1, beta2 = group["betas"]
             now, later = (beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1))
             product = before * now
-            state = raw(self.exp_avg[place]), raw(self.exp_avg_sq[place])
+            state = raw(self.exp_avg[index]), raw(self.exp_avg_sq[index])
             formulas.nesterov_adam(p, g, *state, (now, later, product), step, rate, beta1, beta2, group["eps"])
         before.copy_(product)
         return True
 
 
 class RAdam(Optimizer):
-    """Adam that is rectified while little is known of the second moment (Liu and others, 2019)."""
+    """Adam with rectification while the second moment is uncertain (Liu and others, 2019)."""
 
     def __init__(self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0.0) -> None:
         check_betas("RAdam", betas)
@@ -100,10 +100,10 @@ class RAdam(Optimizer):
         self.exp_avg, self.exp_avg_sq = self._moments_("exp_avg"), self._moments_("exp_avg_sq")
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
+        """Update the Parameters by their gradients."""
         raw(self.step_t).add_(1)
         step = raw(self.step_t).float()
-        for p, g, rate, group, place in self._updates_(gradients):
-            state = raw(self.exp_avg[place]), raw(self.exp_avg_sq[place])
+        for p, g, rate, group, index in self._updates_(gradients):
+            state = raw(self.exp_avg[index]), raw(self.exp_avg_sq[index])
             formulas.rectified_adam(p, g, *state, step, rate, *group["betas"], group["eps"])
         return True

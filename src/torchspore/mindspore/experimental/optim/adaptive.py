@@ -9,9 +9,9 @@ from torchspore.mindspore.experimental.optim.optimizer import Optimizer, check, 
 
 
 class Adagrad(Optimizer):
-    """n += g^2; p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(n) + eps) (Duchi and others, 2011); `maximize` climbs.
+    """n += g^2; p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(n) + eps) (Duchi and others, 2011); `maximize` maximizes.
 
-    The state is named `accum.*`, which begins at `initial_accumulator_value`, and `step_t`.
+    The state is named `accum.*`, initially `initial_accumulator_value`, and `step_t`.
     """
 
     def __init__(
@@ -28,16 +28,16 @@ class Adagrad(Optimizer):
         self.step_t = self._counter_("step_t")
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
+        """Update the Parameters by their gradients."""
         raw(self.step_t).add_(1)
         step = raw(self.step_t).float()
-        for p, g, rate, group, place in self._updates_(gradients):
-            experimental_optimizers.adagrad(p, g, raw(self.accum[place]), step, rate, group["lr_decay"], group["eps"])
+        for p, g, rate, group, index in self._updates_(gradients):
+            experimental_optimizers.adagrad(p, g, raw(self.accum[index]), step, rate, group["lr_decay"], group["eps"])
         return True
 
 
 class Adadelta(Optimizer):
-    """Steps as long as the last ones were (Zeiler, 2012); `maximize` climbs. The state is named `accum.*` and `accum_update.*`."""
+    """Steps in the units of the preceding steps (Zeiler, 2012); `maximize` maximizes. The state is `accum.*` and `accum_update.*`."""
 
     def __init__(
         self, params: Any, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0, *, maximize: bool = False,
@@ -50,15 +50,15 @@ class Adadelta(Optimizer):
         self.accum, self.accum_update = self._moments_("accum"), self._moments_("accum_update")
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
-        for p, g, rate, group, place in self._updates_(gradients):
-            state = raw(self.accum[place]), raw(self.accum_update[place])
+        """Update the Parameters by their gradients."""
+        for p, g, rate, group, index in self._updates_(gradients):
+            state = raw(self.accum[index]), raw(self.accum_update[index])
             adaptive_optimizers.adadelta(p, g, *state, rate, group["rho"], group["eps"])
         return True
 
 
 class Adamax(Optimizer):
-    """Adam over the largest gradient (Kingma and Ba, 2014); `maximize` climbs.
+    """Adam over the largest gradient (Kingma and Ba, 2014); `maximize` maximizes.
 
     The state is named `step_t`, `exp_avg.*` and `exp_inf.*`.
     """
@@ -75,17 +75,17 @@ class Adamax(Optimizer):
         self.exp_avg, self.exp_inf = self._moments_("exp_avg"), self._moments_("exp_inf")
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
+        """Update the Parameters by their gradients."""
         raw(self.step_t).add_(1)
         step = raw(self.step_t).float()
-        for p, g, rate, group, place in self._updates_(gradients):
-            state = raw(self.exp_avg[place]), raw(self.exp_inf[place])
+        for p, g, rate, group, index in self._updates_(gradients):
+            state = raw(self.exp_avg[index]), raw(self.exp_inf[index])
             experimental_optimizers.ada_max(p, g, *state, step, rate, *group["betas"], group["eps"])
         return True
 
 
 class RMSprop(Optimizer):
-    """Steps over the root of a running mean of squares (Tieleman and Hinton, 2012); `maximize` climbs.
+    """Steps over the root of a running mean of squares (Tieleman and Hinton, 2012); `maximize` maximizes.
 
     The state is named `mean_grad.*`, `mean_square.*` and `moment.*`.
     """
@@ -103,17 +103,17 @@ class RMSprop(Optimizer):
         self.mean_grad, self.mean_square, self.moment = (self._moments_(name) for name in ("mean_grad", "mean_square", "moment"))
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
-        for p, g, rate, group, place in self._updates_(gradients):
-            mean = raw(self.mean_grad[place]) if group["centered"] else None
-            moment = raw(self.moment[place]) if group["momentum"] else None
-            square = raw(self.mean_square[place])
+        """Update the Parameters by their gradients."""
+        for p, g, rate, group, index in self._updates_(gradients):
+            mean = raw(self.mean_grad[index]) if group["centered"] else None
+            moment = raw(self.moment[index]) if group["momentum"] else None
+            square = raw(self.mean_square[index])
             experimental_optimizers.rms_prop(p, g, mean, square, moment, rate, group["alpha"], group["eps"], group["momentum"])
         return True
 
 
 class ASGD(Optimizer):
-    """Gradient descent that also keeps the mean of where it has been (Polyak and Juditsky, 1992); `maximize` climbs.
+    """Gradient descent with an average of the iterates (Polyak and Juditsky, 1992); `maximize` maximizes.
 
     The state is named `ax.*` and `step_t`.
     """
@@ -130,17 +130,17 @@ class ASGD(Optimizer):
         self.ax, self.step_t = self._moments_("ax"), self._counter_("step_t")
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
+        """Update the Parameters by their gradients."""
         raw(self.step_t).add_(1)
         step = raw(self.step_t).float()
-        for p, g, rate, group, place in self._updates_(gradients):
-            # The mean counts from the step before, as MindSpore's does.
-            experimental_optimizers.averaged_descent(p, g, raw(self.ax[place]), step, rate, group["lambd"], group["alpha"], group["t0"] + 1)
+        for p, g, rate, group, index in self._updates_(gradients):
+            # The mean counts from the preceding step, as in MindSpore.
+            experimental_optimizers.averaged_descent(p, g, raw(self.ax[index]), step, rate, group["lambd"], group["alpha"], group["t0"] + 1)
         return True
 
 
 class Rprop(Optimizer):
-    """Steps of a size for each element, by the sign of the gradient alone (Riedmiller and Braun, 1993); `maximize` climbs.
+    """Steps of an individual size for each element, by the sign of the gradient (Riedmiller and Braun, 1993); `maximize` maximizes.
 
     The state is named `prev.*`, `step_size.*` and `step_t`.
     """
@@ -151,7 +151,7 @@ class Rprop(Optimizer):
         for key, value in (("etas", etas), ("step_sizes", step_sizes)):
             if not isinstance(value, (tuple, list)) or len(value) != 2:
                 raise TypeError(f"Rprop({key}={value!r:.40}): expected a tuple of two numbers.")
-            check("Rprop", **{f"{key}[{i}]": one for i, one in enumerate(value)})
+            check("Rprop", **{f"{key}[{i}]": item for i, item in enumerate(value)})
         check_flags("Rprop", maximize=maximize)
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(f"Rprop(etas={etas}): expected a number between 0 and 1, and one above 1.")
@@ -160,9 +160,9 @@ class Rprop(Optimizer):
         self.step_t = self._counter_("step_t")
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
+        """Update the Parameters by their gradients."""
         raw(self.step_t).add_(1)
-        for p, g, rate, group, place in self._updates_(gradients):
-            state = raw(self.prev[place]), raw(self.step_size[place])
+        for p, g, rate, group, index in self._updates_(gradients):
+            state = raw(self.prev[index]), raw(self.step_size[index])
             adaptive_optimizers.resilient(p, g, *state, raw(self.step_t), rate, *group["etas"], *group["step_sizes"])
         return True

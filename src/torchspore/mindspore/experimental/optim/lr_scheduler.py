@@ -14,10 +14,11 @@ from torchspore.mindspore.experimental.optim.optimizer import Optimizer
 
 
 class LRScheduler:
-    """The base: subclasses, also those of programs, define `get_lr`, which gives a rate for each group.
+    """The base: subclasses, including user-defined ones, define `get_lr`, which returns a rate for each group.
 
-    They find `last_epoch` (0 after the constructor), `_last_lr` (the rates in force) and `base_lrs` (the first ones). A constructor with a
-    `last_epoch` goes on from there. Raises TypeError for what is no optimizer of `mindspore.experimental.optim`.
+    They can read `last_epoch` (0 after the constructor), `_last_lr` (the current rates) and `base_lrs` (the initial rates). With a
+    `last_epoch` argument, the constructor continues from there. Raises TypeError for a value that is not an optimizer of
+    `mindspore.experimental.optim`.
     """
 
     _changes_itself_ = True          # `step` in a graph is one of MindSpore's idioms, at each syntax level
@@ -48,15 +49,15 @@ class LRScheduler:
         return [group["lr"].value() for group in self.optimizer.param_groups]
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group for `last_epoch`."""
+        """Return the rate of each group for `last_epoch`."""
         raise NotImplementedError(f"{type(self).__name__}: expected a method get_lr(self).")
 
     def get_last_lr(self) -> list[Tensor]:
-        """The rates in force."""
+        """Return the current rates."""
         return self._last_lr
 
     def step(self, epoch: int | None = None) -> None:
-        """Goes on to the next epoch, or to `epoch`, and sets the rates."""
+        """Advance to the next epoch, or to `epoch`, and set the rates."""
         if epoch is None:
             self.last_epoch += 1
             self._set_(self.get_lr())
@@ -64,7 +65,7 @@ class LRScheduler:
             if isinstance(epoch, bool) or not isinstance(epoch, int):
                 raise TypeError(f"{type(self).__name__}.step({epoch!r:.40}): expected an int, got {type(epoch).__name__}.")
             self.last_epoch = epoch
-            # Those with a closed form need not have gone through the epochs before.
+            # Schedules with a closed form may skip epochs.
             self._set_(self._get_closed_form_lr() if hasattr(self, "_get_closed_form_lr") else self.get_lr())
 
     def _set_(self, rates: list[Any]) -> None:
@@ -74,25 +75,25 @@ class LRScheduler:
 
 
 class _ClosedForm(LRScheduler):
-    """A schedule that knows the rate of an epoch by itself."""
+    """A schedule with a closed form of the rate."""
 
     def _closed_form_(self, base: Any, epoch: int) -> Any:
-        """The rate of one group whose first was `base`."""
+        """Return the rate of a group with the initial rate `base`."""
         raise NotImplementedError
 
     def _get_closed_form_lr(self) -> list[Any]:
-        """The rate of each group for `last_epoch`; a program's schedule may have one of its own."""
+        """Return the rate of each group for `last_epoch`; a user-defined schedule may lack a closed form."""
         return [self._closed_form_(base, self.last_epoch) for base in self.base_lrs]
 
 
-def _check_factor(name: str, **given: Any) -> None:
-    for key, value in given.items():
+def _check_factor(name: str, **arguments: Any) -> None:
+    for key, value in arguments.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise TypeError(f"{name}({key}={value!r:.40}): expected a number, got {type(value).__name__}.")
 
 
-def _check_count(name: str, **given: Any) -> None:
-    for key, value in given.items():
+def _check_count(name: str, **arguments: Any) -> None:
+    for key, value in arguments.items():
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(f"{name}({key}={value!r:.40}): expected an int, got {type(value).__name__}.")
         if value < 1:
@@ -109,7 +110,7 @@ class StepLR(_ClosedForm):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group."""
+        """Return the rate of each group."""
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
             return self._last_lr
         return [rate * self.gamma for rate in self._last_lr]
@@ -129,7 +130,7 @@ class MultiStepLR(_ClosedForm):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group."""
+        """Return the rate of each group."""
         times = self.milestones.get(self.last_epoch, 0)
         return [rate * self.gamma**times for rate in self._last_lr] if times else self._last_lr
 
@@ -148,7 +149,7 @@ class ConstantLR(_ClosedForm):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group."""
+        """Return the rate of each group."""
         if self.last_epoch == 0:
             return [rate * self.factor for rate in self._last_lr]
         if self.last_epoch != self.total_iters:
@@ -160,7 +161,7 @@ class ConstantLR(_ClosedForm):
 
 
 class LinearLR(_ClosedForm):
-    """The rate times a factor that goes in a line from `start_factor` to `end_factor` within `total_iters` epochs."""
+    """The rate times a factor that changes linearly from `start_factor` to `end_factor` within `total_iters` epochs."""
 
     def __init__(
         self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1,
@@ -174,7 +175,7 @@ class LinearLR(_ClosedForm):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group."""
+        """Return the rate of each group."""
         if self.last_epoch == 0:
             return [rate * self.start_factor for rate in self._last_lr]
         if self.last_epoch > self.total_iters:
@@ -196,7 +197,7 @@ class ExponentialLR(_ClosedForm):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group."""
+        """Return the rate of each group."""
         return self._last_lr if self.last_epoch == 0 else [rate * self.gamma for rate in self._last_lr]
 
     def _closed_form_(self, base: Any, epoch: int) -> Any:
@@ -215,7 +216,7 @@ class PolynomialLR(_ClosedForm):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group."""
+        """Return the rate of each group."""
         if self.last_epoch == 0 or self.last_epoch > self.total_iters:
             return self._last_lr
         factor = ((1.0 - self.last_epoch / self.total_iters) / (1.0 - (self.last_epoch - 1) / self.total_iters)) ** self.power
@@ -226,24 +227,24 @@ class PolynomialLR(_ClosedForm):
 
 
 class _ByFunction(LRScheduler):
-    """Schedulers with a function of the epoch, or one for each group."""
+    """Schedulers with one function of the epoch, or one for each group."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
         name, count = type(self).__name__, len(getattr(optimizer, "param_groups", ()))
-        given = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * count
-        if len(given) != count:
-            raise ValueError(f"{name}(lr_lambda of {len(given)} functions): expected {count}, one for each group.")
-        if not all(callable(one) for one in given):
+        functions = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * count
+        if len(functions) != count:
+            raise ValueError(f"{name}(lr_lambda of {len(functions)} functions): expected {count}, one for each group.")
+        if not all(callable(function) for function in functions):
             raise TypeError(f"{name}(lr_lambda={lr_lambda!r:.40}): expected a function, or a list of them.")
-        self.lr_lambdas = given
+        self.lr_lambdas = functions
         super().__init__(optimizer, last_epoch)
 
 
 class LambdaLR(_ByFunction):
-    """The first rate times `lr_lambda(epoch)`; a list has a function for each group."""
+    """The initial rate times `lr_lambda(epoch)`; a list has a function for each group."""
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group."""
+        """Return the rate of each group."""
         return [base * factor(self.last_epoch) for base, factor in zip(self.base_lrs, self.lr_lambdas)]
 
 
@@ -251,7 +252,7 @@ class MultiplicativeLR(_ByFunction):
     """The rate times `lr_lambda(epoch)` every epoch; a list has a function for each group."""
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group."""
+        """Return the rate of each group."""
         if self.last_epoch == 0:
             return self._last_lr
         return [rate * factor(self.last_epoch) for rate, factor in zip(self._last_lr, self.lr_lambdas)]
@@ -267,7 +268,7 @@ class CosineAnnealingLR(_ClosedForm):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group."""
+        """Return the rate of each group."""
         if self.last_epoch == 0:
             return self._last_lr
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
@@ -281,7 +282,7 @@ class CosineAnnealingLR(_ClosedForm):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a cosine from the rate down to `eta_min` over `T_0` epochs, again and again, each `T_mult` times as long."""
+    """Half a cosine from the rate down to `eta_min` over `T_0` epochs, repeated, each time `T_mult` times as long."""
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0, last_epoch: int = -1) -> None:
         _check_count("CosineAnnealingWarmRestarts", T_0=T_0, T_mult=T_mult)
@@ -291,12 +292,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group."""
+        """Return the rate of each group."""
         turn = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [(base - self.eta_min) * turn + self.eta_min for base in self.base_lrs]
 
     def step(self, epoch: Any = None) -> None:
-        """Goes on to the next epoch, or to `epoch`, a number also between two, and sets the rates."""
+        """Advance to the next epoch, or to `epoch`, which may be fractional, and set the rates."""
         if epoch is None:
             epoch = self.last_epoch + 1
             self.T_cur += 1
@@ -319,10 +320,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class CyclicLR(LRScheduler):
-    """The rate up from `base_lr` to `max_lr` in `step_size_up` steps and down in `step_size_down`, again and again (Smith, 2015).
+    """The rate rises from `base_lr` to `max_lr` in `step_size_up` steps and falls in `step_size_down`, repeatedly (Smith, 2015).
 
-    `mode` 'triangular2' halves the height each time, 'exp_range' shrinks it by `gamma`^step; `scale_fn` of the cycle or, as `scale_mode`
-    says, of the step ('iterations') goes before `mode`.
+    `mode` 'triangular2' halves the height each time, 'exp_range' shrinks it by `gamma`^step; `scale_fn` of the cycle or, with `scale_mode`
+    'iterations', of the step overrides `mode`.
     """
 
     def __init__(
@@ -352,15 +353,15 @@ class CyclicLR(LRScheduler):
 
     @staticmethod
     def _each_(name: str, value: Any, count: int) -> list[float]:
-        given = list(value) if isinstance(value, (list, tuple)) else [value] * count
-        if len(given) != count:
-            raise ValueError(f"CyclicLR({name} of {len(given)} rates): expected {count}, one for each group.")
-        for one in given:
-            _check_factor("CyclicLR", **{name: one})
-        return [float(one) for one in given]
+        values = list(value) if isinstance(value, (list, tuple)) else [value] * count
+        if len(values) != count:
+            raise ValueError(f"CyclicLR({name} of {len(values)} rates): expected {count}, one for each group.")
+        for number in values:
+            _check_factor("CyclicLR", **{name: number})
+        return [float(number) for number in values]
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group."""
+        """Return the rate of each group."""
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         share = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -369,20 +370,20 @@ class CyclicLR(LRScheduler):
 
 
 class SequentialLR:
-    """One scheduler after another: the next takes over at each of the epochs `milestones`."""
+    """Schedulers in sequence: the next one takes over at each of the epochs `milestones`."""
 
     _changes_itself_ = True
 
     def __init__(self, optimizer: Optimizer, schedulers: Any, milestones: Any, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"SequentialLR(optimizer={type(optimizer).__name__}): expected one of mindspore.experimental.optim.")
-        if not isinstance(schedulers, (list, tuple)) or not schedulers or not all(hasattr(one, "optimizer") for one in schedulers):
+        if not isinstance(schedulers, (list, tuple)) or not schedulers or not all(hasattr(item, "optimizer") for item in schedulers):
             raise TypeError(f"SequentialLR(schedulers={short(schedulers)}): expected a list of schedulers.")
         if not isinstance(milestones, (list, tuple)) or any(isinstance(m, bool) or not isinstance(m, int) for m in milestones):
             raise TypeError(f"SequentialLR(milestones={short(milestones)}): expected a list of ints.")
         if isinstance(last_epoch, bool) or not isinstance(last_epoch, int):
             raise TypeError(f"SequentialLR(last_epoch={short(last_epoch)}): expected an int, got {type(last_epoch).__name__}.")
-        if any(one.optimizer is not optimizer for one in schedulers):
+        if any(scheduler.optimizer is not optimizer for scheduler in schedulers):
             raise ValueError("SequentialLR(schedulers=...): expected schedulers of the same optimizer.")
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
@@ -392,35 +393,35 @@ class SequentialLR:
         self.last_epoch = last_epoch + 1
         for group in optimizer.param_groups:
             ops.assign(group["lr"], group["initial_lr"])
-        for one in self._schedulers:
-            one.last_epoch -= 1
+        for scheduler in self._schedulers:
+            scheduler.last_epoch -= 1
         first = self._schedulers[0]
         first._last_lr = first._rates_()
         first.step()
         self._last_lr = first._last_lr
 
     def step(self) -> None:
-        """Goes on to the next epoch and sets the rates."""
+        """Advance to the next epoch and set the rates."""
         self.last_epoch += 1
-        place = bisect_right(self._milestones, self.last_epoch)
-        one = self._schedulers[place]
-        one._last_lr = one._rates_()
-        if place > 0 and self._milestones[place - 1] == self.last_epoch:
-            one.step(0)
+        index = bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[index]
+        scheduler._last_lr = scheduler._rates_()
+        if index > 0 and self._milestones[index - 1] == self.last_epoch:
+            scheduler.step(0)
         else:
-            one.step()
-        self._last_lr = one._last_lr
+            scheduler.step()
+        self._last_lr = scheduler._last_lr
 
     def get_last_lr(self) -> list[Tensor]:
-        """The rates in force."""
+        """Return the current rates."""
         return self._last_lr
 
 
 class ReduceLROnPlateau:
-    """The rate times `factor` where a metric has not become better for `patience` epochs.
+    """The rate times `factor` when a metric has not improved for `patience` epochs.
 
-    `mode` says whether 'min' or 'max' is better; better is what changes by more than `threshold`, a share ('rel') or a difference ('abs')
-    as `threshold_mode` says. After a change it rests for `cooldown` epochs. No rate goes below `min_lr`, nor changes by less than `eps`.
+    `mode` sets whether 'min' or 'max' is better; an improvement is a change by more than `threshold`, relative ('rel') or absolute ('abs')
+    by `threshold_mode`. After a change it pauses for `cooldown` epochs. No rate falls below `min_lr` or changes by less than `eps`.
     """
 
     _changes_itself_ = True
@@ -450,11 +451,11 @@ class ReduceLROnPlateau:
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether it rests after a change."""
+        """True during the pause after a change."""
         return self.cooldown_counter > 0
 
     def step(self, metrics: Any) -> None:
-        """Looks at the metric of an epoch and changes the rates if it is time."""
+        """Evaluate the metric of an epoch and change the rates if necessary."""
         current = float(metrics)
         self.last_epoch += 1
         if self._is_better_(current):
@@ -480,7 +481,7 @@ class ReduceLROnPlateau:
         return sign * value > sign * self.best * (1 + sign * self.threshold)
 
     def get_last_lr(self) -> list[Tensor]:
-        """The rates in force."""
+        """Return the current rates."""
         return self._last_lr
 
 

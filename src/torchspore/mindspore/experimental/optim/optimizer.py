@@ -17,11 +17,11 @@ _GRADIENTS = (TensorBase, RowsBase)
 
 
 class Optimizer(Cell):
-    """The base: `param_groups` is a list of {'params': Parameters, 'lr': a Parameter, option: value}; calling it with gradients updates.
+    """The base: `param_groups` is a list of {'params': Parameters, 'lr': a Parameter, option: value}; a call with gradients updates.
 
-    `params` is a list of Parameters or of such groups, `defaults` the options that a group leaves out. Subclasses of programs define
-    `construct(self, gradients)` and find `param_groups`, `parameters`, `lrs`, `defaults`. Raises TypeError for what are no Parameters,
-    ValueError for none at all and for those that come twice.
+    `params` is a list of Parameters or of such groups, `defaults` are the options that a group omits. User-defined subclasses define
+    `construct(self, gradients)` and can read `param_groups`, `parameters`, `lrs`, `defaults`. Raises TypeError for values that are not
+    Parameters, ValueError for none and for repeated ones.
     """
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
@@ -29,87 +29,87 @@ class Optimizer(Cell):
         name = type(self).__name__
         if isinstance(params, (Parameter, str)) or not isinstance(params, Iterable):
             raise TypeError(f"{name}(params={type(params).__name__}): expected a list of Parameters or of groups.")
-        given = list(params)
-        if not given:
+        listed = list(params)
+        if not listed:
             raise ValueError(f"{name}(params=[]): expected at least one Parameter.")
         self.defaults = defaults
         self.param_groups: list[dict[str, Any]] = []
         self.lrs: list[Parameter] = []
         self.group_start_id = [0]
         self.parameters = ParameterTuple([])
-        groups = given if isinstance(given[0], dict) else [{"params": given}]
+        groups = listed if isinstance(listed[0], dict) else [{"params": listed}]
         for group in groups:
             self.add_param_group(dict(group))
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Adds a group: {'params': Parameters} and the options that differ from the defaults."""
+        """Add a group: {'params': Parameters} and the options that differ from the defaults."""
         name = type(self).__name__
         if not isinstance(param_group, dict) or "params" not in param_group:
             raise TypeError(f"{name}: expected a group such as {{'params': [...]}}, got {param_group!r:.60}.")
-        own = param_group["params"]
-        own = [own] if isinstance(own, Parameter) else list(own)
-        for parameter in own:
+        parameters = param_group["params"]
+        parameters = [parameters] if isinstance(parameters, Parameter) else list(parameters)
+        for parameter in parameters:
             if not isinstance(parameter, Parameter):
                 raise TypeError(f"{name}: expected Parameters, got {type(parameter).__name__}.")
-        everything = [*self.parameters, *own]
-        if len({id(one) for one in everything}) < len(everything):
-            raise ValueError(f"{name}: a Parameter comes twice.")
-        group = {**self.defaults, **param_group, "params": own}
+        everything = [*self.parameters, *parameters]
+        if len({id(item) for item in everything}) < len(everything):
+            raise ValueError(f"{name}: a Parameter occurs twice.")
+        group = {**self.defaults, **param_group, "params": parameters}
         rate = group["lr"]
         value = float(rate) if isinstance(rate, (int, float, Tensor)) and not isinstance(rate, bool) else None
         if value is None:
             raise TypeError(f"{name}(lr={rate!r:.40}): expected a number or a Tensor, got {type(rate).__name__}.")
         if value < 0:
             raise ValueError(f"{name}(lr={value}): expected a number from 0 on.")
-        place = len(self.param_groups)
-        group["lr"] = Parameter(Tensor(value, dtypes.float32), name=f"learning_rate_group_{place}")
+        group_index = len(self.param_groups)
+        group["lr"] = Parameter(Tensor(value, dtypes.float32), name=f"learning_rate_group_{group_index}")
         self.lrs.append(group["lr"])
         self.param_groups.append(group)
         self.group_start_id.append(len(everything))
         self.parameters = ParameterTuple(everything)
 
     def construct(self, *hyper_params: Any) -> Any:
-        """Updates the Parameters; each optimizer defines its own."""
+        """Update the Parameters; each optimizer defines its own `construct`."""
         raise NotImplementedError(
             f"{type(self).__name__}: expected a method construct(self, gradients), called with {len(hyper_params)} arguments."
         )
 
     def _moments_(self, prefix: str, init: Any = "zeros") -> ParameterTuple:
-        """One Parameter of state for each Parameter, named `prefix.name`."""
+        """Return one Parameter of state for each Parameter, named `prefix.name`."""
         return self.parameters.clone(prefix, init)
 
     def _counter_(self, name: str) -> Parameter:
-        """A Parameter that counts steps."""
+        """Return a Parameter that counts steps."""
         return Parameter(initializer(0, [], dtypes.int32), name=name)
 
     def _updates_(self, gradients: Any, coupled: bool = True) -> Iterator[tuple[Any, Any, Any, dict[str, Any], int]]:
-        """For each Parameter: torch's parameter, its gradient (decayed, if the decay is `coupled`), the rate, the group, its place.
+        """Yield for each Parameter: torch's parameter, its gradient (decayed, if the decay is `coupled`), the rate, the group, its index.
 
-        Raises TypeError for what are no gradients, ValueError for another number of them or another shape than the Parameter's.
+        Raises TypeError for values that are not gradients, ValueError for another number of them or a shape other than the Parameter's.
         """
         name, expected = type(self).__name__, "a tuple of gradients, one for each Parameter"
         if not isinstance(gradients, (list, tuple)):
             raise TypeError(message(f"{name}(gradients)", f"{expected}, got {type(gradients).__name__}"))
-        found = list(gradients)
-        if len(found) != len(self.parameters):
-            raise ValueError(f"{name}: expected {len(self.parameters)} gradients, one for each Parameter, got {len(found)}.")
-        for place, (parameter, gradient) in enumerate(zip(self.parameters, found)):
+        listed = list(gradients)
+        if len(listed) != len(self.parameters):
+            raise ValueError(f"{name}: expected {len(self.parameters)} gradients, one for each Parameter, got {len(listed)}.")
+        for index, (parameter, gradient) in enumerate(zip(self.parameters, listed)):
             if not isinstance(gradient, _GRADIENTS):
-                raise TypeError(message(f"{name}(gradients)", f"{expected}, got {type(gradient).__name__} in place {place}"))
-            own, shape = raw(parameter).shape, raw(gradient).shape
-            if own != shape:
-                what = f"{name}(gradients): the gradient of {parameter.name!r} with shape {list(shape)}"
-                raise ValueError(message(what, f"the Parameter's shape, {list(own)}"))
-        place = 0
+                raise TypeError(message(f"{name}(gradients)", f"{expected}, got {type(gradient).__name__} at index {index}"))
+            expected_shape, shape = raw(parameter).shape, raw(gradient).shape
+            if expected_shape != shape:
+                description = f"{name}(gradients): the gradient of {parameter.name!r} with shape {list(shape)}"
+                raise ValueError(message(description, f"the Parameter's shape, {list(expected_shape)}"))
+        index = 0
         for group in self.param_groups:
             rate, decay = raw(group["lr"]), float(group.get("weight_decay", 0.0))
             for parameter in group["params"]:
-                p, g = raw(parameter), raw(found[place])
+                p, g = raw(parameter), raw(listed[index])
                 g = -g.to(p.dtype) if group.get("maximize") else g.to(p.dtype)
                 if coupled and decay:
                     g = g + p * decay
-                yield p, g, rate, group, place
-                place += 1
+                yield p, g, rate, group, index
+                index += 1
 
     def __repr__(self) -> str:
         lines = []
@@ -120,24 +120,24 @@ class Optimizer(Cell):
         return f"{type(self).__name__} (" + "\n".join(lines) + "\n)"
 
 
-def check(name: str, **given: Any) -> None:
-    """Raises TypeError for what is no number, ValueError for a number below 0."""
-    for key, value in given.items():
+def check(name: str, **arguments: Any) -> None:
+    """Raises TypeError for a value that is not a number, ValueError for a number below 0."""
+    for key, value in arguments.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise TypeError(f"{name}({key}={value!r:.40}): expected a number, got {type(value).__name__}.")
         if value < 0:
             raise ValueError(f"{name}({key}={value}): expected a number from 0 on.")
 
 
-def check_flags(name: str, **given: Any) -> None:
-    """Raises TypeError for what is no bool."""
-    for key, value in given.items():
+def check_flags(name: str, **arguments: Any) -> None:
+    """Raises TypeError for a value that is not a bool."""
+    for key, value in arguments.items():
         if not isinstance(value, bool):
             raise TypeError(f"{name}({key}={value!r:.40}): expected a bool, got {type(value).__name__}.")
 
 
 def check_betas(name: str, betas: Any) -> None:
-    """Raises TypeError for what are no two numbers, ValueError for those outside of 0 to below 1."""
+    """Raises TypeError unless there are two numbers, ValueError for numbers outside [0, 1)."""
     if not isinstance(betas, (tuple, list)) or len(betas) != 2:
         raise TypeError(f"{name}(betas={betas!r:.40}): expected a tuple of two numbers.")
     check(name, **{f"betas[{i}]": value for i, value in enumerate(betas)})

@@ -9,9 +9,9 @@ from torchspore.mindspore.experimental.optim.optimizer import Optimizer, check, 
 
 
 class SGD(Optimizer):
-    """v = momentum * v + (1 - dampening) * g, the first time v = g; p -= lr * v, with `nesterov` p -= lr * (g + momentum * v).
+    """v = momentum * v + (1 - dampening) * g, in the first step v = g; p -= lr * v, with `nesterov` p -= lr * (g + momentum * v).
 
-    `maximize` climbs. The state is named `accum.*` and `stat.*`.
+    `maximize` maximizes. The state is named `accum.*` and `stat.*`.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class SGD(Optimizer):
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
-        for p, g, rate, group, place in self._updates_(gradients):
-            state = raw(self.accum[place]), raw(self.stat[place])
+        for p, g, rate, group, index in self._updates_(gradients):
+            state = raw(self.accum[index]), raw(self.stat[index])
             formulas.sgd(p, g, *state, rate, group["momentum"], group["dampening"], group["nesterov"])
         return True

@@ -13,11 +13,11 @@ from torchspore.mindspore.mint.distributed.store import TCPStore
 
 _BACKENDS = ("hccl", "nccl", "mccl")
 _ADDRESS = re.compile(r"tcp://.+:\d+")
-_made = 0
+_group_count = 0
 
 
 def named(group: Any) -> str:
-    """The name of `group`, which is a str or None for all processes. Raises TypeError and ValueError for what is no group."""
+    """Return the name of `group`, a str or None for all processes. Raises TypeError and ValueError for other values."""
     if group is not None and not isinstance(group, str):
         raise TypeError(message(f"group={short(group)}", f"the name of a group or None, got {type(group).__name__}"))
     name = management.GlobalComm.WORLD_COMM_GROUP if group is None else group
@@ -26,27 +26,27 @@ def named(group: Any) -> str:
 
 
 def is_available() -> bool:
-    """Whether mint.distributed can be used."""
+    """Return whether mint.distributed can be used."""
     return True
 
 
 def is_initialized() -> bool:
-    """Whether `init_process_group` was called."""
+    """Return whether `init_process_group` was called."""
     return management.GlobalComm.INITED
 
 
-def _place(init_method: str | None, world_size: int, rank: int) -> ProcessPlace | None:
-    """Where this process stands, as the arguments say; None for what the environment says."""
+def _explicit_rank(init_method: str | None, world_size: int, rank: int) -> ProcessPlace | None:
+    """Return the rank and address from the arguments, or None if the environment has them."""
     for key, value in (("world_size", world_size), ("rank", rank)):
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(message(f"init_process_group({key}={short(value)})", f"an int, got {type(value).__name__}"))
     if world_size in (-1, 1) and rank in (-1, 0):
         return ALONE if world_size == 1 else None
-    found = environment.read()
-    if found.size > 1 and world_size in (-1, found.size) and rank in (-1, found.rank):
+    from_environment = environment.read()
+    if from_environment.size > 1 and world_size in (-1, from_environment.size) and rank in (-1, from_environment.rank):
         return None
     if not 0 <= rank < world_size:
-        hint = "write both, or start the processes by `torchspore workers` or msrun, which say it in the environment"
+        hint = "write both, or start the processes by `torchspore workers` or msrun, which set the environment"
         raise ValueError(message(
             f"init_process_group(world_size={world_size}, rank={rank})", "a rank among world_size processes", hint=hint,
         ))
@@ -58,10 +58,10 @@ def init_process_group(
     backend: str = "hccl", init_method: str | None = None, timeout: Any = None, world_size: int = -1, rank: int = -1, store: Any = None,
     group_name: str = "", pg_options: Any = None, device_id: Any = None,
 ) -> None:
-    """Makes the group of all processes, which meet at `init_method` ('tcp://host:port'), at `store` or where the environment says.
+    """Create the group of all processes, which connect at `init_method` ('tcp://host:port'), at `store` or as the environment says.
 
-    Raises ValueError for a rank that is not among `world_size` processes, `pg_options` or a device of its own: `set_device` chooses that;
-    TypeError for a store that is no TCPStore.
+    Raises ValueError for a rank outside `world_size`, for `pg_options` and for a separate device (`set_device` chooses the device);
+    TypeError for a store that is not a TCPStore.
     """
     if backend not in _BACKENDS:
         error = ValueError if isinstance(backend, str) else TypeError
@@ -72,23 +72,23 @@ def init_process_group(
         raise TypeError(message(f"init_process_group(timeout={short(timeout)})", "None or a timedelta"))
     for key, value in (("pg_options", pg_options), ("device_id", device_id)):
         if value is not None:
-            raise ValueError(message(f"init_process_group({key}={short(value)})", "None: options are made here"))
+            raise ValueError(message(f"init_process_group({key}={short(value)})", "None: options are not supported"))
     if group_name:
-        raise ValueError(message(f"init_process_group(group_name={short(group_name)})", "'': the group has the backend's own name"))
+        raise ValueError(message(f"init_process_group(group_name={short(group_name)})", "'': the group has the backend's name"))
     seconds = None if timeout is None else timeout.total_seconds()
     if store is None:
-        management.begin(backend, _place(init_method, world_size, rank), seconds)
+        management.begin(backend, _explicit_rank(init_method, world_size, rank), seconds)
         return
     if not isinstance(store, TCPStore):
         raise TypeError(message(f"init_process_group(store={short(store)})", f"a TCPStore, got {type(store).__name__}"))
     if init_method is not None:
         raise ValueError(message(f"init_process_group(init_method={init_method!r}, store=...)", "one of both"))
-    place = _place(f"tcp://{store.host}:{store.port}", world_size, rank)
-    management.begin(backend, place, seconds, store._store)
+    explicit_rank = _explicit_rank(f"tcp://{store.host}:{store.port}", world_size, rank)
+    management.begin(backend, explicit_rank, seconds, store._store)
 
 
 def destroy_process_group(group: str | None = None) -> None:
-    """Forgets a group; None ends communication."""
+    """Delete a group; None ends communication."""
     if group is None or named(group) == management.GlobalComm.WORLD_COMM_GROUP:
         management.release()
     else:
@@ -96,17 +96,17 @@ def destroy_process_group(group: str | None = None) -> None:
 
 
 def get_rank(group: str | None = None) -> int:
-    """The number of this process in the group."""
+    """Return the rank of this process in the group."""
     return management.get_rank(named(group))
 
 
 def get_world_size(group: str | None = None) -> int:
-    """How many processes the group has."""
+    """Return the number of processes in the group."""
     return management.get_group_size(named(group))
 
 
 def get_backend(group: str | None = None) -> str:
-    """The backend of the group: 'hccl', 'nccl' or 'mccl', as `init_process_group` chose."""
+    """Return the backend of the group: 'hccl', 'nccl' or 'mccl', from `init_process_group`."""
     named(group)
     return management.GlobalComm.BACKEND
 
@@ -115,11 +115,11 @@ def new_group(
     ranks: Any = None, timeout: Any = None, backend: str | None = None, pg_options: Any = None, use_local_synchronization: bool = False,
     group_desc: str | None = None,
 ) -> str:
-    """Makes a group of `ranks` (None: all) and gives its name: `group_desc`, or one that is made up.
+    """Create a group of `ranks` (None: all) and return its name: `group_desc`, or a generated name.
 
-    The reserved arguments are refused where they ask for anything.
+    Reserved arguments are refused unless they have their defaults.
     """
-    global _made
+    global _group_count
     reserved = (("timeout", timeout), ("pg_options", pg_options), ("use_local_synchronization", use_local_synchronization or None))
     for key, value in reserved:
         if value is not None:
@@ -128,22 +128,22 @@ def new_group(
         raise ValueError(message(f"new_group(backend={short(backend)})", list_choices(_BACKENDS)))
     if ranks is None:
         return management.GlobalComm.WORLD_COMM_GROUP
-    _made += 1
-    name = group_desc or f"mint_group_{_made}"
+    _group_count += 1
+    name = group_desc or f"mint_group_{_group_count}"
     management.create_group(name, list(ranks))
     return name
 
 
 def get_global_rank(group: str | None, group_rank: int) -> int:
-    """The number among all processes of the one that has `group_rank` in the group."""
+    """Return the global rank of the process with rank `group_rank` in the group."""
     return management.get_world_rank_from_group_rank(named(group), group_rank)
 
 
 def get_group_rank(group: str | None, global_rank: int) -> int:
-    """The number in the group of the process that is `global_rank` among all."""
+    """Return the rank in the group of the process with the global rank `global_rank`."""
     return management.get_group_rank_from_world_rank(global_rank, named(group))
 
 
 def get_process_group_ranks(group: str | None = None) -> list[int]:
-    """The numbers of the group's processes among all."""
+    """Return the global ranks of the group's processes."""
     return management.get_process_group_ranks(named(group))

@@ -1,4 +1,4 @@
-"""`TCPStore`: words that processes leave for each other, and by which `init_process_group(store=...)` lets them meet."""
+"""`TCPStore`: a key-value store for processes, through which `init_process_group(store=...)` connects them."""
 from __future__ import annotations
 
 from datetime import timedelta
@@ -8,11 +8,11 @@ from torchspore.base.text import message, short
 
 
 class TCPStore:
-    """A table of names and values that one process serves at `host_name:port` and the others reach there.
+    """A table of keys and values that one process serves at `host_name:port` and the others access.
 
-    The process with `is_master` serves it, and waits for `world_size` processes where `wait_for_workers`. `multi_tenant`,
-    `master_listen_fd` and `use_libuv` are reserved. Raises TypeError and ValueError for arguments that do not fit, RuntimeError where the
-    store can't be served or reached within `timeout`.
+    The process with `is_master` serves it, and with `wait_for_workers` waits for `world_size` processes. `multi_tenant`,
+    `master_listen_fd` and `use_libuv` are reserved. Raises TypeError and ValueError for arguments that do not fit, RuntimeError if the
+    store cannot be served or reached within `timeout`.
     """
 
     def __init__(
@@ -42,25 +42,25 @@ class TCPStore:
         self.host, self.port = host_name, int(self._store.port)
 
     def add(self, key: str, amount: int) -> int:
-        """Adds to the number under `key`, which begins at 0, and gives the sum."""
+        """Add to the number of `key`, initially 0, and return the sum."""
         _check("key", key, str, "add")
         _check("amount", amount, int, "add")
         return int(self._store.add(key, amount))
 
     def set(self, key: str, value: str | bytes) -> None:
-        """Puts a value under `key`."""
+        """Set the value of `key`."""
         _check("key", key, str, "set")
         _check("value", value, (str, bytes), "set")
         self._store.set(key, value)
 
     def get(self, key: str) -> bytes:
-        """The value under `key`, which is waited for. Raises RuntimeError where none comes within the store's time-out."""
+        """Return the value of `key`, after waiting for it. Raises RuntimeError if none arrives within the store's timeout."""
         _check("key", key, str, "get")
-        found: bytes = self._store.get(key)
-        return found
+        value: bytes = self._store.get(key)
+        return value
 
     def delete_key(self, key: str) -> bool:
-        """Takes a value away; gives whether there was one."""
+        """Delete a value; return whether there was one."""
         _check("key", key, str, "delete_key")
         return bool(self._store.delete_key(key))
 
@@ -68,6 +68,6 @@ class TCPStore:
 def _check(name: str, value: Any, kind: Any, method: str = "") -> None:
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if not isinstance(value, kind) or (isinstance(value, bool) and bool not in kinds):
-        expected = " or ".join("None" if one is type(None) else one.__name__ for one in kinds)
+        expected = " or ".join("None" if allowed is type(None) else allowed.__name__ for allowed in kinds)
         call = f"TCPStore.{method}" if method else "TCPStore"
         raise TypeError(message(f"{call}({name}={short(value)})", f"{expected}, got {type(value).__name__}"))

@@ -1,4 +1,4 @@
-"""`mindspore.mint.optim`: optimizers of `mindspore.experimental.optim`, whose names and arguments mint shares."""
+"""`mindspore.mint.optim`: optimizers of `mindspore.experimental.optim`, with the same names and arguments."""
 from typing import Any
 
 from torchspore.mindspore.experimental.optim import SGD as _SGD
@@ -6,7 +6,7 @@ from torchspore.mindspore.experimental.optim import Adam, AdamW
 
 
 class SGD(_SGD):
-    """p -= lr * v with v = momentum * v + (1 - dampening) * g; `nesterov` looks ahead, `maximize` climbs."""
+    """p -= lr * v with v = momentum * v + (1 - dampening) * g; `nesterov` looks ahead, `maximize` maximizes."""
 
     def __init__(
         self, params: Any, lr: Any, momentum: float = 0, dampening: float = 0, weight_decay: float = 0, nesterov: bool = False, *,
@@ -16,7 +16,7 @@ class SGD(_SGD):
 
 
 class FusedAdamW(AdamW):
-    """AdamW; the fused kernel of Ascend that it is named after gives the same numbers."""
+    """AdamW; Ascend's fused kernel of this name gives the same numbers."""
 
 
 __all__ = ["Adam", "AdamW", "FusedAdamW", "SGD"]

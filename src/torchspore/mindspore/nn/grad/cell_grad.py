@@ -1,4 +1,4 @@
-"""Cells that give a network's output and a product with its Jacobian."""
+"""Cells that return a network's output and a product with its Jacobian."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +10,7 @@ from torchspore.mindspore.nn.cell import Cell
 class Vjp(Cell):
     """Called with the inputs of `fn` and a vector of its output's shape: (output, vector times Jacobian).
 
-    The second is the gradient of the input, or a tuple of them where there are several.
+    The second is the gradient of the input, or a tuple of them for several inputs.
     """
 
     def __init__(self, fn: Any) -> None:
@@ -19,7 +19,7 @@ class Vjp(Cell):
         self.grad = ops.GradOperation(get_all=True, sens_param=True)
 
     def construct(self, *args: Any) -> Any:
-        """(output, gradients of the inputs)."""
+        """Return (output, gradients of the inputs)."""
         gradients = self.grad(self.fn)(*args)
         return self.fn(*args[:-1]), gradients[0] if len(args) == 2 else gradients
 
@@ -37,7 +37,7 @@ class Jvp(Cell):
         self.second = ops.GradOperation(sens_param=True)
 
     def construct(self, *args: Any) -> Any:
-        """(output, product)."""
+        """Return (output, product)."""
         inputs, vectors = args[:-1], args[-1]
         vectors = vectors if isinstance(vectors, tuple) else (vectors,)
         output = self.fn(*inputs)

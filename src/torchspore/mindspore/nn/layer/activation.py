@@ -9,11 +9,11 @@ from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
-from torchspore.mindspore.ops.explain import place
+from torchspore.mindspore.ops.explain import user_line
 
 
 def _simple(name: str, function: Any, part: str = "", primitive: str = "") -> type[Cell]:
-    """A Cell without arguments around an operator, which carries its primitive as `part`."""
+    """A Cell without arguments that calls an operator and has its primitive as `part`."""
 
     def construct(self: Cell, x: Any) -> Any:
         return function(x)
@@ -120,7 +120,7 @@ class LogSoftmax(Cell):
 
 
 class PReLU(Cell):
-    """x where positive, else w * x, with one trained w for all or one for each of `channel` channels."""
+    """x where positive, else w * x, with one trained w or one for each of `channel` channels."""
 
     prelu = Part(lambda _: ops.PReLU())
 
@@ -142,10 +142,10 @@ Tanhshrink = _simple("Tanhshrink", ops.tanhshrink)
 
 
 class _Checked(Cell):
-    """An activation with numbers, each of which is checked."""
+    """Base class of activations with numbers, each of which is checked."""
 
-    def _numbers_(self, **given: Any) -> None:
-        for name, value in given.items():
+    def _numbers_(self, **numbers: Any) -> None:
+        for name, value in numbers.items():
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise TypeError(f"{type(self).__name__}({name}={value!r:.40}): expected a number, got {type(value).__name__}.")
             setattr(self, name, value)
@@ -168,7 +168,7 @@ class CELU(_Checked):
 
 
 class Hardtanh(_Checked):
-    """x held between `min_val` and `max_val`."""
+    """Clip x to the range from `min_val` to `max_val`."""
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0) -> None:
         super().__init__()
@@ -196,7 +196,7 @@ class HShrink(_Checked):
 
 
 class SoftShrink(_Checked):
-    """x moved towards 0 by lambd."""
+    """Move x towards 0 by lambd."""
 
     softshrink = Part(lambda cell: ops.SoftShrink(cell.lambd))
 
@@ -222,7 +222,7 @@ class Threshold(_Checked):
 
 
 class RReLU(_Checked):
-    """x where positive, else x times a number drawn for each element between `lower` and `upper`."""
+    """x where positive, else x times a random number between `lower` and `upper`, drawn for each element."""
 
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> None:
         super().__init__()
@@ -267,12 +267,12 @@ class Softmax2d(Cell):
     def construct(self, x: Any) -> Any:
         """The softmax of x."""
         if x.ndim not in (3, 4):
-            raise ValueError(f"{place()}Softmax2d: expected (N, C, H, W) or (C, H, W), got shape {x.shape}.")
+            raise ValueError(f"{user_line()}Softmax2d: expected (N, C, H, W) or (C, H, W), got shape {x.shape}.")
         return ops.softmax(x, -3)
 
 
 class LogSoftmaxExt(Cell):
-    """The logarithm of softmax along `dim`; None is the first axis of inputs of 0, 1 or 3 axes, else the second."""
+    """The logarithm of softmax along `dim`. None means the first axis for inputs of 0, 1 or 3 axes, else the second."""
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
@@ -284,7 +284,7 @@ class LogSoftmaxExt(Cell):
 
 
 class LRN(Cell):
-    """x / (bias + alpha * s)^beta, with s the sum of squares over `depth_radius` channels (axis 1) to each side."""
+    """x / (bias + alpha * s)^beta; s is the sum of squares over `depth_radius` channels (axis 1) on each side."""
 
     def __init__(
         self, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5, norm_region: str = "ACROSS_CHANNELS",
@@ -293,12 +293,12 @@ class LRN(Cell):
         self.local_response_norm = ops.LRN(depth_radius, bias, alpha, beta, norm_region)
 
     def construct(self, input_x: Any) -> Any:
-        """The input normalised."""
+        """The normalized input."""
         return self.local_response_norm(input_x)
 
 
 class PReLUExt(Cell):
-    """x where positive, else weight * x, with one trained weight for all or one for each of `num_parameters` channels."""
+    """x where positive, else weight * x, with one trained weight or one for each of `num_parameters` channels."""
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Any = None) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Dense, Dropout, Flatten and their like."""
+"""Dense, Dropout, Flatten and similar layers."""
 from __future__ import annotations
 
 from typing import Any
@@ -20,7 +20,7 @@ from torchspore.mindspore.ops.primitive import check_kinds
 class Dense(Cell):
     """x @ weight.T + bias, then an activation: (..., in_channels) gives (..., out_channels).
 
-    `weight` (out, in) starts He-uniform, `bias` uniform within 1 / sqrt(in), unless the initializers say otherwise.
+    `weight` (out, in) is initialized He-uniform, `bias` uniform within 1 / sqrt(in), unless the initializers say otherwise.
     """
 
     matmul, bias_add = Part(lambda _: ops.MatMul(transpose_b=True)), Part(lambda _: ops.BiasAdd())
@@ -59,9 +59,9 @@ class Dense(Cell):
 
 
 class Dropout(Cell):
-    """Sets elements to 0 while training and divides the others by the share kept.
+    """Sets elements to 0 while training and divides the others by the fraction that stays.
 
-    `p` is the share dropped; the first positional argument is the share *kept*, as in 1.x. Raises ValueError outside of their ranges.
+    `p` is the dropped fraction; the first positional argument is the fraction that *stays*, as in 1.x. Raises ValueError outside the range.
     """
 
     dropout = Part(lambda cell: ops.Dropout(cell.keep_prob if cell.p is None else 1 - cell.p, *cell._stream_.seeds))
@@ -91,29 +91,29 @@ class Dropout(Cell):
 
 
 class Flatten(Cell):
-    """Makes the axes from `start_dim` to `end_dim` one."""
+    """Merges the axes from `start_dim` to `end_dim`."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def construct(self, x: Any) -> Any:
-        """x with those axes as one."""
+        """x with those axes merged."""
         return ops.flatten(x, start_dim=self.start_dim, end_dim=self.end_dim)
 
 
 class Identity(Cell):
-    """Gives its input back."""
+    """Returns its input."""
 
     def construct(self, x: Any) -> Any:
-        """x itself."""
+        """Return x."""
         return x
 
 
 class Embedding(Cell):
     """A table of vectors: indexes (...) give (..., embedding_size).
 
-    `padding_idx` is a row that starts as zeros. `use_one_hot` computes the same by a matrix product.
+    `padding_idx` is a row that is zeros initially. `use_one_hot` computes the same result by a matrix product.
     """
 
     gather, one_hot, array_mul = Part(lambda _: ops.Gather()), Part(lambda _: ops.OneHot()), Part(lambda _: ops.MatMul())
@@ -135,7 +135,7 @@ class Embedding(Cell):
         self.embedding_table = Parameter(table, name="embedding_table")
 
     def construct(self, ids: Any) -> Any:
-        """The rows that `ids` names."""
+        """The rows at `ids`."""
         if self.use_one_hot:
             return ops.matmul(ops.one_hot(ids, self.vocab_size, 1.0, 0.0).astype(self.dtype), self.embedding_table)
         return ops.gather(self.embedding_table, ids, 0)
@@ -148,7 +148,7 @@ class Embedding(Cell):
 
 
 class Pad(Cell):
-    """Adds values before and after each axis, as the rows of `paddings` say; `mode` is 'CONSTANT' (zeros), 'REFLECT' or 'SYMMETRIC'."""
+    """Pads each axis by the rows of `paddings`; `mode` is 'CONSTANT' (zeros), 'REFLECT' or 'SYMMETRIC'."""
 
     def __init__(self, paddings: Any, mode: str = "CONSTANT") -> None:
         super().__init__()
@@ -164,12 +164,12 @@ class Pad(Cell):
         self.pad = ops.Pad(paddings) if mode == "CONSTANT" else ops.MirrorPad(mode)
 
     def construct(self, x: Any) -> Any:
-        """x with the values added."""
+        """The padded x."""
         return self.pad(x) if self.mode == "CONSTANT" else self.pad(x, self.paddings)
 
 
 def check_dense_input_shape(x: Any, prim_name: str | None = None) -> None:
-    """Raises ValueError for the shape of an input of a dense layer that has less than two axes; a helper of 1.x."""
+    """Raises ValueError for the shape of a dense layer's input with fewer than two axes; a helper of 1.x."""
     if len(x) < 2:
         raise ValueError(f"{prim_name or 'Dense'}: expected an input of at least two axes, got shape {tuple(x)}.")
 
@@ -188,7 +188,7 @@ class ClipByNorm(Cell):
 
 
 def get_activation(name: str | None, prim_name: str | None = None) -> Any:
-    """The activation Cell of this name. Raises KeyError for an unknown one."""
+    """Return the activation Cell of this name. Raises KeyError for an unknown one."""
     from torchspore.mindspore.nn.layer.activation import ACTIVATIONS
 
     if name is None:

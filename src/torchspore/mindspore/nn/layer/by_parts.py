@@ -1,4 +1,4 @@
-"""Layers computed of the primitives that they carry: where one of them has a strategy and a graph is split, or where one was replaced."""
+"""Layers computed from their primitives: if one of them has a strategy and a graph is split, or if one was replaced."""
 from __future__ import annotations
 
 import functools
@@ -13,19 +13,19 @@ from torchspore.mindspore.ops import conv, dropouts
 
 
 def is_part(cell: Any, name: str) -> bool:
-    """Whether the attribute is one of the primitives that the layer carries."""
+    """Return whether the attribute is one of the layer's primitives."""
     return isinstance(getattr(type(cell), name, None), Part)
 
 
 def make_parts(cell: Any) -> None:
-    """Makes all parts of the layer, so that no graph that is captured sees one being made."""
+    """Create all parts of the layer, so that no capture sees one being created."""
     for name in dir(type(cell)):
         if is_part(cell, name):
             getattr(cell, name)
 
 
 def composed(cell: Any) -> Callable[..., Any] | None:
-    """What computes this layer of its parts; None where a program wrote its construct, or where its class has no such form."""
+    """Return the function that computes this layer from its parts; None for a custom construct and for classes without such a form."""
     owner = next(cls for cls in type(cell).__mro__ if "construct" in cls.__dict__)
     if not owner.__module__.startswith("torchspore."):
         return None
@@ -35,37 +35,37 @@ def composed(cell: Any) -> Callable[..., Any] | None:
 
 
 def composes_loss(cell: Any) -> bool:
-    """Whether it is a loss that weighs and reduces as LossBase does; its parts are those of `get_loss`, which calls them from now on."""
-    own = getattr(cell, "_loss_by_parts_", None)
-    if own is None or not type(cell).get_loss.__module__.startswith("torchspore."):
+    """Return whether the loss weighs and reduces as LossBase does; `get_loss` then calls its parts from now on."""
+    loss_by_parts = getattr(cell, "_loss_by_parts_", None)
+    if loss_by_parts is None or not type(cell).get_loss.__module__.startswith("torchspore."):
         return False
     make_parts(cell)
-    cell.get_loss = own
+    cell.get_loss = loss_by_parts
     return True
 
 
 def computed(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The layer's result: of its parts in a graph that is split or where one was replaced, else as its class computes it."""
+    """Return the layer's result: from its parts in a split graph or if one was replaced, else from its class's construct."""
     form = composed(cell) if "_replaced" in cell.__dict__ or is_split() else None
     return type(cell).construct(cell, *args, **kwargs) if form is None else form(cell, *args, **kwargs)
 
 
 def is_split() -> bool:
-    """Whether this thread captures a graph that is to be split among devices."""
+    """Return whether this thread captures a graph that will be split among devices."""
     from torchspore.distributed.shard import strategy_calls
 
     return strategy_calls.split_now() is not None
 
 
 def _laid(part: Any, call: Callable[..., Any], *tensors: Any) -> Any:
-    """The call with its Tensors and results in the layouts of the part's strategy: for parts that the layer's own operator does better."""
+    """Call a function with Tensors and results in the layouts of the part's strategy, for parts with a better direct operator."""
     from torchspore.distributed.shard import strategy_calls
 
     return strategy_calls.laid_out(part, call, tensors, {})
 
 
 def _alone(name: str, cell: Any, x: Any) -> Any:
-    """A layer that is one primitive."""
+    """Compute a layer that is one primitive."""
     return getattr(cell, name)(x)
 
 
@@ -90,10 +90,10 @@ def _conv1d(cell: Any, x: Any) -> Any:
 def _conv2d(cell: Any, x: Any) -> Any:
     if cell.data_format != "NHWC":
         return _biased(cell, cell.conv2d(x, cell.weight))
-    own = (cell.stride, cell.pad_mode, cell.padding, cell.dilation, cell.group)
+    settings = (cell.stride, cell.pad_mode, cell.padding, cell.dilation, cell.group)
 
     def convolved(x: Any, weight: Any) -> Any:
-        return ops.transpose(ops.conv2d(ops.transpose(x, (0, 3, 1, 2)), weight, None, *own), (0, 2, 3, 1))
+        return ops.transpose(ops.conv2d(ops.transpose(x, (0, 3, 1, 2)), weight, None, *settings), (0, 2, 3, 1))
 
     return _biased(cell, _laid(cell.conv2d, convolved, x, cell.weight))
 
@@ -103,14 +103,14 @@ def _conv3d(cell: Any, x: Any) -> Any:
 
 
 def _conv2d_transpose(cell: Any, x: Any) -> Any:
-    own = (cell.stride, cell.pad_mode, cell.padding, 0, cell.dilation, cell.group)
-    out = _laid(cell.conv2d_transpose, lambda x, weight: conv._conv_transposed(x, weight, None, *own), x, cell.weight)
+    settings = (cell.stride, cell.pad_mode, cell.padding, 0, cell.dilation, cell.group)
+    out = _laid(cell.conv2d_transpose, lambda x, weight: conv._conv_transposed(x, weight, None, *settings), x, cell.weight)
     return cell._padded_(_biased(cell, out))
 
 
 def _batch_norm(cell: Any, x: Any) -> Any:
     if x.ndim not in cell._ndims_:
-        return type(cell).construct(cell, x)            # which says so
+        return type(cell).construct(cell, x)            # it raises the error
     batch = cell.training if cell.use_batch_statistics is None else cell.use_batch_statistics
     part = cell.bn_train if batch else cell.bn_infer
     return part(x, cell.gamma, cell.beta, cell.moving_mean, cell.moving_variance)[0]
@@ -145,7 +145,7 @@ def _dropout(cell: Any, x: Any) -> Any:
     if not cell.training or drop == 0:
         return x
     return cell.dropout(x)[0] if "_replaced" in cell.__dict__ else _laid(
-        cell.dropout, lambda x: dropouts._layer_dropout(x, drop, cell._stream_), x,          # the layer's stream, as without a split
+        cell.dropout, lambda x: dropouts._layer_dropout(x, drop, cell._stream_), x,          # the layer's stream, as in an unsplit graph
     )
 
 
@@ -167,7 +167,7 @@ def _one_hot(cell: Any, indices: Any) -> Any:
 
 
 def weighed(cell: Any, x: Any, weights: Any) -> Any:
-    """A loss of which each element has its weight, reduced as the loss says, by the primitives that it carries."""
+    """Compute a loss with weighted elements and its reduction from the primitives of the layer."""
     dtype = x.dtype
     if weights is not None:
         x = cell.cast(cell.mul(cell.cast(weights, dtypes.float32) if isinstance(weights, Tensor) else Tensor(weights, dtypes.float32),

@@ -1,4 +1,4 @@
-"""A layer, batch normalisation and an activation in one Cell."""
+"""A layer, batch normalization and an activation in one Cell."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ from torchspore.mindspore.nn.layer.normalization import BatchNorm1d, BatchNorm2d
 
 
 class _Combined(Cell):
-    """What both share: the batch normalisation, if any, and the activation."""
+    """Base class: the batch normalization, if any, and the activation."""
 
     def _finish_(self, norm: Any, has_bn: bool, activation: Any, alpha: float, after_fake: bool) -> None:
         for name, value in (("has_bn", has_bn), ("after_fake", after_fake)):
@@ -34,10 +34,10 @@ class _Combined(Cell):
 
 
 class Conv2dBnAct(_Combined):
-    """A convolution of images, with `has_bn` batch normalisation, and an activation: a name, a Cell or None.
+    """A convolution of images, with `has_bn` batch normalization, and an activation: a name, a Cell or None.
 
-    `alpha` is the slope of the activation 'leakyrelu'. `after_fake` says to quantization-aware training where its nodes go; the numbers of
-    the layer are the same.
+    `alpha` is the slope of the activation 'leakyrelu'. `after_fake` places nodes of quantization-aware training; it does not change the
+    numbers of the layer.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class Conv2dBnAct(_Combined):
 
 
 class DenseBnAct(_Combined):
-    """A dense layer, with `has_bn` batch normalisation, and an activation: a name, a Cell or None.
+    """A dense layer, with `has_bn` batch normalization, and an activation: a name, a Cell or None.
 
-    `alpha` is the slope of the activation 'leakyrelu'. `after_fake` says to quantization-aware training where its nodes go; the numbers of
-    the layer are the same.
+    `alpha` is the slope of the activation 'leakyrelu'. `after_fake` places nodes of quantization-aware training; it does not change the
+    numbers of the layer.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Cells that hold other Cells in order."""
+"""Ordered and named containers of Cells."""
 from __future__ import annotations
 
 import itertools
@@ -11,15 +11,15 @@ from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.errors import NameRefused
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.nn.held import Held
+from torchspore.mindspore.nn.cell_members import MemberDict
 
 
-def _is_one_integer(index: TensorBase) -> bool:
+def _is_integer_scalar(index: TensorBase) -> bool:
     return index._t.numel() == 1 and str(FROM_TORCH[index._t.dtype]).startswith(("Int", "UInt"))
 
 
 def _picked(cells: list[Cell], index: TensorBase) -> Any:
-    """What calls the Cell that a Tensor picks in a graph; None outside of one."""
+    """Return the function that calls the Cell that a Tensor selects in a graph; None outside a graph."""
     if engine.frame() is None:
         return None
     from torchspore.graph.control import function_choice
@@ -28,7 +28,7 @@ def _picked(cells: list[Cell], index: TensorBase) -> Any:
 
 
 class _Ordered(Cell):
-    """What SequentialCell and CellList share: Cells under the names '0', '1', … that can be indexed, replaced and put in."""
+    """Base class of SequentialCell and CellList: Cells with the names '0', '1', … that can be indexed, replaced and inserted."""
 
     def _check_(self, cell: Any) -> Cell:
         if not isinstance(cell, Cell):
@@ -36,31 +36,31 @@ class _Ordered(Cell):
         return cell
 
     def _check_all_(self, cells: Iterable[Any]) -> None:
-        """Refuses a CellDict among several Cells, as MindSpore does."""
+        """Refuse a CellDict among several Cells, as MindSpore does."""
         for cell in cells:
             if isinstance(self, CellList) and isinstance(cell, CellDict):
                 raise TypeError("CellList: expected Cells, got a CellDict.\n\nhint: write list(cells.values()).")
 
     def _renumber_(self, cells: Iterable[Cell]) -> None:
-        self.__dict__["_cells"] = Held((str(i), cell) for i, cell in enumerate(cells))
+        self.__dict__["_cells"] = MemberDict((str(i), cell) for i, cell in enumerate(cells))
         self._changed_()
 
     def _prefix_(self) -> str:
-        """What the names of the Parameters begin with before the place of their Cell, as far as the first Cells show it.
+        """Return the part of the Parameters' names before the position of their Cell, as far as the first Cells show it.
 
-        MindSpore looks for the place '0' in the name of the first Parameter, and takes the last one that a second Cell does not speak
-        against. So Cells that are appended to a list of one Cell may get that Cell's name in theirs (`0.blocks.1.weight`): checkpoints
+        MindSpore looks for the position '0' in the name of the first Parameter, and takes the last one that a second Cell does not
+        contradict. So Cells that are appended to a list of one Cell may get that Cell's name in theirs (`0.blocks.1.weight`): checkpoints
         have these names.
         """
         named = ((key, next((p.name.split(".") for p in cell.get_parameters()), None)) for key, cell in self._cells.items())
         shown = list(itertools.islice(((key, parts) for key, parts in named if parts is not None), 2))
-        found: list[str] = []
-        for place, part in enumerate(shown[0][1] if shown else []):
+        prefix_parts: list[str] = []
+        for position, part in enumerate(shown[0][1] if shown else []):
             if part == shown[0][0]:
-                found = shown[0][1][:place]
-                if len(shown) > 1 and shown[1][1][place : place + 1] == [shown[1][0]]:
+                prefix_parts = shown[0][1][:position]
+                if len(shown) > 1 and shown[1][1][position : position + 1] == [shown[1][0]]:
                     break
-        return "".join(f"{part}." for part in found)
+        return "".join(f"{part}." for part in prefix_parts)
 
     def _add_(self, cell: Any, prefix: str) -> None:
         name = str(len(self._cells))
@@ -79,17 +79,17 @@ class _Ordered(Cell):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self._slice_(list(self._cells.items())[index])
-        if isinstance(index, TensorBase) and self._cells and _is_one_integer(index):
+        if isinstance(index, TensorBase) and self._cells and _is_integer_scalar(index):
             cell = _picked(list(self._cells.values()), index)
             if cell is not None:
                 return cell
         return self._cells[self._name_(index)]
 
     def _slice_(self, items: list[tuple[str, Cell]]) -> Any:
-        made = type(self).__new__(type(self))
-        Cell.__init__(made, auto_prefix=False)
-        made._renumber_(cell for _, cell in items)
-        return made
+        new_container = type(self).__new__(type(self))
+        Cell.__init__(new_container, auto_prefix=False)
+        new_container._renumber_(cell for _, cell in items)
+        return new_container
 
     def __setitem__(self, index: int, cell: Cell) -> None:
         name = self._name_(index)
@@ -100,7 +100,7 @@ class _Ordered(Cell):
 
     def __delitem__(self, index: Any) -> None:
         gone = set([self._name_(index)] if not isinstance(index, slice) else list(self._cells)[index])
-        prefix, first = self._prefix_(), next((place for place, name in enumerate(self._cells) if name in gone), len(self._cells))
+        prefix, first = self._prefix_(), next((position for position, name in enumerate(self._cells) if name in gone), len(self._cells))
         self._renumber_([cell for name, cell in self._cells.items() if name not in gone])
         self._rename_(prefix, first)
 
@@ -111,12 +111,12 @@ class _Ordered(Cell):
         return iter(list(self._cells.values()))
 
     def append(self, cell: Cell) -> Any:
-        """Puts `cell` at the end; gives itself back."""
+        """Append `cell`; return the container."""
         self._add_(cell, self._prefix_())
         return self
 
     def extend(self, cells: Iterable[Cell]) -> Any:
-        """Puts all `cells` at the end; gives itself back."""
+        """Append all `cells`; return the container."""
         if not isinstance(cells, (list, tuple, _Ordered)):
             raise TypeError(f"{type(self).__name__}.extend: expected a list of Cells, got {type(cells).__name__}.")
         self._check_all_(cells)
@@ -126,7 +126,7 @@ class _Ordered(Cell):
         return self
 
     def insert(self, index: int, cell: Cell) -> None:
-        """Puts `cell` before the one at `index`."""
+        """Insert `cell` before the one at `index`."""
         if isinstance(index, bool) or not isinstance(index, int):
             raise TypeError(f"{type(self).__name__}.insert({index!r:.40}, ...): expected an int, got {type(index).__name__}.")
         if not -len(self) <= index <= len(self):
@@ -137,15 +137,15 @@ class _Ordered(Cell):
         self._rename_(prefix, index if index >= 0 else 0)
 
     def _rename_(self, prefix: str, first: int) -> None:
-        """Names the Parameters of the Cells from number `first` on after the places where they are now."""
+        """Rename the Parameters of the Cells from index `first` on by their current positions."""
         if self._auto_prefix:
-            for name, held in list(self._cells.items())[first:]:
-                for attribute, parameter in held.parameters_and_names():
+            for name, cell in list(self._cells.items())[first:]:
+                for attribute, parameter in cell.parameters_and_names():
                     parameter.name = f"{prefix}{name}.{attribute}"
 
 
 class _Listed:
-    """The Cells inside as a list; a subclass may keep something else under this name."""
+    """The Cells inside as a list; a subclass may use this name for something else."""
 
     gives_way = True
 
@@ -154,34 +154,34 @@ class _Listed:
 
 
 class SequentialCell(_Ordered):
-    """Cells that run one after the other: given one by one, as a list, or as an OrderedDict of names."""
+    """Cells that run one after the other: separate arguments, a list, or an OrderedDict of names."""
 
     cell_list = _Listed()
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
-        given = args[0] if len(args) == 1 else args
-        if isinstance(given, OrderedDict):
-            for name, cell in given.items():
+        cells = args[0] if len(args) == 1 else args
+        if isinstance(cells, OrderedDict):
+            for name, cell in cells.items():
                 self.insert_child_to_cell(name, self._check_(cell))
                 cell.update_parameters_name(name + ".")
             return
-        if isinstance(given, Cell):
-            given = [given]
-        if not isinstance(given, (list, tuple)):
-            raise TypeError(f"SequentialCell: expected Cells, a list of them or an OrderedDict, got {type(given).__name__}.")
-        for cell in given:
+        if isinstance(cells, Cell):
+            cells = [cells]
+        if not isinstance(cells, (list, tuple)):
+            raise TypeError(f"SequentialCell: expected Cells, a list of them or an OrderedDict, got {type(cells).__name__}.")
+        for cell in cells:
             self._add_(cell, "")
 
     def construct(self, input_data: Any) -> Any:
-        """Runs the Cells one after the other."""
+        """Run the Cells one after the other."""
         for cell in self._cells.values():
             input_data = cell(input_data)
         return input_data
 
 
 class CellList(_Ordered):
-    """Cells in a list, whose Parameters belong to the Cell that holds it; it can't be called itself."""
+    """Cells in a list, whose Parameters belong to the Cell that contains it; it cannot be called itself."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(kwargs.get("auto_prefix", True))
@@ -193,8 +193,8 @@ class CellList(_Ordered):
             self._add_(cell, "")
 
     def construct(self, *inputs: Any) -> Any:
-        """A CellList can't be called."""
-        raise NotImplementedError("CellList: it can't be called.\n\nhint: call the Cells in it one by one.")
+        """Raises NotImplementedError: a CellList cannot be called."""
+        raise NotImplementedError("CellList: it cannot be called.\n\nhint: call the Cells in it one by one.")
 
 
 class CellDict(Cell):
@@ -206,7 +206,7 @@ class CellDict(Cell):
             self.update(args[0])
 
     def update(self, cells: Any) -> None:
-        """Takes in the Cells of a dict, a CellDict or an iterable of (name, Cell)."""
+        """Add the Cells of a dict, a CellDict or an iterable of (name, Cell)."""
         for name, cell in cells.items() if hasattr(cells, "items") else cells:
             self[name] = cell
 
@@ -216,9 +216,9 @@ class CellDict(Cell):
         if not isinstance(cell, Cell):
             raise TypeError(f"CellDict[{name!r}]: expected a Cell, got {type(cell).__name__}.")
         if isinstance(cell, (CellDict, CellList, SequentialCell)):
-            raise TypeError(f"CellDict[{name!r}]: expected a Cell that holds no others in order or by name, got {type(cell).__name__}.")
+            raise TypeError(f"CellDict[{name!r}]: expected a Cell that is not a container, got {type(cell).__name__}.")
         if not name or "." in name or (name not in self._cells and hasattr(self, name)):
-            raise NameRefused(f"CellDict[{name!r}]: expected a name without a dot, and none that a Cell has as an attribute.")
+            raise NameRefused(f"CellDict[{name!r}]: expected a name without a dot that is not an attribute of Cell.")
         if self._auto_prefix:
             cell.update_parameters_name(name + ".")
         self._cells[name] = cell
@@ -253,12 +253,12 @@ class CellDict(Cell):
         return self._cells.items()
 
     def clear(self) -> None:
-        """Takes all Cells out."""
+        """Remove all Cells."""
         self._cells.clear()
         self._changed_()
 
     def pop(self, key: str) -> Cell:
-        """Takes the Cell `key` out and gives it back. Raises KeyError where there is none."""
+        """Remove the Cell `key` and return it. Raises KeyError if there is none."""
         if key not in self._cells:
             raise NameRefused(f"CellDict.pop({key!r:.40}): there is no such Cell.")
         cell: Cell = self._cells.pop(key)

@@ -16,13 +16,13 @@ from torchspore.mindspore.ops.primitive import check_kinds
 
 
 def _check_input_3d(input_shape: Any, op_name: str) -> None:
-    """Raises ValueError for a shape that has not three axes; a helper of 1.x."""
+    """Raises ValueError for a shape that does not have three axes; a helper of 1.x."""
     if len(input_shape) != 3:
         raise ValueError(f"{op_name}: expected an input of three axes, got shape {tuple(input_shape)}.")
 
 
 class _Conv(Cell):
-    """What convolutions share: arguments, checks, weight (out, in / group, kernel...) and bias."""
+    """Base class of convolutions: arguments, checks, weight (out, in / group, kernel...) and bias."""
 
     _axes_ = 2
     _transposed_ = False
@@ -74,7 +74,7 @@ class _Conv(Cell):
         check_lengths(name, (2 * self._axes_,), least=0, padding=padding)
 
     def _kernel_of_weight_(self) -> tuple[int, ...]:
-        """The lengths of the weight's last axes."""
+        """Return the lengths of the weight's last axes."""
         return self.kernel_size
 
     def extend_repr(self) -> str:
@@ -123,7 +123,7 @@ class Conv1d(_Conv):
         )
 
     def _kernel_of_weight_(self) -> tuple[int, ...]:
-        """MindSpore keeps the weight of a line as that of an image of height 1, and so do its checkpoints."""
+        """Return (1, kernel): MindSpore, and its checkpoints, store the weight of a 1-D convolution with height 1."""
         return 1, *self.kernel_size
 
     def construct(self, x: Any) -> Any:
@@ -187,12 +187,12 @@ class Conv2dTranspose(_Conv):
             )
 
     def construct(self, x: Any) -> Any:
-        """The transposed convolution of x, with `output_padding` rows and columns of zeros behind it."""
+        """The transposed convolution of x, followed by `output_padding` rows and columns of zeros."""
         out = conv._conv_transposed(x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, 0, self.dilation, self.group)
         return self._padded_(out)
 
     def _padded_(self, out: Any) -> Any:
-        """`out` with the zeros behind it: MindSpore adds them after the bias, where torch goes on convolving."""
+        """Append the zeros to `out`: MindSpore adds them after the bias, where torch would continue the convolution."""
         if not self._rows_behind_ and not self._columns_behind_:
             return out
         return ops.pad(out, [0, self._columns_behind_, 0, self._rows_behind_])
@@ -214,7 +214,7 @@ class Conv1dTranspose(_Conv):
         )
 
     def _kernel_of_weight_(self) -> tuple[int, ...]:
-        """MindSpore keeps the weight of a line as that of an image of height 1, and so do its checkpoints."""
+        """Return (1, kernel): MindSpore, and its checkpoints, store the weight of a 1-D convolution with height 1."""
         return 1, *self.kernel_size
 
     def construct(self, x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Tables of vectors whose gradients are rows."""
+"""Embedding tables with row gradients."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,9 +16,9 @@ _SLICES = ("batch_slice", "field_slice", "table_row_slice", "table_column_slice"
 
 
 class EmbeddingLookup(Cell):
-    """A table of vectors: indexes (...) give (..., embedding_size); with `sparse` its gradient holds the rows that were used, no others.
+    """An embedding table: indexes (...) give (..., embedding_size); with `sparse`, its gradient has only the rows that were used.
 
-    With target 'CPU' an index beyond the table gives zeros. `max_norm` clips the length of each vector. `slice_mode` says how devices
+    With target 'CPU' an index outside the table gives zeros. `max_norm` clips the norm of each vector. `slice_mode` sets how devices
     share the table. Raises TypeError and ValueError for arguments that do not fit, such as `sparse=False` with target 'CPU'.
     """
 
@@ -51,7 +51,7 @@ class EmbeddingLookup(Cell):
         self.embeddinglookup = ops.EmbeddingLookup()
 
     def construct(self, indices: Any) -> Any:
-        """The rows that `indices` names."""
+        """The rows at `indices`."""
         if self.target == "CPU":
             out = self.embeddinglookup(self.embedding_table, indices, 0)
         else:
@@ -69,10 +69,10 @@ _OPERATORS = ("SUM", "MEAN", "MAX")
 
 
 class MultiFieldEmbeddingLookup(EmbeddingLookup):
-    """A table of vectors for features in fields: of the vectors of each field, times their values, the sum, mean or maximum.
+    """An embedding table for features in fields: the sum, mean or maximum of each field's vectors times their values.
 
-    Called with indexes (N, S), values (N, S) and field numbers (N, S) it gives (N, field_size, embedding_size). The mean divides by the sum
-    of the absolute values; the maximum passes features of value 0 over; a field without features is 0. `feature_num_list` says how many
+    A call with indexes (N, S), values (N, S) and field numbers (N, S) returns (N, field_size, embedding_size). The mean divides by the sum
+    of the absolute values; the maximum ignores features of value 0; a field without features is 0. `feature_num_list` sets how many
     features of each field devices share, with slice_mode 'field_slice'.
     """
 
@@ -99,11 +99,11 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
 
 
 class EmbeddingExt(Cell):
-    """A table of vectors: indexes (...) give (..., embedding_dim).
+    """An embedding table: indexes (...) give (..., embedding_dim).
 
-    The row `padding_idx` starts as zeros and gets no gradient; rows longer than `max_norm` (in the norm `norm_type`) are cut in the table
-    itself; `scale_grad_by_freq` divides the gradient of a row by how often it comes. `sparse` gradients are refused. `_weight` gives the
-    table, `_freeze` keeps it.
+    The row `padding_idx` is zeros initially and gets no gradient; rows longer than `max_norm` (in the norm `norm_type`) are scaled down in
+    the table; `scale_grad_by_freq` divides a row's gradient by the number of its occurrences. `sparse` gradients are refused. `_weight` is
+    the table, `_freeze` makes it constant.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class EmbeddingExt(Cell):
     ) -> None:
         super().__init__()
         if sparse:
-            raise ValueError("EmbeddingExt(sparse=True): expected False, as MindSpore has it too.\n\nhint: nn.EmbeddingLookup is sparse.")
+            raise ValueError("EmbeddingExt(sparse=True): expected False, as in MindSpore.\n\nhint: nn.EmbeddingLookup is sparse.")
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ValueError(f"EmbeddingExt(padding_idx={padding_idx}): expected a row of {num_embeddings}.")
         self.num_embeddings, self.embedding_dim, self.sparse = num_embeddings, embedding_dim, sparse
@@ -126,7 +126,7 @@ class EmbeddingExt(Cell):
         self.weight = Parameter(table, name="weight", requires_grad=not _freeze)
 
     def construct(self, input: Any) -> Any:
-        """The rows that `input` names."""
+        """The rows at `input`."""
         return ops.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq)
 
     def extend_repr(self) -> str:

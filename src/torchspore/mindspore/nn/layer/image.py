@@ -1,4 +1,4 @@
-"""Pictures as Cells: likeness, crops, gradients, other sizes."""
+"""Images as Cells: similarity, crops, gradients, resizing."""
 from __future__ import annotations
 
 import math
@@ -11,7 +11,7 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops import resize
-from torchspore.mindspore.ops.explain import place
+from torchspore.mindspore.ops.explain import user_line
 
 
 def _number(call: str, name: str, value: Any, above: float | None = 0.0) -> float:
@@ -22,23 +22,23 @@ def _number(call: str, name: str, value: Any, above: float | None = 0.0) -> floa
     return float(value)
 
 
-def _same(call: str, first: Any, second: Any) -> None:
+def _check_equal_pictures(call: str, first: Any, second: Any) -> None:
     if first.shape != second.shape or first.dtype != second.dtype:
         raise ValueError(
-            f"{place()}{call}: expected two pictures of one shape and dtype, got {first.shape} of {first.dtype} and {second.shape} of "
+            f"{user_line()}{call}: expected two pictures of one shape and dtype, got {first.shape} of {first.dtype} and {second.shape} of "
             f"{second.dtype}."
         )
     if first.ndim != 4:
-        raise ValueError(f"{place()}{call}: expected pictures (N, C, H, W), got shape {first.shape}.")
+        raise ValueError(f"{user_line()}{call}: expected pictures (N, C, H, W), got shape {first.shape}.")
 
 
 class ImageGradients(Cell):
-    """The differences of neighbours in pictures (N, C, H, W): (down, right), 0 at the last row and column."""
+    """The differences of neighbours in images (N, C, H, W): (down, right), 0 at the last row and column."""
 
     def construct(self, images: Any) -> Any:
-        """(dy, dx), each of the shape of the pictures."""
+        """Return (dy, dx), each in the shape of the images."""
         if images.ndim != 4:
-            raise ValueError(f"{place()}ImageGradients: expected pictures (N, C, H, W), got shape {images.shape}.")
+            raise ValueError(f"{user_line()}ImageGradients: expected pictures (N, C, H, W), got shape {images.shape}.")
         n, c, h, w = images.shape
         dy = images[:, :, 1:, :] - images[:, :, :h - 1, :]
         dx = images[:, :, :, 1:] - images[:, :, :, :w - 1]
@@ -47,15 +47,15 @@ class ImageGradients(Cell):
 
 
 def _window(size: int, sigma: float) -> np.ndarray[Any, Any]:
-    """A Gaussian of `size` times `size` whose sum is 1."""
+    """Return a Gaussian of `size` times `size` whose sum is 1."""
     at = np.arange(size, dtype=np.float64) - (size - 1) / 2
     line = np.exp(-at * at / (2 * sigma * sigma))
-    made = np.outer(line, line)
-    return (made / made.sum()).astype(np.float32)
+    window = np.outer(line, line)
+    return (window / window.sum()).astype(np.float32)
 
 
 class _Likeness(Cell):
-    """What SSIM and MSSSIM share: structure of two pictures in Gaussian windows."""
+    """Base class of SSIM and MSSSIM: the structure of two images in Gaussian windows."""
 
     def __init__(self, max_val: float, filter_size: int, filter_sigma: float, k1: float, k2: float) -> None:
         super().__init__()
@@ -72,28 +72,28 @@ class _Likeness(Cell):
         self.window = Tensor(_window(filter_size, self.filter_sigma).reshape(1, 1, filter_size, filter_size))
 
     def _parts_(self, first: Any, second: Any) -> tuple[Any, Any]:
-        """The means over each picture of likeness (with luminance) and of contrast and structure alone (N,)."""
+        """Return the means over each image of similarity (with luminance) and of contrast and structure alone (N,)."""
         channels = first.shape[1]
         window = ops.tile(self.window, (channels, 1, 1, 1))
         mean = lambda x: ops.conv2d(x, window, groups=channels)
         mean1, mean2 = mean(first), mean(second)
-        both, squares = mean1 * mean2, mean1 * mean1 + mean2 * mean2
-        light = (2 * both + self.c1) / (squares + self.c1)
-        shape = (2 * (mean(first * second) - both) + self.c2) / (mean(first * first + second * second) - squares + self.c2)
+        product_of_means, squares = mean1 * mean2, mean1 * mean1 + mean2 * mean2
+        light = (2 * product_of_means + self.c1) / (squares + self.c1)
+        shape = (2 * (mean(first * second) - product_of_means) + self.c2) / (mean(first * first + second * second) - squares + self.c2)
         return ops.mean(light * shape, (-3, -2, -1)), ops.mean(shape, (-3, -2, -1))
 
     def _checked_(self, first: Any, second: Any) -> tuple[Any, Any]:
         name = type(self).__name__
         if first.dtype not in (dtypes.float32, dtypes.float16):
-            raise TypeError(f"{place()}{name}: expected float32 or float16 pictures, got {first.dtype}.")
-        _same(name, first, second)
+            raise TypeError(f"{user_line()}{name}: expected float32 or float16 pictures, got {first.dtype}.")
+        _check_equal_pictures(name, first, second)
         return first.astype(dtypes.float32), second.astype(dtypes.float32)
 
 
 class SSIM(_Likeness):
-    """How alike pictures (N, C, H, W) are (Wang and others, 2004), in Gaussian windows of `filter_size`; 1 for equal ones.
+    """The similarity of images (N, C, H, W) (Wang and others, 2004), in Gaussian windows of `filter_size`; 1 for equal ones.
 
-    `max_val` is the range of values, `k1` and `k2` keep the quotients from 0 / 0. Raises TypeError and ValueError for wrong arguments.
+    `max_val` is the range of values, `k1` and `k2` prevent quotients 0 / 0. Raises TypeError and ValueError for wrong arguments.
     """
 
     def __init__(
@@ -102,12 +102,12 @@ class SSIM(_Likeness):
         super().__init__(max_val, filter_size, filter_sigma, k1, k2)
 
     def construct(self, img1: Any, img2: Any) -> Any:
-        """The likeness (N,)."""
+        """The similarity (N,)."""
         return self._parts_(*self._checked_(img1, img2))[0]
 
 
 class MSSSIM(_Likeness):
-    """SSIM at several sizes, each half the one before (Wang and others, 2003): the product of powers given by `power_factors`."""
+    """SSIM at several sizes, each half the one before (Wang and others, 2003): a product with the powers `power_factors`."""
 
     def __init__(
         self, max_val: float = 1.0, power_factors: Any = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333), filter_size: int = 11,
@@ -116,10 +116,10 @@ class MSSSIM(_Likeness):
         super().__init__(max_val, filter_size, filter_sigma, k1, k2)
         if not isinstance(power_factors, (tuple, list)):
             raise TypeError(f"MSSSIM(power_factors={power_factors!r:.40}): expected a tuple, got {type(power_factors).__name__}.")
-        self.power_factors = tuple(_number("MSSSIM", "power_factors", one, None) for one in power_factors)
+        self.power_factors = tuple(_number("MSSSIM", "power_factors", factor, None) for factor in power_factors)
 
     def construct(self, img1: Any, img2: Any) -> Any:
-        """The likeness (N,)."""
+        """The similarity (N,)."""
         first, second = self._checked_(img1, img2)
         total = None
         for level, power in enumerate(self.power_factors):
@@ -132,7 +132,7 @@ class MSSSIM(_Likeness):
 
 
 class PSNR(Cell):
-    """10 * log10(max_val^2 / mean squared difference) of pictures (N, C, H, W)."""
+    """10 * log10(max_val^2 / mean squared difference) of images (N, C, H, W)."""
 
     def __init__(self, max_val: float = 1.0) -> None:
         super().__init__()
@@ -140,13 +140,13 @@ class PSNR(Cell):
 
     def construct(self, img1: Any, img2: Any) -> Any:
         """The ratio (N,) in decibels."""
-        _same("PSNR", img1, img2)
+        _check_equal_pictures("PSNR", img1, img2)
         first, second = img1.astype(dtypes.float32), img2.astype(dtypes.float32)
         return 10 * ops.log(self.max_val**2 / ops.mean(ops.square(first - second), (-3, -2, -1))) / math.log(10)
 
 
 class CentralCrop(Cell):
-    """The middle of pictures (C, H, W) or (N, C, H, W): the share `central_fraction` of height and width."""
+    """The center of images (C, H, W) or (N, C, H, W): the fraction `central_fraction` of height and width."""
 
     def __init__(self, central_fraction: float) -> None:
         super().__init__()
@@ -159,17 +159,17 @@ class CentralCrop(Cell):
         self.central_fraction = central_fraction
 
     def construct(self, image: Any) -> Any:
-        """The middle."""
+        """The center."""
         if image.ndim not in (3, 4):
-            raise ValueError(f"{place()}CentralCrop: expected pictures (C, H, W) or (N, C, H, W), got shape {image.shape}.")
+            raise ValueError(f"{user_line()}CentralCrop: expected pictures (C, H, W) or (N, C, H, W), got shape {image.shape}.")
         top, left = (int((length - length * self.central_fraction) / 2) for length in image.shape[-2:])
         return image[..., top:image.shape[-2] - top, left:image.shape[-1] - left]
 
 
 class ResizeBilinear(Cell):
-    """Pictures (N, C, H, W) at another size, bilinear; a layer of 1.x.
+    """Resizes images (N, C, H, W), bilinear; a layer of 1.x.
 
-    Without `half_pixel_centers` the corner pixels keep their corners. A call says `size`, (height, width), or `scale_factor`, an int, and
+    Without `half_pixel_centers` the corner pixels stay at the corners. A call takes `size`, (height, width), or `scale_factor`, an int, and
     `align_corners`.
     """
 
@@ -182,15 +182,15 @@ class ResizeBilinear(Cell):
         self.half_pixel_centers = half_pixel_centers
 
     def construct(self, x: Any, size: Any = None, scale_factor: int | None = None, align_corners: bool = False) -> Any:
-        """The pictures at the other size."""
+        """The resized images."""
         if self.half_pixel_centers and not align_corners:
-            wanted = size if scale_factor is None else tuple(length * scale_factor for length in x.shape[2:])
-            return ops.ResizeBilinear(wanted, half_pixel_centers=True)(x)
+            new_size = size if scale_factor is None else tuple(length * scale_factor for length in x.shape[2:])
+            return ops.ResizeBilinear(new_size, half_pixel_centers=True)(x)
         return resize._resize_as_image(x, size, scale_factor, align_corners)
 
 
 class Upsample(Cell):
-    """Values at another size: `size`, or lengths times `scale_factor`; `mode` as in ops.interpolate."""
+    """Resizes: to `size`, or to lengths times `scale_factor`; `mode` as in ops.interpolate."""
 
     def __init__(
         self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
@@ -201,7 +201,7 @@ class Upsample(Cell):
         self.align_corners, self.recompute_scale_factor = align_corners, recompute_scale_factor
 
     def construct(self, x: Any) -> Any:
-        """The values at the other size."""
+        """The resized values."""
         return ops.interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
 
 

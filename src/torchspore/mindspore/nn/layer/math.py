@@ -27,8 +27,8 @@ class MatMul(Cell):
         return ops.matmul(_swapped(x1, self.transpose_x1), _swapped(x2, self.transpose_x2))
 
 
-def _swapped(x: Any, wanted: bool) -> Any:
-    return ops.swapaxes(x, -1, -2) if wanted and x.ndim > 1 else x
+def _swapped(x: Any, is_requested: bool) -> Any:
+    return ops.swapaxes(x, -1, -2) if is_requested and x.ndim > 1 else x
 
 
 class Moments(Cell):
@@ -43,12 +43,12 @@ class Moments(Cell):
         self.axis, self.keep_dims = axis, bool(keep_dims)
 
     def construct(self, x: Any) -> Any:
-        """(mean, variance)."""
+        """Return (mean, variance)."""
         return layer_math._moments(x, self.axis, self.keep_dims)
 
 
 class Range(Cell):
-    """The numbers from `start` to below `limit` by `delta`, int32 or float32; with `start` alone from 0 to below it."""
+    """The numbers from `start` to `limit` (exclusive) by `delta`, int32 or float32; with only `start`, from 0 to it."""
 
     def __init__(self, start: Any, limit: Any = None, delta: Any = 1) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Range(Cell):
 
 
 class ReduceLogSumExp(Cell):
-    """log(sum(exp(x))) along `axis`, an int or a tuple; () is all axes."""
+    """log(sum(exp(x))) along `axis`, an int or a tuple; () means all axes."""
 
     def __init__(self, axis: Any, keep_dims: bool = False) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class IGamma(Cell):
     """The lower incomplete gamma function of (a, x), divided by gamma(a)."""
 
     def construct(self, a: Any, x: Any) -> Any:
-        """The share."""
+        """The value of the function."""
         return layer_math._regularized_gamma(a, x)
 
 
@@ -146,7 +146,7 @@ class MatrixDiagPart(Cell):
 
 
 class MatrixSetDiag(Cell):
-    """Matrices (..., M, N) with another diagonal (..., min(M, N))."""
+    """Matrices (..., M, N) with the diagonal replaced by (..., min(M, N))."""
 
     def construct(self, input_x: Any, diagonal: Any) -> Any:
         """The matrices."""
@@ -154,7 +154,7 @@ class MatrixSetDiag(Cell):
 
 
 class Norm(Cell):
-    """The root of the sum of squares along `axis`, an int or a tuple; () is all axes."""
+    """The root of the sum of squares along `axis`, an int or a tuple; () means all axes."""
 
     reduce_sum, sqrt = Part(lambda cell: ops.ReduceSum(cell.keep_dims)), Part(lambda _: ops.Sqrt())
 
@@ -189,7 +189,7 @@ class Triu(Cell):
 
 
 class Roll(Cell):
-    """Moves elements along `axis` by `shift` places; what leaves at one end comes in at the other."""
+    """Shifts elements along `axis` by `shift` positions; elements that leave one end enter at the other."""
 
     def __init__(self, shift: Any, axis: Any) -> None:
         super().__init__()
@@ -201,7 +201,7 @@ class Roll(Cell):
         self.shift, self.axis = shift, axis
 
     def construct(self, input_x: Any) -> Any:
-        """The input moved."""
+        """The shifted input."""
         shift = self.shift if isinstance(self.shift, int) else tuple(self.shift)
         return ops.roll(input_x, shift, self.axis if isinstance(self.axis, int) else tuple(self.axis))
 

@@ -1,4 +1,4 @@
-"""Pooling to a given size, by powers, back to where values lay, and at random places, as Cells."""
+"""Pooling to a target size, by powers, its inverse, and at random positions, as Cells."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +10,7 @@ from torchspore.mindspore.ops.primitive import check_kinds
 
 
 class _Adaptive(Cell):
-    """What pooling to a size shares."""
+    """Base class of pooling to a size."""
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class _Adaptive(Cell):
 
 
 class AdaptiveAvgPool1d(_Adaptive):
-    """Means of windows of (N, C, L) or (C, L) chosen so that the result has length `output_size`."""
+    """Means of windows of (N, C, L) or (C, L) whose size follows from the length `output_size`."""
 
     def __init__(self, output_size: int) -> None:
         super().__init__(output_size)
@@ -40,7 +40,7 @@ def _check_length(name: str, output_size: Any) -> None:
 
 
 class AdaptiveAvgPool3d(_Adaptive):
-    """Means of windows chosen so that the result is (N, C, *output_size); None keeps a length."""
+    """Means of windows whose size follows from the result (N, C, *output_size); None keeps a length."""
 
     def construct(self, input: Any) -> Any:
         """The pooled input."""
@@ -48,7 +48,7 @@ class AdaptiveAvgPool3d(_Adaptive):
 
 
 class AdaptiveMaxPool1d(_Adaptive):
-    """The largest values in windows of (N, C, L), as many as `output_size`, which divides L."""
+    """The largest values in `output_size` windows of (N, C, L); `output_size` divides L."""
 
     def __init__(self, output_size: int) -> None:
         super().__init__(output_size)
@@ -60,7 +60,7 @@ class AdaptiveMaxPool1d(_Adaptive):
 
 
 class AdaptiveMaxPool2d(_Adaptive):
-    """The largest values in windows chosen so that the result is (N, C, *output_size); with `return_indices` also where they lay."""
+    """The largest values in windows whose size follows from the result (N, C, *output_size); `return_indices` adds their indexes."""
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         super().__init__(output_size)
@@ -73,7 +73,7 @@ class AdaptiveMaxPool2d(_Adaptive):
 
 
 class AdaptiveMaxPool3d(_Adaptive):
-    """The largest values in windows chosen so that the result is (N, C, *output_size); with `return_indices` also where they lay."""
+    """The largest values in windows whose size follows from the result (N, C, *output_size); `return_indices` adds their indexes."""
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         super().__init__(output_size)
@@ -109,7 +109,7 @@ class LPPool2d(Cell):
 
 
 class _Unpool(Cell):
-    """What the inverses of pooling share."""
+    """Base class of the inverses of pooling."""
 
     _counts_: tuple[int, ...] = (2,)
 
@@ -122,7 +122,7 @@ class _Unpool(Cell):
 
 
 class MaxUnpool1d(_Unpool):
-    """What MaxPool1d took, put back to where `indices` say; zeros elsewhere."""
+    """Puts the values from MaxPool1d back to the positions `indices`; zeros elsewhere."""
 
     _counts_ = (1,)
 
@@ -132,7 +132,7 @@ class MaxUnpool1d(_Unpool):
 
 
 class MaxUnpool2d(_Unpool):
-    """What MaxPool2d took, put back to where `indices` say; zeros elsewhere."""
+    """Puts the values from MaxPool2d back to the positions `indices`; zeros elsewhere."""
 
     def construct(self, x: Any, indices: Any, output_size: Any = None) -> Any:
         """The larger images."""
@@ -140,7 +140,7 @@ class MaxUnpool2d(_Unpool):
 
 
 class MaxUnpool3d(_Unpool):
-    """What MaxPool3d took, put back to where `indices` say; zeros elsewhere."""
+    """Puts the values from MaxPool3d back to the positions `indices`; zeros elsewhere."""
 
     _counts_ = (3,)
 
@@ -150,7 +150,7 @@ class MaxUnpool3d(_Unpool):
 
 
 class _Fractional(Cell):
-    """What pooling at random places shares (Graham, 2014)."""
+    """Base class of pooling at random positions (Graham, 2014)."""
 
     _counts_: tuple[int, ...] = (2,)
 
@@ -166,22 +166,22 @@ class _Fractional(Cell):
 
 
 class FractionalMaxPool2d(_Fractional):
-    """The largest values of (N, C, H, W) in windows at random places, as many as `output_size`, or `output_ratio` times the lengths."""
+    """The largest values of (N, C, H, W) in windows at random positions: `output_size` of them, or `output_ratio` times the lengths."""
 
     def construct(self, input: Any) -> Any:
-        """The pooled input, and with `return_indices` where the values lay."""
+        """The pooled input, and with `return_indices` the indexes of the values."""
         return ops.fractional_max_pool2d(
             input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples,
         )
 
 
 class FractionalMaxPool3d(_Fractional):
-    """The largest values of (N, C, D, H, W) in windows at random places, as many as `output_size`, or `output_ratio` times the lengths."""
+    """The largest values of (N, C, D, H, W) in windows at random positions: `output_size` of them, or `output_ratio` times the lengths."""
 
     _counts_ = (3,)
 
     def construct(self, input: Any) -> Any:
-        """The pooled input, and with `return_indices` where the values lay."""
+        """The pooled input, and with `return_indices` the indexes of the values."""
         return ops.fractional_max_pool3d(
             input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples,
         )

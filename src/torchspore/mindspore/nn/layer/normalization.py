@@ -1,4 +1,4 @@
-"""Normalisation as Cells."""
+"""Normalization as Cells."""
 from __future__ import annotations
 
 from typing import Any
@@ -12,17 +12,17 @@ from torchspore.mindspore.communication.management import GlobalComm, create_gro
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import normalization, synchronized
-from torchspore.mindspore.ops.explain import place
-from torchspore.mindspore.ops.indices import axis_within
+from torchspore.mindspore.ops.explain import user_line
+from torchspore.mindspore.ops.indices import normalized_axis
 from torchspore.mindspore.ops.limits import check_lengths, check_real, check_words
 from torchspore.mindspore.ops.primitive import check_kinds
 
 
 class _BatchNorm(Cell):
-    """Normalises over all axes but axis 1.
+    """Normalizes over all axes except axis 1.
 
-    `momentum` is the share of the running values that is *kept*. `use_batch_statistics` None: the batch's while training, else the running
-    ones.
+    `momentum` is the fraction of the running values that is *kept*. `use_batch_statistics` None means the batch's values while training,
+    else the running ones.
     """
 
     _ndims_: tuple[int, ...] = (4,)
@@ -55,10 +55,10 @@ class _BatchNorm(Cell):
         self.beta = Parameter(initializer(beta_init, num_features, dtype), name="beta", requires_grad=affine)
 
     def construct(self, x: Any) -> Any:
-        """x normalised."""
+        """x normalized."""
         if x.ndim not in self._ndims_:
             raise ValueError(
-                f"{place()}{type(self).__name__}: expected an input of {' or '.join(map(str, self._ndims_))} axes, got shape {x.shape}."
+                f"{user_line()}{type(self).__name__}: expected an input of {' or '.join(map(str, self._ndims_))} axes, got shape {x.shape}."
             )
         batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
         if self.format == "NHWC":
@@ -74,17 +74,17 @@ class _BatchNorm(Cell):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Batch normalisation of (N, C) or (N, C, L)."""
+    """Batch normalization of (N, C) or (N, C, L)."""
 
     _ndims_ = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch normalisation of images (N, C, H, W)."""
+    """Batch normalization of images (N, C, H, W)."""
 
 
 class BatchNorm3d(Cell):
-    """Batch normalisation of volumes (N, C, D, H, W), by a BatchNorm2d inside it, whose name its parameters carry."""
+    """Batch normalization of volumes (N, C, D, H, W), by a BatchNorm2d inside it, whose name is in the names of its Parameters."""
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True, gamma_init: Any = "ones",
@@ -99,18 +99,18 @@ class BatchNorm3d(Cell):
         )
 
     def construct(self, input_x: Any) -> Any:
-        """input_x normalised."""
+        """input_x normalized."""
         if input_x.ndim != 5:
-            raise ValueError(f"{place()}BatchNorm3d: expected an input of 5 axes, got shape {input_x.shape}.")
+            raise ValueError(f"{user_line()}BatchNorm3d: expected an input of 5 axes, got shape {input_x.shape}.")
         n, c, d, h, w = input_x.shape
         return ops.reshape(self.bn2d(ops.reshape(input_x, (n, c, d * h, w))), (n, c, d, h, w))
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation by the batches of several processes, in training; they may be of different lengths.
+    """Batch normalization over the batches of several processes, in training; their lengths may differ.
 
-    `process_groups` lists the ranks that share statistics, [[0, 1], [2, 3]] say; a process in none of them normalises by its own batch.
-    None: all processes. Raises TypeError and ValueError for what is no list of lists of ranks, each rank once.
+    `process_groups` lists the ranks that share statistics, such as [[0, 1], [2, 3]]; a process in none of them uses its own batch.
+    None means all processes. Raises TypeError and ValueError unless it is a list of lists of ranks, each rank once.
     """
 
     _ndims_ = (2, 4)
@@ -124,20 +124,20 @@ class SyncBatchNorm(_BatchNorm):
             num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init, use_batch_statistics,
             dtype=dtype,
         )
-        is_list = isinstance(process_groups, list) and all(isinstance(one, list) for one in process_groups)
+        is_list = isinstance(process_groups, list) and all(isinstance(ranks_of_group, list) for ranks_of_group in process_groups)
         if process_groups is not None and not is_list:
             raise TypeError(f"SyncBatchNorm(process_groups={process_groups!r:.40}): expected a list of lists of ranks, or None.")
-        ranks, count = [rank for one in process_groups or () for rank in one], get_group_size()
+        ranks, count = [rank for ranks_of_group in process_groups or () for rank in ranks_of_group], get_group_size()
         if len(set(ranks)) < len(ranks) or not all(rank in range(count) for rank in ranks):
             raise ValueError(message(
                 f"SyncBatchNorm(process_groups={short(process_groups)})",
-                "rank 0 alone, the one process that there is" if count == 1 else f"ranks from 0 to {count - 1}, each once",
+                "rank 0, the only process" if count == 1 else f"ranks from 0 to {count - 1}, each once",
             ))
         self.process_groups = process_groups
-        self.group_name = _group_of_own(process_groups)
+        self.group_name = _group_of_this_process(process_groups)
 
     def construct(self, x: Any) -> Any:
-        """x normalised."""
+        """x normalized."""
         batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
         group = synchronized.sharers(self.group_name) if batch and self.group_name else None
         if group is None or x.ndim not in self._ndims_:
@@ -147,20 +147,20 @@ class SyncBatchNorm(_BatchNorm):
         )
 
 
-def _group_of_own(process_groups: list[list[int]] | None) -> str:
-    """The name of the group of processes that this one shares statistics with; '' where there is none."""
+def _group_of_this_process(process_groups: list[list[int]] | None) -> str:
+    """Return the name of the group of processes that shares statistics with this one; '' if there is none."""
     if process_groups is None:
         return GlobalComm.WORLD_COMM_GROUP
-    own = next((one for one in process_groups if get_rank() in one), [])
-    if len(own) < 2:
+    ranks = next((ranks_of_group for ranks_of_group in process_groups if get_rank() in ranks_of_group), [])
+    if len(ranks) < 2:
         return ""
-    name = "sync_batch_norm_" + "_".join(map(str, own))
-    create_group(name, own)
+    name = "sync_batch_norm_" + "_".join(map(str, ranks))
+    create_group(name, ranks)
     return name
 
 
 class _InstanceNorm(Cell):
-    """Normalises each channel of each sample. `momentum` belongs to running values that, as in MindSpore, nothing reads."""
+    """Normalizes each channel of each sample. `momentum` belongs to running values, which, as in MindSpore, nothing reads."""
 
     _ndim_ = 4
 
@@ -186,9 +186,9 @@ class _InstanceNorm(Cell):
         self.beta = Parameter(initializer(beta_init, num_features, dtype), name="beta", requires_grad=affine)
 
     def construct(self, x: Any) -> Any:
-        """x normalised."""
+        """x normalized."""
         if x.ndim != self._ndim_:
-            raise ValueError(f"{place()}{type(self).__name__}: expected an input of {self._ndim_} axes, got shape {x.shape}.")
+            raise ValueError(f"{user_line()}{type(self).__name__}: expected an input of {self._ndim_} axes, got shape {x.shape}.")
         return normalization._instance_norm_layer(x, self.gamma, self.beta, self.eps)
 
     def extend_repr(self) -> str:
@@ -199,23 +199,23 @@ class _InstanceNorm(Cell):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Normalises each channel of each sequence of (N, C, L)."""
+    """Normalizes each channel of each sequence of (N, C, L)."""
 
     _ndim_ = 3
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Normalises each channel of each image of (N, C, H, W)."""
+    """Normalizes each channel of each image of (N, C, H, W)."""
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Normalises each channel of each volume of (N, C, D, H, W)."""
+    """Normalizes each channel of each volume of (N, C, D, H, W)."""
 
     _ndim_ = 5
 
 
 class LayerNormExt(Cell):
-    """Normalises over the last axes, whose lengths are `normalized_shape`.
+    """Normalizes over the last axes, whose lengths are `normalized_shape`.
 
     `elementwise_affine` multiplies by a trained `weight`, and with `bias` adds one.
     """
@@ -233,7 +233,7 @@ class LayerNormExt(Cell):
         self.bias = Parameter(initializer("zeros", self.normalized_shape, dtype), name="bias") if elementwise_affine and bias else None
 
     def construct(self, input: Any) -> Any:
-        """The input normalised."""
+        """The normalized input."""
         return ops.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extend_repr(self) -> str:
@@ -241,7 +241,7 @@ class LayerNormExt(Cell):
 
 
 class LayerNorm(Cell):
-    """Normalises over the axes from `begin_norm_axis` on, whose lengths are `normalized_shape`."""
+    """Normalizes over the axes from `begin_norm_axis` on, whose lengths are `normalized_shape`."""
 
     layer_norm = Part(lambda cell: ops.LayerNorm(cell.begin_norm_axis, cell.begin_params_axis, cell.epsilon))
 
@@ -262,8 +262,8 @@ class LayerNorm(Cell):
         self.beta = Parameter(initializer(beta_init, normalized_shape, dtype), name="beta")
 
     def construct(self, input_x: Any) -> Any:
-        """The input normalised."""
-        axis = axis_within(self.begin_norm_axis, input_x.ndim)
+        """The normalized input."""
+        axis = normalized_axis(self.begin_norm_axis, input_x.ndim)
         return ops.layer_norm(input_x, input_x.shape[axis:], self.gamma, self.beta, self.epsilon)
 
     def extend_repr(self) -> str:
@@ -275,7 +275,7 @@ class LayerNorm(Cell):
 
 
 class GroupNorm(Cell):
-    """Normalises over the channels of each group and all later axes."""
+    """Normalizes over the channels of each group and all later axes."""
 
     def __init__(
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, gamma_init: Any = "ones",
@@ -293,7 +293,7 @@ class GroupNorm(Cell):
         self.beta = Parameter(initializer(beta_init, num_channels, dtype), name="beta", requires_grad=affine)
 
     def construct(self, x: Any) -> Any:
-        """x normalised."""
+        """x normalized."""
         return ops.group_norm(x, self.num_groups, self.gamma, self.beta, self.eps)
 
     def extend_repr(self) -> str:

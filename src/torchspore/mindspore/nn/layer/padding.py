@@ -1,4 +1,4 @@
-"""Values added at the ends of the last axes, as Cells."""
+"""Padding at the ends of the last axes, as Cells."""
 from __future__ import annotations
 
 from typing import Any
@@ -8,7 +8,7 @@ from torchspore.mindspore.ops import pads
 
 
 class _Pad(Cell):
-    """What the layers share: `padding` is an int, or (before, after) of the last axis first; pairs left out are 0."""
+    """Base class of the layers: `padding` is an int, or (before, after) of the last axis first; missing pairs are 0."""
 
     _axes_ = 1
     _mode_ = "constant"
@@ -31,7 +31,7 @@ class _Pad(Cell):
         self.padding, self.value = counts, value
 
     def construct(self, x: Any) -> Any:
-        """x with the values added."""
+        """The padded x."""
         return pads._pad_by_layer(x, self.padding, self._mode_, self.value)
 
 
@@ -43,23 +43,23 @@ class _ConstantPad(_Pad):
 
 
 class ConstantPad1d(_ConstantPad):
-    """Adds `value` at the ends of the last axis; a negative count cuts away."""
+    """Pads the ends of the last axis with `value`; a negative count crops."""
 
 
 class ConstantPad2d(_ConstantPad):
-    """Adds `value` at the ends of the last two axes; a negative count cuts away."""
+    """Pads the ends of the last two axes with `value`; a negative count crops."""
 
     _axes_ = 2
 
 
 class ConstantPad3d(_ConstantPad):
-    """Adds `value` at the ends of the last three axes; a negative count cuts away."""
+    """Pads the ends of the last three axes with `value`; a negative count crops."""
 
     _axes_ = 3
 
 
 class ZeroPad2d(_Pad):
-    """Adds zeros at the ends of the last two axes; a negative count cuts away."""
+    """Pads the ends of the last two axes with zeros; a negative count crops."""
 
     _axes_, _cuts_ = 2, True
 
@@ -75,17 +75,17 @@ class _Mirrored(_Pad):
 
 
 class ReflectionPad1d(_Mirrored):
-    """Adds the mirror image at the ends of the last axis, without the border."""
+    """Mirrors the ends of the last axis, without the border."""
 
 
 class ReflectionPad2d(_Mirrored):
-    """Adds the mirror image at the ends of the last two axes, without the border."""
+    """Mirrors the ends of the last two axes, without the border."""
 
     _axes_ = 2
 
 
 class ReflectionPad3d(_Mirrored):
-    """Adds the mirror image at the ends of the last three axes, without the border."""
+    """Mirrors the ends of the last three axes, without the border."""
 
     _axes_ = 3
 

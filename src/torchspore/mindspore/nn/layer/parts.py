@@ -1,7 +1,7 @@
-"""Operators that MindSpore's layers carry as attributes: programs call them, replace them, and give them strategies.
+"""Operators that MindSpore's layers have as attributes: programs call them, replace them, and set strategies on them.
 
-A layer's own `construct` uses none of them. Where one is given a strategy, or replaced, the layer is from then on computed of its parts,
-as `by_parts.py` has it: until then they cost nothing.
+A layer's `construct` does not use them. If one gets a strategy or is replaced, the layer is computed from its parts from then on, by
+`by_parts.py`; until then they cost nothing.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torchspore.mindspore.ops.primitive import Primitive
 
 
 class Part:
-    """An attribute that is made when it is first asked for, and kept; what a subclass assigns goes before it."""
+    """An attribute that is created on first access and stored; a value that a subclass assigns takes precedence."""
 
     gives_way = True
 
@@ -25,16 +25,16 @@ class Part:
     def __get__(self, cell: Any, owner: type) -> Any:
         if cell is None:
             return self
-        own = cell.__dict__
-        for kept in ("_cells", "_params"):          # where assigned Cells and Parameters lie
-            if self.name in own.get(kept, ()):
-                return own[kept][self.name]
-        made = own[self.name] = self.make(cell)
-        if isinstance(made, Primitive) and _calls_none(type(cell)):
-            made.__dict__["_part_of"] = cell
-        return made
+        state = cell.__dict__
+        for store_name in ("_cells", "_params"):          # the stores of assigned Cells and Parameters
+            if self.name in state.get(store_name, ()):
+                return state[store_name][self.name]
+        part = state[self.name] = self.make(cell)
+        if isinstance(part, Primitive) and _calls_none(type(cell)):
+            part.__dict__["_part_of"] = cell
+        return part
 
 
 def _calls_none(cls: Any) -> bool:
-    """Whether what computes such a Cell, or its loss, is torchspore's; a program's own construct calls the parts that it wants."""
+    """Return whether torchspore computes such a Cell, or its loss; a custom construct calls the parts that it needs."""
     return any(getattr(cls, name).__module__.startswith("torchspore.") for name in ("construct", "get_loss") if hasattr(cls, name))

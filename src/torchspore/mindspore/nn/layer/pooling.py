@@ -7,17 +7,17 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import pooling
-from torchspore.mindspore.ops.explain import place
+from torchspore.mindspore.ops.explain import user_line
 from torchspore.mindspore.ops.limits import check_divisor, check_lengths
 from torchspore.mindspore.ops.primitive import check_kinds
 
 
 class _Pool(Cell):
-    """What pooling layers share."""
+    """Base class of pooling layers."""
 
     _kind_, _axes_ = "max", 2
     _counts_: tuple[int, ...] = (1, 2, 4)
-    """How many lengths a window has: in two axes also one for both, and with those of N and C before them, as in 1.x."""
+    """Return the allowed numbers of window lengths: for two axes also one for both, and four with those of N and C, as in 1.x."""
 
     def __init__(
         self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, ceil_mode: bool = False,
@@ -41,15 +41,16 @@ class _Pool(Cell):
         self.count_include_pad, self.divisor_override = True, None
 
     def construct(self, x: Any) -> Any:
-        """The pooled x; an input without the axis N is taken as one of a single sample."""
+        """The pooled x; an input without the axis N is treated as a single sample."""
         if x.ndim not in (self._axes_ + 1, self._axes_ + 2):
             raise ValueError(
-                f"{place()}{type(self).__name__}: expected an input of {self._axes_ + 1} or {self._axes_ + 2} axes, got shape {x.shape}."
+                f"{user_line()}{type(self).__name__}: expected an input of {self._axes_ + 1} or {self._axes_ + 2} axes, "
+                f"got shape {x.shape}."
             )
         if x.ndim == self._axes_ + 2:
             return self._call_(x)
         out = self._call_(ops.expand_dims(x, 0))
-        return tuple(ops.squeeze(one, 0) for one in out) if isinstance(out, tuple) else ops.squeeze(out, 0)
+        return tuple(ops.squeeze(result, 0) for result in out) if isinstance(out, tuple) else ops.squeeze(out, 0)
 
     def _call_(self, x: Any) -> Any:
         if self.format == "NHWC":
@@ -81,7 +82,7 @@ class MaxPool2d(_Pool):
     def _call_(self, x: Any) -> Any:
         if self.return_indices or self.dilation not in (1, (1, 1)):
             if self.pad_mode.lower() == "same":
-                raise ValueError(f"{type(self).__name__}(pad_mode='same'): it goes with dilation=1 and return_indices=False alone.")
+                raise ValueError(f"{type(self).__name__}(pad_mode='same'): it requires dilation=1 and return_indices=False.")
             return ops.max_pool2d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.return_indices, self.ceil_mode)
         return super()._call_(x)
 
@@ -104,7 +105,7 @@ class AvgPool2d(_Pool):
 
 
 class AdaptiveAvgPool2d(Cell):
-    """Means of windows chosen so that the result is (N, C, *output_size); None keeps a length."""
+    """Means of windows whose size follows from the result (N, C, *output_size); None keeps a length."""
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()
@@ -122,7 +123,7 @@ class _PoolOfAxes(_Pool):
 
 
 class _MaxPoolOfAxes(_PoolOfAxes):
-    """Those that take the largest value."""
+    """Base class of max pooling."""
 
     def __init__(
         self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1,
@@ -136,20 +137,20 @@ class _MaxPoolOfAxes(_PoolOfAxes):
         if not self.return_indices and self.dilation == 1:
             return super()._call_(x)
         if self.pad_mode.lower() == "same":
-            raise ValueError(f"{type(self).__name__}(pad_mode='same'): it goes with dilation=1 and return_indices=False alone.")
+            raise ValueError(f"{type(self).__name__}(pad_mode='same'): it requires dilation=1 and return_indices=False.")
         return pooling._max_pool_with_indices(
             x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices,
         )
 
 
 class MaxPool1d(_MaxPoolOfAxes):
-    """The largest value in each window of (N, C, L) or (C, L), and with `return_indices` where it lay."""
+    """The largest value in each window of (N, C, L) or (C, L), and with `return_indices` its index."""
 
     _counts_ = ()
 
 
 class MaxPool3d(_MaxPoolOfAxes):
-    """The largest value in each window of (N, C, D, H, W) or (C, D, H, W), and with `return_indices` where it lay."""
+    """The largest value in each window of (N, C, D, H, W) or (C, D, H, W), and with `return_indices` its index."""
 
     _axes_, _counts_ = 3, (3,)
 
@@ -169,7 +170,7 @@ class AvgPool1d(_PoolOfAxes):
 
 
 class AvgPool3d(_PoolOfAxes):
-    """The mean of each window of (N, C, D, H, W) or (C, D, H, W); `divisor_override` divides in the place of the window's size."""
+    """The mean of each window of (N, C, D, H, W) or (C, D, H, W); `divisor_override` replaces the window's size as divisor."""
 
     _axes_, _counts_, _kind_ = 3, (3,), "avg"
 
@@ -184,7 +185,7 @@ class AvgPool3d(_PoolOfAxes):
 
 
 class _AvgPoolExt(Cell):
-    """Means as torch's layers take them: the step is the window where it is left out."""
+    """Base class of average pooling in torch's form: the stride is the window by default."""
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
@@ -204,7 +205,7 @@ class AvgPool1dExt(_AvgPoolExt):
 
 
 class AvgPool2dExt(_AvgPoolExt):
-    """The mean of each window of (N, C, H, W); `divisor_override` divides in the place of the window's size."""
+    """The mean of each window of (N, C, H, W); `divisor_override` replaces the window's size as divisor."""
 
     _pool_ = staticmethod(ops.avg_pool2d)
 
@@ -223,13 +224,13 @@ class AvgPool2dExt(_AvgPoolExt):
 
 
 class AvgPool3dExt(AvgPool2dExt):
-    """The mean of each window of (N, C, D, H, W); `divisor_override` divides in the place of the window's size."""
+    """The mean of each window of (N, C, D, H, W); `divisor_override` replaces the window's size as divisor."""
 
     _pool_ = staticmethod(ops.avg_pool3d)
 
 
 class MaxPool2dExt(Cell):
-    """The largest value in each window of (N, C, H, W), and with `return_indices` where it lay; the step is the window where left out."""
+    """The largest value in each window of (N, C, H, W), and with `return_indices` its index; the stride is the window by default."""
 
     def __init__(
         self, kernel_size: Any = 1, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,

@@ -1,4 +1,4 @@
-"""The layer of MindSpore 1.x that makes values those of a quantized network while it trains."""
+"""The layer of MindSpore 1.x that simulates quantization while training."""
 from __future__ import annotations
 
 from typing import Any
@@ -18,21 +18,21 @@ _CALL = "FakeQuantWithMinMaxObserver"
 
 
 class _Maker:
-    """A class with some of its arguments; `partial_init` adds others."""
+    """A class with some of its arguments bound; `partial_init` binds more."""
 
-    def __init__(self, kind: Any, given: dict[str, Any]) -> None:
-        self.kind, self.given = kind, given
+    def __init__(self, kind: Any, arguments: dict[str, Any]) -> None:
+        self.kind, self.arguments = kind, arguments
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.kind(*args, **{**self.given, **kwargs})
+        return self.kind(*args, **{**self.arguments, **kwargs})
 
     def partial_init(self, **kwargs: Any) -> _Maker:
-        """The same with more arguments."""
-        return _Maker(self.kind, {**self.given, **kwargs})
+        """Return a copy with more arguments."""
+        return _Maker(self.kind, {**self.arguments, **kwargs})
 
 
 class _Observer(Cell):
-    """The base of layers that look at values to learn how to quantize them."""
+    """The base of layers that observe values to learn how to quantize them."""
 
     def __init__(self, quant_dtype: Any) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class _Observer(Cell):
 
     @classmethod
     def partial_init(cls, **kwargs: Any) -> _Maker:
-        """What makes such layers with these arguments, and others at the call."""
+        """Return a factory of such layers with these arguments, which takes further ones when it is called."""
         return _Maker(cls, kwargs)
 
 
@@ -61,11 +61,11 @@ class UniformQuantObserver(_Observer):
 
 
 class FakeQuantWithMinMaxObserver(UniformQuantObserver):
-    """Values rounded to the steps that `quant_dtype` has between the smallest and the largest value; gradients go through.
+    """Rounds values to the steps of `quant_dtype` between the smallest and the largest value; gradients pass through.
 
-    While it trains it looks: `quant_min` and `quant_max` are those of the batch, or with `ema` moving averages; `per_channel` has one for
-    each of `num_channels` along `channel_axis`. `quant_delay` batches go through as they are. `mode` 'LEARNED_SCALE' learns the largest
-    value `maxq` by its gradient instead: symmetric with a narrow range, or from 0 on with `neg_trunc`. Raises TypeError and ValueError
+    While training it observes: `quant_min` and `quant_max` are those of the batch, or with `ema` moving averages; `per_channel` has one for
+    each of `num_channels` along `channel_axis`. The first `quant_delay` batches pass unchanged. `mode` 'LEARNED_SCALE' learns the largest
+    value `maxq` from its gradient instead: symmetric with a narrow range, or from 0 on with `neg_trunc`. Raises TypeError and ValueError
     for arguments that do not fit.
     """
 
@@ -94,13 +94,13 @@ class FakeQuantWithMinMaxObserver(UniformQuantObserver):
         else:
             self._begin_learned(low, high)
 
-    def _initial(self, name: str, given: Any) -> np.ndarray:
-        if not isinstance(given, (int, float, list)):
-            raise TypeError(message(f"{_CALL}({name}={short(given)})", f"a number or a list of numbers, got {type(given).__name__}"))
+    def _initial(self, name: str, value: Any) -> np.ndarray:
+        if not isinstance(value, (int, float, list)):
+            raise TypeError(message(f"{_CALL}({name}={short(value)})", f"a number or a list of numbers, got {type(value).__name__}"))
         count = self.num_channels if self.per_channel else 1
-        values = given if isinstance(given, list) else [given] * count
+        values = value if isinstance(value, list) else [value] * count
         if len(values) != count:
-            raise ValueError(message(f"{_CALL}({name}={short(given)})", f"a number, or a list of {count}"))
+            raise ValueError(message(f"{_CALL}({name}={short(value)})", f"a number, or a list of {count}"))
         return np.array(values, np.float32)
 
     def _begin_default(self, low: np.ndarray, high: np.ndarray) -> None:
@@ -128,7 +128,7 @@ class FakeQuantWithMinMaxObserver(UniformQuantObserver):
         return (1 << (self.num_bits if self.neg_trunc else self.num_bits - 1)) - 1
 
     def reset(self, quant_dtype: Any = QuantDtype.INT8, min_init: Any = -6, max_init: Any = 6) -> None:
-        """Begins anew with another dtype and other bounds. Raises ValueError but for the mode LEARNED_SCALE."""
+        """Restart with another dtype and other bounds. Raises ValueError except in the mode LEARNED_SCALE."""
         if self.mode != "LEARNED_SCALE":
             raise ValueError(message(f"{_CALL}.reset in the mode {self.mode!r}", "mode='LEARNED_SCALE'"))
         self.quant_dtype, self.num_bits = quant_dtype, int("".join(filter(str.isdigit, quant_dtype.name)))

@@ -14,32 +14,32 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import recurrent
-from torchspore.mindspore.ops.explain import place
+from torchspore.mindspore.ops.explain import user_line
 
 _GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
 
 
-def check_sizes(name: str, **given: Any) -> None:
-    """Raises TypeError for what is no int, ValueError for one below 1."""
-    for key, value in given.items():
+def check_sizes(name: str, **arguments: Any) -> None:
+    """Raises TypeError if an argument is not an int, ValueError if it is below 1."""
+    for key, value in arguments.items():
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(f"{name}({key}={value!r:.40}): expected an int, got {type(value).__name__}.")
         if value < 1:
             raise ValueError(f"{name}({key}={value}): expected an int from 1 on.")
 
 
-def check_bools(name: str, **given: Any) -> None:
-    """Raises TypeError for what is no bool."""
-    for key, value in given.items():
+def check_bools(name: str, **arguments: Any) -> None:
+    """Raises TypeError if an argument is not a bool."""
+    for key, value in arguments.items():
         if not isinstance(value, bool):
             raise TypeError(f"{name}({key}={value!r:.40}): expected a bool, got {type(value).__name__}.")
 
 
 class _RNNBase(Cell):
-    """What the networks share.
+    """Base class of the networks.
 
-    `weight_ih_l0` (gates * hidden, input) and `weight_hh_l0` (gates * hidden, hidden), with `has_bias` `bias_ih_l0` and `bias_hh_l0`, for
-    each layer, and again with `_reverse` for the other direction; all start uniform within 1 / sqrt(hidden).
+    There are `weight_ih_l0` (gates * hidden, input), `weight_hh_l0` (gates * hidden, hidden), and with `has_bias` `bias_ih_l0` and
+    `bias_hh_l0`, for each layer, and again with `_reverse` for the other direction; all are initialized uniformly within 1 / sqrt(hidden).
     """
 
     def _build_(
@@ -58,25 +58,25 @@ class _RNNBase(Cell):
         self.is_lstm = kind == "lstm"
         self._dtype_ = dtype
         parts = ("weight_ih", "weight_hh", "bias_ih", "bias_hh") if has_bias else ("weight_ih", "weight_hh")
-        # MindSpore draws these weights from NumPy itself, one layer and direction after the other, and registers them part by part.
+        # MindSpore draws these weights with NumPy, by layer and direction, and registers them part by part.
         bound, rows = 1 / math.sqrt(hidden_size), _GATES[kind] * hidden_size
         columns = {"weight_hh": (hidden_size,), "bias_ih": (), "bias_hh": ()}
         values = {}
-        for layer, suffix in self._places_():
+        for layer, suffix in self._layers_and_suffixes_():
             inner = input_size if layer == 0 else hidden_size * (2 if bidirectional else 1)
             for part in parts:
                 drawn = np.random.uniform(-bound, bound, (rows, *columns.get(part, (inner,))))
                 values[f"{part}_l{layer}{suffix}"] = Tensor(drawn.astype(np.float32), dtype=dtype)
         for part in parts:
-            for layer, suffix in self._places_():
-                own = f"{part}_l{layer}{suffix}"
-                setattr(self, own, Parameter(values[own], name=own))
+            for layer, suffix in self._layers_and_suffixes_():
+                parameter_name = f"{part}_l{layer}{suffix}"
+                setattr(self, parameter_name, Parameter(values[parameter_name], name=parameter_name))
 
-    def _places_(self) -> list[tuple[int, str]]:
+    def _layers_and_suffixes_(self) -> list[tuple[int, str]]:
         return [(layer, suffix) for layer in range(self.num_layers) for suffix in (("", "_reverse") if self.bidirectional else ("",))]
 
     def _listed_(self, part: str) -> ParameterTuple:
-        return ParameterTuple([getattr(self, f"{part}_l{layer}{suffix}") for layer, suffix in self._places_()])
+        return ParameterTuple([getattr(self, f"{part}_l{layer}{suffix}") for layer, suffix in self._layers_and_suffixes_()])
 
     w_ih_list, w_hh_list = Part(lambda cell: cell._listed_("weight_ih")), Part(lambda cell: cell._listed_("weight_hh"))
     b_ih_list, b_hh_list = Part(lambda cell: cell._listed_("bias_ih")), Part(lambda cell: cell._listed_("bias_hh"))
@@ -84,26 +84,27 @@ class _RNNBase(Cell):
     def _weights_(self) -> list[Any]:
         return [
             getattr(self, f"{part}_l{layer}{suffix}") if self.has_bias or part.startswith("weight") else None
-            for layer, suffix in self._places_() for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+            for layer, suffix in self._layers_and_suffixes_() for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         ]
 
     def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> Any:
-        """The outputs, and the last state: (h, c) of an LSTM.
+        """Return the outputs, and the last state: (h, c) of an LSTM.
 
-        x is (time, N, input), with `batch_first` (N, time, input); `hx` the first state, None for zeros; `seq_length` (N,) says after how
-        many steps each sequence ends.
+        x is (time, N, input), with `batch_first` (N, time, input); `hx` is the first state, None for zeros; `seq_length` (N,) is the number
+        of steps of each sequence.
         """
         name = type(self).__name__
         if x.ndim != 3 or x.shape[2] != self.input_size:
-            raise ValueError(f"{place()}{name}: expected an input of 3 axes, the last of length {self.input_size}, got shape {x.shape}.")
+            expected_input = f"an input of 3 axes, the last of length {self.input_size}"
+            raise ValueError(f"{user_line()}{name}: expected {expected_input}, got shape {x.shape}.")
         if self.is_lstm and hx is not None and not isinstance(hx, tuple):
-            raise TypeError(f"{place()}{name}: hx: expected a tuple (h, c), got {type(hx).__name__}.")
+            raise TypeError(f"{user_line()}{name}: hx: expected a tuple (h, c), got {type(hx).__name__}.")
         if seq_length is not None and not isinstance(seq_length, Tensor):
-            raise TypeError(f"{place()}{name}: seq_length: expected a Tensor, got {type(seq_length).__name__}.")
+            raise TypeError(f"{user_line()}{name}: seq_length: expected a Tensor, got {type(seq_length).__name__}.")
         if self.batch_first:
             x = ops.transpose(x, (1, 0, 2))
         if hx is None:
-            zeros = ops.zeros((len(self._places_()), x.shape[1], self.hidden_size), x.dtype)
+            zeros = ops.zeros((len(self._layers_and_suffixes_()), x.shape[1], self.hidden_size), x.dtype)
             hx = (zeros, zeros) if self.is_lstm else zeros
         weights = [None if w is None else w.astype(x.dtype) for w in self._weights_()]
         out, last = recurrent._recurrent(
@@ -115,7 +116,7 @@ class _RNNBase(Cell):
 class LSTM(_RNNBase):
     """Long short-term memory (Hochreiter and Schmidhuber, 1997): gates in the order input, forget, cell, output.
 
-    Called with (x, (h, c), seq_length) it gives (outputs, (h, c)). `dropout` drops between layers while training. Raises TypeError and
+    A call with (x, (h, c), seq_length) returns (outputs, (h, c)). `dropout` drops between layers while training. Raises TypeError and
     ValueError for wrong arguments.
     """
 
@@ -130,7 +131,7 @@ class LSTM(_RNNBase):
 class GRU(_RNNBase):
     """Gated recurrent units (Cho and others, 2014): gates in the order reset, update, new.
 
-    Called with (x, h, seq_length) it gives (outputs, h). `dropout` drops between layers while training. Raises TypeError and ValueError
+    A call with (x, h, seq_length) returns (outputs, h). `dropout` drops between layers while training. Raises TypeError and ValueError
     for wrong arguments.
     """
 
@@ -143,9 +144,9 @@ class GRU(_RNNBase):
 
 
 class RNN(_RNNBase):
-    """Elman's network (1990), with the nonlinearity 'tanh' or 'relu', which is given by name.
+    """Elman's network (1990), with the nonlinearity 'tanh' or 'relu', a keyword argument.
 
-    Called with (x, h, seq_length) it gives (outputs, h). `dropout` drops between layers while training. Raises TypeError and ValueError
+    A call with (x, h, seq_length) returns (outputs, h). `dropout` drops between layers while training. Raises TypeError and ValueError
     for wrong arguments.
     """
 
@@ -167,7 +168,7 @@ class RNNCellBase(Cell):
         check_bools(type(self).__name__, has_bias=has_bias)
         self.input_size, self.hidden_size, self.has_bias = input_size, hidden_size, has_bias
         rows = num_chunks * hidden_size
-        # MindSpore draws normal numbers from NumPy first, and then replaces them; NumPy's stream moves by both.
+        # MindSpore first draws normal numbers with NumPy, and then replaces them; both draws advance NumPy's stream.
         self.weight_ih = self._drawn_(dtype, rows, input_size)
         self.weight_hh = self._drawn_(dtype, rows, hidden_size)
         self.bias_ih = self._drawn_(dtype, rows) if has_bias else None
@@ -180,14 +181,14 @@ class RNNCellBase(Cell):
         return Parameter(Tensor(np.random.randn(*shape), dtype=dtype))
 
     def reset_parameters(self, dtype: Any = dtypes.float32) -> None:
-        """Draw all Parameters anew, uniformly within 1 / sqrt(hidden_size)."""
+        """Draw all Parameters again, uniformly within 1 / sqrt(hidden_size)."""
         bound = 1 / math.sqrt(self.hidden_size)
         for parameter in self.get_parameters():
             parameter.set_data(initializer(Uniform(bound), parameter.shape, dtype))
 
 
 class _Step(RNNCellBase):
-    """One step of a network of a known kind."""
+    """Base class of one step of a network of a known kind."""
 
     _kind_: str
 
@@ -195,9 +196,9 @@ class _Step(RNNCellBase):
         """The next state (N, hidden); (h, c) of an LSTM."""
         name = type(self).__name__
         if x.ndim != 2 or x.shape[1] != self.input_size:
-            raise ValueError(f"{place()}{name}: expected an input (N, {self.input_size}), got shape {x.shape}.")
+            raise ValueError(f"{user_line()}{name}: expected an input (N, {self.input_size}), got shape {x.shape}.")
         if self._kind_ == "lstm" and not isinstance(hx, tuple):
-            raise TypeError(f"{place()}{name}: hx: expected a tuple (h, c), got {type(hx).__name__}.")
+            raise TypeError(f"{user_line()}{name}: hx: expected a tuple (h, c), got {type(hx).__name__}.")
         return recurrent._recurrent_cell(x, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, self._kind_)
 
 

@@ -1,4 +1,4 @@
-"""Small layers: one-hot vectors, windows, channels dealt out, channels dropped, products of two inputs."""
+"""Small layers: one-hot vectors, windows, channel shuffle, channel dropout, products of two inputs."""
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +13,7 @@ from torchspore.mindspore.nn.layer.parts import Part
 
 
 class OneHot(Cell):
-    """Indexes as vectors of `depth` along `axis`: `on_value` at the index, `off_value` elsewhere, of `dtype`."""
+    """Converts indexes to vectors of `depth` along `axis`: `on_value` at the index, `off_value` elsewhere, of `dtype`."""
 
     onehot = Part(lambda cell: ops.OneHot(cell.axis))
 
@@ -28,15 +28,15 @@ class OneHot(Cell):
 
 
 class Unflatten(Cell):
-    """Makes the axis `axis` several, of the lengths `unflattened_size`."""
+    """Splits the axis `axis` into several, of the lengths `unflattened_size`."""
 
     def __init__(self, axis: int, unflattened_size: Any) -> None:
         super().__init__()
         if isinstance(axis, bool) or not isinstance(axis, int):
             raise TypeError(f"Unflatten(axis={axis!r:.40}): expected an int, got {type(axis).__name__}.")
         if not isinstance(unflattened_size, (tuple, list)):
-            what = f"Unflatten(unflattened_size={unflattened_size!r:.40})"
-            raise TypeError(f"{what}: expected a tuple, got {type(unflattened_size).__name__}.")
+            call = f"Unflatten(unflattened_size={unflattened_size!r:.40})"
+            raise TypeError(f"{call}: expected a tuple, got {type(unflattened_size).__name__}.")
         self.axis, self.unflattened_size = axis, tuple(unflattened_size)
 
     def construct(self, input_x: Any) -> Any:
@@ -82,7 +82,7 @@ class L1Regularizer(Cell):
 
 
 class ChannelShuffle(Cell):
-    """Deals the channels (axis 1) out one by one to `groups` groups."""
+    """Distributes the channels (axis 1) one by one over `groups` groups."""
 
     def __init__(self, groups: int) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class ChannelShuffle(Cell):
 
 
 class _DropChannels(Cell):
-    """What the layers that drop whole channels share."""
+    """Base class of the layers that drop channels."""
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class _DropChannels(Cell):
 
 
 class Dropout1d(_DropChannels):
-    """Whole channels of (N, C, L) or (C, L) 0 with probability `p` while training, the others divided by 1 - p."""
+    """Sets channels of (N, C, L) or (C, L) to 0 with probability `p` while training, and divides the others by 1 - p."""
 
     def construct(self, x: Any) -> Any:
         """x with channels dropped while training, else x."""
@@ -125,7 +125,7 @@ class Dropout1d(_DropChannels):
 
 
 class Dropout2d(_DropChannels):
-    """Whole channels of (N, C, H, W) 0 with probability `p` while training, the others divided by 1 - p."""
+    """Sets channels of (N, C, H, W) to 0 with probability `p` while training, and divides the others by 1 - p."""
 
     def construct(self, x: Any) -> Any:
         """x with channels dropped while training, else x."""
@@ -133,7 +133,7 @@ class Dropout2d(_DropChannels):
 
 
 class Dropout3d(_DropChannels):
-    """Whole channels of (N, C, D, H, W) 0 with probability `p` while training, the others divided by 1 - p."""
+    """Sets channels of (N, C, D, H, W) to 0 with probability `p` while training, and divides the others by 1 - p."""
 
     def construct(self, x: Any) -> Any:
         """x with channels dropped while training, else x."""
@@ -141,39 +141,39 @@ class Dropout3d(_DropChannels):
 
 
 class _DropoutExt(Cell):
-    """What the two below share: with `inplace` the input itself is written to."""
+    """Base class of the next two layers: with `inplace` the input itself is overwritten."""
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         self.p, self.inplace = p, inplace
 
-    def _kept_(self, x: Any, found: Any) -> Any:
+    def _result_(self, x: Any, dropped: Any) -> Any:
         if not self.inplace:
-            return found
-        ops.assign(x, found)
+            return dropped
+        ops.assign(x, dropped)
         return x
 
 
 class DropoutExt(_DropoutExt):
-    """Elements 0 with probability `p` while training, the others divided by 1 - p."""
+    """Sets elements to 0 with probability `p` while training, and divides the others by 1 - p."""
 
     def construct(self, input: Any) -> Any:
         """The input with elements dropped while training, else the input."""
-        return self._kept_(input, ops.dropout(input, self.p)) if self.training and self.p else input
+        return self._result_(input, ops.dropout(input, self.p)) if self.training and self.p else input
 
 
 class Dropout2dExt(_DropoutExt):
-    """Whole channels of (N, C, H, W) 0 with probability `p` while training, the others divided by 1 - p."""
+    """Sets channels of (N, C, H, W) to 0 with probability `p` while training, and divides the others by 1 - p."""
 
     def construct(self, input: Any) -> Any:
         """The input with channels dropped while training, else the input."""
-        return self._kept_(input, ops.dropout2d(input, float(self.p))) if self.training and self.p else input
+        return self._result_(input, ops.dropout2d(input, float(self.p))) if self.training and self.p else input
 
 
 class BiDense(Cell):
     """x1 @ weight @ x2 + bias for each of `out_channels` matrices: (..., in1), (..., in2) give (..., out).
 
-    `weight` (out, in1, in2) and `bias` (out,) start uniform within 1 / sqrt(in1), unless the initializers say otherwise.
+    `weight` (out, in1, in2) and `bias` (out,) are initialized uniformly within 1 / sqrt(in1), unless the initializers say otherwise.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class BiDense(Cell):
 class Linear(Cell):
     """x @ weight.T + bias: (..., in_features) gives (..., out_features).
 
-    `weight` (out, in) starts He-uniform, `bias` uniform within 1 / sqrt(in), unless the initializers say otherwise.
+    `weight` (out, in) is initialized He-uniform, `bias` uniform within 1 / sqrt(in), unless the initializers say otherwise.
     """
 
     def __init__(
@@ -240,10 +240,10 @@ class Linear(Cell):
 
 
 class TimeDistributed(Cell):
-    """Applies `layer` to each time step: axis `time_axis` is taken apart and put back.
+    """Applies `layer` to each time step: axis `time_axis` is unstacked and stacked again.
 
-    With `reshape_with_axis` that axis and the times' become one for a single call of the layer. Raises TypeError for a layer that is no
-    Cell or Primitive.
+    With `reshape_with_axis`, that axis and the time axis are merged for a single call of the layer. Raises TypeError for a layer that is
+    not a Cell or Primitive.
     """
 
     def __init__(self, layer: Any, time_axis: int, reshape_with_axis: int | None = None) -> None:
@@ -256,7 +256,7 @@ class TimeDistributed(Cell):
         self.layer, self.time_axis, self.reshape_with_axis = layer, time_axis, reshape_with_axis
 
     def construct(self, inputs: Any) -> Any:
-        """The results, with their times at the same axis."""
+        """The results, with the time at the same axis."""
         time = self.time_axis % inputs.ndim
         if self.reshape_with_axis is None:
             outs = [self.layer(ops.squeeze(part, time)) for part in ops.split(inputs, 1, time)]
@@ -266,7 +266,7 @@ class TimeDistributed(Cell):
             raise ValueError(f"TimeDistributed(time_axis={self.time_axis}, reshape_with_axis={self.reshape_with_axis}): expected two axes.")
         moved = ops.movedim(inputs, time, other if other < time else other - 1)
         at = other if other < time else other - 1
-        # The times stand right before the axis that they are joined with.
+        # The time axis is moved right before the axis that it is merged with.
         shape = moved.shape
         joined = self.layer(ops.reshape(moved, (*shape[:at], shape[at] * shape[at + 1], *shape[at + 2:])))
         parted = ops.reshape(joined, (*joined.shape[:at], shape[at], shape[at + 1], *joined.shape[at + 1:]))

@@ -1,6 +1,6 @@
-"""Layers that keep what the optimizer `thor` needs: how their inputs, and the gradients of their outputs, vary together.
+"""Layers that record statistics for the optimizer `thor`: the covariances of their inputs and of the gradients of their outputs.
 
-While the flag `thor` is set, a call keeps the mean of x xᵀ in `matrix_a`, and its backward pass that of g gᵀ in `matrix_g`. They compute in
+While the flag `thor` is set, a call stores the mean of x xᵀ in `matrix_a`, its backward pass that of g gᵀ in `matrix_g`. They compute in
 float16, as in MindSpore. (Chen and others, THOR, arXiv 2106.02925; Martens and Grosse, K-FAC, arXiv 1503.05671.)
 """
 from __future__ import annotations
@@ -16,8 +16,8 @@ from torchspore.mindspore.nn.layer.conv import Conv2d
 from torchspore.mindspore.nn.layer.embedding import EmbeddingLookup
 
 
-class _Kept:
-    """What the layers share."""
+class _WithStatistics:
+    """Base class of the layers."""
 
     matrix_a: Parameter
     matrix_g: Parameter
@@ -30,7 +30,7 @@ class _Kept:
         self._watch = ops.InsertGradientOf(self.save_gradient)
 
     def save_gradient(self, dout: Any) -> Any:
-        """Keeps how the gradient (..., outputs) varies; gives it back."""
+        """Store the covariance of the gradient (..., outputs); return the gradient."""
         rows = ops.reshape(dout, (-1, dout.shape[-1]))
         ops.assign(self.matrix_g, ops.cast(ops.matmul(ops.swapaxes(rows, 0, 1), rows) / rows.shape[0], dtypes.float32))
         return dout
@@ -40,7 +40,7 @@ def _half(x: Any) -> Any:
     return ops.cast(x, dtypes.float16)
 
 
-class DenseThor(_Kept, Dense):
+class DenseThor(_WithStatistics, Dense):
     """A dense layer for `thor`, in float16. The arguments are those of Dense."""
 
     def __init__(
@@ -64,7 +64,7 @@ class DenseThor(_Kept, Dense):
         return self.activation(out) if self.activation is not None else out
 
 
-class Conv2dThor(_Kept, Conv2d):
+class Conv2dThor(_WithStatistics, Conv2d):
     """A convolution for `thor`, in float16. The arguments are those of Conv2d."""
 
     def __init__(
@@ -90,8 +90,8 @@ class Conv2dThor(_Kept, Conv2d):
         return out + ops.reshape(_half(self.bias), (1, -1, 1, 1)) if self.has_bias else out
 
 
-class EmbeddingThor(_Kept, Embedding):
-    """A table of vectors for `thor`; `matrix_a` counts how often each row was asked for. The arguments are those of Embedding."""
+class EmbeddingThor(_WithStatistics, Embedding):
+    """An embedding table for `thor`; `matrix_a` counts how often each row was used. The arguments are those of Embedding."""
 
     def __init__(
         self, vocab_size: int, embedding_size: int, use_one_hot: bool = False, embedding_table: Any = "normal", dtype: Any = dtypes.float32,
@@ -101,17 +101,17 @@ class EmbeddingThor(_Kept, Embedding):
         self._keep_([vocab_size], embedding_size)
 
     def construct(self, ids: Any) -> Any:
-        """The rows that `ids` names."""
+        """The rows at `ids`."""
         out = Embedding.construct(self, ids)
         return self._counted_(ids, self.vocab_size, out) if self.thor else out
 
     def _counted_(self, ids: Any, count: int, out: Any) -> Any:
-        asked = ops.one_hot(ops.reshape(ids, (-1,)), count, 1.0, 0.0)
-        ops.assign(self.matrix_a, ops.cast(ops.sum(asked, 0), dtypes.float32))
+        one_hot_ids = ops.one_hot(ops.reshape(ids, (-1,)), count, 1.0, 0.0)
+        ops.assign(self.matrix_a, ops.cast(ops.sum(one_hot_ids, 0), dtypes.float32))
         return self._watch(out)
 
 
-class EmbeddingLookupThor(_Kept, EmbeddingLookup):
+class EmbeddingLookupThor(_WithStatistics, EmbeddingLookup):
     """As EmbeddingThor, with the arguments of EmbeddingLookup."""
 
     def __init__(
@@ -123,6 +123,6 @@ class EmbeddingLookupThor(_Kept, EmbeddingLookup):
         self._keep_([vocab_size], embedding_size)
 
     def construct(self, indices: Any) -> Any:
-        """The rows that `indices` names."""
+        """The rows at `indices`."""
         out = EmbeddingLookup.construct(self, indices)
         return EmbeddingThor._counted_(self, indices, self._count, out) if self.thor else out  # type: ignore[arg-type]

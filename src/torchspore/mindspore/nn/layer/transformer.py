@@ -14,16 +14,16 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.basic import Dense, Dropout
 from torchspore.mindspore.nn.layer.container import CellList
 from torchspore.mindspore.nn.layer.normalization import LayerNorm
-from torchspore.mindspore.ops.explain import place
+from torchspore.mindspore.ops.explain import user_line
 
 
 class MultiheadAttention(Cell):
     """Attention of `num_heads` heads over vectors of length `embed_dim`.
 
-    Called with (query (L, N, E), key (S, N, kdim), value (S, N, vdim)), with `batch_first` N first, or without N, it gives the result and
+    A call with (query (L, N, E), key (S, N, kdim), value (S, N, vdim)), with `batch_first` N first, or without N, returns the result and
     with `need_weights` the weights (N, L, S), the mean over the heads unless `average_attn_weights` is False. `key_padding_mask` (N, S)
     and `attn_mask` (L, S) or (N * heads, L, S) forbid where True, or are added. `add_bias_kv` adds a trained key and value,
-    `add_zero_attn` zeros. Raises ValueError where the lengths do not fit.
+    `add_zero_attn` zeros. Raises ValueError if the lengths do not fit.
     """
 
     def __init__(
@@ -37,14 +37,14 @@ class MultiheadAttention(Cell):
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
         self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
-        self._is_whole_ = self.kdim == embed_dim and self.vdim == embed_dim
+        self._has_stacked_weight_ = self.kdim == embed_dim and self.vdim == embed_dim
         self.in_proj_weight = self.q_proj_weight = self.k_proj_weight = self.v_proj_weight = None
-        if self._is_whole_:
+        if self._has_stacked_weight_:
             self.in_proj_weight = Parameter(initializer(XavierUniform(), (3 * embed_dim, embed_dim), dtype), name="in_proj_weight")
         else:
             for name, length in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
-                own = f"{name}_proj_weight"
-                setattr(self, own, Parameter(initializer(XavierUniform(), (embed_dim, length), dtype), name=own))
+                weight_name = f"{name}_proj_weight"
+                setattr(self, weight_name, Parameter(initializer(XavierUniform(), (embed_dim, length), dtype), name=weight_name))
         self.in_proj_bias = Parameter(initializer("zeros", (3 * embed_dim,), dtype), name="in_proj_bias") if has_bias else None
         self.bias_k = self.bias_v = None
         self.out_proj = Dense(embed_dim, embed_dim, HeUniform(5**0.5), Uniform(1 / math.sqrt(embed_dim)), has_bias, dtype=dtype)
@@ -56,7 +56,7 @@ class MultiheadAttention(Cell):
         self, query: Any, key: Any, value: Any, key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None,
         average_attn_weights: bool = True,
     ) -> Any:
-        """(result, weights), or (result,) alone."""
+        """Return (result, weights), or (result,) without weights."""
         batched = query.ndim == 3
         if not batched:
             query, key, value = (ops.expand_dims(x, 1) for x in (query, key, value))
@@ -65,7 +65,7 @@ class MultiheadAttention(Cell):
             query, key, value = (ops.swapaxes(x, 0, 1) for x in (query, key, value))
         if query.shape[2] != self.embed_dim or key.shape[:2] != value.shape[:2]:
             raise ValueError(
-                f"{place()}MultiheadAttention: expected queries of length {self.embed_dim} and as many keys as values, got shapes "
+                f"{user_line()}MultiheadAttention: expected queries of length {self.embed_dim} and as many keys as values, got shapes "
                 f"{query.shape}, {key.shape}, {value.shape}."
             )
         out, weights = self._attend_(*self._projected_(query, key, value), self._mask_(query, key, key_padding_mask, attn_mask))
@@ -80,27 +80,28 @@ class MultiheadAttention(Cell):
 
     def _projected_(self, query: Any, key: Any, value: Any) -> list[Any]:
         e = self.embed_dim
-        whole = self.in_proj_weight
+        stacked_weight = self.in_proj_weight
         parts = [self.q_proj_weight, self.k_proj_weight, self.v_proj_weight]
-        weights = [whole[i * e:(i + 1) * e] for i in range(3)] if self._is_whole_ else parts
+        weights = [stacked_weight[i * e:(i + 1) * e] for i in range(3)] if self._has_stacked_weight_ else parts
         biases = [None] * 3 if self.in_proj_bias is None else [self.in_proj_bias[i * e:(i + 1) * e] for i in range(3)]
         return [ops.dense(x, w, b) for x, w, b in zip((query, key, value), weights, biases)]
 
     def _mask_(self, query: Any, key: Any, padding: Any, mask: Any) -> Any:
-        """What is added to the products (N, heads, L, S), or None."""
+        """Return the sum of the masks for the products (N, heads, L, S), or None."""
         length, batch, count = query.shape[0], query.shape[1], key.shape[0]
         total = None
         if mask is not None:
-            wanted = (length, count) if mask.ndim == 2 else (batch * self.num_heads, length, count)
-            if mask.shape != wanted:
-                raise ValueError(f"{place()}MultiheadAttention: attn_mask: expected shape {wanted}, got {mask.shape}.")
+            expected_shape = (length, count) if mask.ndim == 2 else (batch * self.num_heads, length, count)
+            if mask.shape != expected_shape:
+                raise ValueError(f"{user_line()}MultiheadAttention: attn_mask: expected shape {expected_shape}, got {mask.shape}.")
             total = _added(mask, query.dtype)
             total = total if mask.ndim == 2 else ops.reshape(total, (batch, self.num_heads, length, count))
         if padding is not None:
             if padding.shape != (batch, count):
-                raise ValueError(f"{place()}MultiheadAttention: key_padding_mask: expected shape {(batch, count)}, got {padding.shape}.")
-            own = ops.reshape(_added(padding, query.dtype), (batch, 1, 1, count))
-            total = own if total is None else total + own
+                call = f"{user_line()}MultiheadAttention: key_padding_mask"
+                raise ValueError(f"{call}: expected shape {(batch, count)}, got {padding.shape}.")
+            padding_mask = ops.reshape(_added(padding, query.dtype), (batch, 1, 1, count))
+            total = padding_mask if total is None else total + padding_mask
         return total
 
     def _attend_(self, q: Any, k: Any, v: Any, mask: Any) -> tuple[Any, Any]:
@@ -121,20 +122,20 @@ class MultiheadAttention(Cell):
                 mask = ops.concat((mask, ops.zeros((*mask.shape[:-1], more), mask.dtype)), -1)
             products = products + mask
         weights = ops.softmax(products, -1)
-        kept = ops.dropout(weights, self.dropout) if self.training and self.dropout else weights
-        out = ops.reshape(ops.transpose(ops.matmul(kept, v), (2, 0, 1, 3)), (length, batch, self.embed_dim))
+        dropped = ops.dropout(weights, self.dropout) if self.training and self.dropout else weights
+        out = ops.reshape(ops.transpose(ops.matmul(dropped, v), (2, 0, 1, 3)), (length, batch, self.embed_dim))
         return out, weights
 
 
 def _added(mask: Any, dtype: Any) -> Any:
-    """A mask as numbers to add: minus infinity where it is True."""
+    """Convert a mask to numbers that are added: minus infinity where it is True."""
     if mask.dtype != dtypes.bool_:
         return mask.astype(dtype)
     return ops.masked_fill(ops.zeros(mask.shape, dtype), mask, float("-inf"))
 
 
 def _activation(name: str, activation: Any) -> Any:
-    """The function of a name ('relu' or 'gelu'), or the Cell or function itself."""
+    """Return the function of a name ('relu' or 'gelu'), or the Cell or function itself."""
     if isinstance(activation, str):
         if activation not in ("relu", "gelu"):
             raise ValueError(f"{name}(activation={activation!r}): expected 'relu', 'gelu', a Cell or a function.")
@@ -145,7 +146,7 @@ def _activation(name: str, activation: Any) -> Any:
 
 
 class TransformerEncoderLayer(Cell):
-    """Self-attention and two dense layers, each with a shortcut and a layer norm: before them with `norm_first`, else after."""
+    """Self-attention and two dense layers, each with a residual connection and a layer norm: before them with `norm_first`, else after."""
 
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = "relu",
@@ -180,7 +181,7 @@ class TransformerEncoderLayer(Cell):
 
 
 class TransformerDecoderLayer(Cell):
-    """Self-attention, attention to a memory and two dense layers, each with a shortcut and a layer norm, as TransformerEncoderLayer."""
+    """Self-attention, attention to a memory and two dense layers, as in TransformerEncoderLayer."""
 
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = "relu",
@@ -223,9 +224,9 @@ class TransformerDecoderLayer(Cell):
 
 
 def _copies(call: str, layer: Any, count: Any) -> CellList:
-    """Return `count` equal layers. MindSpore draws their weights anew instead of copying those of `layer`, and so does this function.
+    """Return `count` equal layers. MindSpore draws new weights instead of copying those of `layer`, and so does this function.
 
-    A layer of a class of the program is copied with its weights. Raises TypeError for what is not a Cell or not an int, ValueError for a
+    A layer of a user class is copied with its weights. Raises TypeError for a value that is not a Cell or not an int, ValueError for a
     number below 0.
     """
     if not isinstance(layer, Cell):
@@ -240,7 +241,7 @@ def _copies(call: str, layer: Any, count: Any) -> CellList:
 
 
 class TransformerEncoder(Cell):
-    """`num_layers` copies of an encoder layer, one after another, and `norm` at the end."""
+    """`num_layers` copies of an encoder layer in sequence, and `norm` at the end."""
 
     def __init__(self, encoder_layer: Cell, num_layers: int, norm: Any = None) -> None:
         super().__init__()
@@ -255,7 +256,7 @@ class TransformerEncoder(Cell):
 
 
 class TransformerDecoder(Cell):
-    """`num_layers` copies of a decoder layer, one after another, and `norm` at the end."""
+    """`num_layers` copies of a decoder layer in sequence, and `norm` at the end."""
 
     def __init__(self, decoder_layer: Cell, num_layers: int, norm: Any = None) -> None:
         super().__init__()
@@ -299,10 +300,11 @@ class Transformer(Cell):
     ) -> Any:
         """The decoder's result, of the shape of `tgt`."""
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
-            raise ValueError(f"{place()}Transformer: expected vectors of length {self.d_model}, got shapes {src.shape} and {tgt.shape}.")
+            shapes = f"{src.shape} and {tgt.shape}"
+            raise ValueError(f"{user_line()}Transformer: expected vectors of length {self.d_model}, got shapes {shapes}.")
         batch = 0 if self.batch_first else 1
         if src.ndim == 3 and src.shape[batch] != tgt.shape[batch]:
-            raise ValueError(f"{place()}Transformer: expected equal batches, got shapes {src.shape} and {tgt.shape}.")
+            raise ValueError(f"{user_line()}Transformer: expected equal batches, got shapes {src.shape} and {tgt.shape}.")
         memory = self.encoder(src, src_mask, src_key_padding_mask)
         return self.decoder(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
 

@@ -12,7 +12,7 @@ from torchspore.mindspore.ops.primitive import check_kinds
 
 
 class LossBase(Cell):
-    """The base of losses: `get_loss(x, weights)` weighs and reduces as `reduction` says ('mean', 'sum' or 'none')."""
+    """The base of losses: `get_loss(x, weights)` weighs and reduces by `reduction` ('mean', 'sum' or 'none')."""
 
     reduce_mean, reduce_sum = Part(lambda _: ops.ReduceMean()), Part(lambda _: ops.ReduceSum())
     mul, cast = Part(lambda _: ops.Mul()), Part(lambda _: ops.Cast())
@@ -25,13 +25,13 @@ class LossBase(Cell):
         self.reduce, self.average = reduction != "none", reduction == "mean"
 
     def get_axis(self, x: Any) -> tuple[int, ...]:
-        """All axes of x."""
+        """Return all axes of x."""
         return tuple(range(x.ndim))
 
     def get_loss(self, x: Any, weights: Any = 1.0) -> Any:
-        """x times `weights`, reduced."""
+        """Return x times `weights`, reduced."""
         x = (x.astype(dtypes.float32) * weights).astype(x.dtype) if weights is not None else x
-        if not self.reduce:                    # the two that programs set after MindSpore's constructor, which asks them too
+        if not self.reduce:                    # programs set these two after the constructor, as in MindSpore
             return x
         return ops.mean(x) if self.average else ops.sum(x, dtype=x.dtype)
 
@@ -58,7 +58,7 @@ class MSELoss(LossBase):
 
 
 class SmoothL1Loss(LossBase):
-    """Squared below `beta`, absolute above it."""
+    """The squared difference below `beta`, the absolute difference above it."""
 
     def __init__(self, beta: float = 1.0, reduction: str = "none") -> None:
         super().__init__(reduction)

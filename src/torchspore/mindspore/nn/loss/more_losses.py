@@ -1,4 +1,4 @@
-"""Losses by margins, distances, overlaps and distributions as Cells."""
+"""Losses from margins, distances, overlaps and distributions as Cells."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,14 +10,14 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.basic import get_activation
 from torchspore.mindspore.nn.loss.loss import LossBase
 from torchspore.mindspore.ops import more_losses
-from torchspore.mindspore.ops.explain import place
+from torchspore.mindspore.ops.explain import user_line
 from torchspore.mindspore.ops.limits import check_real
 from torchspore.mindspore.ops.primitive import check_kinds
 
 
-def _same_shape(name: str, logits: Any, labels: Any) -> None:
+def _require_equal_shapes(name: str, logits: Any, labels: Any) -> None:
     if logits.shape != labels.shape:
-        raise ValueError(f"{place()}{name}: expected equal shapes, got {logits.shape} and {labels.shape}.")
+        raise ValueError(f"{user_line()}{name}: expected equal shapes, got {logits.shape} and {labels.shape}.")
 
 
 class MAELoss(LossBase):
@@ -48,7 +48,7 @@ class RMSELoss(LossBase):
 
 
 class HuberLoss(LossBase):
-    """Half the squared difference up to `delta`, then delta times the difference less delta / 2."""
+    """Half the squared difference up to `delta`; above it, delta times (the difference minus delta / 2)."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction)
@@ -67,7 +67,7 @@ class KLDivLoss(LossBase):
         self.reduction = reduction
 
     def construct(self, logits: Any, labels: Any) -> Any:
-        """The loss. Raises ValueError for two shapes."""
+        """The loss. Raises ValueError for different shapes."""
         if logits.shape != labels.shape:
             raise ValueError(f"KLDivLoss of shapes {list(logits.shape)} and {list(labels.shape)}: expected equal shapes.")
         return ops.kl_div(logits, labels, self.reduction)
@@ -127,14 +127,14 @@ class MultiMarginLoss(LossBase):
         self.p, self.margin, self.weight = p, margin, weight
 
     def construct(self, x: Any, target: Any, weight: Any = None) -> Any:
-        """The loss; `weight` of the call goes before that of the layer."""
+        """The loss; `weight` of the call overrides that of the layer."""
         return ops.multi_margin_loss(x, target, self.p, self.margin, self.weight if weight is None else weight, self.reduction)
 
 
 class MultilabelMarginLoss(LossBase):
-    """For each row (N, C): max(0, 1 - (x[right] - x[wrong])) over all pairs, divided by C.
+    """For each row (N, C): the sum of max(0, 1 - (x[right] - x[wrong])) over all pairs, divided by C.
 
-    Targets list the right classes up to the first -1.
+    Targets list the correct classes up to the first -1.
     """
 
     def construct(self, x: Any, target: Any) -> Any:
@@ -143,7 +143,7 @@ class MultilabelMarginLoss(LossBase):
 
 
 class MultiLabelSoftMarginLoss(LossBase):
-    """The binary cross entropy of logits (N, C), the mean over the classes, each times its weight."""
+    """The binary cross entropy of logits (N, C): the mean over the classes, each times its weight."""
 
     def __init__(self, weight: Any = None, reduction: str = "mean") -> None:
         super().__init__(reduction)
@@ -163,20 +163,20 @@ class SoftMarginLoss(LossBase):
 
 
 class TripletMarginLoss(LossBase):
-    """max(0, |x - positive| - |x - negative| + margin), in the norm `p`; with `swap` the nearer of both to the negative."""
+    """max(0, |x - positive| - |x - negative| + margin), in the norm `p`; `swap` takes the smaller distance to the negative."""
 
     def __init__(self, p: int = 2, swap: bool = False, eps: float = 1e-6, reduction: str = "mean", margin: float = 1.0) -> None:
         super().__init__(reduction)
         self.p, self.swap, self.eps, self.margin = p, swap, eps, margin
 
     def construct(self, x: Any, positive: Any, negative: Any, margin: Any = 1.0) -> Any:
-        """The loss; a `margin` of the call that is not 1 goes before that of the layer."""
-        own = self.margin if isinstance(margin, float) and margin == 1.0 else margin
-        return ops.TripletMarginLoss(self.p, self.swap, self.eps, self.reduction)(x, positive, negative, own)
+        """The loss; a `margin` of the call that is not 1 overrides that of the layer."""
+        margin_of_call = self.margin if isinstance(margin, float) and margin == 1.0 else margin
+        return ops.TripletMarginLoss(self.p, self.swap, self.eps, self.reduction)(x, positive, negative, margin_of_call)
 
 
 class TripletMarginWithDistanceLoss(LossBase):
-    """max(0, d(x, positive) - d(x, negative) + margin), with the Euclidean distance or a function of the program's own."""
+    """max(0, d(x, positive) - d(x, negative) + margin), with the Euclidean distance or a user function."""
 
     def __init__(
         self, distance_function: Callable[[Any, Any], Any] | None = None, swap: bool = False, reduction: str = "mean", margin: float = 1.0,
@@ -225,7 +225,7 @@ class GaussianNLLLoss(LossBase):
 
 
 class CTCLoss(LossBase):
-    """Connectionist temporal classification (Graves and others, 2006), of log probabilities (time, N, classes) and labels."""
+    """Connectionist temporal classification (Graves and others, 2006) for log probabilities (time, N, classes) and labels."""
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
         super().__init__(reduction)
@@ -239,7 +239,7 @@ class CTCLoss(LossBase):
 
 
 class DiceLoss(LossBase):
-    """1 - 2 * |A and B| / (|A| + |B|) of all elements, with `smooth` added to the denominator."""
+    """1 - 2 * |A and B| / (|A| + |B|) over all elements, with `smooth` added to the denominator."""
 
     def __init__(self, smooth: float = 1e-5) -> None:
         super().__init__()
@@ -248,18 +248,18 @@ class DiceLoss(LossBase):
 
     def construct(self, logits: Any, label: Any) -> Any:
         """The loss ()."""
-        _same_shape("DiceLoss", logits, label)
+        _require_equal_shapes("DiceLoss", logits, label)
         if logits.dtype == dtypes.uint8 or label.dtype == dtypes.uint8:
-            raise TypeError(f"{place()}DiceLoss: expected other dtypes than uint8, got {logits.dtype} and {label.dtype}.")
-        both = ops.sum(ops.mul(logits.reshape(-1), label.reshape(-1)))
+            raise TypeError(f"{user_line()}DiceLoss: expected other dtypes than uint8, got {logits.dtype} and {label.dtype}.")
+        intersection = ops.sum(ops.mul(logits.reshape(-1), label.reshape(-1)))
         total = ops.sum(ops.mul(logits.reshape(-1), logits.reshape(-1))) + ops.sum(ops.mul(label.reshape(-1), label.reshape(-1)))
-        return 1 - 2 * both / (total + self.smooth)
+        return 1 - 2 * intersection / (total + self.smooth)
 
 
 class MultiClassDiceLoss(LossBase):
-    """The mean of DiceLoss over the classes (axis 1), each times its weight; `ignore_indiex` leaves one class out.
+    """The mean of DiceLoss over the classes (axis 1), each times its weight; `ignore_indiex` excludes one class.
 
-    `weights` (C, ...) says how much each class counts. `activation`, a name, a Cell or None, is applied to the logits first.
+    `weights` (C, ...) are the weights of the classes. `activation`, a name, a Cell or None, is applied to the logits first.
     """
 
     def __init__(self, weights: Any = None, ignore_indiex: int | None = None, activation: Any = "softmax") -> None:
@@ -275,13 +275,13 @@ class MultiClassDiceLoss(LossBase):
             raise TypeError(f"MultiClassDiceLoss(activation={activation!r:.40}): expected a name, a Cell or None.")
 
     def construct(self, logits: Any, label: Any) -> Any:
-        """The loss, of the shape of one weight."""
-        _same_shape("MultiClassDiceLoss", logits, label)
+        """The loss, in the shape of one weight."""
+        _require_equal_shapes("MultiClassDiceLoss", logits, label)
         if self.activation is not None:
             logits = self.activation(logits)
         if self.weights is not None and self.weights.shape[0] != label.shape[1]:
             raise ValueError(
-                f"{place()}MultiClassDiceLoss: expected {self.weights.shape[0]} classes, as many as weights, got {label.shape[1]}."
+                f"{user_line()}MultiClassDiceLoss: expected {self.weights.shape[0]} classes, as many as weights, got {label.shape[1]}."
             )
         total = 0
         for i in range(label.shape[1]):
@@ -292,7 +292,7 @@ class MultiClassDiceLoss(LossBase):
 
 
 class FocalLoss(LossBase):
-    """-(1 - p)^gamma * log(p) of the right class (Lin and others, 2017), with a weight for each class.
+    """-(1 - p)^gamma * log(p) for the true class (Lin and others, 2017), with a weight for each class.
 
     Logits (N, C, ...); labels are classes (N, 1, ...), or one number for each class (N, C, ...). 'none' gives the means over the last axes.
     """
@@ -307,9 +307,9 @@ class FocalLoss(LossBase):
     def construct(self, logits: Any, labels: Any) -> Any:
         """The loss."""
         if logits.ndim not in (2, 3, 4) or labels.ndim != logits.ndim:
-            raise ValueError(f"{place()}FocalLoss: expected 2, 3 or 4 axes of both, got shapes {logits.shape} and {labels.shape}.")
+            raise ValueError(f"{user_line()}FocalLoss: expected 2, 3 or 4 axes of both, got shapes {logits.shape} and {labels.shape}.")
         if labels.shape[1] not in (1, logits.shape[1]):
-            raise ValueError(f"{place()}FocalLoss: expected labels of 1 or {logits.shape[1]} channels, got shape {labels.shape}.")
+            raise ValueError(f"{user_line()}FocalLoss: expected labels of 1 or {logits.shape[1]} channels, got shape {labels.shape}.")
         n, c = logits.shape[:2]
         chances = ops.log_softmax(logits.reshape(n, c, -1), 1)
         labels = labels.reshape(n, labels.shape[1], -1)
@@ -326,11 +326,11 @@ class FocalLoss(LossBase):
 
 
 class SampledSoftmaxLoss(LossBase):
-    """The cross entropy over the right class and `num_sampled` others, drawn evenly, for many classes (Jean and others, 2015).
+    """The cross entropy over the true class and `num_sampled` others, drawn uniformly, for many classes (Jean and others, 2015).
 
-    `sampled_values` gives (classes, expected counts of the right ones, expected counts of the drawn ones) instead of drawing;
-    `remove_accidental_hits` leaves drawn classes out that are right. `seed` decides the drawn classes, which change from call to call; 0
-    stands for a seed from MindSpore's own generator.
+    `sampled_values` has (classes, expected counts of the true ones, expected counts of the drawn ones) instead of drawing;
+    `remove_accidental_hits` excludes drawn classes that are true. `seed` determines the drawn classes, which change from call to call; 0
+    means a seed from MindSpore's generator.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""AdaFactor: squares kept by rows and columns."""
+"""AdaFactor: mean squares by rows and columns."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,13 +14,13 @@ from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_reg
 
 
 class AdaFactor(Optimizer):
-    """Adam in less memory (Shazeer and Stern, 2018): of a matrix, the mean squares of rows and columns stand for those of all elements.
+    """Adam with less memory (Shazeer and Stern, 2018): for a matrix, mean squares of rows and columns replace those of all elements.
 
     The rate is `learning_rate`, or with `relative_step` the smaller of 0.01 (with `warmup_init` 1e-6 * t) and 1 / sqrt(t); with
-    `scale_parameter` times the larger of eps[1] and the Parameter's root mean square. The share of the old squares is 1 - t^-decay_rate,
-    steps are cut where their root mean square is above `clip_threshold`, and `beta1` above 0 averages them. Weight decay is decoupled.
-    `compression` keeps the squares of vectors in float16. The state is named `exp_avg.*`, `exp_avg_sq_row_*`, `exp_avg_sq_col_*`,
-    `exp_avg_sq_*` and `afactor_step`. Raises ValueError where a rate is given and `relative_step` too.
+    `scale_parameter`, times the larger of eps[1] and the Parameter's root mean square. The old squares have weight 1 - t^-decay_rate,
+    steps are scaled down if their root mean square exceeds `clip_threshold`, and `beta1` above 0 averages them. Weight decay is decoupled.
+    `compression` stores the squares of vectors in float16. The state is named `exp_avg.*`, `exp_avg_sq_row_*`, `exp_avg_sq_col_*`,
+    `exp_avg_sq_*` and `afactor_step`. Raises ValueError for a rate together with `relative_step`.
     """
 
     _updates_by_rows_ = False
@@ -56,38 +56,38 @@ class AdaFactor(Optimizer):
         self.step = Parameter(Tensor([0], dtypes.float32), name="afactor_step")
 
     def _keep_squares_(self) -> None:
-        kept: dict[str, list[Parameter]] = {"exp_avg_sq_row": [], "exp_avg_sq_col": [], "exp_avg_sq": []}
+        squares: dict[str, list[Parameter]] = {"exp_avg_sq_row": [], "exp_avg_sq_col": [], "exp_avg_sq": []}
         for parameter in self.parameters:
             shape = parameter.shape
             factored = len(shape) > 1
             shapes = (shape[:-1], shape[:-2] + shape[-1:], (1,)) if factored else ((1,), (1,), shape)
-            for (name, own), lengths in zip(kept.items(), shapes):
+            for (name, states), lengths in zip(squares.items(), shapes):
                 small = self.compression and not factored and name == "exp_avg_sq"
                 dtype = dtypes.float16 if small else parameter.dtype
-                own.append(Parameter(initializer("zeros", lengths, dtype), name=f"{name}_{parameter.name}"))
-        for name, own in kept.items():
-            setattr(self, name, ParameterTuple(own))
+                states.append(Parameter(initializer("zeros", lengths, dtype), name=f"{name}_{parameter.name}"))
+        for name, states in squares.items():
+            setattr(self, name, ParameterTuple(states))
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
+        """Update the Parameters by their gradients."""
         raw(self.step).add_(1)
         count = raw(self.step).reshape(())
         share = 1 - count ** -self.decay_rate
-        for parameters, own, rate, decay, group in self._updates_(gradients, coupled=False):
+        for parameters, group_gradients, rate, decay, group in self._updates_(gradients, coupled=False):
             if self.relative_step:
                 rate = count.rsqrt().clamp(max=0.01) if not self.warmup_init else (count * 1e-6).minimum(count.rsqrt())
-            for p, g, place in zip(parameters, own, group.places):
-                self._update_(p, g.float(), rate, share, decay if group.decays else 0.0, place)
+            for p, g, index in zip(parameters, group_gradients, group.indexes):
+                self._update_(p, g.float(), rate, share, decay if group.decays else 0.0, index)
         self._advance_()
         return True
 
-    def _update_(self, p: Any, g: Any, rate: Any, share: Any, decay: Any, place: int) -> None:
+    def _update_(self, p: Any, g: Any, rate: Any, share: Any, decay: Any, index: int) -> None:
         if self.scale_parameter:
             rate = rate * formulas.root_mean_square(p.float()).clamp(min=self.eps[1])
-        squares = tuple(raw(kept[place]) for kept in (self.exp_avg_sq_row, self.exp_avg_sq_col, self.exp_avg_sq))
+        squares = tuple(raw(states[index]) for states in (self.exp_avg_sq_row, self.exp_avg_sq_col, self.exp_avg_sq))
         step = formulas.ada_factor_step(g, squares, share, self.eps[0], self.clip_threshold) * rate
         if self.use_first_moment:
-            mean = raw(self.exp_avg[place])
+            mean = raw(self.exp_avg[index])
             mean.copy_(mean * self.beta1 + step * (1 - self.beta1))
             step = mean
         p.copy_((p - p * decay * rate - step).to(p.dtype))

@@ -1,4 +1,4 @@
-"""Adam and its relative with decoupled weight decay."""
+"""Adam and its variant with decoupled weight decay."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +16,7 @@ from torchspore.mindspore.ops.state import assign
 
 
 def single(value: float) -> float:
-    """The number as float32 has it: MindSpore computes 1 - beta in float32, which for 0.999 differs in the fifth digit."""
+    """Return the number rounded to float32: MindSpore computes 1 - beta in float32, which for 0.999 differs in the fifth digit."""
     return float(np.float32(value))
 
 
@@ -33,14 +33,14 @@ class Adam(Optimizer):
     """Adam (Kingma and Ba, 2014): eps is added after the bias correction is folded into the rate.
 
     rate_t = rate * sqrt(1 - beta2^t) / (1 - beta1^t); p -= rate_t * m / (sqrt(v) + eps). The state is named `moment1.*`, `moment2.*`,
-    `beta1_power`, `beta2_power`. A sparse gradient counts as zeros in all other rows, whose moments decay, so that each step touches the
-    whole table; with `use_lazy` the other rows stay as they are. With `use_amsgrad` (Reddi and others, 2018) v is the largest so far, named
+    `beta1_power`, `beta2_power`. A sparse gradient counts as zeros in all other rows, whose moments decay, so each step changes the
+    full table; with `use_lazy` the other rows stay unchanged. With `use_amsgrad` (Reddi and others, 2018) v is the maximum so far, named
     `vhat.*`. `use_offload` is refused.
     """
 
     _takes_rows_ = True
     _power_shape_: tuple[int, ...] = ()
-    """The shape of `beta1_power` and `beta2_power`, as checkpoints have it."""
+    """The shape of `beta1_power` and `beta2_power` in checkpoints."""
 
     @opt_init_args_register
     def __init__(
@@ -64,38 +64,38 @@ class Adam(Optimizer):
         self.vhat = self._moments_("vhat") if use_amsgrad else None
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
+        """Update the Parameters by their gradients."""
         assign(self.beta1_power, self.beta1_power * self.beta1)
         assign(self.beta2_power, self.beta2_power * self.beta2)
-        for parameters, own, rate, _, group in self._updates_(gradients):
+        for parameters, group_gradients, rate, _, group in self._updates_(gradients):
             rate = self._corrected_(rate)
-            first, second = ([raw(m[i]) for i in group.places] for m in (self.moment1, self.moment2))
+            first, second = ([raw(m[i]) for i in group.indexes] for m in (self.moment1, self.moment2))
             if self.vhat is not None:
-                largest = [raw(self.vhat[i]) for i in group.places]
-                optimizers.amsgrad(parameters, own, first, second, largest, rate, self.beta1, self.beta2, self.eps)
+                largest = [raw(self.vhat[i]) for i in group.indexes]
+                optimizers.amsgrad(parameters, group_gradients, first, second, largest, rate, self.beta1, self.beta2, self.eps)
                 continue
             step = optimizers.nesterov_adam if self.use_nesterov else optimizers.adam
-            step(parameters, own, first, second, rate, self.beta1, self.beta2, self.eps)
+            step(parameters, group_gradients, first, second, rate, self.beta1, self.beta2, self.eps)
         self._advance_()
         return True
 
     def _corrected_(self, rate: Any) -> Any:
-        """The rate of this step with the bias correction in it."""
+        """Return the rate of this step including the bias correction."""
         return optimizers.corrected(rate, raw(self.beta1_power).reshape(()), raw(self.beta2_power).reshape(()))
 
-    def _update_rows_(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
+    def _update_rows_(self, index: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
         if self.vhat is not None:
-            raise NotImplementedError("Adam(use_amsgrad=True): a sparse gradient.\n\nhint: leave out sparse=True, or use_amsgrad.")
+            raise NotImplementedError("Adam(use_amsgrad=True): a sparse gradient.\n\nhint: remove sparse=True or use_amsgrad.")
         rate = self._corrected_(rate)
         step = row_gradients.lazy_adam if self.is_lazy else row_gradients.adam
-        tables = [raw(p[place]) for p in (self.parameters, self.moment1, self.moment2)]
+        tables = [raw(p[index]) for p in (self.parameters, self.moment1, self.moment2)]
         step(*tables, indices, values, rate, self.beta1, self.beta2, self.eps, self.use_nesterov)
 
 
 class LazyAdam(Adam):
-    """Adam that, of a sparse gradient, updates the rows that it has and leaves all others and their moments as they are.
+    """Adam that updates only the rows of a sparse gradient and leaves all others and their moments unchanged.
 
-    For whole gradients it is Adam.
+    For dense gradients it is Adam.
     """
 
     _power_shape_ = (1,)
@@ -109,7 +109,7 @@ class LazyAdam(Adam):
 
 
 class AdamOffload(Adam):
-    """Adam whose state MindSpore keeps in the host's memory; here it lies where the Parameters are, and the numbers are Adam's."""
+    """Adam whose state MindSpore keeps in host memory; here the state is on the device of the Parameters, and the numbers are Adam's."""
 
     _power_shape_ = (1,)
 
@@ -132,24 +132,25 @@ class AdamWeightDecay(Optimizer):
         self.moments1, self.moments2 = self._moments_("adam_m"), self._moments_("adam_v")
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
-        for parameters, own, rate, decay, group in self._updates_(gradients, coupled=False):
-            first, second = ([raw(m[i]) for i in group.places] for m in (self.moments1, self.moments2))
+        """Update the Parameters by their gradients."""
+        for parameters, group_gradients, rate, decay, group in self._updates_(gradients, coupled=False):
+            first, second = ([raw(m[i]) for i in group.indexes] for m in (self.moments1, self.moments2))
             if not isinstance(decay, float):
                 optimizers.shrink(parameters, rate * decay)
                 decay = 0.0
             optimizers.adam(
-                parameters, own, first, second, rate, self.beta1, self.beta2, self.eps, decay if group.decays else 0.0, decoupled=True,
+                parameters, group_gradients, first, second, rate, self.beta1, self.beta2, self.eps, decay if group.decays else 0.0,
+                decoupled=True,
             )
         self._advance_()
         return True
 
 
-def _refuse(name: str, wanted: dict[str, Any]) -> None:
-    for key, value in wanted.items():
+def _refuse(name: str, options: dict[str, Any]) -> None:
+    for key, value in options.items():
         if key not in ("use_lazy", "use_offload"):
             raise TypeError(f"{name}({key}={value!r}): expected one of use_amsgrad, use_lazy, use_offload.")
         if value and key != "use_lazy":
             raise NotImplementedError(
-                f"{name}({key}=True): not in torchspore yet.\n\nhint: leave it out, or write AdamOffload; the numbers are the same."
+                f"{name}({key}=True): not in torchspore yet.\n\nhint: remove it, or write AdamOffload; the numbers are equal."
             )

@@ -17,8 +17,8 @@ from torchspore.mindspore.ops.state import assign
 class RMSProp(Optimizer):
     """Steps over the root of a running mean of squares (Tieleman and Hinton, 2012).
 
-    s = decay * s + (1 - decay) * g^2; m = momentum * m + rate * g / sqrt(s + epsilon); p -= m. With `centered` s is taken about the
-    running mean of g. The state is named `mean_square.*` (which begins at 1), `moment.*`, and `mean_grad.*` where centered.
+    s = decay * s + (1 - decay) * g^2; m = momentum * m + rate * g / sqrt(s + epsilon); p -= m. With `centered`, s is about the
+    running mean of g. The state is named `mean_square.*` (initially 1), `moment.*`, and with `centered` `mean_grad.*`.
     """
 
     @opt_init_args_register
@@ -36,11 +36,11 @@ class RMSProp(Optimizer):
         self.ms, self.moment = self._moments_("mean_square", "ones"), self._moments_("moment")
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
-        for parameters, own, rate, _, group in self._updates_(gradients):
-            for p, g, place in zip(parameters, own, group.places):
-                mean = raw(self.mg[place]) if self.mg is not None else None
-                square, moment = raw(self.ms[place]), raw(self.moment[place])
+        """Update the Parameters by their gradients."""
+        for parameters, group_gradients, rate, _, group in self._updates_(gradients):
+            for p, g, index in zip(parameters, group_gradients, group.indexes):
+                mean = raw(self.mg[index]) if self.mg is not None else None
+                square, moment = raw(self.ms[index]), raw(self.moment[index])
                 formulas.rms_prop(p, g.to(p.dtype), square, moment, rate, self.decay, self.momentum, self.epsilon, mean)
         self._advance_()
         return True
@@ -49,7 +49,7 @@ class RMSProp(Optimizer):
 class Adagrad(Optimizer):
     """Steps over the root of the sum of all squares (Duchi and others, 2011): n += g^2; p -= rate * g / sqrt(n).
 
-    The state is named `accum.*` and begins at `accum`; without `update_slots` it stays as it is.
+    The state is named `accum.*` and is `accum` initially; without `update_slots` it stays constant.
     """
 
     @opt_init_args_register
@@ -64,16 +64,16 @@ class Adagrad(Optimizer):
         self.accum = self._moments_("accum", accum)
 
     def construct(self, grads: Any) -> bool:
-        """Updates the Parameters by their gradients."""
-        for parameters, own, rate, _, group in self._updates_(grads):
-            for p, g, place in zip(parameters, own, group.places):
-                formulas.adagrad(p, g.to(p.dtype), raw(self.accum[place]), rate, self.update_slots)
+        """Update the Parameters by their gradients."""
+        for parameters, group_gradients, rate, _, group in self._updates_(grads):
+            for p, g, index in zip(parameters, group_gradients, group.indexes):
+                formulas.adagrad(p, g.to(p.dtype), raw(self.accum[index]), rate, self.update_slots)
         self._advance_()
         return True
 
 
 class Adadelta(Optimizer):
-    """Steps as long as the last ones were (Zeiler, 2012).
+    """Steps in the units of the preceding steps (Zeiler, 2012).
 
     n = rho * n + (1 - rho) * g^2; s = sqrt(u + epsilon) / sqrt(n + epsilon) * g; u = rho * u + (1 - rho) * s^2; p -= rate * s. The state is
     named `accum.*` (n) and `accum_update.*` (u).
@@ -92,17 +92,17 @@ class Adadelta(Optimizer):
         self.accum, self.accum_update = self._moments_("accum"), self._moments_("accum_update")
 
     def construct(self, grads: Any) -> bool:
-        """Updates the Parameters by their gradients."""
-        for parameters, own, rate, _, group in self._updates_(grads):
-            for p, g, place in zip(parameters, own, group.places):
-                state = raw(self.accum[place]), raw(self.accum_update[place])
+        """Update the Parameters by their gradients."""
+        for parameters, group_gradients, rate, _, group in self._updates_(grads):
+            for p, g, index in zip(parameters, group_gradients, group.indexes):
+                state = raw(self.accum[index]), raw(self.accum_update[index])
                 formulas.adadelta(p, g.to(p.dtype), *state, rate, self.rho, self.epsilon)
         self._advance_()
         return True
 
 
 class AdaMax(Optimizer):
-    """Adam with the largest gradient in the place of the mean square (Kingma and Ba, 2014).
+    """Adam with the largest gradient instead of the mean square (Kingma and Ba, 2014).
 
     m = beta1 * m + (1 - beta1) * g; v = max(beta2 * v, |g|); p -= rate / (1 - beta1^t) * m / (v + eps). The state is named `moment1.*`,
     `moment2.*` and `beta1_power`.
@@ -120,12 +120,12 @@ class AdaMax(Optimizer):
         self.moment1, self.moment2 = self._moments_("moment1"), self._moments_("moment2")
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
+        """Update the Parameters by their gradients."""
         assign(self.beta1_power, self.beta1_power * self.beta1)
-        for parameters, own, rate, _, group in self._updates_(gradients):
+        for parameters, group_gradients, rate, _, group in self._updates_(gradients):
             rate = rate / (1 - raw(self.beta1_power).reshape(()))
-            for p, g, place in zip(parameters, own, group.places):
-                state = raw(self.moment1[place]), raw(self.moment2[place])
+            for p, g, index in zip(parameters, group_gradients, group.indexes):
+                state = raw(self.moment1[index]), raw(self.moment2[index])
                 formulas.ada_max(p, g.to(p.dtype), *state, rate, self.beta1, self.beta2, self.eps)
         self._advance_()
         return True

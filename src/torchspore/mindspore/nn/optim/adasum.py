@@ -1,4 +1,4 @@
-"""Adaptive summation of gradients over processes; of the gradients of one process it is these themselves."""
+"""Adaptive summation of gradients over processes; for one process, the result is its gradients."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,10 +10,10 @@ from torchspore.mindspore.nn.optim.optimizer import Optimizer
 
 
 class _AdaSum(Cell):
-    """An optimizer whose gradients, or steps, of several processes are summed by how far they point the same way.
+    """An optimizer that sums gradients, or steps, of several processes by how parallel they are.
 
-    On one process it is the optimizer itself (arXiv 2006.02924, formula 4, of one term). Raises TypeError for what is no optimizer,
-    RuntimeError where gradients are shared among several processes, which is not in torchspore.
+    On one process it is the optimizer itself (arXiv 2006.02924, formula 4, with one term). Raises TypeError for a value that is not an
+    optimizer, RuntimeError if several processes exchange gradients, which is not supported.
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
@@ -30,7 +30,7 @@ class _AdaSum(Cell):
         self.parameters, self.learning_rate = optimizer.parameters, optimizer.learning_rate
 
     def construct(self, grads: Any) -> Any:
-        """The step of the optimizer."""
+        """Run the step of the optimizer."""
         return self.optimizer(grads)
 
 

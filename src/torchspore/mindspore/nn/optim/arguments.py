@@ -1,4 +1,4 @@
-"""What optimizers are given: Parameters in groups, learning rates, numbers and flags."""
+"""Checks of optimizer arguments: Parameters in groups, learning rates, numbers and flags."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -18,9 +18,9 @@ from torchspore.mindspore.ops.limits import check_finite
 _GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization", "order_params")
 
 
-def check_floats(name: str, given: dict[str, Any], least: float | None = 0.0) -> None:
-    """Raises TypeError for arguments that are no floats, ValueError for those below `least`."""
-    for key, value in given.items():
+def check_floats(name: str, arguments: dict[str, Any], least: float | None = 0.0) -> None:
+    """Raises TypeError for arguments that are not floats, ValueError for those below `least`."""
+    for key, value in arguments.items():
         if not isinstance(value, float):
             raise TypeError(f"{name}({key}={value!r:.40}): expected a float, got {type(value).__name__}.")
         check_finite(name, **{key: value})
@@ -28,15 +28,15 @@ def check_floats(name: str, given: dict[str, Any], least: float | None = 0.0) ->
             raise ValueError(f"{name}({key}={value}): expected a number from {least:g} on.")
 
 
-def check_bools(name: str, given: dict[str, Any]) -> None:
-    """Raises TypeError for arguments that are no bools."""
-    for key, value in given.items():
+def check_bools(name: str, arguments: dict[str, Any]) -> None:
+    """Raises TypeError for arguments that are not bools."""
+    for key, value in arguments.items():
         if not isinstance(value, bool):
             raise TypeError(f"{name}({key}={value!r:.40}): expected a bool, got {type(value).__name__}.")
 
 
 def number(name: str, key: str, value: Any) -> float:
-    """An int or a float as a float. Raises TypeError for anything else."""
+    """Return an int or a float as a float. Raises TypeError for other values."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name}({key}={value!r}): expected a number, got {type(value).__name__}.")
     check_finite(name, **{key: value})
@@ -44,7 +44,7 @@ def number(name: str, key: str, value: Any) -> float:
 
 
 def check_decay(name: str, decay: Any) -> None:
-    """Raises TypeError for a `weight_decay` that is no number and no Cell, ValueError for one below 0."""
+    """Raises TypeError for a `weight_decay` that is neither a number nor a Cell, ValueError for one below 0."""
     if isinstance(decay, Cell):
         return
     if number(name, "weight_decay", decay) < 0:
@@ -52,7 +52,7 @@ def check_decay(name: str, decay: Any) -> None:
 
 
 def rate_of(name: str, rate: Any) -> Any:
-    """A `learning_rate` as a float, a Cell, or a Tensor of rates by step. Raises TypeError or ValueError for anything else."""
+    """Return a `learning_rate` as a float, a Cell, or a Tensor of rates by step. Raises TypeError or ValueError for other values."""
     if isinstance(rate, (Cell, Parameter)):
         return rate if isinstance(rate, Cell) or rate.ndim else float(rate)
     if isinstance(rate, bool):
@@ -73,20 +73,20 @@ def rate_of(name: str, rate: Any) -> Any:
 
 
 class RateTable(Cell):
-    """The learning rate of each step from a Parameter of them, the last one beyond its end."""
+    """The learning rate of each step from a Parameter that lists them; the last one applies beyond its end."""
 
     def __init__(self, rates: Any, name: str) -> None:
         super().__init__(auto_prefix=False)
         self.learning_rate = Parameter(rates, name=name)
 
     def construct(self, global_step: Any) -> Any:
-        """The rate of this step."""
+        """Return the rate of this step."""
         rates = raw(self.learning_rate)
         return wrap(optimizers.scheduled(rates, raw(global_step)) if rates.ndim else rates)
 
 
-def kept_rate(rate: Any, name: str, dynamic: bool) -> Any:
-    """The rate as a Parameter of the optimizer, the schedule itself, or, where rates change from step to step, a table."""
+def stored_rate(rate: Any, name: str, dynamic: bool) -> Any:
+    """Return the rate as a Parameter of the optimizer, the schedule itself, or, if rates change from step to step, a table."""
     if isinstance(rate, Cell):
         return rate
     values = Tensor(rate, dtypes.float32) if isinstance(rate, float) else rate
@@ -94,22 +94,22 @@ def kept_rate(rate: Any, name: str, dynamic: bool) -> Any:
 
 
 def listed_parameters(name: str, parameters: Any) -> list[Parameter]:
-    """The Parameters as a list. Raises TypeError for anything else, ValueError where there are none."""
+    """Return the Parameters as a list. Raises TypeError for other values, ValueError for an empty list."""
     if isinstance(parameters, (Parameter, str)) or not isinstance(parameters, Iterable):
         raise TypeError(
             f"{name}(parameters={type(parameters).__name__}): expected a list of Parameters.\n\nhint: write net.trainable_params()."
         )
-    found = list(parameters)
-    if not found:
+    listed = list(parameters)
+    if not listed:
         raise ValueError(f"{name}(parameters=[]): expected at least one Parameter.\n\nhint: check their requires_grad.")
-    for parameter in found:
+    for parameter in listed:
         if not isinstance(parameter, Parameter):
             raise TypeError(f"{name}(parameters=...): expected Parameters, got {type(parameter).__name__}.")
-    return found
+    return listed
 
 
 def groups_of(name: str, parameters: Any) -> list[dict[str, Any]] | None:
-    """The groups of Parameters; None where they are given without. Raises NameRefused for unknown keys."""
+    """Return the groups of Parameters; None without groups. Raises NameRefused for unknown keys."""
     if not isinstance(parameters, (list, tuple)) or not parameters or not isinstance(parameters[0], dict):
         return None
     for group in parameters:
@@ -122,20 +122,20 @@ def groups_of(name: str, parameters: Any) -> list[dict[str, Any]] | None:
 
 
 def ordered_parameters(name: str, groups: list[dict[str, Any]]) -> tuple[list[Parameter], list[list[int]]]:
-    """All Parameters in the order in which gradients come, and each group's places. Raises ValueError for one that comes twice."""
+    """Return all Parameters in the order of the gradients, and each group's indexes. Raises ValueError if a Parameter occurs twice."""
     listed = [listed_parameters(name, g["params"]) if "params" in g else [] for g in groups]
     order = next((list(g["order_params"]) for g in groups if "order_params" in g), None)
-    everything = order if order is not None else [p for own in listed for p in own]
-    place: dict[int, int] = {}
+    everything = order if order is not None else [p for group in listed for p in group]
+    position_of: dict[int, int] = {}
     names: set[str] = set()
     for i, parameter in enumerate(everything):
-        if id(parameter) in place or parameter.name in names:
+        if id(parameter) in position_of or parameter.name in names:
             raise ValueError(
-                f"{name}: two Parameters are named {parameter.name!r}, or one comes twice.\n\nhint: give each a name of its own."
+                f"{name}: two Parameters are named {parameter.name!r}, or one occurs twice.\n\nhint: give each a unique name."
             )
-        place[id(parameter)] = i
+        position_of[id(parameter)] = i
         names.add(parameter.name)
-    missing = [p.name for own in listed for p in own if id(p) not in place]
+    missing = [p.name for group in listed for p in group if id(p) not in position_of]
     if missing:
         raise ValueError(f"{name}: order_params lacks {', '.join(missing)}.")
-    return everything, [[place[id(p)] for p in own] for own in listed]
+    return everything, [[position_of[id(p)] for p in group] for group in listed]

@@ -1,4 +1,4 @@
-"""Optimizers whose steps are as long as each Parameter's own length asks: Lamb and LARS."""
+"""Optimizers with step lengths relative to each Parameter's norm: Lamb and LARS."""
 from __future__ import annotations
 
 import functools
@@ -13,14 +13,14 @@ from torchspore.engine.core.tensor import raw, wrap
 from torchspore.engine.eager import adaptive_optimizers as formulas
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.nn.optim import own_steps
+from torchspore.mindspore.nn.optim import overridden_steps
 from torchspore.mindspore.nn.optim.adam import _check_betas, single
 from torchspore.mindspore.nn.optim.arguments import check_bools, check_floats
 from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
 
 
 class Lamb(Optimizer):
-    """Adam's step, made as long as the Parameter is (You and others, 2019).
+    """Adam's step, scaled to the Parameter's norm (You and others, 2019).
 
     r = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) + weight_decay * p; p -= rate * |p| / |r| * r. The state is named `lamb_m.*` and
     `lamb_v.*`.
@@ -36,12 +36,12 @@ class Lamb(Optimizer):
         self.moments1, self.moments2 = self._moments_("lamb_m"), self._moments_("lamb_v")
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
+        """Update the Parameters by their gradients."""
         step = raw(self.global_step).reshape(()) + 1
-        for parameters, own, rate, decay, group in self._updates_(gradients, coupled=False):
-            for p, g, place in zip(parameters, own, group.places):
-                state = raw(self.moments1[place]), raw(self.moments2[place])
-                norm = functools.partial(optimizer_shards.length, share=self._share_(place))
+        for parameters, group_gradients, rate, decay, group in self._updates_(gradients, coupled=False):
+            for p, g, index in zip(parameters, group_gradients, group.indexes):
+                state = raw(self.moments1[index]), raw(self.moments2[index])
+                norm = functools.partial(optimizer_shards.length, share=self._share_(index))
                 formulas.lamb(p, g, *state, step, rate, self.beta1, self.beta2, self.eps, decay if group.decays else 0.0, norm)
         self._advance_()
         return True
@@ -52,11 +52,11 @@ def _takes_lars(parameter: Parameter) -> bool:
 
 
 class LARS(Optimizer):
-    """Around another optimizer: gradients, with its weight decay, made as long as each Parameter asks (You and others, 2017).
+    """Wraps an optimizer: scales gradients, including its weight decay, by each Parameter's norm (You and others, 2017).
 
-    g = (g + weight_decay * p) * coefficient * |p| / (|g| + weight_decay * |p| + epsilon) for Parameters that `lars_filter` takes; with
-    `use_clip` never more than the optimizer's own rate gives. The optimizer inside no longer decays. Raises TypeError for what is no
-    optimizer.
+    g = (g + weight_decay * p) * coefficient * |p| / (|g| + weight_decay * |p| + epsilon) for Parameters that `lars_filter` accepts; with
+    `use_clip`, at most the step of the optimizer's rate. The wrapped optimizer no longer decays. Raises TypeError for a value that is not
+    an optimizer.
     """
 
     @opt_init_args_register
@@ -81,21 +81,22 @@ class LARS(Optimizer):
         optimizer.exec_weight_decay = False
 
     def construct(self, gradients: Any) -> Any:
-        """Updates the Parameters by their gradients; what the optimizer gives."""
+        """Update the Parameters by their gradients; return the optimizer's result."""
         self._check_gradients_(gradients)
-        made = list(gradients)
-        self._check_shapes_([raw(gradient) for gradient in made])
+        new_gradients = list(gradients)
+        self._check_shapes_([raw(gradient) for gradient in new_gradients])
         scale = self.opt.loss_scale
         for group in self._groups_:
             rate = self.opt._rate_now_(group.rate)
             decay = self._decay_of_(group)
-            for place in group.places:
-                if self.lars_flag[place]:
-                    own = raw(made[place]) / scale if scale != 1.0 else raw(made[place])
-                    own = formulas.lars(raw(self.parameters[place]), own, rate, self.coefficient, self.epsilon, decay, self.use_clip)
-                    made[place] = wrap(own * scale if scale != 1.0 else own)
+            for index in group.indexes:
+                if self.lars_flag[index]:
+                    gradient = raw(new_gradients[index]) / scale if scale != 1.0 else raw(new_gradients[index])
+                    p = raw(self.parameters[index])
+                    gradient = formulas.lars(p, gradient, rate, self.coefficient, self.epsilon, decay, self.use_clip)
+                    new_gradients[index] = wrap(gradient * scale if scale != 1.0 else gradient)
         self._advance_()
-        return self.opt(tuple(made))
+        return self.opt(tuple(new_gradients))
 
     def _decay_of_(self, group: Any) -> Any:
-        return own_steps.decay_now(group.decay, self.opt.global_step) if group.decays else 0.0
+        return overridden_steps.decay_now(group.decay, self.opt.global_step) if group.decays else 0.0

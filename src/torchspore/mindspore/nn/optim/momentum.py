@@ -30,21 +30,21 @@ class Momentum(Optimizer):
         self.moments = self._moments_("moments")
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
-        for parameters, own, rate, _, group in self._updates_(gradients):
-            moments = [raw(self.moments[i]) for i in group.places]
+        """Update the Parameters by their gradients."""
+        for parameters, group_gradients, rate, _, group in self._updates_(gradients):
+            moments = [raw(self.moments[i]) for i in group.indexes]
             if self._factor_:
-                optimizers.momentum(parameters, own, moments, rate, self._factor_, self.use_nesterov)
+                optimizers.momentum(parameters, group_gradients, moments, rate, self._factor_, self.use_nesterov)
             else:
-                optimizers.momentum(parameters, own, [], rate, 0.0, False)
+                optimizers.momentum(parameters, group_gradients, [], rate, 0.0, False)
         self._advance_()
         return True
 
 
 class SGD(Optimizer):
-    """Stochastic gradient descent: v = momentum * v + (1 - dampening) * g, the first time v = g; p -= rate * v.
+    """Stochastic gradient descent: v = momentum * v + (1 - dampening) * g, in the first step v = g; p -= rate * v.
 
-    `nesterov` needs a momentum and no dampening. The state is named `accum.*` and `stat.*`.
+    `nesterov` requires a momentum and no dampening. The state is named `accum.*` and `stat.*`.
     """
 
     @opt_init_args_register
@@ -69,16 +69,16 @@ class SGD(Optimizer):
         self.stat = self._moments_("stat", "ones")
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
-        for parameters, own, rate, _, group in self._updates_(gradients):
+        """Update the Parameters by their gradients."""
+        for parameters, group_gradients, rate, _, group in self._updates_(gradients):
             if not self._factor_:
-                optimizers.momentum(parameters, own, [], rate, 0.0, False)
+                optimizers.momentum(parameters, group_gradients, [], rate, 0.0, False)
                 continue
-            accumulated = [raw(self.accum[i]) for i in group.places]
+            accumulated = [raw(self.accum[i]) for i in group.indexes]
             if self.dampening:
-                firsts = [raw(self.stat[i]) for i in group.places]
-                own, plain = optimizers.dampened(own, firsts, self.dampening)
-            optimizers.momentum(parameters, own, accumulated, rate, self._factor_, self.nesterov)
+                firsts = [raw(self.stat[i]) for i in group.indexes]
+                group_gradients, plain = optimizers.dampened(group_gradients, firsts, self.dampening)
+            optimizers.momentum(parameters, group_gradients, accumulated, rate, self._factor_, self.nesterov)
             if self.dampening:
                 optimizers.clear(plain)
         self._advance_()

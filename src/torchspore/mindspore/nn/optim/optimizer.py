@@ -24,15 +24,15 @@ from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.sparse_tensor import COOTensor
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.nn.optim import own_steps
+from torchspore.mindspore.nn.optim import overridden_steps
 from torchspore.mindspore.nn.optim.arguments import (
     check_decay,
     groups_of,
-    kept_rate,
     listed_parameters,
     number,
     ordered_parameters,
     rate_of,
+    stored_rate,
 )
 from torchspore.mindspore.ops import AssignAdd
 from torchspore.mindspore.ops.composite import HyperMap, Map
@@ -43,9 +43,9 @@ _GRADIENTS = (TensorBase, RowsBase, COOTensor)
 
 @dataclass(frozen=True)
 class Group:
-    """Parameters that are updated alike: their places in the optimizer's order, rate, decay and whether gradients are centralized."""
+    """Parameters with one update rule: their indexes in the optimizer's order, rate, decay and whether gradients are centralized."""
 
-    places: list[int]
+    indexes: list[int]
     rate: Any
     decay: Any
     decays: bool
@@ -53,15 +53,15 @@ class Group:
 
 
 _newest: weakref.WeakValueDictionary[int, Optimizer] = weakref.WeakValueDictionary()
-"""The optimizer that was made last of a Parameter, the first of its own, by the Parameter's id."""
+"""The last optimizer created for a Parameter (the first of its list), by the Parameter's id."""
 
 
 def optimizer_of(parameters: Any) -> Optimizer | None:
-    """The newest optimizer that trains these Parameters; None where there is none."""
+    """Return the newest optimizer that trains these Parameters, or None."""
     for parameter in parameters:
-        found = _newest.get(id(parameter))
-        if found is not None and found.__dict__["parameters"][0] is parameter:
-            return found
+        optimizer = _newest.get(id(parameter))
+        if optimizer is not None and optimizer.__dict__["parameters"][0] is parameter:
+            return optimizer
     return None
 
 
@@ -72,7 +72,7 @@ class Optimizer(Cell):
     Parameters or of groups {'params', 'lr', 'weight_decay', 'grad_centralization', 'order_params'}. Without groups, Parameters with
     'beta' or 'gamma' in their names get no weight decay. `loss_scale` divides the gradients.
 
-    Raises TypeError for wrong types, ValueError for wrong values and for Parameters that come twice.
+    Raises TypeError for wrong types, ValueError for wrong values and for Parameters that occur twice.
     """
 
     def __init__(self, learning_rate: Any, parameters: Any, weight_decay: Any = 0.0, loss_scale: float = 1.0) -> None:
@@ -85,197 +85,202 @@ class Optimizer(Cell):
         groups = groups_of(name, parameters)
         self.is_group = groups is not None
         rate = rate_of(name, learning_rate)
-        given = [{"params": listed_parameters(name, parameters)}] if groups is None else groups
-        ordered, placed = ordered_parameters(name, given)
+        group_arguments = [{"params": listed_parameters(name, parameters)}] if groups is None else groups
+        ordered, placed = ordered_parameters(name, group_arguments)
         self.global_step = Parameter(initializer(0, [1], dtypes.int32), name="global_step")
-        own_rates = [rate_of(name, g["lr"]) if "lr" in g else None for g in given]
-        self.dynamic_lr = any(r is not None and not isinstance(r, float) for r in (rate, *own_rates))
-        rates = [None if r is None else kept_rate(r, f"learning_rate_group_{i}", self.dynamic_lr) for i, r in enumerate(own_rates)]
-        for i, own in enumerate(rates):
-            if own is not None:
-                setattr(self, f"learning_rate_group_{i}", own)
-        self.learning_rate = kept_rate(rate, "learning_rate", self.dynamic_lr)
+        group_rates = [rate_of(name, g["lr"]) if "lr" in g else None for g in group_arguments]
+        self.dynamic_lr = any(r is not None and not isinstance(r, float) for r in (rate, *group_rates))
+        rates = [None if r is None else stored_rate(r, f"learning_rate_group_{i}", self.dynamic_lr) for i, r in enumerate(group_rates)]
+        for i, group_rate in enumerate(rates):
+            if group_rate is not None:
+                setattr(self, f"learning_rate_group_{i}", group_rate)
+        self.learning_rate = stored_rate(rate, "learning_rate", self.dynamic_lr)
         self.parameters = ParameterTuple(ordered)
         self._parameters = self.parameters
         self._shares_ = optimizer_shards.of(name, ordered, self._refuses_rows_())
         self.use_parallel = bool(self._shares_)
         optimizer_shards.cut_weights(ordered, self._shares_)
         malloc.give_back()
-        self._groups_ = [self._group_(name, g, places, own, weight_decay) for g, places, own in zip(given, placed, rates) if places]
+        parts = zip(group_arguments, placed, rates)
+        self._groups_ = [self._group_(name, g, positions, group_rate, weight_decay) for g, positions, group_rate in parts if positions]
         if groups is None:
             self._split_decay_(weight_decay)
         self.param_length = len(ordered)
         self.dynamic_weight_decay = any(isinstance(g.decay, Cell) for g in self._groups_)
         self.exec_weight_decay = self.dynamic_weight_decay or any(self.decay_flags)
         self.need_scale, self.reciprocal_scale = self.loss_scale != 1.0, Tensor(1.0 / self.loss_scale, dtypes.float32)
-        own = [g.get("weight_decay", weight_decay) for g in given]
-        shown = [one if isinstance(one, Cell) else Tensor(one * self.loss_scale, dtypes.float32) for one in own]
-        # As MindSpore shows it: of gradients that are yet to be divided by the loss scale, one for each Parameter where there are groups.
-        of_place = {place: one for one, places in zip(shown, placed) for place in places}
-        self.__dict__["_weight_decay_"] = tuple(of_place[i] for i in range(len(ordered))) if self.is_group else shown[0]
-        self.is_group_lr = self.is_group and any("lr" in g for g in given)
-        self.is_group_params_ordered = any("order_params" in g for g in given)
+        decays = [g.get("weight_decay", weight_decay) for g in group_arguments]
+        shown = [decay if isinstance(decay, Cell) else Tensor(decay * self.loss_scale, dtypes.float32) for decay in decays]
+        # MindSpore shows the decay for gradients before the division by the loss scale, with groups one for each Parameter.
+        decay_by_position = {position: decay for decay, positions in zip(shown, placed) for position in positions}
+        self.__dict__["_weight_decay_"] = tuple(decay_by_position[i] for i in range(len(ordered))) if self.is_group else shown[0]
+        self.is_group_lr = self.is_group and any("lr" in g for g in group_arguments)
+        self.is_group_params_ordered = any("order_params" in g for g in group_arguments)
         _newest[id(ordered[0])] = self
 
     def _insert_tuple_(self, name: str, parameters: ParameterTuple) -> None:
-        # The second name of the same tuple adds no Parameters; the network's own are kept under their names, as checkpoints have them.
+        # The second name of the same tuple adds no Parameters; the network's Parameters keep their names, as in checkpoints.
         if name == "_parameters":
             self.__dict__[name] = parameters
         else:
             super()._insert_tuple_(name, parameters)
 
-    def _group_(self, name: str, given: dict[str, Any], places: list[int], rate: Any, decay: Any) -> Group:
-        own_decay = given.get("weight_decay", decay)
-        check_decay(name, own_decay)
-        own_rate = self.learning_rate if rate is None else rate
+    def _group_(self, name: str, arguments: dict[str, Any], positions: list[int], rate: Any, decay: Any) -> Group:
+        group_decay = arguments.get("weight_decay", decay)
+        check_decay(name, group_decay)
+        group_rate = self.learning_rate if rate is None else rate
         return Group(
-            places, own_rate, own_decay, _decays(own_decay),
-            bool(given.get("grad_centralization", False)),
+            positions, group_rate, group_decay, _decays(group_decay),
+            bool(arguments.get("grad_centralization", False)),
         )
 
     def _split_decay_(self, decay: Any) -> None:
-        """Without groups: the Parameters named beta or gamma go into a group of their own, which does not decay."""
+        """Without groups: move the Parameters named beta or gamma into a separate group without decay."""
         group = self._groups_[0]
         if not group.decays:
             return
-        kept = [i for i in group.places if "beta" not in self.parameters[i].name and "gamma" not in self.parameters[i].name]
-        free = [i for i in group.places if i not in set(kept)]
-        self._groups_ = [Group(kept, group.rate, decay, True, False), Group(free, group.rate, 0.0, False, False)]
-        self._groups_ = [g for g in self._groups_ if g.places]
+        decayed = [i for i in group.indexes if "beta" not in self.parameters[i].name and "gamma" not in self.parameters[i].name]
+        free = [i for i in group.indexes if i not in set(decayed)]
+        self._groups_ = [Group(decayed, group.rate, decay, True, False), Group(free, group.rate, 0.0, False, False)]
+        self._groups_ = [g for g in self._groups_ if g.indexes]
 
-    # ---- what the formulas need
+    # ---- helpers for the formulas
 
     def _moments_(self, prefix: str, init: Any = "zeros") -> ParameterTuple:
-        """One Parameter of state for each Parameter, named `prefix.name`; of one that processes share, the own rows."""
+        """Return one Parameter of state for each Parameter, named `prefix.name`; for one that processes share, only its local rows."""
         if not self._shares_:
             return self.parameters.clone(prefix, init)
-        made = []
+        moments = []
         for parameter, share in zip(self.parameters, self._shares_):
             state = optimizer_shards.cut_moment(parameter.clone(init), share)
             state.name = f"{prefix}.{parameter.name}"
-            made.append(state)
-        return ParameterTuple(made)
+            moments.append(state)
+        return ParameterTuple(moments)
 
     _updates_by_rows_ = True
-    """Whether the formula is the same for some rows of a Parameter as for all."""
+    """True if the formula is equal for some rows of a Parameter and for all."""
 
     def _refuses_rows_(self) -> str:
-        """Why processes can't share the state of this optimizer; empty where they can."""
+        """Return why processes cannot share the state of this optimizer, or an empty string."""
         if not self._updates_by_rows_:
-            return f"{type(self).__name__} needs whole Parameters for its formula"
+            return f"{type(self).__name__} needs full Parameters for its formula"
         if not type(self).construct.__module__.startswith("torchspore."):
-            return f"{type(self).__name__} is the program's own, and its state is its own affair"
-        if said := own_steps.of(self):
-            return f"{type(self).__name__} has its own {', '.join(said)}, which looks at whole gradients"
+            return f"{type(self).__name__} is a user class, whose state is unknown"
+        if overridden := overridden_steps.of(self):
+            return f"{type(self).__name__} overrides {', '.join(overridden)}, which needs full gradients"
         return ""
 
-    def _share_(self, place: int) -> Any:
-        """The share that this process has of a Parameter; None where it has all of it."""
-        return self._shares_[place] if self._shares_ else None
+    def _share_(self, index: int) -> Any:
+        """Return this process's share of a Parameter, or None if it has all of it."""
+        return self._shares_[index] if self._shares_ else None
 
     def _updates_(self, gradients: Any, coupled: bool = True) -> Iterator[tuple[list[Any], list[Any], Any, Any, Group]]:
-        """For each group: torch's parameters, gradients, rate (0-d tensor), decay (a float or 0-d tensor), the group.
+        """Yield for each group: torch's parameters, gradients, rate (0-d tensor), decay (a float or 0-d tensor), the group.
 
         The gradients are divided by the loss scale, decayed if the decay is `coupled`, then centralized, in MindSpore's order.
         """
         self._check_gradients_(gradients)
         with casts.marked():
-            yield from self._by_group_(*own_steps.taken(self, gradients, coupled), coupled)
+            yield from self._by_group_(*overridden_steps.taken(self, gradients, coupled), coupled)
 
     def _by_group_(
         self, gradients: Any, groups: list[Group], loss_scale: float, coupled: bool,
     ) -> Iterator[tuple[list[Any], list[Any], Any, Any, Group]]:
-        found = [_rows(g) if self._takes_rows_ and self._share_(i) is None else None for i, g in enumerate(gradients)]
+        gradients_or_rows = [_rows(g) if self._takes_rows_ and self._share_(i) is None else None for i, g in enumerate(gradients)]
         self._check_rows_(gradients)
-        found = [raw(g) if rows is None else rows for g, rows in zip(gradients, found)]
-        self._check_shapes_(found)
-        groups = [part for whole in groups for part in self._parted_(whole, found, loss_scale)]
-        for group in [part for whole in groups for part in optimizer_states.parted(self, whole)]:
-            whole, own = [self.parameters[i] for i in group.places], [found[i] for i in group.places]
-            cut = optimizer_shards.Update(whole, own, [self._shares_[i] for i in group.places]) if self._shares_ else None
+        gradients_or_rows = [raw(g) if rows is None else rows for g, rows in zip(gradients, gradients_or_rows)]
+        self._check_shapes_(gradients_or_rows)
+        groups = [part for group in groups for part in self._parted_(group, gradients_or_rows, loss_scale)]
+        for group in [part for group_part in groups for part in optimizer_states.parted(self, group_part)]:
+            group_parameters, group_gradients = [self.parameters[i] for i in group.indexes], [gradients_or_rows[i] for i in group.indexes]
+            cut = (
+                optimizer_shards.Update(group_parameters, group_gradients, [self._shares_[i] for i in group.indexes])
+                if self._shares_
+                else None
+            )
             if cut is not None:
-                own = cut.gradients
-            parameters = [raw(p) for p in whole] if cut is None else cut.parameters
-            own = optimizers.scaled(own, loss_scale)
-            decay = own_steps.decay_now(group.decay, self.global_step)
+                group_gradients = cut.gradients
+            parameters = [raw(p) for p in group_parameters] if cut is None else cut.parameters
+            group_gradients = optimizers.scaled(group_gradients, loss_scale)
+            decay = overridden_steps.decay_now(group.decay, self.global_step)
             if coupled and group.decays:
-                own = optimizers.decayed(parameters, own, decay)
+                group_gradients = optimizers.decayed(parameters, group_gradients, decay)
             if group.centralize:
-                own = [optimizers.centralized(g) for g in own]
-            shards = optimizer_states.of(self, group.places) if self._shares_ else ()
-            with optimizer_shards.at_hand(shards), optimizer_states.at_hand(self, group.places):
-                yield parameters, own, self._rate_now_(group.rate), decay, group
+                group_gradients = [optimizers.centralized(g) for g in group_gradients]
+            shards = optimizer_states.of(self, group.indexes) if self._shares_ else ()
+            with optimizer_shards.at_hand(shards), optimizer_states.at_hand(self, group.indexes):
+                yield parameters, group_gradients, self._rate_now_(group.rate), decay, group
             if cut is not None:
                 cut.gather()
 
     def _check_gradients_(self, gradients: Any) -> None:
-        """Raises TypeError for what are no gradients, ValueError for another number of them."""
+        """Raises TypeError for values that are not gradients, ValueError for another number of them."""
         name, expected = type(self).__name__, "a tuple of gradients, one for each Parameter"
         if not isinstance(gradients, (list, tuple)):
             raise TypeError(message(f"{name}(gradients)", f"{expected}, got {type(gradients).__name__}"))
-        for place, one in enumerate(gradients):
-            if not isinstance(one, _GRADIENTS):
-                raise TypeError(message(f"{name}(gradients)", f"{expected}, got {type(one).__name__} in place {place}"))
+        for index, gradient in enumerate(gradients):
+            if not isinstance(gradient, _GRADIENTS):
+                raise TypeError(message(f"{name}(gradients)", f"{expected}, got {type(gradient).__name__} at index {index}"))
         if len(gradients) != len(self.parameters):
             raise ValueError(f"{name}: expected {len(self.parameters)} gradients, one for each Parameter, got {len(gradients)}.")
 
-    def _check_shapes_(self, found: list[Any]) -> None:
-        """Raises ValueError for a gradient of another shape than its Parameter's: kernels of whole lists look at one of the two alone."""
-        for place, (parameter, gradient) in enumerate(zip(self.parameters, found)):
-            if self._share_(place) is not None:
+    def _check_shapes_(self, gradients: list[Any]) -> None:
+        """Raises ValueError for a gradient whose shape differs from its Parameter's: kernels for lists check only one of the two."""
+        for index, (parameter, gradient) in enumerate(zip(self.parameters, gradients)):
+            if self._share_(index) is not None:
                 continue
-            own, shape = raw(parameter).shape, gradient.fixed() if isinstance(gradient, RowsBase) else gradient.shape
-            if tuple(shape) != tuple(own):
-                what = f"{type(self).__name__}(gradients): the gradient of {parameter.name!r} with shape {list(shape)}"
-                raise ValueError(message(what, f"the Parameter's shape, {list(own)}"))
+            expected_shape, shape = raw(parameter).shape, gradient.fixed() if isinstance(gradient, RowsBase) else gradient.shape
+            if tuple(shape) != tuple(expected_shape):
+                description = f"{type(self).__name__}(gradients): the gradient of {parameter.name!r} with shape {list(shape)}"
+                raise ValueError(message(description, f"the Parameter's shape, {list(expected_shape)}"))
 
     def _check_rows_(self, gradients: Any) -> None:
-        """Raises RuntimeError for a sparse gradient of a Parameter that is cut, where the formula leaves the other rows alone."""
+        """Raises RuntimeError for a sparse gradient of a split Parameter, if the formula leaves other rows unchanged."""
         if not (self._shares_ and self._takes_rows_ and self._leaves_rows_):
             return
-        for place, gradient in enumerate(gradients):
-            if self._shares_[place] is not None and _rows(gradient) is not None:
-                name = self.parameters[place].name
+        for index, gradient in enumerate(gradients):
+            if self._shares_[index] is not None and _rows(gradient) is not None:
+                name = self.parameters[index].name
                 raise RuntimeError(message(
-                    f"{type(self).__name__}: a sparse gradient of {name!r}, which processes share", "a whole gradient",
+                    f"{type(self).__name__}: a sparse gradient of {name!r}, which processes share", "a dense gradient",
                     hint=f"give Parameter {name!r} parallel_optimizer=False",
                 ))
 
     _leaves_rows_ = True
-    """Whether a sparse gradient leaves the rows that it has not as they are."""
+    """True if a sparse gradient leaves the rows outside it unchanged."""
 
-    def _parted_(self, group: Group, found: list[Any], loss_scale: float) -> Iterator[Group]:
-        """The group without the places of sparse gradients, which are dealt with here."""
-        sparse = [place for place in group.places if isinstance(found[place], RowsBase)]
+    def _parted_(self, group: Group, gradients: list[Any], loss_scale: float) -> Iterator[Group]:
+        """Update the Parameters with sparse gradients; yield the group without them."""
+        sparse = [index for index in group.indexes if isinstance(gradients[index], RowsBase)]
         if not sparse:
             yield group
             return
         rate = self._rate_now_(group.rate)
-        decay = own_steps.decay_now(group.decay, self.global_step)
-        for place in sparse:
-            indices, values = (raw(part) for part in found[place].parts())
-            values = self._prepared_(raw(self.parameters[place]), indices, values, decay, group, loss_scale)
-            self._update_rows_(place, indices, values, rate, group)
-        rest = [place for place in group.places if place not in sparse]
+        decay = overridden_steps.decay_now(group.decay, self.global_step)
+        for index in sparse:
+            indices, values = (raw(part) for part in gradients[index].parts())
+            values = self._prepared_(raw(self.parameters[index]), indices, values, decay, group, loss_scale)
+            self._update_rows_(index, indices, values, rate, group)
+        rest = [index for index in group.indexes if index not in sparse]
         if rest:
-            yield replace(group, places=rest)
+            yield replace(group, indexes=rest)
 
     def _prepared_(self, table: Any, indices: Any, values: Any, decay: Any, group: Group, loss_scale: float) -> Any:
-        """The rows of a gradient, divided by the loss scale, decayed and centralized; each occurrence of a row decays by itself."""
+        """Return the rows of a gradient, divided by the loss scale, decayed and centralized; each occurrence of a row decays separately."""
         values = optimizers.scaled([values.to(table.dtype)], loss_scale)[0]
         if group.decays:
             values = values + table.index_select(0, indices.long()) * decay
         return optimizers.centralized(values) if group.centralize else values
 
     _takes_rows_ = False
-    """Whether `_update_rows` deals with sparse gradients; otherwise they come as whole ones."""
+    """True if `_update_rows` handles sparse gradients; otherwise they become dense ones."""
 
-    def _update_rows_(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
-        """Updates the Parameter number `place` by rows of its gradient."""
+    def _update_rows_(self, index: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
+        """Update the Parameter number `index` by rows of its gradient."""
         raise NotImplementedError
 
     def _decay_all_(self, decay: Any) -> None:
-        """Lets weight decay act on Parameters named beta or gamma too."""
+        """Apply weight decay to Parameters named beta or gamma too."""
         if not self.is_group:
             self._groups_ = [Group(list(range(len(self.parameters))), self.learning_rate, decay, _decays(decay), False)]
 
@@ -283,116 +288,116 @@ class Optimizer(Cell):
         return raw(rate(self.global_step)).reshape(()) if isinstance(rate, Cell) else raw(rate)
 
     def _advance_(self) -> None:
-        """Counts the step; called after the rates are read."""
+        """Count the step; called after the rates are read."""
         assign_add(self.global_step, 1)
 
     def get_lr(self) -> Any:
-        """The rate of the next step; a tuple of them, one for each Parameter, where groups have their own."""
-        rates = {place: self._shown_(group.rate) for group in self._groups_ for place in group.places}
+        """Return the rate of the next step; if groups have different rates, a tuple with one for each Parameter."""
+        rates = {index: self._shown_(group.rate) for group in self._groups_ for index in group.indexes}
         return tuple(rates[i] for i in range(len(self.parameters))) if self.is_group_lr else rates[0]
 
     def _shown_(self, rate: Any) -> Any:
         return rate if isinstance(rate, Parameter) else wrap(self._rate_now_(rate).clone())
 
     def get_lr_parameter(self, param: Any) -> Any:
-        """The rate of one Parameter, or a list of them."""
+        """Return the rate of one Parameter, or a list of rates."""
         if isinstance(param, (list, tuple)):
             return [self.get_lr_parameter(p) for p in param]
-        place = next((i for i, p in enumerate(self.parameters) if p is param), None)
-        if place is None:
-            raise ValueError(f"get_lr_parameter: {getattr(param, 'name', param)!r} is none of this optimizer's Parameters.")
-        group = next(g for g in self._groups_ if place in g.places)
+        index = next((i for i, p in enumerate(self.parameters) if p is param), None)
+        if index is None:
+            raise ValueError(f"get_lr_parameter: {getattr(param, 'name', param)!r} is not one of this optimizer's Parameters.")
+        group = next(g for g in self._groups_ if index in g.indexes)
         return group.rate
 
     @property
     def weight_decay(self) -> Any:
-        """The weight decay times the loss scale as a Tensor, or its schedule; a tuple, one for each Parameter, where there are groups."""
+        """The weight decay times the loss scale as a Tensor, or its schedule; with groups, a tuple with one for each Parameter."""
         return self.__dict__["_weight_decay_"]
 
     @weight_decay.setter
     def weight_decay(self, value: Any) -> None:
         if isinstance(self.__dict__["_weight_decay_"], tuple):
             if type(self).__module__.startswith("torchspore."):
-                raise TypeError(f"{type(self).__name__}.weight_decay = {value!r:.40}: the groups of Parameters have their own.")
-            self.__dict__["_weight_decay_"] = value               # a program's optimizer, which may do with it what it likes
+                raise TypeError(f"{type(self).__name__}.weight_decay = {value!r:.40}: each group of Parameters has a separate one.")
+            self.__dict__["_weight_decay_"] = value               # a user's optimizer may use it freely
             return
         decay = float(value) if isinstance(value, Tensor) else value
         check_decay(type(self).__name__, decay)
-        own = decay if isinstance(decay, Cell) else decay / self.loss_scale
-        self._groups_ = [replace(group, decay=own) if group.decays else group for group in self._groups_]
+        scaled_decay = decay if isinstance(decay, Cell) else decay / self.loss_scale
+        self._groups_ = [replace(group, decay=scaled_decay) if group.decays else group for group in self._groups_]
         self.__dict__["_weight_decay_"] = value
 
     def get_weight_decay(self) -> Any:
-        """The weight decay of the next step as a Tensor; a tuple of them, one for each Parameter, where there are groups."""
-        kept = self.weight_decay
-        return tuple(map(self._decay_now_, kept)) if isinstance(kept, tuple) else self._decay_now_(kept)
+        """Return the weight decay of the next step as a Tensor; with groups, a tuple with one for each Parameter."""
+        decay = self.weight_decay
+        return tuple(map(self._decay_now_, decay)) if isinstance(decay, tuple) else self._decay_now_(decay)
 
     def _decay_now_(self, decay: Any) -> Any:
         return decay(self.global_step) * self.loss_scale if isinstance(decay, Cell) else decay
 
-    # ---- steps of an update, for optimizers that programs write
+    # ---- steps of an update, for user-defined optimizers
 
     def scale_grad(self, gradients: Any) -> Any:
-        """The gradients divided by the loss scale."""
+        """Return the gradients divided by the loss scale."""
         return tuple(g * self.reciprocal_scale.astype(g.dtype) for g in gradients) if self.need_scale else gradients
 
     def decay_weight(self, gradients: Any) -> Any:
-        """The gradients, not yet divided by the loss scale, with weight decay for the Parameters that it acts on."""
-        decays = {place: group.decay for group in self._groups_ if group.decays for place in group.places}
+        """Return the gradients, before the division by the loss scale, with weight decay where it applies."""
+        decays = {index: group.decay for group in self._groups_ if group.decays for index in group.indexes}
         now = {i: self._decay_now_(decay) if isinstance(decay, Cell) else decay * self.loss_scale for i, decay in decays.items()}
-        if "get_weight_decay" in own_steps.of(self):
-            said = self.get_weight_decay()
-            now = {i: said[i] if isinstance(said, (tuple, list)) else said for i in now}
+        if "get_weight_decay" in overridden_steps.of(self):
+            decay = self.get_weight_decay()
+            now = {i: decay[i] if isinstance(decay, (tuple, list)) else decay for i in now}
         return tuple(g + self.parameters[i].astype(g.dtype) * now[i] if i in now else g for i, g in enumerate(gradients))
 
     @property
     def grad_centralization_flags(self) -> tuple[bool, ...]:
-        """For each Parameter, whether its gradient is centralized."""
-        wanted = {place for group in self._groups_ if group.centralize for place in group.places}
-        return tuple(place in wanted for place in range(len(self.parameters)))
+        """True for each Parameter whose gradient is centralized."""
+        centralized = {index for group in self._groups_ if group.centralize for index in group.indexes}
+        return tuple(index in centralized for index in range(len(self.parameters)))
 
     def gradients_centralization(self, gradients: Any) -> Any:
-        """The gradients, of groups that ask for it less their mean over all axes but the first."""
-        wanted = {place for group in self._groups_ if group.centralize for place in group.places}
-        return tuple(wrap(optimizers.centralized(raw(g))) if i in wanted else g for i, g in enumerate(gradients))
+        """Return the gradients; in groups with centralization, minus their mean over all axes except the first."""
+        centralized = {index for group in self._groups_ if group.centralize for index in group.indexes}
+        return tuple(wrap(optimizers.centralized(raw(g))) if i in centralized else g for i, g in enumerate(gradients))
 
     def flatten_gradients(self, gradients: Any) -> Any:
-        """The gradients as they are; they lie in no common memory here."""
+        """Return the gradients unchanged; there is no common memory for them here."""
         return gradients
 
     @property
     def decay_flags(self) -> tuple[bool, ...]:
-        """Whether weight decay acts on each Parameter."""
-        flags = {place: group.decays for group in self._groups_ for place in group.places}
+        """True for each Parameter with weight decay."""
+        flags = {index: group.decays for group in self._groups_ for index in group.indexes}
         return tuple(flags[i] for i in range(len(self.parameters)))
 
     @property
     def dynamic_decay_flags(self) -> Any:
-        """Whether the weight decay is a schedule; for each Parameter where there are groups."""
-        flags = {place: isinstance(group.decay, Cell) for group in self._groups_ for place in group.places}
+        """True if the weight decay is a schedule; with groups, one value for each Parameter."""
+        flags = {index: isinstance(group.decay, Cell) for group in self._groups_ for index in group.indexes}
         return tuple(flags[i] for i in range(len(self.parameters))) if self.is_group else self.dynamic_weight_decay
 
     @property
     def optim_filter(self) -> tuple[bool, ...]:
-        """Whether this process updates each Parameter: all of them, as no optimizer is shared among processes here."""
+        """True for each Parameter that this process updates: all of them, because processes do not divide the Parameters here."""
         return (True,) * len(self.parameters)
 
     @property
     def global_step_increase_tensor(self) -> Tensor:
-        """What is added to the global step, shape (1,)."""
+        """The increment of the global step, shape (1,)."""
         return Tensor([1], dtypes.int32)
 
     param_rank: Any = None
-    """Which process updates each Parameter; None, as each updates all."""
+    """The process that updates each Parameter; None, because each process updates all."""
     hyper_map, map_, hyper_map_reverse, map_reverse = HyperMap(), Map(), HyperMap(reverse=True), Map(reverse=True)
-    """Apply a function to the elements of tuples of Parameters, gradients and states; `reverse` changes only an order that no one sees."""
+    """Apply a function to the elements of tuples of Parameters, gradients and states; `reverse` has no visible effect."""
 
     def broadcast_params(self, optim_result: Any) -> Any:
-        """Sends what this process updated to the others: nothing to send, as each updates all; gives `optim_result` back."""
+        """Return `optim_result`: each process updates all Parameters, so there is nothing to send."""
         return optim_result
 
     assignadd = AssignAdd()
-    """Adds to a Parameter in place; what optimizers of programs count the global step with."""
+    """Add to a Parameter in place; user-defined optimizers count the global step with it."""
 
     @property
     def cls_name(self) -> str:
@@ -400,20 +405,20 @@ class Optimizer(Cell):
         return type(self).__name__
 
     def _is_dynamic_lr_or_weight_decay(self) -> bool:
-        """Whether the rate or the weight decay changes with the global step, which then must be counted."""
+        """True if the rate or the weight decay changes with the global step, which must then be counted."""
         return self.dynamic_lr or self.dynamic_weight_decay
 
     def _grad_sparse_indices_deduplicate(self, gradients: Any) -> Any:
-        """The gradients as they are: rows that come several times are summed where they are used."""
+        """Return the gradients unchanged: repeated rows are summed where they are used."""
         return gradients
 
     def _set_base_target(self, value: str) -> None:
-        """Sets `target`."""
+        """Set `target`."""
         self.target = value
 
     @property
     def unique(self) -> bool:
-        """Whether rows that come several times in a sparse gradient are summed before they are used; here they always are."""
+        """True if repeated rows of a sparse gradient are summed before use; here they always are."""
         return True
 
     @unique.setter
@@ -423,7 +428,7 @@ class Optimizer(Cell):
 
     @property
     def target(self) -> str:
-        """Where sparse gradients are dealt with; here it is always where the Parameters are."""
+        """The device that handles sparse gradients; here it is always that of the Parameters."""
         return str(self.__dict__.get("_target") or STORE.get("device_target"))
 
     @target.setter
@@ -440,9 +445,9 @@ FRONT.optimizer = Optimizer
 
 
 def opt_init_args_register(fn: Callable[..., None]) -> Callable[..., None]:
-    """Decorates an optimizer's `__init__`, so that its arguments can be read again.
+    """Decorate an optimizer's `__init__`, so that its arguments can be read later.
 
-    `init_params` is {'params': ...}, `init_learning_rate` the rate, `init_args` all others by name, defaults too.
+    `init_params` is {'params': ...}, `init_learning_rate` the rate, `init_args` all others by name, including defaults.
     """
     signature = inspect.signature(fn)
 
@@ -450,19 +455,19 @@ def opt_init_args_register(fn: Callable[..., None]) -> Callable[..., None]:
     def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
         bound = signature.bind(self, *args, **kwargs)
         bound.apply_defaults()
-        given = dict(list(bound.arguments.items())[1:])
+        arguments = dict(list(bound.arguments.items())[1:])
         fn(self, *args, **kwargs)
-        # Kept past Cell's own attributes: the Parameters are the network's, not the optimizer's a second time.
-        inner = given.pop("optimizer", None)
-        self.__dict__["init_params"] = {"params": given.pop("params", None)} if inner is None else dict(inner.init_params)
-        self.__dict__["init_learning_rate"] = given.pop("learning_rate", None)
-        self.__dict__["init_args"] = given
+        # Stored without Cell's __setattr__, because the Parameters already belong to the network.
+        inner = arguments.pop("optimizer", None)
+        self.__dict__["init_params"] = {"params": arguments.pop("params", None)} if inner is None else dict(inner.init_params)
+        self.__dict__["init_learning_rate"] = arguments.pop("learning_rate", None)
+        self.__dict__["init_args"] = arguments
 
     return initialise
 
 
 def _rows(gradient: Any) -> RowsBase | None:
-    """A sparse gradient as rows; None for a whole one."""
+    """Return a sparse gradient as rows, or None for a dense one."""
     if isinstance(gradient, COOTensor):
         return gradient.rows()
     return gradient if isinstance(gradient, RowsBase) else None

@@ -1,4 +1,4 @@
-"""Optimizers for sparse features, which pull weights towards zero: FTRL and proximal Adagrad."""
+"""Optimizers for sparse features that pull weights towards zero: FTRL and proximal Adagrad."""
 from __future__ import annotations
 
 from typing import Any
@@ -13,9 +13,9 @@ from torchspore.mindspore.ops.limits import check_real
 class FTRL(Optimizer):
     """Follow the regularized leader (McMahan and others, 2013).
 
-    n += g^2; z += g - (n_new^-p - n^-p) / rate * w; w = (sign(z) * l1 - z) / (n_new^-p / rate + 2 * l2) where |z| > l1, else 0, with p the
-    `lr_power`. The state is named `moments.*` (n, which begins at `initial_accum`) and `linear.*` (z). Of a sparse gradient it touches the
-    rows alone. Weight decay acts on all Parameters. Raises TypeError and ValueError for arguments that do not fit.
+    n += g^2; z += g - (n_new^-p - n^-p) / rate * w; w = (sign(z) * l1 - z) / (n_new^-p / rate + 2 * l2) where |z| > l1, else 0; p is
+    `lr_power`. The state is named `moments.*` (n, initially `initial_accum`) and `linear.*` (z). A sparse gradient changes only its
+    rows. Weight decay applies to all Parameters. Raises TypeError and ValueError for arguments that do not fit.
     """
 
     _takes_rows_ = True
@@ -39,19 +39,19 @@ class FTRL(Optimizer):
         self.moments_, self.linear = self._moments_("moments", initial_accum), self._moments_("linear")
 
     def construct(self, grads: Any) -> bool:
-        """Updates the Parameters by their gradients."""
-        for parameters, own, rate, _, group in self._updates_(grads):
-            for w, g, place in zip(parameters, own, group.places):
-                n, z = raw(self.moments_[place]), raw(self.linear[place])
+        """Update the Parameters by their gradients."""
+        for parameters, group_gradients, rate, _, group in self._updates_(grads):
+            for w, g, index in zip(parameters, group_gradients, group.indexes):
+                n, z = raw(self.moments_[index]), raw(self.linear[index])
                 new = formulas.ftrl(w, n, z, g.to(w.dtype), rate, self.l1, self.l2, self.lr_power)
                 for old, value in zip((w, n, z), new):
                     old.copy_(value)
         self._advance_()
         return True
 
-    def _update_rows_(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
+    def _update_rows_(self, index: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
         at, g, _ = formulas.summed(indices, values)
-        tables = [raw(p[place]) for p in (self.parameters, self.moments_, self.linear)]
+        tables = [raw(p[index]) for p in (self.parameters, self.moments_, self.linear)]
         w, n, z = (formulas.rows_of(table, at) for table in tables)
         for table, new in zip(tables, formulas.ftrl(w, n, z, g, rate, self.l1, self.l2, self.lr_power)):
             formulas.put_rows(table, at, new)
@@ -60,8 +60,8 @@ class FTRL(Optimizer):
 class ProximalAdagrad(Optimizer):
     """Adagrad with a step towards zero (Duchi and Singer, 2009).
 
-    n += g^2; r = rate / sqrt(n); x = w - r * g; w = sign(x) * max(|x| - r * l1, 0) / (1 + r * l2). The state is named `accum.*` (n, which
-    begins at `accum`). Of a sparse gradient it touches the rows alone. Raises TypeError and ValueError for arguments that do not fit.
+    n += g^2; r = rate / sqrt(n); x = w - r * g; w = sign(x) * max(|x| - r * l1, 0) / (1 + r * l2). The state is named `accum.*` (n,
+    initially `accum`). A sparse gradient changes only its rows. Raises TypeError and ValueError for arguments that do not fit.
     """
 
     _takes_rows_ = True
@@ -78,18 +78,18 @@ class ProximalAdagrad(Optimizer):
         self.accum = self._moments_("accum", accum)
 
     def construct(self, grads: Any) -> bool:
-        """Updates the Parameters by their gradients."""
-        for parameters, own, rate, _, group in self._updates_(grads):
-            for w, g, place in zip(parameters, own, group.places):
-                n = raw(self.accum[place])
+        """Update the Parameters by their gradients."""
+        for parameters, group_gradients, rate, _, group in self._updates_(grads):
+            for w, g, index in zip(parameters, group_gradients, group.indexes):
+                n = raw(self.accum[index])
                 for old, value in zip((w, n), formulas.proximal_adagrad(w, n, g.to(w.dtype), rate, self.l1, self.l2)):
                     old.copy_(value)
         self._advance_()
         return True
 
-    def _update_rows_(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
+    def _update_rows_(self, index: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
         at, g, _ = formulas.summed(indices, values)
-        tables = [raw(p[place]) for p in (self.parameters, self.accum)]
+        tables = [raw(p[index]) for p in (self.parameters, self.accum)]
         w, n = (formulas.rows_of(table, at) for table in tables)
         for table, new in zip(tables, formulas.proximal_adagrad(w, n, g, rate, self.l1, self.l2)):
             formulas.put_rows(table, at, new)

@@ -13,7 +13,7 @@ from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_reg
 
 
 class ASGD(Optimizer):
-    """Gradient descent that also keeps the mean of where it has been (Polyak and Juditsky, 1992).
+    """Gradient descent with an average of the iterates (Polyak and Juditsky, 1992).
 
     p = p * (1 - lambd * eta) - eta * g; ax += (p - ax) * mu; eta = rate / (1 + lambd * rate * t)^alpha; mu = 1 / max(1, t - t0). The state
     is named `mu_*`, `eta_*` and `ax_.*`.
@@ -31,20 +31,20 @@ class ASGD(Optimizer):
         self.ax = self._moments_("ax_")
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
+        """Update the Parameters by their gradients."""
         step = (raw(self.global_step).reshape(()) + 1).float()
-        for parameters, own, rate, _, group in self._updates_(gradients):
-            for p, g, place in zip(parameters, own, group.places):
-                state = raw(self.ax[place]), raw(self.mu[place]), raw(self.eta[place])
+        for parameters, group_gradients, rate, _, group in self._updates_(gradients):
+            for p, g, index in zip(parameters, group_gradients, group.indexes):
+                state = raw(self.ax[index]), raw(self.mu[index]), raw(self.eta[index])
                 formulas.averaged_descent(p, g.to(p.dtype), *state, step, rate, self.lambd, self.alpha, self.t0)
         self._advance_()
         return True
 
 
 class Rprop(Optimizer):
-    """Steps of a size for each element, by the sign of the gradient alone (Riedmiller and Braun, 1993).
+    """Steps of an individual size for each element, by the sign of the gradient (Riedmiller and Braun, 1993).
 
-    A size grows by `etas[1]` while the sign stays, shrinks by `etas[0]` where it turns (there the element rests for one step), within
+    A size grows by `etas[1]` while the sign stays, shrinks by `etas[0]` when it changes (the element then pauses for one step), within
     `step_sizes`. The state is named `prev.*` and `step_size.*`.
     """
 
@@ -68,11 +68,11 @@ class Rprop(Optimizer):
         self.prev, self.step_size = self._moments_("prev"), self._moments_("step_size")
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
+        """Update the Parameters by their gradients."""
         step = raw(self.global_step).reshape(()) + 1
-        for parameters, own, rate, _, group in self._updates_(gradients):
-            for p, g, place in zip(parameters, own, group.places):
-                state = raw(self.prev[place]), raw(self.step_size[place])
+        for parameters, group_gradients, rate, _, group in self._updates_(gradients):
+            for p, g, index in zip(parameters, group_gradients, group.indexes):
+                state = raw(self.prev[index]), raw(self.step_size[index])
                 limits = self.etaminus, self.etaplus, self.step_size_min, self.step_size_max
                 formulas.resilient(p, g.to(p.dtype), *state, step, rate, *limits)
         self._advance_()

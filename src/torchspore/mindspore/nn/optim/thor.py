@@ -1,4 +1,4 @@
-"""`thor`: steps along gradients that are straightened by how a layer's inputs and gradients vary (arXiv 2106.02925)."""
+"""`thor`: steps along gradients that are preconditioned by the covariances of a layer's inputs and gradients (arXiv 2106.02925)."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,52 +14,52 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.optim.optimizer import Optimizer
 
 BLOCK = 128
-"""Matrices are inverted in blocks of this size along their diagonal, as MindSpore does."""
+"""Matrices are inverted in diagonal blocks of this size, as in MindSpore."""
 
 
 class Thor(Optimizer):
     """(A + √λ I)⁻¹ ⊗ (s² G + √λ I)⁻¹ times the gradient of each dense or convolutional layer's weight, then momentum; s is the batch size.
 
-    While its flag `thor` is set the matrices are inverted anew; else the last ones serve.
+    While its flag `thor` is set, the matrices are inverted again; otherwise the last inverses are used.
     """
 
     _updates_by_rows_ = False
 
-    def __init__(self, net: Cell, learning_rate: Tensor, damping: Tensor, momentum: float, given: dict[str, Any]) -> None:
+    def __init__(self, net: Cell, learning_rate: Tensor, damping: Tensor, momentum: float, options: dict[str, Any]) -> None:
         params = [p for p in net.get_parameters() if p.requires_grad]
-        super().__init__(learning_rate, params, 0.0, given["loss_scale"])
+        super().__init__(learning_rate, params, 0.0, options["loss_scale"])
         self.rates = Parameter(ops.cast(learning_rate, dtypes.float32), name="thor_learning_rate", requires_grad=False)
         self.damping = Parameter(ops.cast(damping, dtypes.float32), name="damping", requires_grad=False)
-        self.momentum, self.decay, self.batch_size = float(momentum), float(given["weight_decay"]), float(given["batch_size"])
-        self.use_nesterov, self.frequency, self.thor = given["use_nesterov"], given["frequency"], False
+        self.momentum, self.decay, self.batch_size = float(momentum), float(options["weight_decay"]), float(options["batch_size"])
+        self.use_nesterov, self.frequency, self.thor = options["use_nesterov"], options["frequency"], False
         self.moving = self.parameters.clone(prefix="moments", init="zeros")
-        self.decays = tuple(given["decay_filter"](p) for p in self.parameters)
-        places = {id(p): place for place, p in enumerate(self.parameters)}
+        self.decays = tuple(options["decay_filter"](p) for p in self.parameters)
+        indexes = {id(p): index for index, p in enumerate(self.parameters)}
         layers = [cell for _, cell in net.cells_and_names() if hasattr(cell, "matrix_g") and hasattr(cell, "save_gradient")]
         weights = [getattr(cell, "embedding_table", None) if cell.matrix_a.ndim == 1 else cell.weight for cell in layers]
-        self.places = tuple(places.get(id(weight), -1) for weight in weights)
+        self.indexes = tuple(indexes.get(id(weight), -1) for weight in weights)
         self.matrix_a, self.matrix_g = (tuple(getattr(cell, name) for cell in layers) for name in ("matrix_a", "matrix_g"))
         self.inverse_a, self.inverse_g = (ParameterTuple([
-            Parameter(Tensor(m.value().asnumpy() * 0, dtypes.float32), name=f"{name}_inv_{place}", requires_grad=False)
-            for place, m in enumerate(matrices)
+            Parameter(Tensor(m.value().asnumpy() * 0, dtypes.float32), name=f"{name}_inv_{index}", requires_grad=False)
+            for index, m in enumerate(matrices)
         ]) for name, matrices in (("matrix_a", self.matrix_a), ("matrix_g", self.matrix_g)))
 
     def construct(self, gradients: Any) -> bool:
-        """Updates the Parameters by their gradients."""
+        """Update the Parameters by their gradients."""
         last = self.rates.shape[0] - 1
         step = ops.reshape(ops.minimum(self.global_step, Tensor(last, dtypes.int32)), ())
         rate, small = ops.gather(self.rates, step, 0), ops.sqrt(ops.gather(self.damping, step, 0))
         if self.thor:
-            for number in range(len(self.places)):
+            for number in range(len(self.indexes)):
                 ops.assign(self.inverse_a[number], _inverse(self.matrix_a[number], small))
                 scale = (self.batch_size / self.loss_scale) ** 2
                 ops.assign(self.inverse_g[number], _inverse(self.matrix_g[number] * scale, small))
-        numbers = {place: number for number, place in enumerate(self.places)}
-        for place, (parameter, moved) in enumerate(zip(self.parameters, self.moving)):
-            gradient = ops.cast(_whole(gradients[place]), dtypes.float32) / self.loss_scale
-            if place in numbers:
-                gradient = self._straight(gradient, numbers[place])
-            if self.decay and self.decays[place]:
+        numbers = {index: number for number, index in enumerate(self.indexes)}
+        for index, (parameter, moved) in enumerate(zip(self.parameters, self.moving)):
+            gradient = ops.cast(_dense_gradient(gradients[index]), dtypes.float32) / self.loss_scale
+            if index in numbers:
+                gradient = self._straight(gradient, numbers[index])
+            if self.decay and self.decays[index]:
                 gradient = gradient + self.decay * parameter
             now = moved * self.momentum + gradient
             ops.assign(moved, now)
@@ -75,8 +75,8 @@ class Thor(Optimizer):
         return ops.reshape(ops.matmul(ops.matmul(before, flat), after), gradient.shape)
 
 
-def _whole(gradient: Any) -> Any:
-    """A gradient of single rows as one of the whole table."""
+def _dense_gradient(gradient: Any) -> Any:
+    """Return a row gradient as a dense one."""
     if not isinstance(gradient, RowTensorInner):
         return gradient
     table = ops.zeros(gradient.dense_shape, gradient.values.dtype)
@@ -84,16 +84,16 @@ def _whole(gradient: Any) -> Any:
 
 
 def _inverse(matrix: Any, small: Any) -> Any:
-    """(matrix + small I)⁻¹ in blocks along the diagonal; of a vector, the diagonal, its own inverse."""
+    """Return (matrix + small I)⁻¹ in diagonal blocks; for a vector, which is a diagonal, the element-wise inverse."""
     if matrix.ndim == 1:
         return 1.0 / (matrix + small)
     size = matrix.shape[0]
-    found = ops.zeros_like(matrix)
+    inverse = ops.zeros_like(matrix)
     for start in range(0, size, BLOCK):
         end = min(start + BLOCK, size)
-        one = ops.inverse(matrix[start:end, start:end] + ops.eye(end - start, end - start, dtypes.float32) * small)
-        found = ops.pad(one, ((start, size - end, start, size - end))) + found
-    return found
+        block = ops.inverse(matrix[start:end, start:end] + ops.eye(end - start, end - start, dtypes.float32) * small)
+        inverse = ops.pad(block, ((start, size - end, start, size - end))) + inverse
+    return inverse
 
 
 def thor(
@@ -101,11 +101,11 @@ def thor(
     batch_size: int = 32, use_nesterov: bool = False, decay_filter: Callable[[Any], bool] = lambda parameter: parameter is not None,
     split_indices: Any = None, enable_clip_grad: bool = False, frequency: int = 100,
 ) -> Thor:
-    """The optimizer of second order THOR for `net`, whose dense, convolutional and embedding layers become those that it needs, in place.
+    """Return the second-order optimizer THOR for `net`, whose dense, convolutional and embedding layers are replaced in place.
 
-    `learning_rate` and `damping` hold a value for each step. `frequency` is kept for `ConvertModelUtils`, which sets the flag `thor` of net
-    and optimizer every so many steps. `split_indices` groups messages between processes, and one sends none; `enable_clip_grad` is refused.
-    Raises TypeError and ValueError for what does not fit.
+    `learning_rate` and `damping` contain a value for each step. `frequency` is stored for `ConvertModelUtils`, which periodically sets the
+    flag `thor` of net and optimizer. `split_indices` groups messages between processes, of which one sends none; `enable_clip_grad` is
+    refused. Raises TypeError and ValueError for arguments that do not fit.
     """
     for name, value in (("learning_rate", learning_rate), ("damping", damping)):
         if not isinstance(value, Tensor) or value.ndim != 1:
@@ -129,8 +129,8 @@ def thor(
     from torchspore.mindspore.train.train_thor import ConvertNetUtils
 
     ConvertNetUtils().convert_to_thor_net(net)
-    given = {
+    options = {
         "weight_decay": weight_decay, "loss_scale": loss_scale, "batch_size": batch_size, "use_nesterov": use_nesterov,
         "decay_filter": decay_filter, "frequency": frequency,
     }
-    return Thor(net, learning_rate, damping, momentum, given)
+    return Thor(net, learning_rate, damping, momentum, options)

@@ -1,4 +1,4 @@
-"""`mindspore.nn.probability`: distributions, functions that make distributions of others, and layers that draw their weights."""
+"""`mindspore.nn.probability`: distributions, bijectors, and layers with random weights."""
 from torchspore.mindspore.nn.probability import bijector, bnn_layers, distribution
 
 __all__ = ["bijector", "bnn_layers", "distribution"]

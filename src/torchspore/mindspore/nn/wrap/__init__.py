@@ -1,4 +1,4 @@
-"""Cells that join a network, a loss and an optimizer."""
+"""Cells that combine a network, a loss and an optimizer."""
 from torchspore.mindspore.nn.wrap.cell_wrapper import (
     ForwardValueAndGrad,
     GetNextSingleOp,

@@ -1,6 +1,6 @@
-"""One Cell for a forward pass with its loss, for a training step and for an evaluation step.
+"""Cells for a forward pass with its loss, for a training step and for an evaluation step.
 
-A call of TrainOneStepCell is a whole training step, so that in GRAPH_MODE forward, gradient and optimizer are one graph.
+A call of TrainOneStepCell is a complete training step, so that in GRAPH_MODE forward, gradient and optimizer are one graph.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.nn.wrap import stating
+from torchspore.mindspore.nn.wrap import setting_reports
 from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
 from torchspore.mindspore.nn.wrap.micro_batches import _MicroBatch as _MicroBatch
 
@@ -28,7 +28,7 @@ def _check_cell(call: str, argument: str, value: Any) -> None:
 
 
 class WithLossCell(Cell):
-    """The loss of a network: `loss_fn(backbone(data), label)`. Raises TypeError for a backbone that is no Cell."""
+    """The loss of a network: `loss_fn(backbone(data), label)`. Raises TypeError for a backbone that is not a Cell."""
 
     def __init__(self, backbone: Cell, loss_fn: Any) -> None:
         super().__init__(auto_prefix=False)
@@ -47,7 +47,7 @@ class WithLossCell(Cell):
 
 
 class WithEvalCell(Cell):
-    """What an evaluation step gives: (loss, outputs, label). With `add_cast_fp32` the outputs are float32."""
+    """An evaluation step: returns (loss, outputs, label). With `add_cast_fp32` the outputs are float32."""
 
     def __init__(self, network: Cell, loss_fn: Any, add_cast_fp32: bool = False) -> None:
         super().__init__(auto_prefix=False)
@@ -68,14 +68,14 @@ class WithEvalCell(Cell):
 
 def _as_float32(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
-        return tuple(_as_float32(one) for one in value)
+        return tuple(_as_float32(item) for item in value)
     return value.astype(mstype.float32) if value.dtype in (mstype.float16, mstype.bfloat16) else value
 
 
 class WithGradCell(Cell):
-    """The gradients of a network's trainable Parameters: of `loss_fn(network(data), label)`, or of `network` where there is no loss.
+    """The gradients of a network's trainable Parameters: of `loss_fn(network(data), label)`, or without a loss of `network`.
 
-    `sens`, of the output's shape, weighs the output; None weighs it with 1.
+    `sens`, in the output's shape, weighs the output; None weighs it with 1.
     """
 
     def __init__(self, network: Cell, loss_fn: Any = None, sens: Any = None) -> None:
@@ -98,9 +98,9 @@ class WithGradCell(Cell):
 class TrainOneStepCell(Cell):
     """One training step: the loss of `network`, its gradients with respect to the optimizer's Parameters, and the update.
 
-    `sens` (by default 1) multiplies the gradients, as a loss scale does. Calling it with a batch gives the loss, with `return_grad` the
-    pair (loss, dict from Parameter name to gradient). Subclasses find `network`, `optimizer`, `weights`, `grad`, `sens`, `grad_reducer`.
-    With the context's `grad_accumulation_step` k each k-th call updates, with the mean of the last k gradients.
+    `sens` (by default 1) multiplies the gradients, as a loss scale does. A call with a batch returns the loss, with `return_grad` the
+    pair (loss, dict from Parameter name to gradient). Subclasses can use `network`, `optimizer`, `weights`, `grad`, `sens`, `grad_reducer`.
+    With the context's `grad_accumulation_step` k, each k-th call updates, with the mean of the last k gradients.
     In the modes data_parallel and hybrid_parallel `grad_reducer` sums the gradients over all processes.
     """
 
@@ -131,7 +131,7 @@ class TrainOneStepCell(Cell):
             self._begin_sums_()
 
     def _begin_sums_(self) -> None:
-        """Makes the stores of gradients that are added up over several steps."""
+        """Create the stores of gradients that are accumulated over several steps."""
         cut = getattr(self.optimizer, "_shares_", ()) if self._scatters_() else ()
         sums = self.weights.clone("accu_grads", "zeros")
         self.accu_grads = ParameterTuple(map(optimizer_shards.cut_state, sums, cut)) if cut else sums
@@ -140,7 +140,7 @@ class TrainOneStepCell(Cell):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.reducer_flag and "_has_said_" not in self.__dict__:
-            stating.say(self)
+            setting_reports.say(self)
         if self._accumulation_ > 1:
             self.__dict__["_steps_"] += 1
             is_last = self._steps_ % self._accumulation_ == 0
@@ -149,54 +149,54 @@ class TrainOneStepCell(Cell):
         return super().__call__(*args, **kwargs)
 
     def construct(self, *inputs: Any) -> Any:
-        """One step; gives the loss."""
+        """Run one step; return the loss."""
         self._begin_()
         if not self.sense_flag and type(self)._no_sens_impl is not TrainOneStepCell._no_sens_impl:
-            return self._no_sens_impl(*inputs)         # a program's own
+            return self._no_sens_impl(*inputs)         # a user-defined method
         loss, grads = self._loss_with_gradients_(*inputs)
         if self._accumulation_ > 1:
-            sums = tuple(ops.assign_add(kept, grad) for kept, grad in zip(self.accu_grads, grads))
+            sums = tuple(ops.assign_add(store, grad) for store, grad in zip(self.accu_grads, grads))
             if not self._is_last_:
                 return loss
-            grads = tuple(one * (1.0 / self._accumulation_) for one in sums)
+            grads = tuple(total * (1.0 / self._accumulation_) for total in sums)
         grads = self.grad_reducer(grads)
         self.optimizer(grads)
         if self._accumulation_ > 1:
-            for kept in self.accu_grads:
-                ops.assign(kept, ops.zeros_like(kept))
+            for store in self.accu_grads:
+                ops.assign(store, ops.zeros_like(store))
         if self.return_grad:
             return loss, dict(zip(self.weights_name, grads))
         return loss
 
     def _begin_(self) -> None:
-        """Before the first step in PYNATIVE_MODE, has the Parameters of process 0 sent to all, where the context says so."""
+        """Broadcast the Parameters of process 0 before the first step in PYNATIVE_MODE, if the context requests it."""
         settings.check_mode()
         if self.reducer_flag:
             parameter_broadcast.begin(self.get_parameters())
 
     def _no_sens_impl(self, *inputs: Any) -> Any:
-        """The step with gradients as they are, whatever `sens` is; subclasses of programs call it."""
+        """Run the step with gradients without `sens`; subclasses of programs call it."""
         loss, grads = ops.value_and_grad(self.network, None, self.weights)(*inputs)
         self.optimizer(self.grad_reducer(grads))
         return loss
 
     def _loss_with_gradients_(self, *inputs: Any) -> tuple[Any, Any]:
-        """The loss, and the gradients times `sens`, from one forward pass.
+        """Return the loss, and the gradients times `sens`, from one forward pass.
 
-        Where processes share the optimizer, and this class's own `construct` runs, those of cut Parameters are the own rows of the sums.
+        If processes share the optimizer, and this class's `construct` runs, gradients of split Parameters are the local rows of the sums.
         """
         with self._scattering_():
             return self._loss_and_gradients_(*inputs)
 
     def _scattering_(self) -> Any:
-        """A block in which gradients are summed for the own rows alone, where nobody looks at them but the optimizer."""
+        """Return a context in which gradients are summed only for the local rows, if only the optimizer reads them."""
         if not self._scatters_():
             return nullcontext()
         return optimizer_shards.scattering(self.weights, self.optimizer._shares_, 1.0 / self.degree if self.mean else None)
 
     def _scatters_(self) -> bool:
-        own = type(self).construct.__module__.startswith("torchspore.")
-        return own and not self.return_grad and bool(getattr(self.optimizer, "_shares_", ()))
+        is_unchanged_class = type(self).construct.__module__.startswith("torchspore.")
+        return is_unchanged_class and not self.return_grad and bool(getattr(self.optimizer, "_shares_", ()))
 
     def _loss_and_gradients_(self, *inputs: Any) -> tuple[Any, Any]:
         sens = self.sens
@@ -207,9 +207,9 @@ class TrainOneStepCell(Cell):
 
 
 def _scaled(loss: Any, sens: Any) -> tuple[Any, Any]:
-    """(the sum of all outputs times `sens`, the outputs)."""
+    """Return (the sum of all outputs times `sens`, the outputs)."""
     if isinstance(loss, (tuple, list)):
-        parts = [one.sum() * sens for one in loss]
+        parts = [output.sum() * sens for output in loss]
         total = parts[0]
         for part in parts[1:]:
             total = total + part
@@ -242,14 +242,14 @@ class ForwardValueAndGrad(Cell):
         self.grad = ops.GradOperation(get_all=get_all, get_by_list=get_by_list, sens_param=sens_param)
 
     def construct(self, *inputs: Any) -> tuple[Any, Any]:
-        """(value, gradients)."""
+        """Return (value, gradients)."""
         weights = self.weights if self.get_by_list else None
         grads = self.grad(self.network, weights)(*inputs)
         return self.network(*(inputs[:-1] if self.sens_param else inputs)), grads
 
 
 class GetNextSingleOp(Cell):
-    """Gives the next row of a dataset's queue when it is called; arguments and errors are those of `ops.GetNext`."""
+    """Returns the next row of a dataset's queue in each call; arguments and errors are those of `ops.GetNext`."""
 
     def __init__(self, dataset_types: Any, dataset_shapes: Any, queue_name: str) -> None:
         super().__init__()
@@ -261,7 +261,7 @@ class GetNextSingleOp(Cell):
 
 
 class ParameterUpdate(Cell):
-    """Writes the Tensor that it is called with into a Parameter. Raises TypeError for what is no Parameter."""
+    """Assigns the Tensor of a call to a Parameter. Raises TypeError for a value that is not a Parameter."""
 
     def __init__(self, param: Parameter) -> None:
         super().__init__(auto_prefix=False)
@@ -270,37 +270,37 @@ class ParameterUpdate(Cell):
         self._param = param
 
     def construct(self, x: Tensor) -> Tensor:
-        """Gives `x` back."""
+        """Return `x`."""
         ops.assign(self._param, x)
         return x
 
 
 class _VirtualDatasetCell(Cell):
-    """Says that a network's inputs are a batch that several devices share: with one device, the network as it is."""
+    """Marks a network's inputs as a batch that several devices split; with one device, it calls the network."""
 
     def __init__(self, backbone: Any) -> None:
         super().__init__(auto_prefix=False)
         self._backbone = backbone
 
     def construct(self, *inputs: Any) -> Any:
-        """What the network gives."""
+        """The network's result."""
         return self._backbone(*inputs)
 
 
 class VirtualDatasetCellTriple(Cell):
-    """Says of a network with three inputs that they are a batch that several devices share: with one device, the network as it is."""
+    """Marks the three inputs of a network as a batch that several devices split; with one device, it calls the network."""
 
     def __init__(self, backbone: Any) -> None:
         super().__init__(auto_prefix=False)
         self._backbone = backbone
 
     def construct(self, a: Any, b: Any, c: Any) -> Any:
-        """What the network gives."""
+        """The network's result."""
         return self._backbone(a, b, c)
 
 
 class _BroadCastCell(Cell):
-    """Sends Parameters of the first process to all: gives those of the one that there is."""
+    """Broadcasts Parameters of the first process; with one process, returns them."""
 
     def __init__(self, params: Any) -> None:
         super().__init__(auto_prefix=False)

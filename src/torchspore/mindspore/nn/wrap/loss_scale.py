@@ -1,4 +1,4 @@
-"""Training steps with a loss scale that follows overflows."""
+"""Training steps with a loss scale that reacts to overflows."""
 from __future__ import annotations
 
 from typing import Any
@@ -17,11 +17,11 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.wrap.cell_wrapper import TrainOneStepCell, _scaled
 
 _grad_scale = ops.MultitypeFuncGraph("grad_scale")
-"""A gradient divided by a scale, in its own dtype: `_grad_scale(scale, grad)`."""
+"""Divides a gradient by a scale, in the gradient's dtype: `_grad_scale(scale, grad)`."""
 
 
 def _reciprocal(scale: Any, dtype: Any) -> Any:
-    """1 / scale. Raises TypeError for what is no Tensor."""
+    """Return 1 / scale. Raises TypeError for a value that is not a Tensor."""
     if not isinstance(scale, Tensor):
         raise TypeError(message(f"grad_scale(scale={short(scale)})", f"a Tensor, got {type(scale).__name__}", hint="write Tensor(scale)"))
     return (1.0 / scale).astype(dtype)
@@ -29,35 +29,35 @@ def _reciprocal(scale: Any, dtype: Any) -> Any:
 
 @_grad_scale.register("Tensor", "Tensor")
 def tensor_grad_scale(scale: Any, grad: Any) -> Any:
-    """A whole gradient divided by the scale."""
+    """Return a dense gradient divided by the scale."""
     return grad * _reciprocal(scale, grad.dtype)
 
 
 @_grad_scale.register("Tensor", "RowTensor")
 def tensor_grad_scale_row_tensor(scale: Any, grad: Any) -> Any:
-    """The rows of a gradient divided by the scale. Raises TypeError for what is no RowTensor."""
+    """Return the rows of a gradient divided by the scale. Raises TypeError for a value that is not a RowTensor."""
     if not isinstance(grad, RowTensorInner):
         raise TypeError(message(f"grad_scale(grad={short(grad)})", f"a RowTensor, got {type(grad).__name__}"))
     return grad * _reciprocal(scale, grad.values.dtype)
 
 
 grad_scale = ops.MultitypeFuncGraph("grad_scale")
-"""`grad_scale(scale, grad, accumulated)`: the accumulated gradient divided by the scale, and the store set back to zeros."""
+"""`grad_scale(scale, grad, accumulated)`: the accumulated gradient divided by the scale; the store becomes zeros."""
 shard_grad_scale = ops.MultitypeFuncGraph("shard_grad_scale")
-"""The same, of gradients that processes share: with one process there is no difference."""
+"""The same function for gradients that processes share; with one process there is no difference."""
 
 
 @grad_scale.register("Tensor", "Tensor", "Tensor")
 @shard_grad_scale.register("Tensor", "Tensor", "Tensor")
 def tensor_grad_scale_pipeline(scale: Any, grad: Any, accu_grad: Any) -> Any:
-    """What was accumulated, divided by the scale; the store begins again at zeros."""
-    found = ops.depend(accu_grad * 1.0, grad) * _reciprocal(scale, accu_grad.dtype)
+    """Return the accumulated gradient divided by the scale; the store becomes zeros."""
+    scaled = ops.depend(accu_grad * 1.0, grad) * _reciprocal(scale, accu_grad.dtype)
     ops.assign(accu_grad, ops.zeros_like(accu_grad))
-    return found
+    return scaled
 
 
 _grad_overflow = ops.MultitypeFuncGraph("_grad_overflow")
-"""Whether a gradient has a value that is not finite, as a float32 Tensor 0 or 1."""
+"""Return whether a gradient has a value that is not finite, as a float32 Tensor 0 or 1."""
 
 
 @_grad_overflow.register("Tensor")
@@ -73,7 +73,7 @@ def _row_grad_overflow(grad: Any) -> Any:
 class DynamicLossScaleUpdateCell(Cell):
     """Divides the loss scale by `scale_factor` after an overflow (down to 1), multiplies it after `scale_window` steps without one.
 
-    Called with (loss_scale, overflow) it changes the Parameter `loss_scale` and gives `overflow` back.
+    A call with (loss_scale, overflow) changes the Parameter `loss_scale` and returns `overflow`.
     """
 
     def __init__(self, loss_scale_value: float, scale_factor: int, scale_window: int) -> None:
@@ -85,11 +85,11 @@ class DynamicLossScaleUpdateCell(Cell):
         self.last_overflow_iter = Parameter(Tensor(0, mstype.int32), name="last_overflow_iterator_step")
 
     def get_loss_scale(self) -> float:
-        """The scale to begin with."""
+        """The initial scale."""
         return self.loss_scale_value
 
     def construct(self, loss_scale: Parameter, overflow: Tensor) -> Tensor:
-        """Updates `loss_scale`; gives whether the step overflowed."""
+        """Update `loss_scale`; return whether the step overflowed."""
         overflowed = overflow.astype(mstype.bool_).reshape(())
         lower = ops.maximum(loss_scale / self.scale_factor, Tensor(1.0, mstype.float32))
         after = ops.select(overflowed, lower, loss_scale)
@@ -105,7 +105,7 @@ class DynamicLossScaleUpdateCell(Cell):
 
 
 class FixedLossScaleUpdateCell(Cell):
-    """Leaves the loss scale as it is."""
+    """Keeps the loss scale constant."""
 
     def __init__(self, loss_scale_value: float) -> None:
         super().__init__()
@@ -116,12 +116,12 @@ class FixedLossScaleUpdateCell(Cell):
         return self.loss_scale_value
 
     def construct(self, _: Any, overflow: Tensor) -> Tensor:
-        """Gives `overflow` back."""
+        """Return `overflow`."""
         return overflow
 
 
 def _update(overflow: Any, step: Any, loss: Any, grads: Any, inputs: Any) -> None:
-    """The optimizer's step, unless gradients are not finite."""
+    """Run the optimizer's step, unless gradients are not finite."""
     if not overflow:
         step(loss, grads, inputs)
 
@@ -130,9 +130,9 @@ _update.converts = True  # type: ignore[attr-defined]
 
 
 class TrainOneStepWithLossScaleCell(TrainOneStepCell):
-    """A training step that multiplies the loss by a scale, divides the gradients by it, and leaves the update out after an overflow.
+    """A training step that multiplies the loss by a scale, divides the gradients by it, and skips the update after an overflow.
 
-    `scale_sense` is a Cell such as DynamicLossScaleUpdateCell, or a Tensor with the scale (0-d or of shape (1,)). Gives (loss, overflow,
+    `scale_sense` is a Cell such as DynamicLossScaleUpdateCell, or a Tensor with the scale (0-d or of shape (1,)). Returns (loss, overflow,
     the scale of the next step). Raises TypeError and ValueError for another `scale_sense`.
     """
 
@@ -154,10 +154,10 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
                 )
             scale = scale_sense.asnumpy().astype(np.float32).reshape(())
         else:
-            what = f"TrainOneStepWithLossScaleCell(scale_sense={short(scale_sense)})"
-            raise TypeError(message(what, f"a Cell or a Tensor, got {type(scale_sense).__name__}"))
+            description = f"TrainOneStepWithLossScaleCell(scale_sense={short(scale_sense)})"
+            raise TypeError(message(description, f"a Cell or a Tensor, got {type(scale_sense).__name__}"))
         self.scale_sense = Parameter(Tensor(scale), name="scale_sense", requires_grad=False)
-        # What the training cells of programs, subclasses of this one, find here.
+        # Attributes for user-defined training cells that subclass this one.
         self.hyper_map = ops.HyperMap()
         self.base, self.base0 = Tensor(1, mstype.float32), Tensor(0, mstype.int32)
         self.reduce_sum, self.reduce_all = ops.ReduceSum(keep_dims=False), ops.ReduceAll(keep_dims=False)
@@ -178,19 +178,19 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         return loss, overflow, self.scale_sense * 1.0
 
     def _step_(self, loss: Any, grads: Any, inputs: Any) -> Any:
-        """What is done with gradients that are finite."""
+        """Process gradients that are finite."""
         return self.optimizer(grads)
 
     def get_overflow_status(self, status: Any, compute_output: Any) -> Tensor:
-        """Whether any of the gradients is not finite, as a bool Tensor ()."""
+        """Return whether any of the gradients is not finite, as a bool Tensor ()."""
         finite = None
         for grad in compute_output:
-            here = ops.isfinite(grad.values if isinstance(grad, RowTensorInner) else grad).all()
-            finite = here if finite is None else ops.logical_and(finite, here)
+            is_finite = ops.isfinite(grad.values if isinstance(grad, RowTensorInner) else grad).all()
+            finite = is_finite if finite is None else ops.logical_and(finite, is_finite)
         return ops.logical_not(finite)
 
     def _of_all_(self, overflow: Tensor) -> Tensor:
-        """Whether the gradients overflowed on any process: where each has its own, all must do the same."""
+        """Return whether the gradients overflowed on any process: all processes must skip the same steps."""
         if not self.is_distributed or not (
             getattr(self.optimizer, "_shares_", ()) or not all(self.grad_reducer.allreduce_filter)
         ):
@@ -198,15 +198,15 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         return ops.AllReduce("sum")(overflow.astype(mstype.float32)) > 0
 
     def process_loss_scale(self, overflow: Tensor) -> Any:
-        """Lets the manager change the scale; gives whether the step overflowed."""
+        """Let the manager change the scale; return whether the step overflowed."""
         return overflow if self.loss_scaling_manager is None else self.loss_scaling_manager(self.scale_sense, overflow)
 
     def start_overflow_check(self, pre_cond: Any, compute_input: Any) -> tuple[Any, Any]:
-        """Begins looking for overflows; gradients are looked at themselves here, so there is nothing to clear."""
+        """Start to detect overflows; the gradients themselves are checked here, so there is nothing to clear."""
         return Tensor(False), compute_input
 
     def set_sense_scale(self, sens: Any) -> None:
-        """Sets the scale. Raises TypeError for what is no Tensor."""
+        """Set the scale. Raises TypeError for a value that is not a Tensor."""
         if not isinstance(sens, Tensor):
             raise TypeError(message(f"set_sense_scale({short(sens)})", f"a Tensor, got {type(sens).__name__}"))
         self.scale_sense.set_data(sens.astype(mstype.float32).reshape(()))

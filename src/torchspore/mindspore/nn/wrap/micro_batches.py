@@ -1,4 +1,4 @@
-"""Cells that run a network on parts of a batch, one after another, and add what it gives."""
+"""Cells that run a network on parts of a batch in sequence and add the results."""
 from __future__ import annotations
 
 from typing import Any
@@ -28,40 +28,40 @@ class _MicroBatch(Cell):
         self.micro_size = micro_size
 
     def construct(self, i: int, *inputs: Any) -> Any:
-        """The part of each input."""
-        return tuple(self._part(i, one) for one in inputs)
+        """Return the part of each input."""
+        return tuple(self._part(i, value) for value in inputs)
 
-    def _part(self, i: int, one: Any) -> Any:
-        length, rest = divmod(one.shape[0], self.micro_size)
+    def _part(self, i: int, value: Any) -> Any:
+        length, rest = divmod(value.shape[0], self.micro_size)
         if rest:
             raise ValueError(
-                message(f"{self.micro_size} micro batches of an input of shape {one.shape}", "a first length that they divide")
+                message(f"{self.micro_size} micro batches of an input of shape {value.shape}", "a first length that they divide")
             )
         if not STORE.get("auto_parallel.parallel_mode").endswith("auto_parallel"):
-            return one[i * length:(i + 1) * length]
+            return value[i * length:(i + 1) * length]
         from torchspore.distributed.shard import function_strategies
 
-        return function_strategies.micro_batch(one, i, self.micro_size)
+        return function_strategies.micro_batch(value, i, self.micro_size)
 
 
 class _Parts(Cell):
-    """What the Cells below share: the network's results for all parts, added."""
+    """Base class of the next Cells: the sum of the network's results for all parts."""
 
     def _add_up_(self, parts: Any, inputs: tuple[Any, ...]) -> Any:
         total = None
         for i, part in enumerate(parts):
             grad.begin_part()
             with provenance.of_part(i):
-                found = self.network(*part(i, *inputs))
-            total = found if total is None else total + found
+                result = self.network(*part(i, *inputs))
+            total = result if total is None else total + result
         return total
 
 
 class PipelineCell(_Parts):
     """Runs the network on `micro_size` parts of the batch and adds the results.
 
-    `stage_config` and `segment_config` say which stage of a pipeline runs which Cell: {name: number}. They are kept on the Cells that they
-    name, and the one process here runs all stages. Raises TypeError, ValueError for wrong sizes, KeyError for a Cell that is not there.
+    `stage_config` and `segment_config` map Cells to stages of a pipeline: {name: number}. The numbers are stored on these
+    Cells, and the one process here runs all stages. Raises TypeError, ValueError for wrong sizes, KeyError for an unknown Cell.
     """
 
     def __init__(self, network: Cell, micro_size: int, stage_config: Any = None, segment_config: Any = None) -> None:

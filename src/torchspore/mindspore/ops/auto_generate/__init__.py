@@ -1,6 +1,6 @@
-"""The operators that MindSpore writes by a generator: class forms and functions of their own names for what `mint` and Tensors offer.
+"""Generated operators of MindSpore: class forms and functions, with their particular names, of what `mint` and Tensor offer.
 
-`AddExt()(x, y)`, `add_ext(x, y)` and `add_ext_op(x, y)` are `mint.add(x, y)`. What is not here is looked for in `mindspore.ops`.
+`AddExt()(x, y)`, `add_ext(x, y)` and `add_ext_op(x, y)` are `mint.add(x, y)`. Other names are looked up in `mindspore.ops`.
 """
 from __future__ import annotations
 
@@ -109,14 +109,14 @@ _FORMS: dict[str, str] = {
         "remainder_ InplaceRemainderTensorTensor inplace_remainder_tensor_tensor -"
     ),
 }
-"""By home: our name, MindSpore's class, its name of the instance less `_op`, and its function: `-` for none, left out where equal."""
+"""By namespace: our name, MindSpore's class, its instance name without `_op`, and its function: `-` for none, omitted if equal."""
 
 
 @_bridged
 def group_norm_ext(
     input: T, num_groups: int, weight: T | None = None, bias: T | None = None, eps: float = 1e-5,
 ) -> tuple[T, T, T]:
-    """(The groups of channels normalized, their means, one over their deviations), of `input` (N, C, ...)."""
+    """Return (normalized groups of channels, their means, reciprocals of their deviations) for `input` (N, C, ...)."""
     if input.ndim < 2 or num_groups < 1 or input.shape[1] % num_groups:
         raise ValueError(f"expected channels on axis 1 that {num_groups} groups divide, got shape {tuple(input.shape)}.")
     rows, channels = input.shape[:2]
@@ -129,7 +129,7 @@ def group_norm_ext(
 def layer_norm_ext(
     input: T, normalized_shape: Any, weight: T | None = None, bias: T | None = None, eps: float = 1e-5,
 ) -> tuple[T, T, T]:
-    """(The last axes normalized, their means, one over their deviations)."""
+    """Return (normalized last axes, their means, reciprocals of their deviations)."""
     return torch.native_layer_norm(input, list(normalized_shape), weight, bias, eps)
 
 
@@ -151,17 +151,17 @@ def _upsampling(mode: str, aligns: bool) -> Callable[..., Any]:
 
 
 def median_dim(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
-    """(The medians along an axis, where they stand)."""
+    """Return (medians along an axis, their indexes)."""
     return _mint.median(input, dim, keepdim)
 
 
 def constant_pad_nd(input: Any, padding: Any, value: float = 0.0) -> Any:
-    """`input` with `value` around it, as many as `padding` says, from the last axis on."""
+    """Pad `input` with `value`; `padding` has the counts, from the last axis on."""
     return _mint.nn.functional.pad(input, padding, "constant", value)
 
 
 def _of_tensor(method: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A method of Tensors as a function, which says so where its first argument is none."""
+    """Return a Tensor method as a function that raises TypeError if its first argument is not a Tensor."""
 
     @functools.wraps(method)
     def function(input: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -174,17 +174,17 @@ def _of_tensor(method: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 @functools.partial(_of_tensor, name="inplace_add_ext")
 def inplace_add_ext(input: Any, other: Any, alpha: float = 1) -> Any:
-    """Adds `other`, `alpha` times, to `input` in its place."""
+    """Add `other` times `alpha` to `input` in place."""
     return input.add_(other if alpha == 1 else other * alpha)
 
 
 @functools.partial(_of_tensor, name="inplace_sub_ext")
 def inplace_sub_ext(input: Any, other: Any, alpha: float = 1) -> Any:
-    """Takes `other`, `alpha` times, away from `input` in its place."""
+    """Subtract `other` times `alpha` from `input` in place."""
     return input.sub_(other if alpha == 1 else other * alpha)
 
 
-_OWN: dict[str, tuple[str, Callable[..., Any]]] = {
+_EXTRA_PRIMITIVES: dict[str, tuple[str, Callable[..., Any]]] = {
     "GroupNorm": ("group_norm", group_norm_ext), "LayerNormExt": ("layer_norm_ext", layer_norm_ext),
     "MedianDim": ("median_dim", median_dim), "ConstantPadND": ("constant_pad_nd", constant_pad_nd),
     "InplaceAddExt": ("inplace_add_ext", inplace_add_ext), "InplaceAddsExt": ("inplace_adds_ext", inplace_add_ext),
@@ -197,11 +197,11 @@ _OWN: dict[str, tuple[str, Callable[..., Any]]] = {
     "UpsampleBilinear2D": ("upsample_bilinear2d", _upsampling("bilinear", True)),
     "UpsampleBicubic2D": ("upsample_bicubic2d", _upsampling("bicubic", True)),
 }
-"""Class: its name of the instance less `_op`, and what it computes."""
+"""Class name -> (its instance name without `_op`, the function it computes)."""
 
 
-def _by_place(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, whose parameters may all be given by their places, as primitives take them."""
+def _with_positional_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function` with every parameter accepted by position, as primitives accept them."""
     parameters = inspect.signature(function).parameters
     kinds = {parameter.kind for parameter in parameters.values()}
     if inspect.Parameter.KEYWORD_ONLY not in kinds or inspect.Parameter.VAR_POSITIONAL in kinds:
@@ -210,31 +210,31 @@ def _by_place(function: Callable[..., Any]) -> Callable[..., Any]:
     first = len(parameters) - len(named)
 
     @functools.wraps(function)
-    def placed(*arguments: Any, **keywords: Any) -> Any:
+    def call_positionally(*arguments: Any, **keywords: Any) -> Any:
         return function(*arguments[:first], **dict(zip(named, arguments[first:], strict=False)), **keywords)
 
-    made = [parameter.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for parameter in parameters.values()]
-    placed.__signature__ = inspect.Signature(made)  # type: ignore[attr-defined]
-    return placed
+    positional = [parameter.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for parameter in parameters.values()]
+    call_positionally.__signature__ = inspect.Signature(positional)  # type: ignore[attr-defined]
+    return call_positionally
 
 
-def _offer(name: str, called: str, function: Callable[..., Any], own: str | None) -> None:
+def _offer(name: str, called: str, function: Callable[..., Any], function_name: str | None) -> None:
     names = vars(sys.modules[__name__])
-    made = _gate.around(_primitive_class(name, function, ()))
-    names[name], names[f"{called}_op"] = made, made()
-    if own is not None:
-        names[own] = _gate.around_function(function, own)
+    primitive_class = _gate.around(_primitive_class(name, function, ()))
+    names[name], names[f"{called}_op"] = primitive_class, primitive_class()
+    if function_name is not None:
+        names[function_name] = _gate.around_function(function, function_name)
 
 
 for _home, _rows in _FORMS.items():
-    _place: Any = functools.reduce(getattr, _home.split("."), sys.modules["torchspore.mindspore"])
+    _namespace: Any = functools.reduce(getattr, _home.split("."), sys.modules["torchspore.mindspore"])
     for _row in _rows.split(";"):
-        _ours, _name, _called, *_own = _row.split()
-        _function = getattr(_place, _ours)
-        if _place is Tensor:
+        _ours, _name, _called, *_function_names = _row.split()
+        _function = getattr(_namespace, _ours)
+        if _namespace is Tensor:
             _function = _of_tensor(_function, _name)
-        _offer(_name, _called, _by_place(_function), None if _own == ["-"] else (_own or [_called])[0])
-for _name, (_called, _function) in _OWN.items():
+        _offer(_name, _called, _with_positional_parameters(_function), None if _function_names == ["-"] else [*_function_names, _called][0])
+for _name, (_called, _function) in _EXTRA_PRIMITIVES.items():
     _offer(_name, _called, _function, None)
 
 __getattr__ = _missing(__name__)

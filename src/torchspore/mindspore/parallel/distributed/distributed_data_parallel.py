@@ -15,7 +15,7 @@ from torchspore.engine.core import tree
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.mindspore.communication.management import GlobalComm, get_group_size
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.ops.explain import place
+from torchspore.mindspore.ops.explain import user_line
 from torchspore.names import missing
 
 MODES = ("CppReducer", "PythonReducer")
@@ -70,7 +70,7 @@ class DistributedDataParallel(Cell):
     def construct(self, *inputs: Any, **inputs_dict: Any) -> Any:
         """Returns the module's output. Raises RuntimeError in a graph."""
         if STORE.graph_mode or is_traced():
-            raise RuntimeError(f"{place()}" + message(
+            raise RuntimeError(f"{user_line()}" + message(
                 "DistributedDataParallel in a graph", "PyNative mode",
                 hint="set_context(mode=PYNATIVE_MODE); in graphs nn.DistributedGradReducer sums gradients",
             ))

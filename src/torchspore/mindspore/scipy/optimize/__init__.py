@@ -1,4 +1,4 @@
-"""`mindspore.scipy.optimize`: minima of functions, steps along a line, assignments."""
+"""`mindspore.scipy.optimize`: minimization, line search, linear assignment."""
 from __future__ import annotations
 
 from torchspore.mindspore.scipy.optimize._assignment import linear_sum_assignment

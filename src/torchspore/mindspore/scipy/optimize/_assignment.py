@@ -1,4 +1,4 @@
-"""Rows assigned to columns."""
+"""The linear assignment problem."""
 from __future__ import annotations
 
 import sys
@@ -12,7 +12,7 @@ from torchspore.mindspore.scipy.ops import assign
 def linear_sum_assignment(cost_matrix: Any, maximize: bool, dimension_limit: Any = None) -> Any:
     """(rows, columns), int64, of the assignment of `cost_matrix` (M, N) with the smallest sum of costs, the largest with `maximize`.
 
-    Only the first `dimension_limit` columns (an int64 Tensor of no axes) are looked at; what is missing then is -1 at the end.
+    Only the first `dimension_limit` columns (an int64 Tensor without axes) are used; missing assignments are -1 at the end.
     Raises TypeError for other kinds of arguments, ValueError for another rank.
     """
     limit = Tensor(sys.maxsize, types.int64) if dimension_limit is None else dimension_limit

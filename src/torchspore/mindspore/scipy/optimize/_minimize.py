@@ -1,4 +1,4 @@
-"""Minima of functions of many numbers: SciPy's BFGS and L-BFGS over gradients of Tensors."""
+"""Minimization of functions of several variables: SciPy's BFGS and L-BFGS with gradients of Tensors."""
 from __future__ import annotations
 
 import warnings
@@ -12,7 +12,7 @@ from torchspore.mindspore.scipy.optimize._steps import Measured, point
 
 
 class OptimizeResults(NamedTuple):
-    """Where `minimize` ended: the point, whether it is a minimum within the tolerance, and what that took."""
+    """The result of `minimize`: the point, whether it is a minimum within the tolerance, and the effort."""
 
     x: Tensor
     success: bool
@@ -37,25 +37,25 @@ def minimize(
     hess: Any = None, hessp: Any = None, bounds: Any = None, constraints: Any = (), tol: float | None = None, callback: Any = None,
     options: Any = None,
 ) -> OptimizeResults:
-    """The x (n,) near `x0` at which func(x, *args) is smallest, by `method` 'BFGS' or 'LBFGS' (SciPy's L-BFGS-B).
+    """Minimize func(x, *args) from `x0` (n,) by `method` 'BFGS' or 'LBFGS' (SciPy's L-BFGS-B).
 
-    `jac` gives the gradient; without it it is computed. `options`: maxiter, gtol, for BFGS norm, for LBFGS history_size, ftol, maxfun and
+    `jac` returns the gradient; default: computed. `options`: maxiter, gtol, for BFGS norm, for LBFGS history_size, ftol, maxfun and
     maxls.
     Raises ValueError for another method or option, NotImplementedError for 'LAGRANGE' and for hess, hessp, bounds, constraints and
-    callback, which MindSpore has not built for these methods either.
+    callback, which MindSpore does not support for these methods either.
     """
     solver = _solver(method)
     for name, value in {"hess": hess, "hessp": hessp, "bounds": bounds, "constraints": constraints or None, "callback": callback}.items():
         if value is not None:
-            raise NotImplementedError(f"minimize({name}=...): expected none; MindSpore has not built it for {method!r} either.")
+            raise NotImplementedError(f"minimize({name}=...): expected none; MindSpore does not support it for {method!r} either.")
     measured = Measured(func, jac, point(x0, "minimize(x0)"), tuple(args))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = _run(solver, measured, np.asarray(x0.asnumpy(), np.float64), tol, _options(solver, options))
-    inverse = measured.tensor(found.hess_inv) if solver == "bfgs" else None
+        result = _run(solver, measured, np.asarray(x0.asnumpy(), np.float64), tol, _options(solver, options))
+    inverse = measured.tensor(result.hess_inv) if solver == "bfgs" else None
     return OptimizeResults(
-        measured.tensor(found.x), bool(found.success), int(found.status), float(found.fun), measured.tensor(found.jac),
-        inverse, int(found.nfev), int(found.njev), int(found.nit),
+        measured.tensor(result.x), bool(result.success), int(result.status), float(result.fun), measured.tensor(result.jac),
+        inverse, int(result.nfev), int(result.njev), int(result.nit),
     )
 
 
@@ -70,15 +70,15 @@ def _solver(method: Any) -> str:
         raise ValueError("minimize(method=None): expected 'BFGS' or 'LBFGS'.")
     name = str(method).lower()
     if name == "lagrange":
-        raise NotImplementedError("minimize(method='LAGRANGE'): not built yet.\n\nhint: 'BFGS' and 'LBFGS' minimize without constraints.")
+        raise NotImplementedError("minimize(method='LAGRANGE'): not supported.\n\nhint: 'BFGS' and 'LBFGS' minimize without constraints.")
     if name not in _OPTIONS:
         raise ValueError(f"minimize(method={method!r}): expected 'BFGS' or 'LBFGS'.")
     return name
 
 
 def _options(solver: str, options: Any) -> dict[str, Any]:
-    known = _OPTIONS[solver]
-    unknown = sorted(set(options or ()) - set(known))
+    allowed = _OPTIONS[solver]
+    unknown = sorted(set(options or ()) - set(allowed))
     if unknown:
-        raise ValueError(f"minimize(options={unknown}): expected some of {', '.join(known)} for method {solver.upper()!r}.")
-    return {known[name]: value for name, value in (options or {}).items() if value is not None}
+        raise ValueError(f"minimize(options={unknown}): expected some of {', '.join(allowed)} for method {solver.upper()!r}.")
+    return {allowed[name]: value for name, value in (options or {}).items() if value is not None}

@@ -1,4 +1,4 @@
-"""The length of a step along a direction that meets the strong Wolfe conditions (Nocedal and Wright, algorithms 3.5 and 3.6), by SciPy."""
+"""Line search for the strong Wolfe conditions (Nocedal and Wright, algorithms 3.5 and 3.6), by SciPy."""
 from __future__ import annotations
 
 import warnings
@@ -12,7 +12,7 @@ from torchspore.mindspore.ops.gradient import grad
 
 
 class LineSearchResults(NamedTuple):
-    """What `line_search` came to; `nit` and `k` are the step lengths tried, `a_k` the one taken, f_k and g_k value and gradient there."""
+    """The result of `line_search`; `nit` and `k` count the step lengths tried, `a_k` is the step, f_k and g_k value and gradient there."""
 
     failed: bool
     nit: int
@@ -26,18 +26,18 @@ class LineSearchResults(NamedTuple):
 
 
 class Measured:
-    """`f` and its gradient as SciPy asks for them: float64 arrays, computed on Tensors of x0's dtype; counts what was asked."""
+    """`f` and its gradient in SciPy's form: float64 arrays, computed on Tensors of x0's dtype; it counts the evaluations."""
 
     def __init__(self, f: Callable[..., Any], jac: Callable[..., Any] | None, like: Tensor, args: tuple[Any, ...] = ()) -> None:
         self._f, self._jac, self._like, self._args = f, jac or grad(f), like, args
         self.values = self.gradients = 0
 
     def tensor(self, x: Any) -> Tensor:
-        """`x` in the dtype of the point that the program gave."""
+        """Return `x` in the dtype of the program's point."""
         return Tensor(np.asarray(x), self._like.dtype)
 
     def value(self, x: Any) -> float:
-        """The function at x. Raises ValueError where that is more than one number."""
+        """Return the function at x. Raises ValueError unless it is one number."""
         self.values += 1
         out = self._f(self.tensor(x), *self._args)
         if not isinstance(out, Tensor) or out.size != 1:
@@ -45,13 +45,13 @@ class Measured:
         return float(out.asnumpy().reshape(()))
 
     def gradient(self, x: Any) -> np.ndarray[Any, Any]:
-        """The gradient at x, of the shape of x."""
+        """Return the gradient at x, in the shape of x."""
         self.gradients += 1
         return np.asarray(self._jac(self.tensor(x), *self._args).asnumpy(), np.float64)
 
 
 def point(value: Any, name: str) -> Tensor:
-    """`value`, a Tensor with one axis; TypeError or ValueError names the argument otherwise."""
+    """Return `value`, a Tensor with one axis. Raises TypeError or ValueError with the argument's name."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name}: expected a Tensor, got {type(value).__name__}.")
     if value.ndim != 1:
@@ -63,19 +63,19 @@ def line_search(
     f: Callable[..., Any], xk: Tensor, pk: Tensor, jac: Callable[..., Any] | None = None, gfk: Any = None, old_fval: Any = None,
     old_old_fval: Any = None, c1: float = 1e-4, c2: float = 0.9, maxiter: int = 20,
 ) -> LineSearchResults:
-    """How far to go from `xk` (n,) along `pk` (n,) so that f falls enough (c1) and its slope flattens enough (c2).
+    """Find the step from `xk` (n,) along `pk` (n,) after which func decreases enough (c1) and its slope flattens enough (c2).
 
-    `gfk` and `old_fval` are gradient and value at xk, if they are known, `old_old_fval` the value at the point before. `failed` says that
-    none was found in `maxiter` tries; a_k is 1 then.
+    `gfk` and `old_fval` are gradient and value at xk, if they are known, `old_old_fval` the value at the preceding point. `failed` is True
+    if `maxiter` tries did not find one; a_k is then 1.
     """
     from scipy.optimize import line_search as search
 
     measured = Measured(f, jac, point(xk, "line_search(xk)"))
     start, direction = (np.asarray(v.asnumpy(), np.float64) for v in (xk, point(pk, "line_search(pk)")))
-    known = [None if v is None else np.asarray(v, np.float64) for v in (gfk, old_fval, old_old_fval)]
+    initial = [None if v is None else np.asarray(v, np.float64) for v in (gfk, old_fval, old_old_fval)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        step = search(measured.value, measured.gradient, start, direction, *known, c1=c1, c2=c2, maxiter=maxiter)[0]
+        step = search(measured.value, measured.gradient, start, direction, *initial, c1=c1, c2=c2, maxiter=maxiter)[0]
     failed, length = step is None, 1.0 if step is None else float(step)
     end = start + length * direction
     value, slope = measured.value(end), measured.gradient(end)

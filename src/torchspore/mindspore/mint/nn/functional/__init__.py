@@ -1,4 +1,4 @@
-"""`mindspore.mint.nn.functional`: what layers compute, as functions with PyTorch's arguments."""
+"""`mindspore.mint.nn.functional`: functions of layers with PyTorch's arguments."""
 from torchspore.mindspore.mint.linear import conv2d
 from torchspore.mindspore.mint.nn.functional.activation import (
     elu,

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.mindspore import ops
-from torchspore.mindspore.mint.shared import T, as_dtype, written
+from torchspore.mindspore.mint.shared import T, as_dtype, write_back
 from torchspore.mindspore.ops.activation import _rounded
 from torchspore.mindspore.ops.declare import bridged, part_of
 
@@ -28,65 +28,65 @@ def _threshold(input: T, threshold: float, value: float) -> T:
 
 
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
-    """x where positive, else alpha * (exp(x) - 1); `inplace` writes it into the Tensor."""
+    """x where positive, else alpha * (exp(x) - 1); `inplace` overwrites the Tensor."""
     return elu_(input, alpha) if inplace else _elu(input, alpha)
 
 
 def elu_(input: Any, alpha: float = 1.0) -> Any:
-    """ELU, written into the Tensor; gives it back."""
-    return written(input, _elu(input, alpha))
+    """ELU in place; returns the Tensor."""
+    return write_back(input, _elu(input, alpha))
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
-    """x held between `min_val` and `max_val`; `inplace` writes it into the Tensor."""
+    """Clip x to the range from `min_val` to `max_val`; `inplace` overwrites the Tensor."""
     return hardtanh_(input, min_val, max_val) if inplace else _hardtanh(input, min_val, max_val)
 
 
 def hardtanh_(input: Any, min_val: float = -1, max_val: float = 1) -> Any:
-    """x held between `min_val` and `max_val`, written into the Tensor; gives it back."""
-    return written(input, _hardtanh(input, min_val, max_val))
+    """Clip x to the range from `min_val` to `max_val` in place; returns the Tensor."""
+    return write_back(input, _hardtanh(input, min_val, max_val))
 
 
 def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
-    """x where it is above `threshold`, else `value`; `inplace` writes it into the Tensor."""
+    """x where it is above `threshold`, else `value`; `inplace` overwrites the Tensor."""
     return threshold_(input, threshold, value) if inplace else _threshold(input, threshold, value)
 
 
 def threshold_(input: Any, threshold: float, value: float) -> Any:
-    """x where it is above `threshold`, else `value`, written into the Tensor; gives it back."""
-    return written(input, _threshold(input, threshold, value))
+    """x where it is above `threshold`, else `value`, in place; returns the Tensor."""
+    return write_back(input, _threshold(input, threshold, value))
 
 
 def relu(input: Any, inplace: bool = False) -> Any:
-    """max(x, 0); `inplace` writes it into the Tensor."""
+    """max(x, 0); `inplace` overwrites the Tensor."""
     return relu_(input) if inplace else ops.relu(input)
 
 
 def relu_(input: Any) -> Any:
-    """max(x, 0), written into the Tensor; gives it back."""
-    return written(input, ops.relu(input))
+    """max(x, 0) in place; returns the Tensor."""
+    return write_back(input, ops.relu(input))
 
 
 def relu6(input: Any, inplace: bool = False) -> Any:
-    """min(max(x, 0), 6); `inplace` writes it into the Tensor."""
+    """min(max(x, 0), 6); `inplace` overwrites the Tensor."""
     out = ops.relu6(input)
-    return written(input, out) if inplace else out
+    return write_back(input, out) if inplace else out
 
 
 def silu(input: Any, inplace: bool = False) -> Any:
-    """x * sigmoid(x); `inplace` writes it into the Tensor."""
+    """x * sigmoid(x); `inplace` overwrites the Tensor."""
     out = ops.silu(input)
-    return written(input, out) if inplace else out
+    return write_back(input, out) if inplace else out
 
 
 def sigmoid_(input: Any) -> Any:
-    """1 / (1 + exp(-x)), written into the Tensor; gives it back."""
-    return written(input, ops.sigmoid(input))
+    """1 / (1 + exp(-x)) in place; returns the Tensor."""
+    return write_back(input, ops.sigmoid(input))
 
 
 @bridged
 def gelu(input: T, *, approximate: str = "none") -> T:
-    """x * Phi(x), with `approximate` 'tanh' by its approximation."""
+    """x * Phi(x), approximated with `approximate` 'tanh'."""
     return F.gelu(input, approximate=approximate)
 
 
@@ -109,19 +109,19 @@ def logsigmoid(input: T) -> T:
 
 
 def _axis(input: T, dim: int | None) -> int:
-    """The axis that `dim` None stands for: 0 for 0, 1 or 3 axes, else 1."""
+    """Return the axis that `dim` None means: 0 for 0, 1 or 3 axes, else 1."""
     return (0 if input.ndim in (0, 1, 3) else 1) if dim is None else dim
 
 
 @bridged
 def log_softmax(input: T, dim: int | None = None, *, dtype: Any = None) -> T:
-    """The logarithm of softmax along `dim`; None is axis 0 of 0, 1 or 3 axes, else axis 1."""
+    """The logarithm of softmax along `dim`; None means axis 0 for 0, 1 or 3 axes, else axis 1."""
     return torch.log_softmax(input, _axis(input, dim), dtype=as_dtype(dtype))
 
 
 @bridged
 def softmax(input: T, dim: int | None = None, dtype: Any = None) -> T:
-    """exp(x) divided by its sum along `dim`; None is axis 0 of 0, 1 or 3 axes, else axis 1."""
+    """exp(x) divided by its sum along `dim`; None means axis 0 for 0, 1 or 3 axes, else axis 1."""
     return torch.softmax(input, _axis(input, dim), dtype=as_dtype(dtype))
 
 
@@ -139,7 +139,7 @@ def hardshrink(input: T, lambd: float = 0.5) -> T:
 
 @bridged
 def softshrink(input: T, lambd: float = 0.5) -> T:
-    """x moved towards 0 by lambd."""
+    """Move x towards 0 by lambd."""
     return F.softshrink(input, lambd)
 
 

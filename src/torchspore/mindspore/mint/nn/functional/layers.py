@@ -1,4 +1,4 @@
-"""Convolution, pooling, normalisation, resizing, padding, embedding and dropout of `mint.nn.functional`."""
+"""Convolution, pooling, normalization, resizing, padding, embedding and dropout of `mint.nn.functional`."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,10 +9,10 @@ import torch.nn.functional as F
 from torchspore.engine.core.generators import drawing
 from torchspore.engine.core.precision import as_stored
 from torchspore.engine.eager.half_precision import in_float32
-from torchspore.mindspore.mint.shared import T, sizes, written
+from torchspore.mindspore.mint.shared import T, sizes, write_back
 from torchspore.mindspore.ops.declare import bridged, part_of
 from torchspore.mindspore.ops.indices import as_index
-from torchspore.mindspore.ops.normalization import beside
+from torchspore.mindspore.ops.normalization import match_dtype
 
 
 @bridged
@@ -50,7 +50,7 @@ def linear(input: T, weight: T, bias: T | None = None) -> T:
 def avg_pool1d(
     input: T, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
 ) -> T:
-    """The mean of each window of (N, C, L); the stride is the kernel's length unless given."""
+    """The mean of each window of (N, C, L); the stride is the kernel's length by default."""
     return F.avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
@@ -59,7 +59,7 @@ def avg_pool2d(
     input: T, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> T:
-    """The mean of each window of (N, C, H, W); `divisor_override` divides instead of the count of elements."""
+    """The mean of each window of (N, C, H, W); `divisor_override` replaces the number of elements as divisor."""
     return F.avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
@@ -68,7 +68,7 @@ def avg_pool3d(
     input: T, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> T:
-    """The mean of each window of (N, C, D, H, W); `divisor_override` divides instead of the count of elements."""
+    """The mean of each window of (N, C, D, H, W); `divisor_override` replaces the number of elements as divisor."""
     return F.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
@@ -77,7 +77,7 @@ def max_pool2d(
     input: T, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest value of each window of (N, C, H, W), with `return_indices` also where it stood (int64)."""
+    """The largest value of each window of (N, C, H, W), with `return_indices` also its index (int64)."""
     return F.max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode=ceil_mode, return_indices=return_indices)
 
 
@@ -85,7 +85,7 @@ def max_pool2d(
 def max_unpool2d(
     input: T, indices: T, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None,
 ) -> T:
-    """The values of a max pooling put back where `indices` says, zeros elsewhere."""
+    """Put the values of a max pooling back to the positions `indices`; zeros elsewhere."""
     return F.max_unpool2d(input, indices, kernel_size, stride, padding, None if output_size is None else list(output_size))
 
 
@@ -109,22 +109,22 @@ def adaptive_avg_pool3d(input: T, output_size: Any) -> T:
 
 @bridged
 def adaptive_max_pool1d(input: T, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest value of each of `output_size` windows of (N, C, L), with `return_indices` also where it stood (int64)."""
+    """The largest value of each of `output_size` windows of (N, C, L), with `return_indices` also its index (int64)."""
     return F.adaptive_max_pool1d(input, output_size, return_indices)
 
 
 @bridged
 def adaptive_max_pool2d(input: T, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest value of each of (H', W') windows of (N, C, H, W), with `return_indices` also where it stood (int64)."""
+    """The largest value of each of (H', W') windows of (N, C, H, W), with `return_indices` also its index (int64)."""
     return F.adaptive_max_pool2d(input, output_size, return_indices)
 
 
 @part_of("batch_norm")
 def _batch_normed(input: T, mean: T, variance: T, weight: T | None, bias: T | None, training: bool, eps: float) -> Any:
     if not training:
-        return F.batch_norm(input, mean, variance, beside(mean, weight), beside(mean, bias), False, 0.0, eps), None, None
-    others = [axis for axis in range(input.ndim) if axis != 1]
-    spread, centre = torch.var_mean(input.detach().float(), others, correction=1)
+        return F.batch_norm(input, mean, variance, match_dtype(mean, weight), match_dtype(mean, bias), False, 0.0, eps), None, None
+    reduced_axes = [axis for axis in range(input.ndim) if axis != 1]
+    spread, centre = torch.var_mean(input.detach().float(), reduced_axes, correction=1)
     return F.batch_norm(input, None, None, weight, bias, True, 0.0, eps), centre, spread
 
 
@@ -134,32 +134,32 @@ def batch_norm(
 ) -> Any:
     """(x - mean) / sqrt(variance + eps) * weight + bias for each channel (axis 1).
 
-    While training the batch's own, and the running ones move by `momentum` to them; else the running ones.
+    Training uses the batch's values, and the running values move by `momentum` towards them; evaluation uses the running values.
     """
-    kept_mean, kept_var = as_stored(running_mean), as_stored(running_var)
-    out, mean, variance = _batch_normed(input, kept_mean, kept_var, weight, bias, training, eps)
+    stored_mean, stored_var = as_stored(running_mean), as_stored(running_var)
+    out, mean, variance = _batch_normed(input, stored_mean, stored_var, weight, bias, training, eps)
     if training and running_mean is not None:
-        written(running_mean, kept_mean * (1 - momentum) + mean * momentum)
+        write_back(running_mean, stored_mean * (1 - momentum) + mean * momentum)
     if training and running_var is not None:
-        written(running_var, kept_var * (1 - momentum) + variance * momentum)
+        write_back(running_var, stored_var * (1 - momentum) + variance * momentum)
     return out
 
 
 @bridged
 def layer_norm(input: T, normalized_shape: Any, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
-    """x less its mean, over its standard deviation, over the last axes `normalized_shape`; times weight, plus bias."""
+    """(x - mean) / deviation over the last axes `normalized_shape`; times weight, plus bias."""
     return F.layer_norm(input, sizes(normalized_shape), weight, bias, eps)
 
 
 @bridged
 def group_norm(input: T, num_groups: int, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
-    """x less its mean, over its standard deviation, for each of `num_groups` groups of channels; times weight, plus bias."""
+    """(x - mean) / deviation for each of `num_groups` groups of channels; times weight, plus bias."""
     return F.group_norm(input, num_groups, weight, bias, eps)
 
 
 @bridged
 def normalize(input: T, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> T:
-    """x over its norm of order `p` along `dim`, which counts as at least eps."""
+    """x divided by its norm of order `p` along `dim`, which is at least eps."""
     return F.normalize(input, p, dim, eps)
 
 
@@ -168,26 +168,26 @@ def interpolate(
     input: T, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
 ) -> T:
-    """(N, C, ...) in another size: 'nearest', 'linear', 'bilinear', 'bicubic' or 'trilinear'."""
+    """Resize (N, C, ...): 'nearest', 'linear', 'bilinear', 'bicubic' or 'trilinear'."""
     scale = tuple(scale_factor) if isinstance(scale_factor, list) else scale_factor
     return F.interpolate(input, size, scale, mode, align_corners, recompute_scale_factor)
 
 
 @bridged
 def upsample(input: T, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> T:
-    """(N, C, ...) in another size: 'nearest', 'linear', 'bilinear', 'bicubic' or 'trilinear'."""
+    """Resize (N, C, ...): 'nearest', 'linear', 'bilinear', 'bicubic' or 'trilinear'."""
     return F.interpolate(input, size, tuple(scale_factor) if isinstance(scale_factor, list) else scale_factor, mode, align_corners)
 
 
 @bridged
 def grid_sample(input: T, grid: T, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None) -> T:
-    """`input` (N, C, H, W) at the places of `grid` (N, H', W', 2), in [-1, 1]."""
+    """Sample `input` (N, C, H, W) at the positions `grid` (N, H', W', 2), in [-1, 1]."""
     return F.grid_sample(input, grid, mode, padding_mode, bool(align_corners))
 
 
 @bridged
 def pad(input: T, pad: Any, mode: str = "constant", value: Any = None) -> T:
-    """`input` with as many elements before and after as `pad` says, the last axis first: 'constant', 'reflect', 'replicate', 'circular'."""
+    """Pad `input` before and after, by the counts in `pad`, last axis first: 'constant', 'reflect', 'replicate', 'circular'."""
     return F.pad(input, sizes(pad), mode, value)
 
 
@@ -199,7 +199,7 @@ def unfold(input: T, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stri
 
 @bridged
 def fold(input: T, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> T:
-    """Columns (N, C * kernel, L) added up where their windows stood in (N, C, H, W)."""
+    """Sum columns (N, C * kernel, L) at the positions of their windows in (N, C, H, W)."""
     return F.fold(input, output_size, kernel_size, dilation, padding, stride)
 
 
@@ -211,7 +211,7 @@ def pixel_shuffle(input: T, upscale_factor: int) -> T:
 
 @bridged
 def one_hot(tensor: T, num_classes: int = -1) -> T:
-    """1 at the index that each element names in a new last axis of `num_classes` (-1: as many as the largest asks for), int64."""
+    """1 at each element's index in a new last axis of `num_classes` (-1: as many as the largest index requires), int64."""
     return F.one_hot(as_index(tensor), num_classes)
 
 
@@ -219,9 +219,9 @@ def embedding(
     input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,
 ) -> Any:
-    """The rows of `weight` that `input` names; the row `padding_idx` has no gradient, rows longer than `max_norm` are shortened first."""
+    """The rows of `weight` at `input`; the row `padding_idx` has no gradient; rows longer than `max_norm` are scaled down first."""
     if max_norm is not None:
-        written(weight, _shortened(input, weight, max_norm, norm_type))
+        write_back(weight, _shortened(input, weight, max_norm, norm_type))
     return _embedded(input, weight, padding_idx, scale_grad_by_freq)
 
 
@@ -248,18 +248,18 @@ def _channels_dropped(input: T, p: float) -> T:
     return F.dropout2d(input, p)
 
 
-def _kept(call: Any, input: Any, p: float, training: bool, inplace: bool) -> Any:
+def _apply_dropout(call: Any, input: Any, p: float, training: bool, inplace: bool) -> Any:
     if not 0 <= p <= 1:
-        raise ValueError(f"p={p}: expected a share from 0 to 1.")
+        raise ValueError(f"p={p}: expected a number from 0 to 1.")
     out = call(input, p) if training else input
-    return written(input, out) if inplace and training else out
+    return write_back(input, out) if inplace and training else out
 
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Elements set to 0 with probability `p`, the others divided by 1 - p; x itself without `training`."""
-    return _kept(_dropped, input, p, training, inplace)
+    """Set elements to 0 with probability `p` and divide the others by 1 - p; without `training`, return x."""
+    return _apply_dropout(_dropped, input, p, training, inplace)
 
 
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Channels of (N, C, H, W) set to 0 with probability `p`, the others divided by 1 - p; x itself without `training`."""
-    return _kept(_channels_dropped, input, p, training, inplace)
+    """Set channels of (N, C, H, W) to 0 with probability `p` and divide the others by 1 - p; without `training`, return x."""
+    return _apply_dropout(_channels_dropped, input, p, training, inplace)

@@ -33,7 +33,7 @@ def _classes(target: T) -> T:
 def cross_entropy(
     input: T, target: T, weight: T | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> T:
-    """-log of softmax along the classes (axis 1) at the class `target`, or weighed by the probabilities in it."""
+    """-log of softmax along the classes (axis 1) at the class `target`, or weighed by the probabilities `target`."""
     return F.cross_entropy(
         input, _classes(target), constant_in(weight), ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing,
     )
@@ -47,13 +47,13 @@ def nll_loss(input: T, target: T, weight: T | None = None, ignore_index: int = -
 
 @bridged
 def mse_loss(input: T, target: T, reduction: str = "mean") -> T:
-    """(x - y)^2, stretched to one shape."""
+    """(x - y)^2, broadcast to one shape."""
     return F.mse_loss(*torch.broadcast_tensors(input, target), reduction=reduction)
 
 
 @bridged
 def l1_loss(input: T, target: T, reduction: str = "mean") -> T:
-    """|x - y|, stretched to one shape."""
+    """|x - y|, broadcast to one shape."""
     return F.l1_loss(*torch.broadcast_tensors(input, target), reduction=reduction)
 
 
@@ -65,7 +65,7 @@ def smooth_l1_loss(input: T, target: T, reduction: str = "mean", beta: float = 1
 
 @bridged
 def kl_div(input: T, target: T, reduction: str = "mean", log_target: bool = False) -> T:
-    """y * (log(y) - x) for log-probabilities x; `log_target` says that y are logarithms too; `reduction` may be 'batchmean'."""
+    """y * (log(y) - x) for log-probabilities x; with `log_target`, y are logarithms too; `reduction` may be 'batchmean'."""
     values = F.kl_div(*torch.broadcast_tensors(input, target), reduction="none", log_target=log_target)
     return values if reduction == "none" else _reduced(values, reduction)
 

@@ -14,21 +14,21 @@ Flatten = layer("Flatten", F.flatten, start_dim=1, end_dim=-1)
 
 
 class Identity(Cell):
-    """x itself; the arguments of its constructor may be any."""
+    """Returns its input; the constructor accepts any arguments."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
         self.arguments = (args, kwargs)
 
     def construct(self, input: Any) -> Any:
-        """x itself."""
+        """Return x."""
         return input
 
 
 class Linear(Cell):
     """x @ weight.T + bias: (..., in_features) gives (..., out_features).
 
-    `weight` (out, in) starts He-uniform, `bias` uniform within 1 / sqrt(in), unless the initializers say otherwise.
+    `weight` (out, in) is initialized He-uniform, `bias` uniform within 1 / sqrt(in), unless the initializers say otherwise.
     """
 
     def __init__(
@@ -57,9 +57,9 @@ class Linear(Cell):
 
 
 class Embedding(Cell):
-    """The rows of `weight` (num_embeddings, embedding_dim) that integers name; the row `padding_idx` starts as zeros and stays so.
+    """The rows of `weight` (num_embeddings, embedding_dim) at integer indexes; the row `padding_idx` is zeros and stays so.
 
-    `max_norm` shortens rows to that norm when they are used; `scale_grad_by_freq` divides gradients by how often a row was used.
+    `max_norm` scales rows down to that norm when they are used; `scale_grad_by_freq` divides gradients by the number of a row's uses.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Embedding(Cell):
             self.weight[self.padding_idx] = 0
 
     def construct(self, input: Any) -> Any:
-        """The rows that `input` names."""
+        """The rows at `input`."""
         return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq)
 
     def extend_repr(self) -> str:
@@ -97,22 +97,22 @@ class Embedding(Cell):
 
 
 class Dropout(Cell):
-    """Elements set to 0 with probability `p` while training, the others divided by 1 - p."""
+    """Sets elements to 0 with probability `p` while training, and divides the others by 1 - p."""
 
     _drop_ = staticmethod(F.dropout)
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if not 0 <= p <= 1:
-            raise ValueError(f"{type(self).__name__}(p={p}): expected a share from 0 to 1.")
+            raise ValueError(f"{type(self).__name__}(p={p}): expected a number from 0 to 1.")
         self.p, self.inplace = p, inplace
 
     def construct(self, input: Any) -> Any:
-        """What is left of the input."""
+        """The input after dropout."""
         return self._drop_(input, self.p, self.training, self.inplace)
 
 
 class Dropout2d(Dropout):
-    """Channels of (N, C, H, W) set to 0 with probability `p` while training, the others divided by 1 - p."""
+    """Sets channels of (N, C, H, W) to 0 with probability `p` while training, and divides the others by 1 - p."""
 
     _drop_ = staticmethod(F.dropout2d)

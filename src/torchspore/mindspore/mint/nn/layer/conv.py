@@ -15,7 +15,7 @@ _MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "replicate", "
 
 
 class _Conv(Cell):
-    """What convolutions share: `weight` (out, in / groups, kernel...), He-uniform, and `bias`, uniform within 1 / sqrt(fan in)."""
+    """Base class of convolutions: `weight` (out, in / groups, kernel...), He-uniform, and `bias`, uniform within 1 / sqrt(fan in)."""
 
     _axes_ = 2
     _call_ = staticmethod(F.conv2d)
@@ -52,14 +52,14 @@ class _Conv(Cell):
         return listed * self._axes_ if len(listed) == 1 else listed
 
     def _around_(self) -> tuple[int, ...]:
-        """How many elements are added before and after each axis, the last axis first."""
+        """Return the padding before and after each axis, last axis first."""
         if self.padding == "valid":
             return (0,) * (2 * self._axes_)
         if self.padding == "same":
             totals = [step * (length - 1) for step, length in zip(self.dilation, self.kernel_size)]
             pairs = [(total // 2, total - total // 2) for total in totals]
         else:
-            pairs = [(each, each) for each in self._each_(self.padding)]
+            pairs = [(amount, amount) for amount in self._each_(self.padding)]
         return tuple(number for two in reversed(pairs) for number in two)
 
     def construct(self, input: Any) -> Any:
@@ -119,14 +119,14 @@ class ConvTranspose2d(_Conv):
         self.output_padding = self._each_(output_padding)
 
     def construct(self, input: Any, output_size: Any = None) -> Any:
-        """The input convolved; `output_size` (H, W) chooses among the sizes that the stride leaves open."""
+        """The transposed convolution of the input; `output_size` (H, W) chooses among the sizes that the stride allows."""
         extra = self.output_padding if output_size is None else self._extra_(input, tuple(output_size)[-2:])
         return F.conv_transpose2d(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
 
-    def _extra_(self, input: Any, wanted: Any) -> tuple[int, ...]:
+    def _extra_(self, input: Any, output_size: Any) -> tuple[int, ...]:
         sizes = zip(input.shape[-2:], self.stride, self._each_(self.padding), self.dilation, self.kernel_size)
         least = [(length - 1) * step - 2 * pad + spread * (kernel - 1) + 1 for length, step, pad, spread, kernel in sizes]
-        extra = tuple(each - smallest for each, smallest in zip(wanted, least))
-        if any(not 0 <= each < step for each, step in zip(extra, self.stride)):
-            raise ValueError(f"ConvTranspose2d(output_size={wanted}): expected sizes from {least} on, less than a stride more.")
+        extra = tuple(difference - smallest for difference, smallest in zip(output_size, least))
+        if any(not 0 <= difference < step for difference, step in zip(extra, self.stride)):
+            raise ValueError(f"ConvTranspose2d(output_size={output_size}): expected sizes from {least} on, less than a stride more.")
         return extra

@@ -1,4 +1,4 @@
-"""Normalisation as Cells."""
+"""Normalization as Cells."""
 from __future__ import annotations
 
 from typing import Any
@@ -20,9 +20,9 @@ def _filled(value: str, shape: Any, name: str, dtype: Any, trains: bool = True) 
 
 
 class _BatchNorm(Cell):
-    """Normalises each channel (axis 1) by the batch while training or without running values, else by the running ones.
+    """Normalizes each channel (axis 1) by the batch while training or without running values, else by the running values.
 
-    `momentum` is the share by which the running values move to the batch's; None makes them the mean of all batches.
+    `momentum` is the fraction by which the running values move towards the batch's; None makes them the mean of all batches.
     """
 
     _ndims_: tuple[int, ...] = (4,)
@@ -44,10 +44,10 @@ class _BatchNorm(Cell):
         )
 
     def construct(self, input: Any) -> Any:
-        """The input normalised."""
+        """The normalized input."""
         if input.ndim not in self._ndims_:
-            wanted = " or ".join(map(str, self._ndims_))
-            raise ValueError(f"{type(self).__name__}: expected an input of {wanted} axes, got shape {input.shape}.")
+            expected_ranks = " or ".join(map(str, self._ndims_))
+            raise ValueError(f"{type(self).__name__}: expected an input of {expected_ranks} axes, got shape {input.shape}.")
         share = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats:
             ops.assign_add(self.num_batches_tracked, 1)
@@ -67,23 +67,23 @@ class _BatchNorm(Cell):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Batch normalisation of (N, C) or (N, C, L)."""
+    """Batch normalization of (N, C) or (N, C, L)."""
 
     _ndims_ = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch normalisation of images (N, C, H, W)."""
+    """Batch normalization of images (N, C, H, W)."""
 
 
 class BatchNorm3d(_BatchNorm):
-    """Batch normalisation of volumes (N, C, D, H, W)."""
+    """Batch normalization of volumes (N, C, D, H, W)."""
 
     _ndims_ = (5,)
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation by the batches of all processes of `process_group` (None: all there are), in training."""
+    """Batch normalization over the batches of all processes of `process_group` (None: all processes), in training."""
 
     _ndims_ = (2, 3, 4, 5)
 
@@ -105,7 +105,7 @@ class SyncBatchNorm(_BatchNorm):
 
 
 class GroupNorm(Cell):
-    """Normalises each of `num_groups` groups of channels (axis 1); `affine` says whether weight and bias learn."""
+    """Normalizes each of `num_groups` groups of channels (axis 1); `affine` sets whether weight and bias exist."""
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class GroupNorm(Cell):
         self.bias = _filled("zeros", [num_channels], "bias", dtype, affine)
 
     def construct(self, input: Any) -> Any:
-        """The input normalised."""
+        """The normalized input."""
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extend_repr(self) -> str:
@@ -125,7 +125,7 @@ class GroupNorm(Cell):
 
 
 class LayerNorm(Cell):
-    """Normalises over the last axes, of the lengths `normalized_shape`."""
+    """Normalizes over the last axes, of the lengths `normalized_shape`."""
 
     def __init__(
         self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, dtype: Any = None,
@@ -137,7 +137,7 @@ class LayerNorm(Cell):
         self.bias = _filled("zeros", shape, "bias", dtype) if elementwise_affine and bias else None
 
     def construct(self, input: Any) -> Any:
-        """The input normalised."""
+        """The normalized input."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extend_repr(self) -> str:

@@ -8,7 +8,7 @@ from torchspore.mindspore.nn.cell import Cell
 
 
 class _Pad(Cell):
-    """(N, C, ...) with more elements before and after its last axes: one number, or a pair an axis, the last axis first."""
+    """Base class of padding of (N, C, ...): one number, or a pair per axis, last axis first."""
 
     _axes_ = 1
     _mode_ = "constant"

@@ -29,12 +29,12 @@ Upsample = layer(
 
 
 def _nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
-    """Images (N, C, H, W) in another size, by the nearest element."""
+    """Resizes images (N, C, H, W) with nearest neighbours."""
     return F.interpolate(input, size, scale_factor, "nearest")
 
 
 def _bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
-    """Images (N, C, H, W) in another size, bilinear with the corners kept."""
+    """Resizes images (N, C, H, W), bilinear with the corners preserved."""
     return F.interpolate(input, size, scale_factor, "bilinear", True)
 
 

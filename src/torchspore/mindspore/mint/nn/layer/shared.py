@@ -1,4 +1,4 @@
-"""What the layers of mint share: a Cell around a function of `mint.nn.functional`."""
+"""Base class of mint's layers: a Cell around a function of `mint.nn.functional`."""
 from __future__ import annotations
 
 import inspect
@@ -8,13 +8,13 @@ from torchspore.base.text import short
 from torchspore.mindspore.nn.cell import Cell
 
 REQUIRED: Any = inspect.Parameter.empty
-"""The default of an argument that has none."""
+"""Marks an argument without a default."""
 
 
 def layer(name: str, function: Any, doc: str = "", **options: Any) -> type[Cell]:
-    """A Cell that hands what it is called with, and then its own arguments, to `function`.
+    """A Cell that passes the arguments of its call, and then those of its constructor, to `function`.
 
-    `options` are the arguments of its constructor in their order, with their defaults; they are kept as attributes.
+    `options` are the arguments of its constructor in order, with their defaults; they are stored as attributes.
     """
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     signature = inspect.Signature([inspect.Parameter(key, kind, default=value) for key, value in options.items()])
@@ -40,7 +40,7 @@ def layer(name: str, function: Any, doc: str = "", **options: Any) -> type[Cell]
 
 
 def expect_counts(name: str, **values: Any) -> None:
-    """Raises TypeError for what is no int, ValueError for one below 1."""
+    """Raises TypeError for a value that is not an int, ValueError for one below 1."""
     for key, value in values.items():
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(f"{name}({key}={short(value)}): expected an int, got {type(value).__name__}.")

@@ -16,7 +16,7 @@ _KINDS = ("forward", "inverse", "forward_log_jacobian", "inverse_log_jacobian")
 
 
 class Bijector(Cell):
-    """A function with an inverse: a class of its own has `_forward`, `_inverse`, `_forward_log_jacobian`, `_inverse_log_jacobian`.
+    """An invertible function: a subclass defines `_forward`, `_inverse`, `_forward_log_jacobian`, `_inverse_log_jacobian`.
 
     `param` holds its parameters by name, which become Tensors of `dtype` (None: float32).
     """
@@ -32,7 +32,7 @@ class Bijector(Cell):
         self.is_constant_jacobian, self.is_injective = is_constant_jacobian, is_injective
         self.name, self.dtype = name or type(self).__name__, dtype
         self.parameters = {key: self._parameter_(key, value) for key, value in (param or {}).items()}
-        self.batch_shape = np.broadcast_shapes(*(each.shape for each in self.parameters.values()))
+        self.batch_shape = np.broadcast_shapes(*(parameter.shape for parameter in self.parameters.values()))
         self.is_scalar_batch = self.batch_shape == ()
 
     def _parameter_(self, key: str, value: Any) -> Any:
@@ -49,11 +49,11 @@ class Bijector(Cell):
         return formula(value)
 
     def forward(self, value: Any) -> Any:
-        """The function of `value`."""
+        """The function at `value`."""
         return self._of_("forward", value)
 
     def inverse(self, value: Any) -> Any:
-        """What the function gives `value` for."""
+        """The inverse function at `value`."""
         return self._of_("inverse", value)
 
     def forward_log_jacobian(self, value: Any) -> Any:
@@ -65,7 +65,7 @@ class Bijector(Cell):
         return self._of_("inverse_log_jacobian", value)
 
     def construct(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """`name` is one of the four functions, called with a Tensor; or a Distribution, which gives the transformed one."""
+        """Call one of the four functions by `name` with a Tensor; or transform a Distribution."""
         from torchspore.mindspore.nn.probability.distribution import Distribution, TransformedDistribution
 
         if isinstance(name, Distribution):
@@ -76,7 +76,7 @@ class Bijector(Cell):
 
 
 class PowerTransform(Bijector):
-    """(1 + power * x)^(1 / power), for a power of 0 exp(x)."""
+    """(1 + power * x)^(1 / power); for a power of 0, exp(x)."""
 
     def __init__(self, power: Any = 0.0, name: str = "PowerTransform") -> None:
         super().__init__(name=name, param={"power": power})
@@ -85,7 +85,7 @@ class PowerTransform(Bijector):
             raise ValueError(message(f"{name}(power={short(power)})", "a power from 0 on"))
 
     def _either_(self, none: Any, some: Any) -> Any:
-        """`none` where the power is 0, else `some` of a power that is never 0."""
+        """Return `none` where the power is 0, else `some`, computed with a power that is never 0."""
         is_zero = self.power == 0
         safe = _O.where(is_zero, _O.ones_like(self.power), self.power)
         return _O.where(is_zero, none, some(safe))
@@ -151,7 +151,7 @@ class Softplus(Bijector):
 
 
 class GumbelCDF(Bijector):
-    """exp(-exp(-(x - loc) / scale)), which makes of Gumbel's distribution the uniform one."""
+    """exp(-exp(-(x - loc) / scale)), which transforms Gumbel's distribution to the uniform one."""
 
     def __init__(self, loc: Any = 0.0, scale: Any = 1.0, name: str = "GumbelCDF") -> None:
         super().__init__(name=name, param={"loc": loc, "scale": scale})
@@ -174,7 +174,7 @@ class GumbelCDF(Bijector):
 
 
 class Invert(Bijector):
-    """Another bijector the other way round."""
+    """The inverse of another bijector."""
 
     def __init__(self, bijector: Any, name: str = "") -> None:
         if not isinstance(bijector, Bijector):

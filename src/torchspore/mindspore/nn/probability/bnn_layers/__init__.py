@@ -1,4 +1,4 @@
-"""`mindspore.nn.probability.bnn_layers`: layers whose weights are drawn anew in each call."""
+"""`mindspore.nn.probability.bnn_layers`: layers that draw their weights in each call."""
 from torchspore.mindspore.nn.probability.bnn_layers.bnn_cell_wrapper import WithBNNLossCell
 from torchspore.mindspore.nn.probability.bnn_layers.conv_variational import ConvReparam
 from torchspore.mindspore.nn.probability.bnn_layers.dense_variational import DenseLocalReparam, DenseReparam

@@ -1,4 +1,4 @@
-"""The loss of a network with layers whose weights are drawn."""
+"""The loss of a network with random weights."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ from torchspore.mindspore.nn.probability.bnn_layers.layer_distribution import Va
 class WithBNNLossCell(Cell):
     """`dnn_factor` times the loss of the network's output, plus `bnn_factor` times the divergence of all layers' distributions.
 
-    Raises TypeError for what is no Cell or number, ValueError for a factor below 0.
+    Raises TypeError for a value that is not a Cell or number, ValueError for a factor below 0.
     """
 
     def __init__(self, backbone: Cell, loss_fn: Any, dnn_factor: float = 1, bnn_factor: float = 1) -> None:
@@ -34,11 +34,11 @@ class WithBNNLossCell(Cell):
         loss = self._loss_fn(self._backbone(x), label) * self.dnn_factor
         total = None
         for layer in self._layers:
-            found = layer.compute_kl_loss()
-            total = found if total is None else total + found
+            divergence = layer.compute_kl_loss()
+            total = divergence if total is None else total + divergence
         return loss if total is None else loss + self.bnn_factor * total
 
     @property
     def backbone_network(self) -> Cell:
-        """The network that was given."""
+        """The wrapped network."""
         return self._backbone

@@ -1,4 +1,4 @@
-"""A convolution with weights that are drawn anew in each call."""
+"""A convolution that draws its weights in each call."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,9 +11,9 @@ from torchspore.mindspore.nn.probability.bnn_layers.layer_distribution import No
 
 
 class ConvReparam(Conv2d, Variational):
-    """A convolution of (N, in_channels, H, W) with weight and bias drawn from the distributions learned (Kingma and Welling, 2013).
+    """A convolution of (N, in_channels, H, W) with weight and bias drawn from learned distributions (Kingma and Welling, 2013).
 
-    The arguments are those of Conv2d and of DenseReparam. Raises TypeError and ValueError for what does not fit.
+    The arguments are those of Conv2d and of DenseReparam. Raises TypeError and ValueError for arguments that do not fit.
     """
 
     def __init__(
@@ -28,8 +28,8 @@ class ConvReparam(Conv2d, Variational):
         functions = (weight_prior_fn, weight_posterior_fn, bias_prior_fn, bias_posterior_fn)
         for parameter in (self.weight, self.bias):
             if parameter is not None:
-                parameter.requires_grad = False                 # stands in checkpoints, and is not used
-        self._made_(tuple(self.weight.shape), out_channels if has_bias else None, functions)
+                parameter.requires_grad = False                 # a checkpoint entry that is not used
+        self._build_distributions_(tuple(self.weight.shape), out_channels if has_bias else None, functions)
 
     def construct(self, x: Any) -> Any:
         """The convolution of x, with weights drawn for this call."""

@@ -1,4 +1,4 @@
-"""Dense layers with weights that are drawn anew in each call."""
+"""Dense layers that draw their weights in each call."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,9 +11,9 @@ from torchspore.mindspore.nn.probability.bnn_layers.layer_distribution import No
 from torchspore.mindspore.nn.probability.distribution import Normal
 
 
-def check_counts(layer: str, **given: Any) -> None:
-    """Raises TypeError for what is no int, ValueError for one below 1."""
-    for name, value in given.items():
+def check_counts(layer: str, **counts: Any) -> None:
+    """Raises TypeError for a value that is not an int, ValueError for one below 1."""
+    for name, value in counts.items():
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(message(f"{layer}({name}={short(value)})", f"an int, got {type(value).__name__}"))
         if value < 1:
@@ -21,7 +21,7 @@ def check_counts(layer: str, **given: Any) -> None:
 
 
 class _DenseVariational(Variational):
-    """What both layers share."""
+    """Base class of both layers."""
 
     def __init__(
         self, in_channels: int, out_channels: int, activation: Any = None, has_bias: bool = True, weight_prior_fn: Any = NormalPrior,
@@ -34,7 +34,7 @@ class _DenseVariational(Variational):
             raise TypeError(message(f"{name}(has_bias={short(has_bias)})", f"True or False, got {type(has_bias).__name__}"))
         self.in_channels, self.out_channels, self.has_bias = in_channels, out_channels, has_bias
         functions = (weight_prior_fn, weight_posterior_fn, bias_prior_fn, bias_posterior_fn)
-        self._made_((out_channels, in_channels), out_channels if has_bias else None, functions)
+        self._build_distributions_((out_channels, in_channels), out_channels if has_bias else None, functions)
         self.activation = get_activation(activation) if isinstance(activation, str) else activation
         if self.activation is not None and not isinstance(self.activation, Cell):
             raise ValueError(message(f"{name}(activation={short(activation)})", "a name such as 'relu', or a Cell"))
@@ -48,7 +48,7 @@ class _DenseVariational(Variational):
         return self.activation(out) if self.activation is not None else out
 
     def _products_(self, x: Any) -> Any:
-        """x times the weights drawn."""
+        """Return x times the drawn weights."""
         raise NotImplementedError
 
     def extend_repr(self) -> str:
@@ -57,19 +57,19 @@ class _DenseVariational(Variational):
 
 
 class DenseReparam(_DenseVariational):
-    """x @ weight.T + bias with weight and bias drawn from the distributions learned (Kingma and Welling, 2013).
+    """x @ weight.T + bias with weight and bias drawn from learned distributions (Kingma and Welling, 2013).
 
-    `activation` is a name or a Cell. `weight_prior_fn()` gives the distribution believed beforehand, `weight_posterior_fn(name, shape)` the
-    one that is learned, and so for the bias. Raises TypeError and ValueError for what does not fit.
+    `activation` is a name or a Cell. `weight_prior_fn()` returns the prior distribution, `weight_posterior_fn(name, shape)` the
+    learned one, and likewise for the bias. Raises TypeError and ValueError for arguments that do not fit.
     """
 
     def _products_(self, x: Any) -> Any:
-        """x times one weight for all rows."""
+        """Return x times one weight for all rows."""
         return ops.matmul(x, ops.swapaxes(self.weight_posterior("sample"), 0, 1))
 
 
 class DenseLocalReparam(_DenseVariational):
-    """As DenseReparam, but with the products themselves drawn, for each row (Kingma, Salimans and Welling, 2015)."""
+    """As DenseReparam, but the products themselves are drawn, for each row (Kingma, Salimans and Welling, 2015)."""
 
     def __init__(
         self, in_channels: int, out_channels: int, activation: Any = None, has_bias: bool = True, weight_prior_fn: Any = NormalPrior,
@@ -81,7 +81,7 @@ class DenseLocalReparam(_DenseVariational):
         self.normal = Normal()
 
     def _products_(self, x: Any) -> Any:
-        """Numbers of the distribution that the products have."""
+        """Draw from the distribution of the products."""
         mean = ops.matmul(x, ops.swapaxes(self.weight_posterior("mean"), 0, 1))
         variance = ops.matmul(ops.square(x), ops.swapaxes(ops.square(self.weight_posterior("sd")), 0, 1))
         return self.normal("sample", (), mean, ops.sqrt(variance) + 1e-6)

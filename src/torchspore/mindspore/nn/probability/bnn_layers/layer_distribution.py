@@ -1,4 +1,4 @@
-"""Normal distributions of weights: one that is believed beforehand, one that is learned."""
+"""Normal distributions of weights: a fixed prior and a learned posterior."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,21 +15,21 @@ from torchspore.mindspore.nn.probability.distribution import Normal
 
 
 class NormalPrior(Cell):
-    """A normal distribution that stays what it is; called with the name of a figure and its arguments: prior('log_prob', x)."""
+    """A constant normal distribution; a call takes the name of a function and its arguments: prior('log_prob', x)."""
 
     def __init__(self, dtype: Any = float32, mean: Any = 0, std: Any = 0.1) -> None:
         super().__init__()
         self.normal = Normal(mean, std, dtype=dtype)
 
     def construct(self, *inputs: Any) -> Any:
-        """The figure that the first input names."""
+        """Call the function that the first input names."""
         return self.normal(*inputs)
 
 
 class NormalPosterior(Cell):
-    """A normal distribution of the given shape whose mean and width are learned, as `NAME_mean` and `NAME_untransformed_std`.
+    """A normal distribution of this shape with learned mean and width, as `NAME_mean` and `NAME_untransformed_std`.
 
-    The width is log(1 + exp(untransformed_std)) + 1e-6. Both start normal themselves. Raises TypeError for what does not fit.
+    The width is log(1 + exp(untransformed_std)) + 1e-6. Both are drawn from a normal distribution initially. Raises TypeError.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class NormalPosterior(Cell):
             if isinstance(value, bool) or not isinstance(value, (int, float)) or ("std" in key and value < 0):
                 expected = "a number" if "std" not in key else "a number from 0 on"
                 raise TypeError(message(f"NormalPosterior({key}={short(value)})", f"{expected}, got {type(value).__name__}"))
-        # MindSpore draws both from NumPy itself.
+        # MindSpore draws both with NumPy.
         self.mean = Parameter(Tensor(np.random.normal(loc_mean, loc_std, shape), dtype=dtype), name=f"{name}_mean")
         spread = np.random.normal(untransformed_scale_mean, untransformed_scale_std, shape)
         self.untransformed_std = Parameter(Tensor(spread, dtype=dtype), name=f"{name}_untransformed_std")
@@ -59,7 +59,7 @@ class NormalPosterior(Cell):
         return ops.log1p(ops.exp(std_pre)) + 1e-6
 
     def construct(self, *inputs: Any) -> Any:
-        """The figure that the first input names: 'mean', 'sd', 'sample', and any of `Normal` with its arguments."""
+        """Call the function that the first input names: 'mean', 'sd', 'sample', or any of `Normal` with its arguments."""
         name, *others = inputs
         std = self._std_trans_(self.untransformed_std)
         if name == "mean":
@@ -72,15 +72,15 @@ class NormalPosterior(Cell):
 
 
 def normal_post_fn(name: str, shape: Any) -> NormalPosterior:
-    """The distribution of weights that layers learn where no other is given."""
+    """The default learned distribution of weights."""
     return NormalPosterior(name=name, shape=shape)
 
 
 class Variational(Cell):
-    """What the layers share: distributions of weight and bias, beforehand and learned, and how far they are apart."""
+    """Base class of the layers: prior and posterior distributions of weight and bias, and their divergence."""
 
-    def _made_(self, weight: tuple[int, ...], bias: int | None, functions: tuple[Any, Any, Any, Any]) -> None:
-        """Makes the distributions. Raises TypeError for what is no function that makes one."""
+    def _build_distributions_(self, weight: tuple[int, ...], bias: int | None, functions: tuple[Any, Any, Any, Any]) -> None:
+        """Create the distributions. Raises TypeError for a value that is not a function or Cell."""
         names = ("weight_prior_fn", "weight_posterior_fn", "bias_prior_fn", "bias_posterior_fn")
         for name, function in zip(names, functions):
             if not isinstance(function, Cell) and not callable(function):
@@ -97,13 +97,13 @@ class Variational(Cell):
                     getattr(learned, part).name = f"{kind}_posterior.{part}"
 
     def compute_kl_loss(self) -> Any:
-        """The divergence of the distributions learned from those believed beforehand, summed over weight and bias."""
+        """Return the divergence of the posterior from the prior distributions, summed over weight and bias."""
         kinds = ("weight", "bias") if self.has_bias else ("weight",)
         total = None
         for kind in kinds:
             learned = getattr(self, f"{kind}_posterior")
-            found = ops.sum(getattr(self, f"{kind}_prior")("kl_loss", "Normal", learned("mean"), learned("sd")))
-            total = found if total is None else total + found
+            divergence = ops.sum(getattr(self, f"{kind}_prior")("kl_loss", "Normal", learned("mean"), learned("sd")))
+            total = divergence if total is None else total + divergence
         return total
 
     def _shown_(self) -> str:

@@ -1,4 +1,4 @@
-"""`mindspore.nn.probability.distribution`: distributions with their densities, figures and draws."""
+"""`mindspore.nn.probability.distribution`: distributions with their densities, moments and random numbers."""
 from torchspore.mindspore.nn.probability.distribution.discrete import Bernoulli, Categorical, Geometric, Poisson
 from torchspore.mindspore.nn.probability.distribution.distribution import Distribution
 from torchspore.mindspore.nn.probability.distribution.location_scale import (

@@ -13,7 +13,7 @@ O: Any = ops
 
 
 class _Probabilities(Distribution):
-    """Distributions whose parameter is called probs."""
+    """Distributions with the parameter probs."""
 
     _arguments_ = ("probs",)
     _counts_ = True
@@ -48,8 +48,8 @@ class Bernoulli(_Probabilities):
         none = 1 - probs + 0 * value
         return O.where(value < 0, O.zeros_like(none), O.where(value < 1, none, O.ones_like(none)))
 
-    def _kl_loss(self, own: Any, other: Any) -> Any:
-        p, q = own[0], other[0]
+    def _kl_loss(self, p: Any, q: Any) -> Any:
+        p, q = p[0], q[0]
         return p * (O.log(p) - O.log(q)) + (1 - p) * (O.log(1 - p) - O.log(1 - q))
 
     def _sample(self, shape: Any, probs: Any) -> Any:
@@ -57,7 +57,7 @@ class Bernoulli(_Probabilities):
 
 
 class Geometric(_Probabilities):
-    """How many fail before the first that succeeds, with the probability `probs`."""
+    """The number of failures before the first success, which has the probability `probs`."""
 
     def _mean(self, probs: Any) -> Any:
         return 1 / probs - 1
@@ -79,8 +79,8 @@ class Geometric(_Probabilities):
         share = 1 - O.pow(1 - probs, O.floor(value) + 1)
         return O.where(value < 0, O.zeros_like(share), share)
 
-    def _kl_loss(self, own: Any, other: Any) -> Any:
-        p, q = own[0], other[0]
+    def _kl_loss(self, p: Any, q: Any) -> Any:
+        p, q = p[0], q[0]
         return O.log(p / q) + (1 - p) / p * (O.log(1 - p) - O.log(1 - q))
 
     def _sample(self, shape: Any, probs: Any) -> Any:
@@ -123,20 +123,20 @@ class Categorical(_Probabilities):
         counted = self._classes_(probs) <= O.expand_dims(value, -1)
         return O.where(counted, probs, O.zeros_like(probs)).sum(-1)
 
-    def _kl_loss(self, own: Any, other: Any) -> Any:
-        return (own[0] * (O.log(own[0]) - O.log(other[0]))).sum(-1)
+    def _kl_loss(self, p: Any, q: Any) -> Any:
+        return (p[0] * (O.log(p[0]) - O.log(q[0]))).sum(-1)
 
     def sample(self, shape: Any = (), probs: Any = None) -> Any:
-        """Classes drawn, in `shape` before the axes of `probs` but its last."""
-        (own,) = self._given_((), {} if probs is None else {"probs": probs})
-        whole = tuple(shape) + tuple(own.shape[:-1])
-        share = O.expand_dims(self._uniform_(whole or (1,)), -1)
-        passed = O.cast(share >= O.cumsum(own, -1)[..., :-1], int32)
-        return O.cast(passed.sum(-1).reshape(whole), self.dtype)
+        """Draw classes, in `shape` before the axes of `probs` except its last."""
+        (probabilities,) = self._parameters_of_call_((), {} if probs is None else {"probs": probs})
+        full_shape = tuple(shape) + tuple(probabilities.shape[:-1])
+        share = O.expand_dims(self._uniform_(full_shape or (1,)), -1)
+        passed = O.cast(share >= O.cumsum(probabilities, -1)[..., :-1], int32)
+        return O.cast(passed.sum(-1).reshape(full_shape), self.dtype)
 
 
 class Poisson(Distribution):
-    """How many events there are, with the mean `rate`."""
+    """The number of events, with the mean `rate`."""
 
     _arguments_ = ("rate",)
     _counts_ = True

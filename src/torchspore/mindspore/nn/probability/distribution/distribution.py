@@ -1,4 +1,4 @@
-"""What distributions share: parameters that are given once or at each call, and figures that follow from one another."""
+"""Base class of distributions: parameters from the constructor or a call, and functions that follow from each other."""
 from __future__ import annotations
 
 import math
@@ -15,14 +15,14 @@ from torchspore.mindspore.nn.cell import Cell
 
 
 class Distribution(Cell):
-    """A distribution with parameters named in `arguments`; `param` holds those given to the constructor, by name.
+    """A distribution with parameters named in `arguments`; `param` contains those of the constructor, by name.
 
-    Each figure may be asked for with other parameters: `prob(value, mean, sd)`. Those that the constructor got none of must be given.
+    Each function accepts other parameters: `prob(value, mean, sd)`. Parameters that the constructor did not get are required there.
     """
 
     _arguments_: tuple[str, ...] = ()
     _counts_ = False
-    """Whether its values are integers, so that its dtype may be one of integers."""
+    """True if its values are integers, so that an integer dtype is allowed."""
 
     def __init__(self, seed: int | None, dtype: Any, name: str, param: dict[str, Any]) -> None:
         super().__init__()
@@ -33,8 +33,8 @@ class Distribution(Cell):
         self.name, self.dtype, self.seed = name, dtype, seed or 0
         self._uniform_, self._normal_ = ops.UniformReal(seed or 0), ops.StandardNormal(seed or 0)
         self._gamma_, self._poisson_ = ops.Gamma(seed or 0), ops.Poisson(seed or 0)
-        given = {key: param.get(key) for key in self._arguments_}
-        self.parameters = {key: None if value is None else self._tensor_(key, value) for key, value in given.items()}
+        parameters = {key: param.get(key) for key in self._arguments_}
+        self.parameters = {key: None if value is None else self._tensor_(key, value) for key, value in parameters.items()}
         for key, value in self.parameters.items():
             if value is not None:
                 self._check_(key, value.asnumpy())
@@ -43,7 +43,7 @@ class Distribution(Cell):
         self.is_scalar_batch = all(shape == () for shape in shapes)
 
     def _tensor_(self, key: str, value: Any) -> Any:
-        """A parameter as a Tensor of floats."""
+        """Return a parameter as a Tensor of floats."""
         if not isinstance(value, (Tensor, int, float, list, tuple, np.ndarray)) or isinstance(value, bool):
             raise TypeError(message(f"{self.name}({key}={short(value)})", f"a number, a list or a Tensor, got {type(value).__name__}"))
         return value if isinstance(value, Tensor) else Tensor(value, self._float_())
@@ -52,17 +52,17 @@ class Distribution(Cell):
         return self.dtype if "Float" in str(self.dtype) else float32
 
     def _check_(self, key: str, value: Any) -> None:
-        """Raises ValueError where the values of a parameter can be none."""
+        """Raises ValueError for impossible values of a parameter."""
 
-    def _given_(self, values: tuple[Any, ...], named: dict[str, Any], taken: tuple[str, ...] | None = None) -> list[Any]:
-        """The parameters of one call: by place, by name, else the constructor's."""
+    def _parameters_of_call_(self, values: tuple[Any, ...], named: dict[str, Any], taken: tuple[str, ...] | None = None) -> list[Any]:
+        """Return the parameters of one call: by position, by name, else the constructor's."""
         names = self._arguments_ if taken is None else taken
-        found = {**dict(zip(names, values)), **named}
-        if len(values) > len(names) or set(found) - set(names):
-            raise TypeError(message(f"{self.name}: parameters {', '.join(found)}", list_choices(names)))
+        by_name = {**dict(zip(names, values)), **named}
+        if len(values) > len(names) or set(by_name) - set(names):
+            raise TypeError(message(f"{self.name}: parameters {', '.join(by_name)}", list_choices(names)))
         out = []
         for key in names:
-            value = found.get(key)
+            value = by_name.get(key)
             value = self.parameters.get(key) if value is None else value
             if value is None:
                 raise TypeError(message(f"{self.name} without {key}", f"{key}, to the constructor or to the call"))
@@ -75,37 +75,37 @@ class Distribution(Cell):
         return ops.cast(value, self._float_())
 
     def _formula_(self, *names: str) -> Callable[..., Any]:
-        """The first of the figures that the class has a formula of."""
+        """Return the first of these functions that the class defines."""
         for name in names:
-            found = getattr(type(self), name, None)
-            if found is not None:
+            formula = getattr(type(self), name, None)
+            if formula is not None:
                 return getattr(self, name)
-        raise NotImplementedError(message(f"{type(self).__name__}.{names[0].strip('_')}", "a figure that this distribution has"))
+        raise NotImplementedError(message(f"{type(self).__name__}.{names[0].strip('_')}", "a function that this distribution has"))
 
     def _has_(self, name: str) -> bool:
         return getattr(type(self), name, None) is not None
 
     def get_dist_type(self) -> str:
-        """The name by which `kl_loss` and `cross_entropy` know this distribution."""
+        """The name of this distribution for `kl_loss` and `cross_entropy`."""
         return type(self).__name__
 
     def get_dist_args(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """The parameters, those given here before the constructor's."""
-        return tuple(self._given_(args, kwargs))
+        """Return the parameters; those passed here override the constructor's."""
+        return tuple(self._parameters_of_call_(args, kwargs))
 
     def prob(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The density, or the probability, at `value`."""
-        formula = self._formula_("_prob", "_log_prob")(self._value_(value), *self._given_(args, kwargs))
+        formula = self._formula_("_prob", "_log_prob")(self._value_(value), *self._parameters_of_call_(args, kwargs))
         return formula if self._has_("_prob") else ops.exp(formula)
 
     def log_prob(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the density, or of the probability, at `value`."""
-        formula = self._formula_("_log_prob", "_prob")(self._value_(value), *self._given_(args, kwargs))
+        formula = self._formula_("_log_prob", "_prob")(self._value_(value), *self._parameters_of_call_(args, kwargs))
         return formula if self._has_("_log_prob") else ops.log(formula)
 
     def cdf(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The probability of at most `value`."""
-        return self._formula_("_cdf")(self._value_(value), *self._given_(args, kwargs))
+        return self._formula_("_cdf")(self._value_(value), *self._parameters_of_call_(args, kwargs))
 
     def log_cdf(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the probability of at most `value`."""
@@ -121,25 +121,25 @@ class Distribution(Cell):
 
     def mean(self, *args: Any, **kwargs: Any) -> Any:
         """The mean."""
-        return self._formula_("_mean")(*self._given_(args, kwargs))
+        return self._formula_("_mean")(*self._parameters_of_call_(args, kwargs))
 
     def mode(self, *args: Any, **kwargs: Any) -> Any:
         """The most probable value."""
-        return self._formula_("_mode")(*self._given_(args, kwargs))
+        return self._formula_("_mode")(*self._parameters_of_call_(args, kwargs))
 
     def var(self, *args: Any, **kwargs: Any) -> Any:
         """The variance."""
-        out = self._formula_("_var", "_sd")(*self._given_(args, kwargs))
+        out = self._formula_("_var", "_sd")(*self._parameters_of_call_(args, kwargs))
         return out if self._has_("_var") else ops.square(out)
 
     def sd(self, *args: Any, **kwargs: Any) -> Any:
         """The standard deviation."""
-        out = self._formula_("_sd", "_var")(*self._given_(args, kwargs))
+        out = self._formula_("_sd", "_var")(*self._parameters_of_call_(args, kwargs))
         return out if self._has_("_sd") else ops.sqrt(out)
 
     def entropy(self, *args: Any, **kwargs: Any) -> Any:
         """The entropy, in nats."""
-        return self._formula_("_entropy")(*self._given_(args, kwargs))
+        return self._formula_("_entropy")(*self._parameters_of_call_(args, kwargs))
 
     def _two_(self, dist: Any, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], list[Any]]:
         if dist != self.get_dist_type():
@@ -148,30 +148,30 @@ class Distribution(Cell):
         count = len(others)
         theirs = {key: value for key, value in named.items() if key in others}
         mine = {key.removesuffix("_a"): value for key, value in named.items() if key not in others}
-        return self._given_(values[:count], theirs, others), self._given_(values[count:], mine)
+        return self._parameters_of_call_(values[:count], theirs, others), self._parameters_of_call_(values[count:], mine)
 
     def kl_loss(self, dist: str, *args: Any, **kwargs: Any) -> Any:
-        """The divergence of Kullback and Leibler from the distribution `dist` with the parameters that come first in `args` to this one."""
-        other, own = self._two_(dist, args, kwargs)
-        return self._formula_("_kl_loss")(own, other)
+        """The Kullback-Leibler divergence from this distribution to `dist`, whose parameters come first in `args`."""
+        other_parameters, parameters = self._two_(dist, args, kwargs)
+        return self._formula_("_kl_loss")(parameters, other_parameters)
 
     def cross_entropy(self, dist: str, *args: Any, **kwargs: Any) -> Any:
-        """The entropy of this distribution and its divergence from the other one, added."""
-        other, own = self._two_(dist, args, kwargs)
-        return self._formula_("_entropy")(*own) + self._formula_("_kl_loss")(own, other)
+        """The cross entropy with another distribution: the entropy of this one plus the divergence."""
+        other_parameters, parameters = self._two_(dist, args, kwargs)
+        return self._formula_("_entropy")(*parameters) + self._formula_("_kl_loss")(parameters, other_parameters)
 
     def sample(self, *args: Any, **kwargs: Any) -> Any:
-        """Numbers drawn, in the shape `shape` before that of the parameters; the parameters may follow it."""
+        """Draw numbers, in the shape `shape` before that of the parameters; the parameters may follow it."""
         shape = args[0] if args else kwargs.pop("shape", ())
         if not isinstance(shape, (tuple, list)):
             raise TypeError(message(f"{self.name}.sample(shape={short(shape)})", f"a tuple, got {type(shape).__name__}"))
-        own = self._given_(args[1:], kwargs)
-        whole = tuple(shape) + tuple(np.broadcast_shapes(*(each.shape for each in own)))
-        out = self._formula_("_sample")(whole or (1,), *own)
-        return ops.cast(ops.reshape(out, whole), self.dtype)
+        parameters = self._parameters_of_call_(args[1:], kwargs)
+        full_shape = tuple(shape) + tuple(np.broadcast_shapes(*(parameter.shape for parameter in parameters)))
+        out = self._formula_("_sample")(full_shape or (1,), *parameters)
+        return ops.cast(ops.reshape(out, full_shape), self.dtype)
 
     def construct(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """The figure called `name`: a distribution inside a Cell is called with the name and its arguments."""
+        """Call the function `name` with its arguments, for a distribution inside a Cell."""
         allowed = (
             "prob", "log_prob", "cdf", "log_cdf", "survival_function", "log_survival", "mean", "mode", "var", "sd", "entropy", "kl_loss",
             "cross_entropy", "sample", "get_dist_args", "get_dist_type",

@@ -1,4 +1,4 @@
-"""Distributions with a place and a width: Normal and its relatives, Cauchy, Gumbel, Laplace, Logistic, Student's t."""
+"""Distributions with location and scale: Normal and its relatives, Cauchy, Gumbel, Laplace, Logistic, Student's t."""
 from __future__ import annotations
 
 import math
@@ -12,7 +12,7 @@ O: Any = ops
 
 
 class _MeanAndSpread(Distribution):
-    """Distributions whose parameters are called mean and sd."""
+    """Distributions with the parameters mean and sd."""
 
     _arguments_ = ("mean", "sd")
 
@@ -44,16 +44,16 @@ class Normal(_MeanAndSpread):
     def _entropy(self, mean: Any, sd: Any) -> Any:
         return HALF_LOG_TWO_PI + 0.5 + O.log(sd) + 0 * mean
 
-    def _kl_loss(self, own: Any, other: Any) -> Any:
-        ratio = O.log(own[1]) - O.log(other[1])
-        return O.square((own[0] - other[0]) / other[1]) / 2 + O.expm1(2 * ratio) / 2 - ratio
+    def _kl_loss(self, p: Any, q: Any) -> Any:
+        ratio = O.log(p[1]) - O.log(q[1])
+        return O.square((p[0] - q[0]) / q[1]) / 2 + O.expm1(2 * ratio) / 2 - ratio
 
     def _sample(self, shape: Any, mean: Any, sd: Any) -> Any:
         return mean + sd * self._normal_(shape)
 
 
 class HalfNormal(_MeanAndSpread):
-    """The right half of a normal distribution, twice as high."""
+    """The right half of a normal distribution, with twice the density."""
 
     def _prob(self, value: Any, mean: Any, sd: Any) -> Any:
         density = O.exp(-O.square((value - mean) / sd) / 2) * (math.sqrt(2 / math.pi) / sd)
@@ -68,7 +68,7 @@ class Laplace(_MeanAndSpread):
 
 
 class StudentT(Distribution):
-    """Student's t with `df` degrees of freedom, moved and stretched."""
+    """Student's t with `df` degrees of freedom, shifted and scaled."""
 
     _arguments_ = ("df", "mean", "sd")
 
@@ -88,7 +88,7 @@ class StudentT(Distribution):
 
 
 class _LocationScale(Distribution):
-    """Distributions whose parameters are called loc and scale."""
+    """Distributions with the parameters loc and scale."""
 
     _arguments_ = ("loc", "scale")
 
@@ -101,16 +101,16 @@ class _LocationScale(Distribution):
 
     @property
     def loc(self) -> Any:
-        """The place."""
+        """The location."""
         return self.parameters["loc"]
 
     @property
     def scale(self) -> Any:
-        """The width."""
+        """The scale."""
         return self.parameters["scale"]
 
     def _share_(self, shape: Any) -> Any:
-        """Uniform in (0, 1), away from both ends."""
+        """Draw uniform numbers in (0, 1), without the ends."""
         return O.clamp(self._uniform_(shape), 1e-7, 1 - 1e-7)
 
 
@@ -134,9 +134,9 @@ class Cauchy(_LocationScale):
     def _cdf(self, value: Any, loc: Any, scale: Any) -> Any:
         return O.atan((value - loc) / scale) / math.pi + 0.5
 
-    def _kl_loss(self, own: Any, other: Any) -> Any:
-        both = O.square(own[1] + other[1]) + O.square(own[0] - other[0])
-        return O.log(both) - O.log(4 * own[1] * other[1])
+    def _kl_loss(self, p: Any, q: Any) -> Any:
+        squared_distance = O.square(p[1] + q[1]) + O.square(p[0] - q[0])
+        return O.log(squared_distance) - O.log(4 * p[1] * q[1])
 
     def _sample(self, shape: Any, loc: Any, scale: Any) -> Any:
         return loc + scale * O.tan(math.pi * (self._share_(shape) - 0.5))
@@ -169,7 +169,7 @@ class Logistic(_LocationScale):
 
 
 class Gumbel(_LocationScale):
-    """The distribution of the largest of many."""
+    """The distribution of the maximum of many values."""
 
     def __init__(self, loc: Any, scale: Any, seed: int | None = 0, dtype: Any = float32, name: str = "Gumbel") -> None:
         super().__init__(loc, scale, seed, dtype, name)
@@ -193,16 +193,16 @@ class Gumbel(_LocationScale):
     def _cdf(self, value: Any, loc: Any, scale: Any) -> Any:
         return O.exp(-O.exp(-(value - loc) / scale))
 
-    def _kl_loss(self, own: Any, other: Any) -> Any:
-        ratio, way = own[1] / other[1], (own[0] - other[0]) / other[1]
-        return O.log(other[1]) - O.log(own[1]) + EULER * (ratio - 1) + O.expm1(O.lgamma(ratio + 1) - way) + way
+    def _kl_loss(self, p: Any, q: Any) -> Any:
+        ratio, way = p[1] / q[1], (p[0] - q[0]) / q[1]
+        return O.log(q[1]) - O.log(p[1]) + EULER * (ratio - 1) + O.expm1(O.lgamma(ratio + 1) - way) + way
 
     def _sample(self, shape: Any, loc: Any, scale: Any) -> Any:
         return loc - scale * O.log(-O.log(self._share_(shape)))
 
 
 class LogNormal(_LocationScale):
-    """The distribution of what has a normal logarithm, with the mean `loc` and the standard deviation `scale`."""
+    """The distribution whose logarithm is normal with mean `loc` and standard deviation `scale`."""
 
     def __init__(self, loc: Any = None, scale: Any = None, seed: int | None = 0, dtype: Any = float32, name: str = "LogNormal") -> None:
         super().__init__(loc, scale, seed, dtype, name)
@@ -220,8 +220,8 @@ class LogNormal(_LocationScale):
         return loc + 0.5 + O.log(scale) + HALF_LOG_TWO_PI
 
     def _log_prob(self, value: Any, loc: Any, scale: Any) -> Any:
-        place = O.log(value)
-        return -O.square((place - loc) / scale) / 2 - HALF_LOG_TWO_PI - O.log(scale) - place
+        log_value = O.log(value)
+        return -O.square((log_value - loc) / scale) / 2 - HALF_LOG_TWO_PI - O.log(scale) - log_value
 
     def _cdf(self, value: Any, loc: Any, scale: Any) -> Any:
         return 0.5 * (1 + O.erf((O.log(value) - loc) / (scale * math.sqrt(2))))

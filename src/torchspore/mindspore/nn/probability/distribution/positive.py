@@ -1,4 +1,4 @@
-"""Distributions of shares, waiting times and ranges: Uniform, Exponential, Gamma, Beta."""
+"""Distributions of fractions, waiting times and ranges: Uniform, Exponential, Gamma, Beta."""
 from __future__ import annotations
 
 import math
@@ -12,7 +12,7 @@ O: Any = ops
 
 
 class Uniform(Distribution):
-    """The same density everywhere from `low` to `high`."""
+    """A constant density from `low` to `high`."""
 
     _arguments_ = ("low", "high")
 
@@ -41,9 +41,9 @@ class Uniform(Distribution):
     def _cdf(self, value: Any, low: Any, high: Any) -> Any:
         return O.clamp((value - low) / (high - low), 0.0, 1.0)
 
-    def _kl_loss(self, own: Any, other: Any) -> Any:
-        inside = O.logical_and(other[0] <= own[0], own[1] <= other[1])
-        gap = O.log(other[1] - other[0]) - O.log(own[1] - own[0])
+    def _kl_loss(self, p: Any, q: Any) -> Any:
+        inside = O.logical_and(q[0] <= p[0], p[1] <= q[1])
+        gap = O.log(q[1] - q[0]) - O.log(p[1] - p[0])
         return O.where(inside, gap, O.full_like(gap, math.inf))
 
     def _sample(self, shape: Any, low: Any, high: Any) -> Any:
@@ -51,7 +51,7 @@ class Uniform(Distribution):
 
 
 class Exponential(Distribution):
-    """Waiting times with `rate` events in a unit of time."""
+    """Waiting times between events with `rate` events per unit of time."""
 
     _arguments_ = ("rate",)
 
@@ -81,8 +81,8 @@ class Exponential(Distribution):
         share = 1.0 - O.exp(-rate * value)
         return O.where(value < 0, O.zeros_like(share), share)
 
-    def _kl_loss(self, own: Any, other: Any) -> Any:
-        return O.log(own[0]) - O.log(other[0]) + other[0] / own[0] - 1
+    def _kl_loss(self, p: Any, q: Any) -> Any:
+        return O.log(p[0]) - O.log(q[0]) + q[0] / p[0] - 1
 
     def _sample(self, shape: Any, rate: Any) -> Any:
         return -O.log(O.clamp(self._uniform_(shape), 1e-7, 1.0)) / rate
@@ -109,8 +109,8 @@ class Gamma(Distribution):
         return concentration / O.square(rate)
 
     def _mode(self, concentration: Any, rate: Any) -> Any:
-        place = (concentration - 1) / rate
-        return O.where(concentration > 1, place, O.full_like(place, math.nan))
+        mode = (concentration - 1) / rate
+        return O.where(concentration > 1, mode, O.full_like(mode, math.nan))
 
     def _entropy(self, concentration: Any, rate: Any) -> Any:
         return concentration - O.log(rate) + O.lgamma(concentration) + (1 - concentration) * O.digamma(concentration)
@@ -121,16 +121,16 @@ class Gamma(Distribution):
     def _cdf(self, value: Any, concentration: Any, rate: Any) -> Any:
         return O.igamma(concentration, rate * value)
 
-    def _kl_loss(self, own: Any, other: Any) -> Any:
-        steps = (own[0] - other[0]) * O.digamma(own[0]) - O.lgamma(own[0]) + O.lgamma(other[0])
-        return steps + other[0] * (O.log(own[1]) - O.log(other[1])) + own[0] * (other[1] / own[1] - 1)
+    def _kl_loss(self, p: Any, q: Any) -> Any:
+        steps = (p[0] - q[0]) * O.digamma(p[0]) - O.lgamma(p[0]) + O.lgamma(q[0])
+        return steps + q[0] * (O.log(p[1]) - O.log(q[1])) + p[0] * (q[1] / p[1] - 1)
 
     def _sample(self, shape: Any, concentration: Any, rate: Any) -> Any:
         return self._gamma_(shape, concentration + 0 * rate, O.ones_like(rate)) / rate
 
 
 class Beta(Distribution):
-    """The beta distribution of shares, which `concentration1` pulls to 1 and `concentration0` to 0."""
+    """The beta distribution of fractions: `concentration1` pulls to 1, `concentration0` to 0."""
 
     _arguments_ = ("concentration1", "concentration0")
 
@@ -144,33 +144,34 @@ class Beta(Distribution):
         above_zero(self.name, key, value)
 
     @staticmethod
-    def _log_beta_(one: Any, none: Any) -> Any:
-        return O.lgamma(one) + O.lgamma(none) - O.lgamma(one + none)
+    def _log_beta_(alpha: Any, beta: Any) -> Any:
+        return O.lgamma(alpha) + O.lgamma(beta) - O.lgamma(alpha + beta)
 
-    def _mean(self, one: Any, none: Any) -> Any:
-        return one / (one + none)
+    def _mean(self, alpha: Any, beta: Any) -> Any:
+        return alpha / (alpha + beta)
 
-    def _var(self, one: Any, none: Any) -> Any:
-        total = one + none
-        return one * none / (O.square(total) * (total + 1))
+    def _var(self, alpha: Any, beta: Any) -> Any:
+        total = alpha + beta
+        return alpha * beta / (O.square(total) * (total + 1))
 
-    def _mode(self, one: Any, none: Any) -> Any:
-        place = (one - 1) / (one + none - 2)
-        return O.where(O.logical_and(one > 1, none > 1), place, O.full_like(place, math.nan))
+    def _mode(self, alpha: Any, beta: Any) -> Any:
+        mode = (alpha - 1) / (alpha + beta - 2)
+        return O.where(O.logical_and(alpha > 1, beta > 1), mode, O.full_like(mode, math.nan))
 
-    def _entropy(self, one: Any, none: Any) -> Any:
-        total = one + none
-        pulls = (one - 1) * O.digamma(one) + (none - 1) * O.digamma(none)
-        return self._log_beta_(one, none) - pulls + (total - 2) * O.digamma(total)
+    def _entropy(self, alpha: Any, beta: Any) -> Any:
+        total = alpha + beta
+        pulls = (alpha - 1) * O.digamma(alpha) + (beta - 1) * O.digamma(beta)
+        return self._log_beta_(alpha, beta) - pulls + (total - 2) * O.digamma(total)
 
-    def _log_prob(self, value: Any, one: Any, none: Any) -> Any:
-        return (one - 1) * O.log(value) + (none - 1) * O.log1p(-value) - self._log_beta_(one, none)
+    def _log_prob(self, value: Any, alpha: Any, beta: Any) -> Any:
+        return (alpha - 1) * O.log(value) + (beta - 1) * O.log1p(-value) - self._log_beta_(alpha, beta)
 
-    def _kl_loss(self, own: Any, other: Any) -> Any:
-        gap = self._log_beta_(*other) - self._log_beta_(*own)
-        pulls = (own[0] - other[0]) * O.digamma(own[0]) + (own[1] - other[1]) * O.digamma(own[1])
-        return gap + pulls + (other[0] + other[1] - own[0] - own[1]) * O.digamma(own[0] + own[1])
+    def _kl_loss(self, p: Any, q: Any) -> Any:
+        gap = self._log_beta_(*q) - self._log_beta_(*p)
+        pulls = (p[0] - q[0]) * O.digamma(p[0]) + (p[1] - q[1]) * O.digamma(p[1])
+        return gap + pulls + (q[0] + q[1] - p[0] - p[1]) * O.digamma(p[0] + p[1])
 
-    def _sample(self, shape: Any, one: Any, none: Any) -> Any:
-        first, second = (self._gamma_(shape, each, O.ones_like(each)) for each in (one + 0 * none, none + 0 * one))
+    def _sample(self, shape: Any, alpha: Any, beta: Any) -> Any:
+        concentrations = (alpha + 0 * beta, beta + 0 * alpha)
+        first, second = (self._gamma_(shape, concentration, O.ones_like(concentration)) for concentration in concentrations)
         return first / (first + second)

@@ -1,4 +1,4 @@
-"""A distribution seen through a bijector."""
+"""A distribution transformed by a bijector."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +9,7 @@ from torchspore.mindspore.nn.probability.distribution.distribution import Distri
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of bijector.forward(x) for x of `distribution`, whose parameters its figures take."""
+    """The distribution of bijector.forward(x) for x of `distribution`; its functions take the parameters of `distribution`."""
 
     _counts_ = True
 
@@ -23,17 +23,17 @@ class TransformedDistribution(Distribution):
         self.batch_shape = self.broadcast_shape = distribution.batch_shape
         self.is_scalar_batch = distribution.is_scalar_batch
 
-    def _log_prob(self, value: Any, *own: Any) -> Any:
-        return self.distribution.log_prob(self.bijector.inverse(value), *own) + self.bijector.inverse_log_jacobian(value)
+    def _log_prob(self, value: Any, *parameters: Any) -> Any:
+        return self.distribution.log_prob(self.bijector.inverse(value), *parameters) + self.bijector.inverse_log_jacobian(value)
 
-    def _cdf(self, value: Any, *own: Any) -> Any:
-        return self.distribution.cdf(self.bijector.inverse(value), *own)
+    def _cdf(self, value: Any, *parameters: Any) -> Any:
+        return self.distribution.cdf(self.bijector.inverse(value), *parameters)
 
-    def _mean(self, *own: Any) -> Any:
+    def _mean(self, *parameters: Any) -> Any:
         if not self.is_linear_transformation:
             raise ValueError(message(f"{self.name}.mean", "a bijector whose jacobian is constant"))
-        return self.bijector.forward(self.distribution.mean(*own))
+        return self.bijector.forward(self.distribution.mean(*parameters))
 
     def sample(self, *args: Any, **kwargs: Any) -> Any:
-        """Numbers drawn of the distribution, through the bijector."""
+        """Draw numbers of the distribution and transform them."""
         return self.bijector.forward(self.distribution.sample(*args, **kwargs))

@@ -1,6 +1,6 @@
-"""What MindSpore's Tensor has and ours lacks: asking for it says so.
+"""Attributes of MindSpore's Tensor that are missing here: reading one raises an error that explains it.
 
-Each name is a descriptor on the class, for a `__getattr__` there would make every attribute of every Tensor slower.
+Each name is a descriptor on the class, because a `__getattr__` would make every attribute of every Tensor slower.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torchspore.names.lookup import attribute_text
 
 
 class Lacking:
-    """Stands in a class for an attribute that is missing there; to `hasattr` it is missing too."""
+    """Stands for a missing attribute of a class; for `hasattr` it is missing too."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.owner, self.name = owner, name
@@ -21,7 +21,7 @@ class Lacking:
 
 
 def mark(cls: type) -> None:
-    """Puts a descriptor into `cls` for each public name that MindSpore's class of this name has and `cls` lacks."""
+    """Put a descriptor into `cls` for each public name that MindSpore's class of this name has and `cls` lacks."""
     for name in listing.mindspore_classes().get(cls.__name__, ()):
         if not name.startswith("_") and not hasattr(cls, name):
             lacking = Lacking()

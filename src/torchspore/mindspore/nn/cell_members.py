@@ -1,4 +1,4 @@
-"""What a Cell holds by name."""
+"""The members of a Cell by name."""
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -7,8 +7,8 @@ from typing import Any
 from torchspore.engine.core import change_counters
 
 
-class Held(OrderedDict[str, Any]):
-    """The Parameters or Cells of a Cell. Each change is counted: programs write into `_params` and `_cells` themselves, too."""
+class MemberDict(OrderedDict[str, Any]):
+    """The Parameters or Cells of a Cell. It counts each change, because programs also write into `_params` and `_cells` directly."""
 
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
@@ -23,14 +23,14 @@ class Held(OrderedDict[str, Any]):
         change_counters.cell_changed()
 
     def pop(self, name: str, *default: Any) -> Any:
-        found = super().pop(name, *default)
+        value = super().pop(name, *default)
         change_counters.cell_changed()
-        return found
+        return value
 
     def popitem(self, last: bool = True) -> tuple[str, Any]:
-        found = super().popitem(last)
+        item = super().popitem(last)
         change_counters.cell_changed()
-        return found
+        return item
 
     def move_to_end(self, name: str, last: bool = True) -> None:
         super().move_to_end(name, last)

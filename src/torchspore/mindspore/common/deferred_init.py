@@ -1,7 +1,7 @@
-"""Tensors whose initial values are drawn at their first use, as MindSpore draws them: the order of uses decides which numbers they get.
+"""Tensors whose initial values are drawn at their first use, as in MindSpore: the order of uses determines the numbers.
 
-Until then such a Tensor has no torch tensor in its slot. Python looks for the missing slot in `__getattr__`, which only the class here has,
-so that no other Tensor becomes slower. Drawing gives the object its normal class back.
+Until then such a Tensor has no torch tensor in its slot. Python looks up the missing slot in `__getattr__`, which only this class has,
+so no other Tensor becomes slower. Drawing restores the object's normal class.
 """
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from torchspore.mindspore.common.seed import get_seed
 
 _lock = threading.RLock()
 _slice_seed = 0
-"""What MindSpore adds to the index of a slice where the program has no seed."""
+"""MindSpore adds this to the index of a slice if the program has no seed."""
 
 
 def postpone(tensor: Any, shape: Sequence[int], dtype: Any) -> None:
-    """Let `tensor` draw its values from `tensor.init` at its first use. A Tensor of a class of the program draws them now."""
+    """Let `tensor` draw its values from `tensor.init` at its first use. A Tensor of a user-defined class draws them now."""
     if type(tensor) is not front.Tensor:
         tensor._t = tensor.init._values_(shape, dtype)
         return
@@ -63,10 +63,10 @@ def _draw(tensor: Any, init: Any, slice_index: int | None, shape: Any) -> None:
 
 
 def _slice(init: Any, shape: Any, dtype: Any, index: int) -> Any:
-    """The values of one slice: from a seed of its own, which every device with this slice has."""
+    """Return the values of one slice, from a seed that every device with this slice uses."""
     global _slice_seed
     numpy_state: Any = np.random.get_state(legacy=False)
-    seed_before, own_seed = int(numpy_state["state"]["key"][0]), init.seed
+    seed_before, init_seed = int(numpy_state["state"]["key"][0]), init.seed
     base = get_seed()
     np.random.seed(index + (_slice_seed if base is None else base))
     init.seed = index + (_slice_seed if base is None else base)
@@ -78,7 +78,7 @@ def _slice(init: Any, shape: Any, dtype: Any, index: int) -> Any:
         return init._values_(shape, dtype)
     finally:
         np.random.seed(seed_before)
-        init.seed = own_seed[0]
+        init.seed = init_seed[0]
 
 
 class _Undrawn(front.Tensor):

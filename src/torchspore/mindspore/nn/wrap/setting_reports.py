@@ -1,4 +1,4 @@
-"""What a training on several processes is made with, said to the others: where one says something else, the next exchange names both."""
+"""Reports the settings of a training on several processes to the others: if one differs, the next exchange names both."""
 from __future__ import annotations
 
 import zlib
@@ -14,48 +14,49 @@ from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
 
 
 def say(step: Any) -> None:
-    """Says at the first call of a training step what it is made with; in a step that is captured inside of another one, nothing."""
+    """Report the settings in the first call of a training step; in a step captured inside another one, do nothing."""
     step.__dict__["_has_said_"] = True
     if settings.mode() != "data_parallel" or settings.processes() == 1 or is_traced():
         return                                            # processes of `hybrid_parallel` may train different things
     reducer = step.grad_reducer
-    if not isinstance(reducer, DistributedGradReducer):   # one of the program's own: with whom it exchanges is not known
+    if not isinstance(reducer, DistributedGradReducer):   # user-defined: its exchange partners are unknown
         return
-    group = reducer._plan.group                           # other groups may train other things, and meet in the world later
+    group = reducer._plan.group                           # other groups may train other things
     from torchspore.distributed.comm import groups
 
     name = type(step.optimizer).__name__
     groups.say(group, f"an update by {name}", "at every step" if step._accumulation_ == 1 else f"at one step of {step._accumulation_}")
-    groups.say(group, f"the scale of the loss of {name}", _told(getattr(step, "scale_sense", step.sens)))
+    groups.say(group, f"the scale of the loss of {name}", _describe(getattr(step, "scale_sense", step.sens)))
     say_update(group, step.optimizer)
 
 
 def say_update(group: Any, optimizer: Any) -> None:
-    """Says what an optimizer makes of gradients that a group sums, by a step of MindSpore's or of the program's own."""
+    """Report the settings of an optimizer whose gradients a group sums, in a step of MindSpore's or a user-defined one."""
     if settings.mode() != "data_parallel" or settings.processes() == 1:
         return
     from torchspore.distributed.comm import groups
 
     name = type(optimizer).__name__
     for subject, value in (
-        ("the learning rate", _kept(optimizer, "learning_rate")), ("the weight decay", _kept(optimizer, "_weight_decay_")),
-        ("the optimizer's scale of the loss", _kept(optimizer, "loss_scale")),
+        ("the learning rate", _stored_attribute(optimizer, "learning_rate")),
+        ("the weight decay", _stored_attribute(optimizer, "_weight_decay_")),
+        ("the optimizer's scale of the loss", _stored_attribute(optimizer, "loss_scale")),
     ):
         if value is not None:
-            groups.say(group, f"{subject} of {name}", _told(value))
+            groups.say(group, f"{subject} of {name}", _describe(value))
 
 
-def _kept(cell: Any, name: str) -> Any:
-    """An attribute as it is kept: while a graph is captured to read it would make it part of the graph's key."""
-    own = object.__getattribute__(cell, "__dict__")
-    for kept in (own, own.get("_params", {}), own.get("_cells", {})):
-        if name in kept:
-            return kept[name]
+def _stored_attribute(cell: Any, name: str) -> Any:
+    """Return an attribute's stored value: during a capture, an ordinary read would make it part of the graph's key."""
+    state = object.__getattribute__(cell, "__dict__")
+    for members in (state, state.get("_params", {}), state.get("_cells", {})):
+        if name in members:
+            return members[name]
     return None
 
 
-def _told(value: Any) -> str:
-    """A value in few words, which are others for another value."""
+def _describe(value: Any) -> str:
+    """Describe a value in a few words that differ for another value."""
     if isinstance(value, Tensor):
         numbers = values_before(value)
         if numbers.size == 1:
@@ -63,16 +64,16 @@ def _told(value: Any) -> str:
         ends = f"from {float(numbers.flat[0]):g} to {float(numbers.flat[-1]):g} " if numbers.size else ""
         return f"{numbers.size} values {ends}({zlib.crc32(numbers.tobytes()):08x})"
     if isinstance(value, Cell):
-        # A schedule of the program's may hold what is its process's alone: its rank, a file, whether it prints.
+        # A user-defined schedule may contain values of a single process: its rank, a file, whether it prints.
         kinds = _ALL_KINDS if type(value).__module__.startswith("torchspore.") else _NUMBERS
-        own = [*(_told(parameter) for parameter in value.get_parameters()), *(
-            f"{name}={_told(item)}" for name, item in vars(value).items()
+        described = [*(_describe(parameter) for parameter in value.get_parameters()), *(
+            f"{name}={_describe(item)}" for name, item in vars(value).items()
             if name not in _of_any_cell and not name.startswith("_") and isinstance(item, kinds)
         )]
-        return f"{type(value).__name__}({', '.join(own)})"
+        return f"{type(value).__name__}({', '.join(described)})"
     if isinstance(value, (list, tuple)):
-        whole = ", ".join(map(_told, value))
-        return f"[{whole}]" if len(value) <= 4 else f"{len(value)} values ({zlib.crc32(whole.encode()):08x})"
+        text = ", ".join(map(_describe, value))
+        return f"[{text}]" if len(value) <= 4 else f"{len(value)} values ({zlib.crc32(text.encode()):08x})"
     if isinstance(value, float):
         return f"{value:g}"
     return str(value) if value is None or isinstance(value, (bool, int, str, np.generic)) else type(value).__name__

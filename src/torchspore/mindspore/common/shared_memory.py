@@ -1,0 +1,49 @@
+"""Tensors in foreign memory: Python buffers and DLPack capsules."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, short
+from torchspore.engine.core import dtypes
+from torchspore.mindspore.common.tensor import Tensor
+
+
+def frombuffer(buffer: Any, dtype: Any, count: int = -1, offset: int = 0) -> Tensor:
+    """A Tensor of one axis on `count` numbers (-1: all) of `buffer`, from byte `offset` on; a writable buffer is shared.
+
+    Raises TypeError for a value that is not a buffer and for another dtype, ValueError for numbers outside the buffer.
+    """
+    try:
+        view = memoryview(buffer)
+        width = np.dtype(dtypes.to_numpy(dtype)).itemsize
+    except (TypeError, ValueError, KeyError):
+        expected = "a buffer of bytes, and a dtype such as mindspore.float32"
+        raise TypeError(message(f"frombuffer({short(buffer)}, dtype={short(dtype)})", expected)) from None
+    size = view.nbytes
+    call = f"frombuffer(count={count}, offset={offset}) of {size} bytes in elements of {width}"
+    if size == 0 or count == 0 or count < -1:
+        raise ValueError(message(call, "bytes, and -1 or a count from 1 on"))
+    if not 0 <= offset < size:
+        raise ValueError(message(call, f"an offset from 0 to {size - 1}"))
+    if (size - offset) % width if count == -1 else size - offset < count * width:
+        raise ValueError(message(call, "that many full elements after the offset"))
+    array = np.frombuffer(view, dtypes.to_numpy(dtype), count, offset)
+    return Tensor.from_numpy(array if array.flags.writeable else array.copy())
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """Return a capsule with the memory of `tensor` for another library, for one use. Raises TypeError for a value that is not a Tensor."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError(message(f"to_dlpack({short(tensor)})", f"a Tensor, got {type(tensor).__name__}"))
+    return tensor.__dlpack__()
+
+
+def from_dlpack(dlpack: Any) -> Tensor:
+    """Return a Tensor in the memory of a capsule from `to_dlpack` or another library. Raises TypeError for other values."""
+    from torchspore.engine.core.creation import from_capsule
+
+    if type(dlpack).__name__ != "PyCapsule":
+        raise TypeError(message(f"from_dlpack({short(dlpack)})", "a capsule from to_dlpack, which can be used once"))
+    return from_capsule(dlpack)  # type: ignore[no-any-return]
