@@ -14,7 +14,7 @@ from running import environment, python
 PROGRAM = """
 import sys, numpy as np, mindspore as ms
 from mindspore import nn, ops
-from torchspore.engine.graph.backend import fusion
+from torchspore.graph.backend import fusion
 import torchspore
 fusion.SHORTEST = fusion.SHARE = 0.0          # tries to compile every cluster, however small
 ms.set_context(mode=ms.GRAPH_MODE, jit_config={"jit_level": "O1"})

@@ -22,7 +22,7 @@ PROGRAM = """
 import sys, time
 import numpy as np
 from mindspore import Tensor, communication, ops
-from torchspore.engine.comm import watch
+from torchspore.distributed.comm import watchdog as watch
 watch.LOST = float(sys.argv[1])
 communication.init()
 x = Tensor(np.ones(1000, np.float32))

@@ -64,10 +64,10 @@ def share_out():
     step(ops.ones((2, 3)))
     ms.set_auto_parallel_context(device_num=1, global_rank=0)
     step.grad_reducer((ops.ones((5, 3)),))
-    from torchspore.engine.parallel import fusion
+    from torchspore.distributed.parallel import fusion
     fusion.rule("allgather"), fusion.rule("reducescatter")
     import torch
-    from torchspore.engine.graph.passes import communication
+    from torchspore.graph.passes import communication
     communication.overlapped(torch.fx.GraphModule({}, torch.fx.Graph()))
     ms.reset_auto_parallel_context()
 
@@ -110,7 +110,7 @@ try:
     ops.bitwise_and(Tensor(np.ones(2, np.float16)), 1)
 except Exception:
     pass
-from torchspore.engine import lacking
+from torchspore.engine.core import unsupported_dtypes as lacking
 lacking.may_cast()
 print(json.dumps(sorted(LOOKED_UP)))
 """

@@ -14,7 +14,7 @@ from torchspore.engine.core import tensor as engine
 from torchspore.engine.eager import pynative
 from torchspore.errors import DeviceFailed
 
-ELSEWHERE = device.Machine(place=lambda target: torch.device("meta"))
+ELSEWHERE = device.Machine(resolve=lambda target: torch.device("meta"))
 HOST = device.Machine()
 QUEUE = device.Machine(has_queue=lambda target: True)
 

@@ -68,7 +68,7 @@ PORT_WITHOUT_TORCH = f"""
 import sys, types
 engine = sys.modules["torchspore.engine"] = types.ModuleType("torchspore.engine")
 engine.__path__ = [{str(Path(environment.__file__).parents[1])!r}]
-from torchspore.engine.comm import environment
+from torchspore.distributed.comm import environment
 print(environment.read().port)
 """
 

@@ -77,7 +77,7 @@ def use(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
 
 def standing(kind: str) -> device.Machine:
     """torchspore's own answers, but for the array that a device is woken by."""
-    return device.Machine(place=lambda target: torch.device(device.type_of(target), 0) if target != "CPU" else torch.device("cpu"))
+    return device.Machine(resolve=lambda target: torch.device(device.type_of(target), 0) if target != "CPU" else torch.device("cpu"))
 
 
 def outcome(name: str) -> str:
@@ -238,7 +238,7 @@ def test_rocm_has_the_names_of_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     assert (gpu_kinds.kind(), gpu_kinds.device_type(), gpu_kinds.module()) == ("rocm", "cuda", torch.cuda)
-    with effects.fresh(), device.on(device.Machine(place=lambda target: torch.device("cpu"))):
+    with effects.fresh(), device.on(device.Machine(resolve=lambda target: torch.device("cpu"))):
         set_context(device_target="GPU", gpu_config={"matmul_allow_tf32": True})
         option = next(option for name, option in OPTIONS.items() if name.rpartition(".")[2] == "matmul_allow_tf32")
         assert str(effects.outcome_of(option, True)) == (

@@ -52,7 +52,7 @@ import torch, mindspore as ms, torchair
 from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
-from torchspore.engine.npu import graph_engine
+from torchspore.engine.devices.npu import graph_engine
 
 ms.set_context(device_target="Ascend")
 open("precision.ini", "w").write("[ByType]\\nSoftmaxV2=high_precision\\n")
