@@ -25,7 +25,7 @@ def two_gpus(fresh: None) -> Iterator[None]:
     def place(target: str) -> torch.device:
         return torch.device("cpu") if target == "CPU" else torch.device(PLACES[target], device._index(target))
 
-    with device.on(device.Machine(count=COUNT.__getitem__, place=place)):
+    with device.on(device.Machine(count=COUNT.__getitem__, resolve=place)):
         yield
         STORE.reset("context")
         STORE.learn_default("device_target", "CPU")

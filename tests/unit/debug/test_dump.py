@@ -225,7 +225,7 @@ def test_a_process_of_several_has_its_own_folder_and_support_device_names_those_
     dump.flush()
     assert [path.name for path in tmp_path.iterdir()] == ["rank_3"]
     x = Tensor([1.0])
-    with device.on(device.Machine(count=lambda target: 4, place=lambda target: torch.device("cpu"), has_queue=lambda target: False)):
+    with device.on(device.Machine(count=lambda target: 4, resolve=lambda target: torch.device("cpu"), has_queue=lambda target: False)):
         with scope(device_target="GPU"):               # without a device_id the process's place says which device is its own
             for devices in ((1,), (3,)):
                 begin(Settings(str(tmp_path / str(devices[0])), devices=devices))
