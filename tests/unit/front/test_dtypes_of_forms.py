@@ -64,7 +64,7 @@ def test_the_form(name: str) -> None:
 
 
 REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
-    (lambda: Tensor([1, 2], shape=(2,)), ValueError, "expected no shape beside data"),
+    (lambda: Tensor([1, 2], shape=(2,)), ValueError, "expected no shape with data"),
     (lambda: Tensor(1, const_arg=3), TypeError, r"Tensor\(const_arg=3\): expected a bool, got int"),
     (lambda: Tensor([1.0]).reshape("a"), TypeError, "expected ints as shape, got str 'a'"),
     (lambda: Tensor([1.0]).flatten("X"), ValueError, r"flatten\(order='X'\): expected 'C' or 'F'"),

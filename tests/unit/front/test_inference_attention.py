@@ -192,7 +192,7 @@ def test_what_is_refused() -> None:
     scale = Tensor([1.0])
     for call, told in (
         (lambda: prompt(q, k, v, quant_scale2=scale, **given), r"prompt_flash_attention\(quant_scale2=\.\.\.\): expected None"),
-        (lambda: prompt(q.astype(ms.int8), k, v, **given), r"query that is quantized: expected float16, bfloat16 or float32"),
+        (lambda: prompt(q.astype(ms.int8), k, v, **given), r"quantized query: expected float16, bfloat16 or float32"),
         (lambda: prompt(q, k, v, num_heads=N, input_layout="BNSD"), r"key: \[2, 2, 7, 6\]\): expected BNSD with 4 heads"),
         (lambda: prompt(q, k, v, **{**given, "num_key_value_heads": 3}), r"expected a number of heads, and 0 or one that divides it"),
         (lambda: prompt(q, k, v, sparse_mode=5, **given), r"sparse_mode=5\): expected 0 or 1 or 2 or 3 or 4"),

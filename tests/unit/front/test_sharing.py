@@ -25,11 +25,11 @@ def test_a_tensor_of_a_buffer() -> None:
 WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: ms.frombuffer("abc", dtype=ms.int8), "expected a buffer of bytes, and a dtype"),
     (lambda: ms.frombuffer(BYTES, dtype=3), "expected a buffer of bytes, and a dtype"),
-    (lambda: ms.frombuffer(BYTES, dtype=ms.float32, count=9), "expected as many whole elements behind the offset"),
-    (lambda: ms.frombuffer(BYTES[:5], dtype=ms.float32), "expected as many whole elements behind the offset"),
+    (lambda: ms.frombuffer(BYTES, dtype=ms.float32, count=9), "expected complete elements after the offset"),
+    (lambda: ms.frombuffer(BYTES[:5], dtype=ms.float32), "expected complete elements after the offset"),
     (lambda: ms.frombuffer(BYTES, dtype=ms.float32, offset=12), "expected an offset from 0 to 11"),
     (lambda: ms.frombuffer(b"", dtype=ms.float32), "expected bytes, and -1 or a count from 1 on"),
-    (lambda: from_dlpack(3), "expected a capsule that to_dlpack gave"),
+    (lambda: from_dlpack(3), "expected a capsule from to_dlpack"),
 ]
 
 

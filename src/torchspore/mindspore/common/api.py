@@ -121,7 +121,7 @@ def jit(
             compiled._owner = weakref.ref(first)  # type: ignore[attr-defined]
         return dispatch.call(first if is_method else compiled, function, args, kwargs)
 
-    compiled._owner = weakref.ref(compiled)  # type: ignore[attr-defined]       # what its graphs hang on
+    compiled._owner = weakref.ref(compiled)  # type: ignore[attr-defined]       # the object that its graphs belong to
     if inspect.isfunction(function):
         function._compiled = weakref.ref(compiled)  # type: ignore[attr-defined]
     compiled._jit_config_ = _options(jit_level, options, fullgraph)  # type: ignore[attr-defined]

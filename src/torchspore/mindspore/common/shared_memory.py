@@ -28,7 +28,7 @@ def frombuffer(buffer: Any, dtype: Any, count: int = -1, offset: int = 0) -> Ten
     if not 0 <= offset < size:
         raise ValueError(message(call, f"an offset from 0 to {size - 1}"))
     if (size - offset) % width if count == -1 else size - offset < count * width:
-        raise ValueError(message(call, "that many full elements after the offset"))
+        raise ValueError(message(call, "complete elements after the offset, and enough of them"))
     array = np.frombuffer(view, dtypes.to_numpy(dtype), count, offset)
     return Tensor.from_numpy(array if array.flags.writeable else array.copy())
 

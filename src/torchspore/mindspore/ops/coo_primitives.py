@@ -36,14 +36,14 @@ def indexes(flat: T, shape: Any, dtype: torch.dtype = torch.int64) -> T:
     return torch.stack(torch.unravel_index(flat, sizes(shape)), -1).to(dtype)
 
 
-def _same_shape(x1_shape: Any, x2_shape: Any) -> None:
+def _require_equal_shapes(x1_shape: Any, x2_shape: Any) -> None:
     if sizes(x1_shape) != sizes(x2_shape):
         raise ValueError(f"expected x2_shape to be {tuple(sizes(x1_shape))}, as x1_shape, got {tuple(sizes(x2_shape))}.")
 
 
 def _joined(x1: tuple[T, T, T], x2: tuple[T, T, T], combine: Callable[[T, T], T]) -> tuple[T, T]:
     """Return the positions that either sparse Tensor has, and `combine` of the values there; a missing value counts as 0."""
-    _same_shape(x1[2], x2[2])
+    _require_equal_shapes(x1[2], x2[2])
     first, second = flat_indices(x1[0], x1[2], "x1_indices"), flat_indices(x2[0], x2[2], "x2_indices")
     flat, inverse = torch.unique(torch.cat([first, second]), return_inverse=True)
     count, start = flat.shape[0], first.shape[0]

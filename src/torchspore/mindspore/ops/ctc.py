@@ -109,11 +109,11 @@ def _ctc_loss_of_logits(
 def _collapsed(labels: T, lengths: T) -> tuple[T, T]:
     """Remove labels that are equal to the preceding one from each row; return the rows and their lengths."""
     at = torch.arange(labels.shape[1], device=labels.device)
-    is_kept_label = at < lengths.unsqueeze(1)
-    is_kept_label = is_kept_label & ((at == 0) | (labels != labels.roll(1, 1)))
-    target_position = torch.where(is_kept_label, is_kept_label.cumsum(1) - 1, labels.shape[1])
+    is_distinct_label = at < lengths.unsqueeze(1)
+    is_distinct_label = is_distinct_label & ((at == 0) | (labels != labels.roll(1, 1)))
+    target_position = torch.where(is_distinct_label, is_distinct_label.cumsum(1) - 1, labels.shape[1])
     room = torch.nn.functional.pad(torch.zeros_like(labels), (0, 1))
-    return room.scatter(1, target_position, labels)[:, :-1], is_kept_label.sum(1)
+    return room.scatter(1, target_position, labels)[:, :-1], is_distinct_label.sum(1)
 
 
 _NEVER = -1e30

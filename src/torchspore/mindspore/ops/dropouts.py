@@ -95,9 +95,9 @@ def _channels(x: T, p: float, axes: tuple[int, ...]) -> tuple[T, T]:
         raise ValueError(f"expected an input of {' or '.join(map(str, axes))} axes, got shape {tuple(x.shape)}.")
     check_is_complete("dropout of channels", x)
     shape = [*x.shape[: 1 if x.ndim < max(axes) else 2], *[1] * (max(axes) - 2)]
-    is_kept_channel = (torch.rand(shape, device=x.device) >= p).expand(x.shape)
+    keep_mask = (torch.rand(shape, device=x.device) >= p).expand(x.shape)
     # If all are dropped, the result is zeros instead of 0 / 0.
-    return torch.where(is_kept_channel, x / (1 - p) if p < 1 else x, torch.zeros_like(x)), is_kept_channel
+    return torch.where(keep_mask, x / (1 - p) if p < 1 else x, torch.zeros_like(x)), keep_mask
 
 
 @op()
@@ -156,6 +156,6 @@ def _dropout_mask(shape: Any, keep_prob: Any, Seed0: int = 0, Seed1: int = 0) ->
 def _dropout_apply(input_x: T, mask: T, keep_prob: Any) -> T:
     """Divide the elements whose bit in `mask` (of DropoutGenMask) is 1 by `keep_prob`, and set the others to 0."""
     powers = constant([1, 2, 4, 8, 16, 32, 64, 128], mask.device, torch.int32)
-    is_kept_element = ((mask.int().unsqueeze(-1) & powers) != 0).flatten()[: input_x.numel()].reshape(input_x.shape)
+    keep_mask = ((mask.int().unsqueeze(-1) & powers) != 0).flatten()[: input_x.numel()].reshape(input_x.shape)
     scaled = input_x / (keep_prob.to(input_x.dtype) if isinstance(keep_prob, T) else keep_prob)
-    return torch.where(is_kept_element, scaled, torch.zeros_like(input_x))
+    return torch.where(keep_mask, scaled, torch.zeros_like(input_x))

@@ -89,8 +89,8 @@ def moe_init_routing_v2(
     position_in_expert = positions - (counts.cumsum(0) - counts)[experts]
     slots = torch.where(position_in_expert < expert_capacity, experts * expert_capacity + position_in_expert, -1)
     sorted_slots = slots[order]
-    is_kept_row = sorted_slots >= 0
-    full = x.new_zeros(expert_num * expert_capacity, x.shape[1]).index_put((sorted_slots[is_kept_row],), rows[is_kept_row])
+    has_slot = sorted_slots >= 0
+    full = x.new_zeros(expert_num * expert_capacity, x.shape[1]).index_put((sorted_slots[has_slot],), rows[has_slot])
     before = counts if expert_tokens_before_capacity_flag else nothing
     return full.reshape(expert_num, expert_capacity, x.shape[1]), slots.int(), nothing, before
 

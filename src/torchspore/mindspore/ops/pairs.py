@@ -53,7 +53,7 @@ def floats(t: T) -> T:
     return t if t.is_floating_point() or t.is_complex() else t.to(torch.float32)
 
 
-def _same_floats(function: Callable[[T, T], T]) -> Callable[[T, T], T]:
+def _floats_only(function: Callable[[T, T], T]) -> Callable[[T, T], T]:
     """Wrap `function` so that it refuses integers, as MindSpore does here."""
 
     def compute(a: T, b: T) -> T:
@@ -98,12 +98,12 @@ def _xdivy(a: T, b: T) -> T:
 
 
 _XY = ("x", "y")
-atan2 = two("atan2", _same_floats(torch.atan2), "The angle of the point (other, input), in radians.", "Atan2", methods=("atan2", "arctan2"))
-hypot = two("hypot", _same_floats(torch.hypot), "sqrt(input**2 + other**2).", "Hypot", methods=("hypot",))
+atan2 = two("atan2", _floats_only(torch.atan2), "The angle of the point (other, input), in radians.", "Atan2", methods=("atan2", "arctan2"))
+hypot = two("hypot", _floats_only(torch.hypot), "sqrt(input**2 + other**2).", "Hypot", methods=("hypot",))
 fmax = two("fmax", torch.fmax, "The larger of the two; if one is NaN, the other.", "Fmax", methods=("fmax",))
 fmin = two("fmin", torch.fmin, "The smaller of the two; if one is NaN, the other.", "Fmin", methods=("fmin",))
 nextafter = two(
-    "nextafter", _same_floats(torch.nextafter), "The next number after `input` towards `other`.", "NextAfter", methods=("nextafter",),
+    "nextafter", _floats_only(torch.nextafter), "The next number after `input` towards `other`.", "NextAfter", methods=("nextafter",),
     alike=True,
 )
 def _squared_difference(a: T, b: T) -> T:
@@ -113,8 +113,8 @@ def _squared_difference(a: T, b: T) -> T:
 
 gcd = two("gcd", _only_integers(torch.gcd), "The greatest common divisor.", "Gcd", methods=("gcd",))
 lcm = two("lcm", _only_integers(torch.lcm), "The least common multiple.", "Lcm", methods=("lcm",))
-logaddexp = two("logaddexp", _same_floats(torch.logaddexp), "log(exp(input) + exp(other)).", methods=("logaddexp",))
-logaddexp2 = two("logaddexp2", _same_floats(torch.logaddexp2), "log2(2**input + 2**other).", methods=("logaddexp2",))
+logaddexp = two("logaddexp", _floats_only(torch.logaddexp), "log(exp(input) + exp(other)).", methods=("logaddexp",))
+logaddexp2 = two("logaddexp2", _floats_only(torch.logaddexp2), "log2(2**input + 2**other).", methods=("logaddexp2",))
 heaviside = two(
     "heaviside", torch.heaviside, "0 where `input` is negative, 1 where it is positive, `values` where it is 0.", "Heaviside",
     names=("input", "values"), methods=("heaviside",), alike=True,

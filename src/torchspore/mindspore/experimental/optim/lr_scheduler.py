@@ -17,7 +17,7 @@ class LRScheduler:
     """The base: subclasses, including user-defined ones, define `get_lr`, which returns a rate for each group.
 
     They can read `last_epoch` (0 after the constructor), `_last_lr` (the current rates) and `base_lrs` (the initial rates). With a
-    `last_epoch` argument, the constructor continues from there. Raises TypeError for a value that is not an optimizer of
+    `last_epoch` argument, the constructor continues from there. Raises TypeError unless `optimizer` is one of
     `mindspore.experimental.optim`.
     """
 
