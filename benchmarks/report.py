@@ -26,10 +26,10 @@ ASKED = ("beside",)
 ORDER = {f"graph-{net.name}": at for at, net in enumerate(graph.NETS)} | {"graph-overhead": len(graph.NETS)}
 HEAD = """# Performance
 
-Written by `benchmarks/report.py`; do not edit. Contenders take turns in one run; a ratio is taken within each round. *torch eager* is the
-step written by hand as people write it, in a process that torchspore has not touched. *Same malloc thresholds* is the same step in a
-process where freed memory is kept, as torchspore's engine arranges it (`TORCHSPORE_MALLOC=0` turns that off). Real MindSpore 2.10, where it
-stands in a table, runs in a process of its own on the same cores; its figures vary most.
+Written by `benchmarks/report.py`; do not edit. Contenders alternate in one run; a ratio is computed within each round. *torch eager* is the
+step as people write it by hand, in a process without torchspore. *Same malloc thresholds* is the same step in a process that keeps freed
+memory, as torchspore's engine does (`TORCHSPORE_MALLOC=0` disables this). Real MindSpore 2.10, if a table contains it, runs in a separate
+process on the same cores; its figures vary most.
 """
 
 

@@ -31,8 +31,17 @@ def test_blocks_run_one_after_another(page: str, warm: Callable[..., Run], tmp_p
     assert ended.code == 0, ended.err
 
 
+def test_the_readme_shows_the_output_of_its_program(warm: Callable[..., Run], tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.search(r"^```\n\$ torchspore run train.py\n(.*?\n)```", text, re.S | re.M)
+    (tmp_path / "train.py").write_text(PAGES["README.md"][0], encoding="utf-8")
+    ended = warm("train.py", cwd=tmp_path)
+    assert shown is not None and ended.out == shown[1], ended.out + ended.err
+
+
 def test_links_lead_somewhere() -> None:
-    for path in [*DOCUMENTS, ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md"]:
+    pages = [ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "docs/commands.md", "docs/architecture.md")]
+    for path in [*DOCUMENTS, *pages]:
         for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (path.parent / target).exists(), f"{path.relative_to(ROOT)}: {target}"

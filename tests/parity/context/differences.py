@@ -154,7 +154,7 @@ DIFFERENCES = [
         "Values that 2.10 leaves unchecked are checked",
         "accepted, and of no use",
         "ValueError or TypeError that says what is expected",
-        "a slip is told where it was made",
+        "a mistake is reported where it was made",
         lambda case: named(case) in UNCHECKED, lambda case: {"outcome": UNCHECKED[named(case)]},
     ),
     Difference(
@@ -190,7 +190,7 @@ DIFFERENCES = [
 # Differences that single calls do not show; tests/parity/context/test_context.py has a test for each, by this name.
 BEYOND_CASES = {
     "all_or_nothing": ("A call is applied as a whole or not at all", "the options before the wrong one are applied",
-                       "nothing is applied", "after a caught error the context is what it was"),
+                       "nothing is applied", "after a caught error the context is unchanged"),
     "old_and_new_agree": ("Old and new spellings agree", "`set_recursion_limit` does not show in `get_context('max_call_depth')`, "
                           "and `set_deterministic` may be called once", "both write the same option, as often as wanted",
                           "one option, one value"),
@@ -204,7 +204,7 @@ BEYOND_CASES = {
                    "the reader of a program cannot act on them"),
     "offloading_packed_experts": ("`enable_offloading_packed_experts` is off until it is set", "True in some runs and False in others",
                                   "False", "the documents name no default, and every switch beside it is off"),
-    "refused_directory": ("A directory that cannot be made changes nothing", "`save_graphs` of the same call stays set",
-                          "the call is refused as a whole, and what was made is removed",
-                          "after a caught error the context is what it was"),
+    "refused_directory": ("A directory that cannot be created changes nothing", "`save_graphs` of the same call stays set",
+                          "the entire call is refused, and created directories are removed",
+                          "after a caught error the context is unchanged"),
 }

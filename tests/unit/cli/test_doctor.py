@@ -92,4 +92,4 @@ def test_the_report_of_a_run(run: Callable[..., Run], tmp_path: Path, mode: int,
 
 def test_a_folder_that_cannot_be_made(run: Callable[..., Run]) -> None:
     found = run("run", "--report", "/proc/no", "-c", "print('ran')")
-    assert found.code == 2 and found.out == "" and "the folder can't be made" in found.err
+    assert found.code == 2 and found.out == "" and "the folder can't be created" in found.err

@@ -126,7 +126,7 @@ def test_a_directory_that_cannot_be_written_changes_nothing(train: Callable[...,
     (tmp_path / "file").write_text("")
     ran = train("error", MS_RDR_PATH=str(tmp_path / "file" / "x"), TORCHSPORE_NO_NATIVE="1")
     assert ran.code == 1
-    assert ran.err.count("can't be written whole") == 1
+    assert ran.err.count("can't be written completely") == 1
     assert "ValueError: train.py:11: dense(" in ran.err
 
 

@@ -24,7 +24,8 @@ def test_own_time_and_nesting(tmp_path: Path) -> None:
     inner = {**EVENT, "name": "inner", "ts": "11.5", "dur": "2"}
     content = {"displayTimeUnit": "ms", "traceEvents": [EVENT, inner, {**EVENT, "ts": "nan"}, 3, None]}
     found = trace.read(written(tmp_path / "t.json", content))
-    assert {row.name: (row.count, row.total, row.own) for row in found.operators.values()} == {"aten::mm": (1, 5, 3), "inner": (1, 2, 2)}
+    rows = {row.name: (row.count, row.total, row.self_time) for row in found.operators.values()}
+    assert rows == {"aten::mm": (1, 5, 3), "inner": (1, 2, 2)}
     assert [event.depth for event in found.events] == [0, 1]
 
 
@@ -52,7 +53,7 @@ def test_no_trace_is_named(tmp_path: Path, content: str, capsys: pytest.CaptureF
     path = written(tmp_path / "t.json", content)
     assert command.run(["view", str(path), "--no-open"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"torchspore trace view {path}: it holds no") and "hint: name the folder" in said
+    assert said.startswith(f"torchspore trace view {path}: it contains no") and "hint: name the folder" in said
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:
