@@ -23,7 +23,7 @@ from mindspore import nn  # noqa: E402
 
 from torchspore.observe.losses import Losses  # noqa: E402
 from torchspore.observe.profiling import files  # noqa: E402
-from torchspore.observe.profiling.session import Watch  # noqa: E402
+from torchspore.observe.profiling.session import ProfilerSession  # noqa: E402
 
 
 class Off:
@@ -49,9 +49,9 @@ class Report(Off):
 
 WATCHERS: dict[str, Callable[[], Any]] = {
     "off": Off,
-    "Profiler()": lambda: Watch(with_shapes=True),
-    "Profiler(record_shapes=False)": lambda: Watch(with_shapes=False),
-    "Profiler(profile_memory=True)": lambda: Watch(with_shapes=True, with_memory=True),
+    "Profiler()": lambda: ProfilerSession(with_shapes=True),
+    "Profiler(record_shapes=False)": lambda: ProfilerSession(with_shapes=False),
+    "Profiler(profile_memory=True)": lambda: ProfilerSession(with_shapes=True, with_memory=True),
     "run --report": Report,
 }
 

@@ -22,9 +22,9 @@ def device_count() -> int:
     return devices.devices()[0]
 
 
-def begin_capture(tensors: list[TensorBase], stages: int | None) -> sharded_capture.Spread:
+def begin_capture(tensors: list[TensorBase], stages: int | None) -> sharded_capture.ShardedCapture:
     """Return the record of one capture; `stages` is the number of pipeline stages, that of the context if None."""
-    return sharded_capture.Spread(tensors, stages)
+    return sharded_capture.ShardedCapture(tensors, stages)
 
 
 def cheapest_capture(trace: Callable[[int], Trace], parts: Callable[[Trace], tuple[Any, Any, list[Any]]]) -> Trace:

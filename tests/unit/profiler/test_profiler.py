@@ -211,7 +211,7 @@ def test_a_full_watch_ends_by_itself() -> None:
     from torchspore.observe.profiling import session
 
     told: list[bool] = []
-    made, net = session.Watch(most=5, full=lambda: told.append(True)), Net()
+    made, net = session.ProfilerSession(most=5, full=lambda: told.append(True)), Net()
     made.start()
     for _ in range(4):
         net(ops.ones((2, 8)))

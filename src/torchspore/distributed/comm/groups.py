@@ -95,7 +95,7 @@ def start(backend: str | None = None, process_place: ProcessPlace | None = None,
         store, process_place = rendezvous.meet(process_place, seconds, store)
     _choose_device(process_place)
     agreement.agree(store, process_place, seconds)
-    watchdog.watch = watchdog.Watch(store, process_place.rank, process_place.size, seconds, process_place.host)
+    watchdog.watch = watchdog.Watchdog(store, process_place.rank, process_place.size, seconds, process_place.host)
     before = peer_liveness.connections()
     if not is_initialized:
         try:

@@ -51,7 +51,7 @@ class Stream:
         return is_new
 
 
-class Later:
+class PendingExchange:
     """An exchange that begins later; waited for as one of torch's."""
 
     def __init__(self, start: Callable[[], Any], claims: list[tuple[str, int]]) -> None:
@@ -109,7 +109,7 @@ def _nothing() -> None:
     return None
 
 
-class Firsts:
+class Handshake:
     """The exchanges that this process has seen, and those that have not begun yet."""
 
     def __init__(self, store: Any, rank: int) -> None:
@@ -117,9 +117,9 @@ class Firsts:
         self._streams: dict[Any, Stream] = {}
         self._lengths: set[Any] = set()
         self._lock = threading.Lock()
-        self._lines: dict[str, collections.deque[Later]] = {}
+        self._lines: dict[str, collections.deque[PendingExchange]] = {}
         """Those that have not begun, by what they must keep their order in."""
-        self._claims: queue.SimpleQueue[Later | None] = queue.SimpleQueue()
+        self._claims: queue.SimpleQueue[PendingExchange | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     # ---- what is new
@@ -167,7 +167,7 @@ class Firsts:
         """Begins an exchange now, where nothing is new about it and none of its line waits; gives what it is waited for by."""
         if not claims and line not in self._lines:
             return start()
-        pending = Later(start, claims or [])
+        pending = PendingExchange(start, claims or [])
         with self._lock:
             if not claims and line not in self._lines:
                 return start()
@@ -194,7 +194,7 @@ class Firsts:
             for line in list(self._lines):
                 self._begin(line)
 
-    def _claim(self, pending: Later) -> None:
+    def _claim(self, pending: PendingExchange) -> None:
         """Says what is new here; what all have said by then is agreed."""
         try:
             for name, count in pending.claims:
@@ -219,7 +219,7 @@ class Firsts:
                     del self._lines[line]
                     return
 
-    def _is_agreed(self, pending: Later) -> bool:
+    def _is_agreed(self, pending: PendingExchange) -> bool:
         try:
             while pending.open and self._store.check([pending.open[-1]]):
                 pending.open.pop()
@@ -238,4 +238,4 @@ class Firsts:
                 pending.give_up(RuntimeError("not all ranks have begun it"))
 
 
-_NONE = Later(_nothing, [])
+_NONE = PendingExchange(_nothing, [])

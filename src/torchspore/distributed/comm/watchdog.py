@@ -20,11 +20,11 @@ from typing import Any
 from torchspore.base.frames import is_users, user_line
 from torchspore.base.text import with_hint
 from torchspore.distributed.comm import deadlock_detection, peer_liveness, reduction_terms
-from torchspore.distributed.comm.handshake import Firsts, Later
+from torchspore.distributed.comm.handshake import Handshake, PendingExchange
 from torchspore.distributed.comm.pending_collectives import PAIRS, Waiter, Waiting, name_of, shown
 from torchspore.errors import CommunicationError
 
-__all__ = ["PAIRS", "Waiting", "Watch", "shown", "watch"]
+__all__ = ["PAIRS", "Waiting", "Watchdog", "shown", "watch"]
 LATE = 2.0
 """Seconds after which a rank looks where the others are."""
 RETRY_SECONDS = 0.5
@@ -37,13 +37,13 @@ LOST = 20.0
 """Seconds without a sign of life after which a process that can't be reached counts as lost."""
 
 
-class Watch:
+class Watchdog:
     """Observes the other processes on behalf of this one."""
 
     def __init__(self, store: Any, rank: int, size: int, seconds: float, host: str = "127.0.0.1") -> None:
         self.store, self.rank, self.seconds = store, rank, seconds
         self._shared_store = store.clone()
-        self.firsts = Firsts(store.clone(), rank)
+        self.firsts = Handshake(store.clone(), rank)
         self._door = peer_liveness.Door(host)
         self._shared_store.set(f"process/{rank}", json.dumps([socket.gethostname(), os.getpid(), *self._door.address]))
         self._states: dict[int, tuple[str, int]] = {}
@@ -152,7 +152,7 @@ class Watch:
             raise self._error(waiting, f"that is more than {self.seconds:g} s. {self._absent(waiting, where)}")
         if waited > LOST and self._reach(waiting, where):
             for work in works:
-                if isinstance(work, Later):
+                if isinstance(work, PendingExchange):
                     work.begin_anyway()                   # who gives no sign may be gone, which its sockets know
 
     def _here(self, waiting: Waiting) -> dict[str, Any]:
@@ -420,7 +420,7 @@ def _at(waiting: Waiting, rank: int) -> str:
 
 
 def _have_begun(works: Any) -> bool:
-    return all(not isinstance(work, Later) or work.has_begun for work in works)
+    return all(not isinstance(work, PendingExchange) or work.has_begun for work in works)
 
 
 def _patience(*works: Any) -> float:
@@ -443,5 +443,5 @@ def _is_alive(process: int) -> bool:
         return True
 
 
-watch: Watch | None = None
+watch: Watchdog | None = None
 """That of this process, while it is one of several."""

@@ -1,13 +1,14 @@
-"""Training on several processes that hold the same parameters: gradients summed over them, states of optimizers shared out.
+"""Training on several processes that hold the same parameters: sums of gradients, and optimizer states that are split.
 
 | file | subject |
 |---|---|
-| `setting` | what the context says of it, and whether it fits the processes that there are |
-| `fusion` | which gradients travel in one message |
-| `gradients` | gradients over all processes, after the backward pass |
-| `overlap` | the same while the backward pass still runs (PyNative) |
-| `starting` | parameters of process 0 for all, before the first step |
-| `shares` | the optimizer's state, gradients and weights cut among the processes |
-| `sliced` | a weight that is whole only while it is used |
-| `effects` | what `explain` says of the options |
+| `settings` | the context's settings, and whether they fit the processes |
+| `fusion` | which gradients share a message |
+| `gradient_reduction` | gradients over all processes, after the backward pass |
+| `overlap` | the same during the backward pass (PyNative) |
+| `parameter_broadcast` | the parameters of process 0 for all, before the first step |
+| `joint_decisions` | decisions that all processes must make alike |
+| `optimizer_shards` | the optimizer's state, gradients and weights split among the processes |
+| `sharded_weights` | a weight that is complete only while an operator uses it |
+| `option_effects` | the report of `explain` about the options |
 """

@@ -18,11 +18,11 @@ from torchspore.context.store import STORE
 from torchspore.distributed.comm.groups import Group
 from torchspore.distributed.parallel import fusion, option_effects, settings
 from torchspore.distributed.parallel.gradient_reduction import is_traced
-from torchspore.distributed.parallel.sharded_weights import Sliced
+from torchspore.distributed.parallel.sharded_weights import RowShardedWeight
 from torchspore.engine.autograd import grad
 from torchspore.engine.core import change_counters
-from torchspore.engine.core.sharded_layout import Cut
-from torchspore.engine.core.sharded_value import Parted, local_part
+from torchspore.engine.core.sharded_layout import ShardedLayout
+from torchspore.engine.core.sharded_value import ShardedValue, local_part
 from torchspore.engine.core.tensor import frame, raw, wrap
 
 OPTION = "auto_parallel.enable_parallel_optimizer"
@@ -135,8 +135,8 @@ def _share(parameter: Any, group: Group, others: Group, position: int, wishes: _
 def cut_weights(parameters: Sequence[Any], shares: Sequence[Share | None]) -> None:
     """Lets each process keep its own rows alone of weights that are to be kept so."""
     for parameter, share in zip(parameters, shares):
-        if share is not None and share.slices and not isinstance(parameter._t, Sliced):
-            parameter._t = Sliced(wrap(share.of(parameter._t).clone()), share)
+        if share is not None and share.slices and not isinstance(parameter._t, RowShardedWeight):
+            parameter._t = RowShardedWeight(wrap(share.of(parameter._t).clone()), share)
             change_counters.rebinds += 1
 
 
@@ -151,15 +151,15 @@ def cut_state(state: Any, share: Share | None) -> Any:
 def cut_moment(state: Any, share: Share | None) -> Any:
     """A Parameter of an optimizer's state, with the own rows alone; its sum, say, is refused outside of the optimizer (`at_hand`)."""
     if share is not None:
-        cut = Cut((share.group.size,), (0, *(-1,) * (len(share.full_shape) - 1)), share.full_shape)
-        state._t = Parted(cut_state(state, share)._t, cut)
+        cut = ShardedLayout((share.group.size,), (0, *(-1,) * (len(share.full_shape) - 1)), share.full_shape)
+        state._t = ShardedValue(cut_state(state, share)._t, cut)
     return state
 
 
 @contextmanager
 def at_hand(states: Sequence[Any]) -> Iterator[None]:
     """A block in which an optimizer computes with the own rows of its state."""
-    stored = [(state, state._t) for state in states if isinstance(state._t, Parted)]
+    stored = [(state, state._t) for state in states if isinstance(state._t, ShardedValue)]
     for state, t in stored:
         state._t = t.part
     try:
@@ -183,7 +183,7 @@ class Update:
         ]
 
     def _rows(self, parameter: Any, share: Share | None) -> torch.Tensor:
-        if isinstance(parameter._t, Sliced):
+        if isinstance(parameter._t, RowShardedWeight):
             return raw(parameter._t.rows)
         t = raw(parameter)
         if share is None:
@@ -304,7 +304,7 @@ class _Listener(grad.GradientListener):
         share = _scattering[-1][0].get(id(weight)) if _scattering else None
         if share is None:
             return None
-        rows = raw(weight._t.rows) if isinstance(weight._t, Sliced) else share.of(raw(weight))
+        rows = raw(weight._t.rows) if isinstance(weight._t, RowShardedWeight) else share.of(raw(weight))
         return None if rows.requires_grad else rows.detach().requires_grad_()
 
     def must_replace_early(self) -> bool:

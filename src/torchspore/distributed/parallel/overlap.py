@@ -18,11 +18,11 @@ from torchspore.distributed.parallel.gradient_reduction import Message, Plan, is
 from torchspore.engine.autograd import grad
 from torchspore.engine.core.tensor import TensorBase
 
-_reducers: dict[tuple[int, ...], weakref.ref[Ahead]] = {}
+_reducers: dict[tuple[int, ...], weakref.ref[EarlyReducer]] = {}
 """By the ids of Parameters, who sums their gradients."""
 
 
-class Ahead:
+class EarlyReducer:
     """Connects one reducer with the transform that computes its gradients."""
 
     def __init__(self, parameters: Sequence[TensorBase], plan: Plan) -> None:
@@ -122,7 +122,7 @@ class _Listener(grad.GradientListener):
 _LISTENER = _Listener()
 
 
-def of(weights: Sequence[TensorBase]) -> Ahead | None:
+def of(weights: Sequence[TensorBase]) -> EarlyReducer | None:
     """Who sums the gradients of these Parameters; None where nobody does, and while a graph is captured."""
     if not _reducers or is_traced():
         return None

@@ -24,7 +24,7 @@ _LATER = frozenset({
 Change = tuple[Callable[..., torch.Tensor], tuple[Any, ...]]
 
 
-class Sliced(RowShard):
+class RowShardedWeight(RowShard):
     """The own rows of a weight, in the place of all of it."""
 
     rows: TensorBase
@@ -34,11 +34,11 @@ class Sliced(RowShard):
     """What is to be done with the shape once all rows are here."""
 
     @staticmethod
-    def __new__(cls, rows: TensorBase, share: Any, changes: tuple[Change, ...] = ()) -> Sliced:
+    def __new__(cls, rows: TensorBase, share: Any, changes: tuple[Change, ...] = ()) -> RowShardedWeight:
         like = torch.empty(share.full_value, dtype=rows._t.dtype, device="meta")
         for change, arguments in changes:
             like = change(like, *arguments)
-        tensor: Sliced = torch_private.stand_for(cls, like, rows._t.device)
+        tensor: RowShardedWeight = torch_private.stand_for(cls, like, rows._t.device)
         tensor.rows, tensor.share, tensor.changes = rows, share, changes
         return tensor
 
@@ -85,22 +85,22 @@ class Sliced(RowShard):
         return self.full_value().__reduce_ex__(protocol)
 
     def __repr__(self) -> str:  # type: ignore[override]
-        return f"Sliced(rows {self.share.start} to {self.share.start + self.share.rows} of {tuple(self.shape)})"
+        return f"RowShardedWeight(rows {self.share.start} to {self.share.start + self.share.rows} of {tuple(self.shape)})"
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]
         cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None,
     ) -> Any:
         first = args[0] if args else None
-        if isinstance(first, Sliced):
+        if isinstance(first, RowShardedWeight):
             if function in _COPIES:
                 return cls(first.rows, first.share, first.changes)
             if function in _LATER and not kwargs:
                 return cls(first.rows, first.share, (*first.changes, (function, args[1:])))
             if function is _aten.copy_.default and not first.changes:
-                first.keep_rows(args[1].full_value() if isinstance(args[1], Sliced) else args[1].expand(first.shape))
+                first.keep_rows(args[1].full_value() if isinstance(args[1], RowShardedWeight) else args[1].expand(first.shape))
                 return first
-        if function._schema.is_mutable and isinstance(first, Sliced):
+        if function._schema.is_mutable and isinstance(first, RowShardedWeight):
             name = function._schema.name.removeprefix("aten::")
             raise RuntimeError(message(
                 f"{name} in place on a weight that processes share (optimizer_level 'level3')", "an assignment of a whole value",
@@ -110,4 +110,4 @@ class Sliced(RowShard):
 
 
 def _full_value(value: Any) -> Any:
-    return value.full_value() if isinstance(value, Sliced) else value
+    return value.full_value() if isinstance(value, RowShardedWeight) else value

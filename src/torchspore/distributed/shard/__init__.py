@@ -1,5 +1,5 @@
-"""Semi-automatic parallelism: the graph of a step for one device becomes that of each of N, with the collectives it needs.
+"""Graphs that are split over devices: the graph of a step for one device becomes that of each of N, with collectives.
 
-`layout` says which part of a value a device holds, `redistribution` how one layout becomes another, `rules` how each operator may be split,
-`localizing` is the pass over a captured graph, `binding` and `simulation` run what it gives: one rank, or all of them in this process.
+`partitioner` is the pass over a captured graph, `rules` states how each operator may be split, and `redistribution` finds the collectives
+between two layouts. `rank_binding` and `simulation` run the result: for one rank, or for all of them in this process.
 """

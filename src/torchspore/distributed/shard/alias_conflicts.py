@@ -17,7 +17,7 @@ from torchspore.graph.fx.aliasing import changing, owners, shown, writes
 
 
 @dataclass(frozen=True)
-class Tangles:
+class AliasConflicts:
     """Parts of a graph's memory that can't be split like others."""
 
     unsplit: frozenset[Node]
@@ -46,7 +46,7 @@ def nodes_written_by(node: Node) -> list[Node]:
     return list(dict.fromkeys(written_nodes))
 
 
-def tangles(graph: torch.fx.Graph, stored: Container[Node]) -> Tangles:
+def tangles(graph: torch.fx.Graph, stored: Container[Node]) -> AliasConflicts:
     """The tangles of a captured graph; `stored` are the weights of which a step computes with a copy."""
     position_of = {node: at for at, node in enumerate(graph.nodes)}
     owner = owners(graph)
@@ -70,7 +70,7 @@ def tangles(graph: torch.fx.Graph, stored: Container[Node]) -> Tangles:
         node for node in graph.nodes if node.target in strategy_marker.MARKS
         and (node in times or any(position_of[node] < time < ends[node] for time in times.get(owner[node.args[0]], ())))
     }
-    return Tangles(frozenset(nodes), frozenset(copied), frozenset(times))
+    return AliasConflicts(frozenset(nodes), frozenset(copied), frozenset(times))
 
 
 def _unchanged_source(node: Node, is_stored: bool) -> Node:

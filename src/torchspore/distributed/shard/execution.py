@@ -15,9 +15,9 @@ from torchspore.distributed.shard import allreduce_fusion, metadata, outcomes, r
 from torchspore.distributed.shard.local_graph import LocalGraph
 from torchspore.distributed.shard.pipelines import construction, stage_graph
 from torchspore.distributed.shard.pipelines.stage_assignment import ALL
-from torchspore.distributed.shard.sharded_capture import Spread
+from torchspore.distributed.shard.sharded_capture import ShardedCapture
 from torchspore.engine.core import change_counters, sharded_value
-from torchspore.engine.core.sharded_layout import Cut, as_tensor_map, cut_of, note_cut
+from torchspore.engine.core.sharded_layout import ShardedLayout, as_tensor_map, cut_of, note_cut
 from torchspore.engine.core.tensor import TensorBase, wrap
 from torchspore.errors import StrategyRefused
 
@@ -26,7 +26,7 @@ Result = tuple[LocalGraph, tuple[int, int], construction.Pipeline | None]
 """The graph of each device, the number of gradient sums and of their messages, and the pipeline if there is one."""
 
 
-def cut(module: torch.fx.GraphModule, spread: Spread, lifted: Sequence[Any]) -> Result:
+def cut(module: torch.fx.GraphModule, spread: ShardedCapture, lifted: Sequence[Any]) -> Result:
     """Splits a graph over devices, and over the stages of a pipeline. Raises ValueError for what does not fit."""
     local = spread.localized(module, lifted)
     reduce_scatter.scattered(local)
@@ -39,7 +39,7 @@ def cut(module: torch.fx.GraphModule, spread: Spread, lifted: Sequence[Any]) -> 
 class Split:
     """A graph of N devices, for the kind of devices that there is: processes, all of them simulated here, or none."""
 
-    def __init__(self, module: torch.fx.GraphModule, spread: Spread, lifted: Sequence[Any]) -> None:
+    def __init__(self, module: torch.fx.GraphModule, spread: ShardedCapture, lifted: Sequence[Any]) -> None:
         try:
             result: Result = spread.was_cut or cut(module, spread, lifted)
             self.local, self.messages, self.pipeline = result
@@ -89,7 +89,7 @@ class Split:
                 continue
             note_cut(item, mesh, layout, shape, stage)
             if at in self.spread.bases:
-                item.__dict__["_base"] = Cut(*as_tensor_map(mesh, self.spread.bases[at]), shape, stage)
+                item.__dict__["_base"] = ShardedLayout(*as_tensor_map(mesh, self.spread.bases[at]), shape, stage)
             item._t = gather.stored_value(gather.part_of(item._t, item.__dict__["_cut"]), item.__dict__["_cut"])
             change_counters.rebinds += 1
 
@@ -112,7 +112,7 @@ class Split:
                     if stage is not None and gather.is_absent(wrapped[at].__dict__["_cut"]):
                         wrapped[at]._t = gather.elsewhere(out, wrapped[at].__dict__["_cut"])
                     elif not output[0].is_unsplit:
-                        wrapped[at]._t = sharded_value.Parted(out, wrapped[at].__dict__["_cut"])
+                        wrapped[at]._t = sharded_value.ShardedValue(out, wrapped[at].__dict__["_cut"])
         return wrapped
 
 

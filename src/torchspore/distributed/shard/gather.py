@@ -11,15 +11,15 @@ from torchspore.distributed import device_count
 from torchspore.distributed.comm import collectives, groups
 from torchspore.distributed.parallel import optimizer_shards
 from torchspore.distributed.shard import redistribution
-from torchspore.distributed.shard.pipelines.remote_tensors import Elsewhere
+from torchspore.distributed.shard.pipelines.remote_tensors import RemoteTensor
 from torchspore.engine.core.device_layout import unsplit
 from torchspore.engine.core.device_mesh import Mesh
-from torchspore.engine.core.sharded_layout import Cut, cut_of
-from torchspore.engine.core.sharded_value import Parted, local_part
+from torchspore.engine.core.sharded_layout import ShardedLayout, cut_of
+from torchspore.engine.core.sharded_value import ShardedValue, local_part
 from torchspore.engine.core.tensor import TensorBase, raw, wrap
 
 
-def full_value(t: torch.Tensor, cut: Cut) -> torch.Tensor:
+def full_value(t: torch.Tensor, cut: ShardedLayout) -> torch.Tensor:
     """Return the full value of all processes; each of them must ask for it."""
     t = local_part(t)
     mesh, position = Mesh(cut.matrix), cut.position(device_count.rank())
@@ -40,17 +40,17 @@ def local_value(value: TensorBase) -> TensorBase:
 
 def is_elsewhere(value: TensorBase) -> bool:
     """Return whether another stage of a pipeline holds a value, and this process nothing of it."""
-    return isinstance(raw(value), Elsewhere)
+    return isinstance(raw(value), RemoteTensor)
 
 
-def is_absent(cut: Cut) -> bool:
+def is_absent(cut: ShardedLayout) -> bool:
     """Return whether this process holds nothing of what is cut so."""
     return cut.position(device_count.rank()) is None
 
 
-def elsewhere(t: torch.Tensor, cut: Cut) -> torch.Tensor:
+def elsewhere(t: torch.Tensor, cut: ShardedLayout) -> torch.Tensor:
     """Return a stand-in for a value of this form that another stage stores."""
-    return Elsewhere(torch.empty(t.shape, dtype=t.dtype, device="meta"), t.device, cut.stage or 0)
+    return RemoteTensor(torch.empty(t.shape, dtype=t.dtype, device="meta"), t.device, cut.stage or 0)
 
 
 def from_its_stage(value: Any) -> Any:
@@ -62,7 +62,7 @@ def from_its_stage(value: Any) -> Any:
     position = device_count.rank() % count
     group = groups.of_ranks(tuple(position + at * count for at in range(groups.size() // count)))
     t = local_part(raw(value))
-    contiguous = torch.empty(t.shape, dtype=t.dtype, device=t.device) if isinstance(t, Elsewhere) else t
+    contiguous = torch.empty(t.shape, dtype=t.dtype, device=t.device) if isinstance(t, RemoteTensor) else t
     return wrap(collectives.broadcast(contiguous.detach().contiguous(), cut.stage, group))
 
 
@@ -80,7 +80,7 @@ def meet(call: str, values: Iterable[Any]) -> None:
         collectives.meet(what, groups.of_ranks(tuple(sorted(ranks))))
 
 
-def part_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
+def part_of(t: torch.Tensor, cut: ShardedLayout) -> torch.Tensor:
     """This process's part of a whole value."""
     mesh, position = Mesh(cut.matrix), cut.position(device_count.rank())
     if position is None:
@@ -88,20 +88,20 @@ def part_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     return t[cut.layout(mesh).part(mesh, cut.shape, position)].clone()
 
 
-def stored_value(t: torch.Tensor, cut: Cut) -> torch.Tensor:
+def stored_value(t: torch.Tensor, cut: ShardedLayout) -> torch.Tensor:
     """Return the storage of a split Tensor: this process's part, which computes by elements alone; another stage's values unchanged."""
-    is_plain = isinstance(t, (Parted, Elsewhere)) or cut.layout(Mesh(cut.matrix)).is_unsplit
-    return t if is_plain else Parted(t, cut)
+    is_plain = isinstance(t, (ShardedValue, RemoteTensor)) or cut.layout(Mesh(cut.matrix)).is_unsplit
+    return t if is_plain else ShardedValue(t, cut)
 
 
-def alike(t: Parted, cut: Cut) -> torch.Tensor:
+def alike(t: ShardedValue, cut: ShardedLayout) -> torch.Tensor:
     """This process's part of what is cut as a Parameter is; raises ValueElsewhere for what is cut otherwise."""
     if t.cut != cut:
         raise t.refused("set_data of a Parameter that is cut otherwise, by values")
     return t.part
 
 
-def refitted(tensor: TensorBase, t: torch.Tensor, cut: Cut) -> torch.Tensor:
+def refitted(tensor: TensorBase, t: torch.Tensor, cut: ShardedLayout) -> torch.Tensor:
     """Return the part of new values that a split Tensor stores; values of another shape are stored in full, without a split."""
     if tuple(t.shape) == cut.shape:
         return part_of(t, cut)

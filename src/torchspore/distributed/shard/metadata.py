@@ -9,7 +9,7 @@ from torchspore.context.store import STORE
 from torchspore.engine.core.tensor import TensorBase
 
 if TYPE_CHECKING:
-    from torchspore.distributed.shard.sharded_capture import Spread
+    from torchspore.distributed.shard.sharded_capture import ShardedCapture
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def clear() -> None:
     _graphs.clear()
 
 
-def note(spread: Spread, lifted: Sequence[Any]) -> None:
+def note(spread: ShardedCapture, lifted: Sequence[Any]) -> None:
     """Notes a graph that was split."""
     if not is_recording:
         return

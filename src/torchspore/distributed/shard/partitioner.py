@@ -40,7 +40,7 @@ KEEP = 1 << 62
 Output = Callable[[int, Node, Layout, Shape], Layout]
 
 
-class Localizer:
+class Partitioner:
     """One run of the pass."""
 
     def __init__(
@@ -501,4 +501,4 @@ def localized(
     takes at once, `stored` of weights that an optimizer cuts once more how they lie where they are computed with,
     `copies` by name of a Parameter how many devices hold the same part of it, `plan` what a search found.
     """
-    return Localizer(module, mesh, inputs, output, policy or Policy(), taken or {}, stored or {}, copies or {}, plan or Plan()).run()
+    return Partitioner(module, mesh, inputs, output, policy or Policy(), taken or {}, stored or {}, copies or {}, plan or Plan()).run()

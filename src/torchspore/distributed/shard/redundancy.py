@@ -8,7 +8,7 @@ from torchspore.distributed import device_count
 from torchspore.distributed.comm import collectives, groups, object_collectives
 from torchspore.distributed.parallel import optimizer_shards
 from torchspore.engine.core.device_mesh import Mesh
-from torchspore.engine.core.sharded_layout import Cut, cut_of
+from torchspore.engine.core.sharded_layout import ShardedLayout, cut_of
 from torchspore.engine.core.sharded_value import local_part as own_part
 from torchspore.engine.core.tensor import raw, wrap
 
@@ -21,7 +21,7 @@ def holders(parameter: Any) -> tuple[int, ...]:
     return groups.world().ranks if cut is None else _alike(cut)
 
 
-def _alike(cut: Cut) -> tuple[int, ...]:
+def _alike(cut: ShardedLayout) -> tuple[int, ...]:
     mesh, position = Mesh(cut.matrix), cut.position(device_count.rank())
     if position is None:
         return ()

@@ -29,7 +29,7 @@ from torchspore.distributed.shard.strategies import TensorLayout
 from torchspore.distributed.shard.strategy_file import StoredLayout
 from torchspore.engine.core.device_layout import Layout, Shape, by_counts, from_matrix, unsplit
 from torchspore.engine.core.device_mesh import Mesh, mesh_of
-from torchspore.engine.core.sharded_layout import Cut, as_tensor_map, cut_of
+from torchspore.engine.core.sharded_layout import ShardedLayout, as_tensor_map, cut_of
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.errors import StrategyRefused
 
@@ -57,7 +57,7 @@ class Attempt:
     parameters: dict[str, tuple[tuple[int, ...], tuple[Any, ...], Shape, bool]]
 
 
-class Spread:
+class ShardedCapture:
     """The part of a capture that splits it."""
 
     def __init__(self, arguments: Sequence[TensorBase], stages: int | None = None) -> None:
@@ -246,7 +246,7 @@ class Spread:
                 layouts[at] = Layout(((*layout.cuts[0], *axes), *layout.cuts[1:]))
         return found
 
-    def _layout(self, mesh: Mesh, node: Node, item: Any, cut: Cut | None, counts: tuple[int, ...] | None) -> Layout:
+    def _layout(self, mesh: Mesh, node: Node, item: Any, cut: ShardedLayout | None, counts: tuple[int, ...] | None) -> Layout:
         shape = tuple(node.meta["val"].shape)
         if cut is not None:
             return cut.layout(mesh)

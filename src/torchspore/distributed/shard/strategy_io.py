@@ -17,13 +17,13 @@ from torchspore.distributed.shard import strategy_file
 from torchspore.distributed.shard.strategies import TensorLayout
 
 if TYPE_CHECKING:
-    from torchspore.distributed.shard.sharded_capture import Spread
+    from torchspore.distributed.shard.sharded_capture import ShardedCapture
 
 _FILES = "auto_parallel.strategy_ckpt_config"
 _GROUPS = "auto_parallel.group_ckpt_save_file"
 
 
-def keep(spread: Spread) -> None:
+def keep(spread: ShardedCapture) -> None:
     """Writes the files that the context names: the first process, and each that has names of its own. Raises OSError."""
     path, groups = str(STORE.get(f"{_FILES}.save_file")), str(STORE.get(_GROUPS))
     if path and _writes_file(spread, path):
@@ -37,14 +37,14 @@ def keep(spread: Spread) -> None:
         effects.report(_GROUPS, Outcome.applied(f"groups of the last graph that was compiled are in {groups}"))
 
 
-def _writes_file(spread: Spread, path: str) -> bool:
+def _writes_file(spread: ShardedCapture, path: str) -> bool:
     """Return whether this process writes this file: the first does, and one whose rank is in the name, as in 'rank_3/strategy.ckpt'."""
     if spread.kind != device_count.RANKS or device_count.rank() == 0:
         return True
     return re.search(rf"(?<!\d){device_count.rank()}(?!\d)", "/".join(Path(path).parts[-2:])) is not None
 
 
-def _file(spread: Spread, only_trained: bool) -> strategy_file.StrategyFile:
+def _file(spread: ShardedCapture, only_trained: bool) -> strategy_file.StrategyFile:
     layouts = {
         name: strategy_file.stored(TensorLayout(matrix, tensor_map), shape)
         for own, (matrix, tensor_map, shape, is_trained) in spread.parameters.items() if is_trained or not only_trained
@@ -54,7 +54,7 @@ def _file(spread: Spread, only_trained: bool) -> strategy_file.StrategyFile:
     return strategy_file.StrategyFile(layouts, operators, 1)
 
 
-def _of_stages(spread: Spread, name: str) -> list[str]:
+def _of_stages(spread: ShardedCapture, name: str) -> list[str]:
     """The names of a Parameter in a file: those that `merge_pipeline_strategys` gives, '1-weight', where there are stages."""
     if spread.stages == 1:
         return [name]
@@ -62,7 +62,7 @@ def _of_stages(spread: Spread, name: str) -> list[str]:
     return [f"{stage}-{name}" for stage in (range(spread.stages) if home is None else (home,))]
 
 
-def _sharing(spread: Spread) -> Iterable[tuple[int, ...]]:
+def _sharing(spread: ShardedCapture) -> Iterable[tuple[int, ...]]:
     """For each Parameter the processes that hold the same part of it as this one."""
     mine = device_count.rank() % spread.count
     for matrix, tensor_map, _, _ in spread.parameters.values():
@@ -71,7 +71,7 @@ def _sharing(spread: Spread) -> Iterable[tuple[int, ...]]:
         yield tuple(rank for rank in range(prod(matrix)) if layout.coordinates(rank) == coordinates)
 
 
-def _ranks_with_equal_parts(spread: Spread) -> list[int]:
+def _ranks_with_equal_parts(spread: ShardedCapture) -> list[int]:
     """The processes that hold the same of all Parameters as this one."""
     found = set(range(spread.count))
     for ranks in _sharing(spread):
@@ -83,7 +83,7 @@ op_strategies: dict[str, str] = {}
 """The files that `set_op_strategy_config` names, by 'SAVE' and 'LOAD'."""
 
 
-def store_found_strategies(spread: Spread) -> None:
+def store_found_strategies(spread: ShardedCapture) -> None:
     """Writes the strategies that a search found where `set_op_strategy_config('SAVE', ..)` wants them. Raises OSError."""
     path = op_strategies.get("SAVE", "")
     if path and spread.searched is not None and (spread.kind != device_count.RANKS or device_count.rank() == 0):

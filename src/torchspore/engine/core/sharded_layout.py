@@ -7,12 +7,12 @@ from typing import Any
 
 from torchspore.engine.core.device_layout import Layout, Shape, from_matrix
 from torchspore.engine.core.device_mesh import Mesh
-from torchspore.engine.core.sharded_value import Parted
+from torchspore.engine.core.sharded_value import ShardedValue
 from torchspore.engine.core.tensor import TensorBase
 
 
 @dataclass(frozen=True)
-class Cut:
+class ShardedLayout:
     """How a Tensor lies of which this process holds a part, or nothing: a device matrix, a tensor map, the shape of the whole."""
 
     matrix: tuple[int, ...]
@@ -37,12 +37,12 @@ class Cut:
         return from_matrix(mesh, self.matrix, self.tensor_map)
 
 
-def cut_of(tensor: Any) -> Cut | None:
+def cut_of(tensor: Any) -> ShardedLayout | None:
     """How a Tensor is cut; None where this process holds all of it."""
     layout = tensor.__dict__.get("_cut") if isinstance(tensor, TensorBase) else None
-    if layout is None and isinstance(tensor, TensorBase) and isinstance(tensor._t, Parted):
+    if layout is None and isinstance(tensor, TensorBase) and isinstance(tensor._t, ShardedValue):
         return tensor._t.cut                           # computed of a result of a split graph
-    return layout if isinstance(layout, Cut) else None
+    return layout if isinstance(layout, ShardedLayout) else None
 
 
 def note_cut(tensor: TensorBase, mesh: Mesh, layout: Layout, shape: Shape, stage: int | None = None) -> None:
@@ -50,7 +50,7 @@ def note_cut(tensor: TensorBase, mesh: Mesh, layout: Layout, shape: Shape, stage
     if layout.is_unsplit and stage is None:
         tensor.__dict__.pop("_cut", None)
     else:
-        tensor.__dict__["_cut"] = Cut(*as_tensor_map(mesh, layout), shape, stage)
+        tensor.__dict__["_cut"] = ShardedLayout(*as_tensor_map(mesh, layout), shape, stage)
 
 
 def as_tensor_map(mesh: Mesh, layout: Layout) -> tuple[tuple[int, ...], tuple[Any, ...]]:

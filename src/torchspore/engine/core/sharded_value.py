@@ -36,7 +36,7 @@ class RowShard(torch.Tensor):
         raise NotImplementedError
 
 
-class Parted(torch.Tensor):
+class ShardedValue(torch.Tensor):
     """This process's part of a value of a split graph.
 
     An elementwise result is a part too: the other processes compute theirs. Of a full Tensor in the same operator its part is taken.
@@ -49,8 +49,8 @@ class Parted(torch.Tensor):
     """How the whole is cut (`spread.Cut`)."""
 
     @staticmethod
-    def __new__(cls, part: torch.Tensor, cut: Any) -> Parted:
-        value: Parted = torch_private.stand_for(cls, part, part.device)
+    def __new__(cls, part: torch.Tensor, cut: Any) -> ShardedValue:
+        value: ShardedValue = torch_private.stand_for(cls, part, part.device)
         value.part, value.cut = part, cut
         return value
 
@@ -97,7 +97,7 @@ class Parted(torch.Tensor):
         cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None,
     ) -> Any:
         name, kwargs = function._schema.name.rpartition("::")[2], kwargs or {}
-        first = next(leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, Parted))
+        first = next(leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, ShardedValue))
         if name.startswith("_fused_"):                        # an optimizer's formula, beside weights that are parts alike
             return function(*tree_map(local_part, args), **tree_map(local_part, kwargs))
         if name.startswith("_foreach_"):
@@ -113,14 +113,14 @@ class Parted(torch.Tensor):
             return args[0]
         if tuple(results.shape) != tuple(self.shape):
             raise self.refused(name)
-        return Parted(results, self.cut)
+        return ShardedValue(results, self.cut)
 
     def _fits(self, shape_given: Any, written: Any) -> bool:
         """Return whether all that is computed with is a part of the same kind, or has a part for each of the elements here."""
         for t in tree_flatten(shape_given)[0]:
-            if isinstance(t, Parted) and (t.cut != self.cut or t.shape != self.shape):
+            if isinstance(t, ShardedValue) and (t.cut != self.cut or t.shape != self.shape):
                 return False
-            if isinstance(t, torch.Tensor) and not isinstance(t, Parted) and not self._has_equal_layout(t, t is written):
+            if isinstance(t, torch.Tensor) and not isinstance(t, ShardedValue) and not self._has_equal_layout(t, t is written):
                 return False
         return True
 
@@ -132,7 +132,7 @@ class Parted(torch.Tensor):
 
     def _taken(self, leaf: Any) -> Any:
         """This process's part of a whole Tensor; what is a part already, as the weights are, stays."""
-        if isinstance(leaf, Parted):
+        if isinstance(leaf, ShardedValue):
             return leaf.part
         if not isinstance(leaf, torch.Tensor):
             return leaf
@@ -149,22 +149,22 @@ class Parted(torch.Tensor):
 
 def check_is_complete(name: str, t: torch.Tensor) -> None:
     """Raise ValueElsewhere where `t` is a part: the operator `name` draws numbers for all elements of a value together."""
-    if isinstance(t, Parted):
+    if isinstance(t, ShardedValue):
         raise t.refused(name)
 
 
-def _unpickle(part: torch.Tensor, cut: Any, position: int, count: int) -> Parted:
+def _unpickle(part: torch.Tensor, cut: Any, position: int, count: int) -> ShardedValue:
     """A part that was pickled. Raises ValueElsewhere in a process that does not hold it: there it would be taken for another one."""
     if (process.world.size, cut.place(process.world.rank)) != (count, position):
         wrote = f"{user_line()}: unpickling what process {position} of {count} held of a Tensor of shape {cut.shape}"
         hint = "mindspore.save_checkpoint, called by all processes, writes whole values; asnumpy() gives the part as an array"
         raise ValueElsewhere(message(wrote, "the process that holds this part, in a run of as many processes", hint=hint))
-    return Parted(part, cut)
+    return ShardedValue(part, cut)
 
 
 def local_part(value: Any) -> Any:
     """Return this process's part of a tensor; other values unchanged."""
-    return value.part if isinstance(value, Parted) else value
+    return value.part if isinstance(value, ShardedValue) else value
 
 
 def is_by_elements(function: Any, name: str) -> bool:
@@ -172,7 +172,7 @@ def is_by_elements(function: Any, name: str) -> bool:
     return name in _ELEMENTWISE or (torch.Tag.pointwise in function.tags and torch.Tag.nondeterministic_seeded not in function.tags)
 
 
-def _each(function: Any, name: str, first: Parted, args: Any, kwargs: Any) -> Any:
+def _each(function: Any, name: str, first: ShardedValue, args: Any, kwargs: Any) -> Any:
     """An operator on lists of tensors, each of which is computed with those at its place."""
     if name.removesuffix("_") in ("norm", "max", "powsum"):
         raise first.refused(name)
@@ -181,12 +181,12 @@ def _each(function: Any, name: str, first: Parted, args: Any, kwargs: Any) -> An
     results = function(*tree_map(local_part, args), **tree_map(local_part, kwargs))
     if function._schema.is_mutable:
         return None
-    return [t if cut is None else Parted(t, cut) for t, cut in zip(results, cuts)]
+    return [t if cut is None else ShardedValue(t, cut) for t, cut in zip(results, cuts)]
 
 
-def _common(together: Sequence[torch.Tensor], first: Parted, name: str) -> Any:
+def _common(together: Sequence[torch.Tensor], first: ShardedValue, name: str) -> Any:
     """How the tensors at one place lie."""
-    parts = [t for t in together if isinstance(t, Parted)]
+    parts = [t for t in together if isinstance(t, ShardedValue)]
     if any(t.cut != parts[0].cut for t in parts) or (parts and any(t.ndim and t.shape != parts[0].shape for t in together)):
         raise first.refused(name)
     return parts[0].cut if parts else None

@@ -12,13 +12,13 @@ from torch.fx.node import Node
 from torchspore.engine.core import change_counters, tree
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.number import Number
-from torchspore.engine.core.sharded_value import Parted, local_part
+from torchspore.engine.core.sharded_value import ShardedValue, local_part
 from torchspore.engine.core.tensor import Composite, TensorBase, wrap
 from torchspore.engine.eager import pynative
 from torchspore.graph import cache, passes, pipeline
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.call.random_streams import with_own_streams
-from torchspore.graph.call.rollback import Undo, undo_for
+from torchspore.graph.call.rollback import Rollback, undo_for
 from torchspore.graph.capture.capture import Captured, In, Out
 from torchspore.graph.capture.identity import Identities, form_of
 from torchspore.graph.capture.state import MISSING, Read, current, hold
@@ -50,7 +50,7 @@ class Graph:
         if captured.spread is not None:
             self.split = splitter().split(self.module, captured.spread, captured.lifted)
             self.module = self.split.module
-        self._has_parts = self.split is not None or any(isinstance(getattr(item, "_t", None), Parted) for item in captured.lifted)
+        self._has_parts = self.split is not None or any(isinstance(getattr(item, "_t", None), ShardedValue) for item in captured.lifted)
         self._is_simple = isinstance(captured.result, Out) and not captured.result.is_number
         reads = list(captured.watch.reads.values())
         # A change of what an attribute names is counted (`version`); a change inside a list, a dict or an object is not.
@@ -194,7 +194,7 @@ class Graph:
             return False
         return not self._writes or not ("alloc" in str(error) or "out of memory" in str(error))
 
-    def _undoing(self, undo: Undo, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    def _undoing(self, undo: Rollback, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
         """Runs the code; what it did is undone where it fails."""
         aside = undo.begin(tensors)
         try:

@@ -33,7 +33,7 @@ def _prints(node: Node) -> bool:
     return node.target is control.say or node.target in printing.OPERATORS
 
 
-class Undo:
+class Rollback:
     """The state that is saved before each run of one graph."""
 
     def __init__(self, positions: Sequence[int], devices: Sequence[torch.device], prints: bool) -> None:
@@ -76,7 +76,7 @@ Nested = Mapping[Node, list[Node]]
 """The result of `modules.nested_nodes`."""
 
 
-def undo_for(nodes: list[Node], nested: Nested, settings: Settings, written_inputs: Mapping[int, list[Node]]) -> Undo | None:
+def undo_for(nodes: list[Node], nested: Nested, settings: Settings, written_inputs: Mapping[int, list[Node]]) -> Rollback | None:
     """Return what to save for a graph of these nodes that writes into these inputs; None if a failing run loses nothing."""
     at = {node: index for index, node in enumerate(nodes)}
     # The rows that an optimizer's step takes were taken before, by the forward pass: it can't refuse them, and tables are large.
@@ -94,7 +94,7 @@ def undo_for(nodes: list[Node], nested: Nested, settings: Settings, written_inpu
         for value in _values(node) if isinstance(value, torch.Tensor)
     }
     prints = any(_prints(part) for node in nodes for part in _everything(node, nested) if part.op == "call_function")
-    return Undo(positions, sorted(devices, key=str), prints) if positions or devices or prints else None
+    return Rollback(positions, sorted(devices, key=str), prints) if positions or devices or prints else None
 
 
 def _values(node: Node) -> list[Any]:

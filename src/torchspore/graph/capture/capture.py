@@ -18,7 +18,7 @@ from torchspore.base import beside
 from torchspore.engine.core import tree
 from torchspore.engine.core.in_place_versions import base_of
 from torchspore.engine.core.number import Number, is_large
-from torchspore.engine.core.sharded_value import Parted, RowShard
+from torchspore.engine.core.sharded_value import RowShard, ShardedValue
 from torchspore.engine.core.tensor import Frame, TensorBase, frame, tensors, transform
 from torchspore.engine.core.torch_private import (
     FakeTensor,
@@ -40,7 +40,7 @@ from torchspore.graph.capture.dynamic_shapes import Axes
 from torchspore.graph.capture.iterators import holds_iterator, settled
 from torchspore.graph.capture.return_values import Results
 from torchspore.graph.capture.state import Randomness
-from torchspore.graph.capture.trace_guard import Watch
+from torchspore.graph.capture.trace_guard import TraceGuard
 from torchspore.graph.capture.trace_guard_hooks import watching
 from torchspore.graph.fx import control_flow
 from torchspore.graph.refusal import Kind, Refusal
@@ -57,7 +57,7 @@ class Captured:
     lifted: list[Any]                      # a Tensor, or a function that gives a torch tensor, for each input
     result: Any                            # the result with Out and In in the places of Tensors
     write_backs: list[tuple[Any, str, Any]]    # (owner, attribute, value with Out and In in it) to be written after each run
-    watch: Watch
+    watch: TraceGuard
     fits: dynamic_shapes.Fits | None = None
     spread: Any = None                     # how it is split over devices (`distributed.shard.sharded_capture.Spread`)
     streams: tuple[Any, ...] = ()          # the streams of random numbers that its operators name by number
@@ -88,7 +88,7 @@ class Capture(Frame):
 
     def __init__(self) -> None:
         self.lifted: list[Any] = []
-        self.watch = Watch()
+        self.watch = TraceGuard()
         self.axes: dict[int, Axes] = {}             # by id of a Tensor, the axes whose lengths are symbols
         self.numbers: dict[Any, Any] = {}           # attributes whose Python numbers are inputs of the graph
         self.is_piece = False                       # some statements of a call that runs in parts
@@ -145,7 +145,7 @@ class Capture(Frame):
     def _stand_in(self, source: Any, t: torch.Tensor) -> torch.Tensor:
         """The fake for a new input."""
         axes = self.axes.get(id(source))
-        if self.spread is None and isinstance(t, Parted):
+        if self.spread is None and isinstance(t, ShardedValue):
             raise t.refused("a graph of one device")
         with disable_proxy_modes_tracing(), torch.no_grad():
             if self.spread is not None and ((shape := self.spread.full_shape(source, t)) != t.shape or self.spread.is_elsewhere(source)):

@@ -6,13 +6,13 @@ from typing import Any
 
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.graph.capture.state import Read, current, tensors_in
-from torchspore.graph.capture.trace_guard import Watch
+from torchspore.graph.capture.trace_guard import TraceGuard
 
 
 class Identities:
     """Which of the arguments, inputs and read names of a trace were the same Tensor."""
 
-    def __init__(self, watch: Watch, arguments: Sequence[TensorBase], inputs: Sequence[Any]) -> None:
+    def __init__(self, watch: TraceGuard, arguments: Sequence[TensorBase], inputs: Sequence[Any]) -> None:
         homes, met = watch.homes, watch.roads.tensors()
         positions = [(position, item) for position, item in enumerate(arguments) if id(item) in met]
         self.in_attributes: list[tuple[int, Read]] = [(index, homes[id(item)]) for index, item in positions if id(item) in homes]

@@ -25,7 +25,7 @@ from torchspore.base.frames import is_users
 from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.graph.capture import namespaces
-from torchspore.graph.capture.ambient_state.introspection import Facts, Registrations, names_in
+from torchspore.graph.capture.ambient_state.introspection import Registrations, TypeFacts, names_in
 from torchspore.graph.capture.ambient_state.process_state import SETTINGS
 from torchspore.graph.capture.code_names import (
     IMPORTS,
@@ -48,7 +48,7 @@ from torchspore.graph.capture.value_kinds import PLAIN
 _Reader = Callable[[MutableMapping[str, Any], str, Any, bool], None]
 _Settled = Callable[[MutableMapping[str, Any], str, Any], None]
 
-class Roads:
+class ReachableState:
     """The names and the places where they may stand, of one trace."""
 
     def __init__(self, read: _Reader, read_settled: _Settled) -> None:
@@ -71,7 +71,7 @@ class Roads:
         """The modules and classes of which names may be computed."""
         self.listens = False
         """True if something that ran names what tells for which attributes it asks."""
-        self._facts: dict[int, Facts] = {}
+        self._facts: dict[int, TypeFacts] = {}
         self._registrations: dict[abc.ABCMeta, Registrations] = {}
         self._spaces_of: dict[type, list[Space]] = {}
         self._queried: set[tuple[type, str]] = set()
@@ -144,11 +144,11 @@ class Roads:
 
     def _tell_of(self, item: Any) -> None:
         """Record the properties of a class or function of the program that code which ran may read."""
-        queried = [name for name in Facts.NAMES if name in self._names]
+        queried = [name for name in TypeFacts.NAMES if name in self._names]
         if not queried:
             return
         if is_programs_class(item) if isinstance(item, type) else isinstance(item, FunctionType) and is_users(item.__code__.co_filename):
-            facts = self._facts.setdefault(id(item), Facts(item))
+            facts = self._facts.setdefault(id(item), TypeFacts(item))
             for name in queried:
                 self._read(facts, name, facts.get(name), False)
 
@@ -278,7 +278,7 @@ class Roads:
         for space in list(self._spaces):
             for name in (*new, *probed):
                 self._look(space, name)
-        if not Facts.NAMES.isdisjoint(new):
+        if not TypeFacts.NAMES.isdisjoint(new):
             for item in list(self._met.values()):
                 self._tell_of(item)
 

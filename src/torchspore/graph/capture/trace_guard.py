@@ -23,7 +23,7 @@ from torchspore.graph.capture.ambient_state.process_state import ENVIRONMENT, LE
 from torchspore.graph.capture.callers import is_ours, is_programs
 from torchspore.graph.capture.code_names import computes_globals
 from torchspore.graph.capture.ownership import PAST, is_identified_by_identity, is_identified_by_names
-from torchspore.graph.capture.reachable_state import Roads
+from torchspore.graph.capture.reachable_state import ReachableState
 from torchspore.graph.capture.scalar_inputs import OfType
 from torchspore.graph.capture.side_effects import ASKS, CLOCKS, TALK, WARNS, is_stream
 from torchspore.graph.capture.snapshot import constant
@@ -35,17 +35,17 @@ from torchspore.graph.refusal import Kind, Refusal
 class Converter(Protocol):
     """Makes branches and loops on Tensors part of a graph; captures that need it receive it."""
 
-    def converted(self, function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
+    def converted(self, function: Callable[..., Any], watch: TraceGuard) -> Callable[..., Any]:
         """Return the function to call for `function`; `watch` learns of its free variables."""
 
     def lowered(self, module: torch.fx.GraphModule) -> torch.fx.GraphModule:
         """The captured graph with direct calls in the place of branches and loops."""
 
-    def explained(self, error: BaseException, watch: Watch) -> BaseException:
+    def explained(self, error: BaseException, watch: TraceGuard) -> BaseException:
         """`error`; where source could not be converted, with the reason for that."""
 
 
-class Watch:
+class TraceGuard:
     """The record of one trace."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Watch:
         self.codes: dict[CodeType, None] = {}
         self.arrays: dict[int, Callable[[], Any]] = {}
         self.homes: dict[int, Read] = {}
-        self.roads = Roads(self.read, self.read_settled)
+        self.roads = ReachableState(self.read, self.read_settled)
         self.numbers: dict[tuple[int, str], Any] = {}
         self.lines: dict[tuple[int, str], str | None] = {}
         """Where each attribute was first written."""

@@ -19,15 +19,15 @@ from torchspore.graph.capture.ownership import writes_past
 from torchspore.graph.capture.profile_hook import suspended, unwatched
 from torchspore.graph.capture.side_effects import TALK
 from torchspore.graph.capture.state import MISSING
-from torchspore.graph.capture.trace_guard import Watch
+from torchspore.graph.capture.trace_guard import TraceGuard
 from torchspore.graph.refusal import Kind
 
-_recorder: Watch | None = None
+_recorder: TraceGuard | None = None
 _thread = 0
 
 
 @contextmanager
-def watching(watch: Watch) -> Iterator[None]:
+def watching(watch: TraceGuard) -> Iterator[None]:
     """Watches this thread; one trace at a time in the process."""
     global _recorder, _thread
     resume, around = suspended(), (_recorder, _thread)

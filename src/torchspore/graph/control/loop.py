@@ -21,7 +21,7 @@ from torchspore.graph.control.branch import derivative, is_created_in, leave, sc
 from torchspore.graph.control.branch_join import NOTHING, Mismatch, Source, filled
 from torchspore.graph.control.loop_state import Retry, Slot, State
 from torchspore.graph.control.mutable_state import UNBOUND, Attribute, Local, MutableState, WrittenTensor
-from torchspore.graph.control.subgraph import Outcome, Part, memory_of, origin
+from torchspore.graph.control.subgraph import Outcome, SubgraphCapture, memory_of, origin
 from torchspore.graph.fx.control_flow import Flag, Gradients, Record, as_tensor, emit, flag_like, stand_in
 from torchspore.graph.refusal import Kind, Refusal
 
@@ -152,7 +152,7 @@ class _Tracing:
         return go_on, (code, value)
 
     def _round(self) -> Outcome:
-        part = Part(self._around)
+        part = SubgraphCapture(self._around)
         starts: list[TensorBase] = [slot.start for slot in self._state.slots if slot.is_read]
         part.force(starts)
         part.lose(self._unknown)

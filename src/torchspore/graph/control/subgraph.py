@@ -72,7 +72,7 @@ class Outcome:
     raised: BaseException | None = None
     custom_gradient: str | None = None
     """The line of what has a gradient of its own in here, which one of second order would not know of."""
-    part: Part | None = None
+    part: SubgraphCapture | None = None
     """The frame in which the part was captured."""
     shows: dict[int, list[torch.Tensor]] = field(default_factory=dict)
     """id(Tensor in the result or the changes) -> the memory that it shows: of the frames around, or made here."""
@@ -83,7 +83,7 @@ class Outcome:
     keep_alive: list[Any] = field(default_factory=list)
 
 
-class Part(Capture):
+class SubgraphCapture(Capture):
     """The frame of one part."""
 
     is_part = True
@@ -92,7 +92,7 @@ class Part(Capture):
         super().__init__()
         self.forwards = None if around.forwards is None else PartCalls(around.forwards)
         self.watch, self.axes = around.watch, around.axes
-        self._depth: int = around._depth + 1 if isinstance(around, Part) else 1
+        self._depth: int = around._depth + 1 if isinstance(around, SubgraphCapture) else 1
         if self._depth > DEEPEST:
             raise Refusal(f"nests branches and loops on Tensors, or numbers, over {DEEPEST} deep, as a function does that calls itself")
         self._records = is_differentiating()
@@ -415,7 +415,7 @@ def origin(tensor: TensorBase) -> torch.Tensor:
 
 def trace(function: FunctionType | Callable[[], Any], around: Capture, state: MutableState) -> Outcome:
     """Captures `function()` as a part inside `around`."""
-    return Part(around).trace(function, state)
+    return SubgraphCapture(around).trace(function, state)
 
 
 def items(value: Any) -> Any:

@@ -34,9 +34,9 @@ class Profiler:
         self._arguments = arguments.checked(type(self).__name__, kwargs)
         self._folder = Path(str(self._arguments["output_path"])).expanduser()
         self._metadata: dict[str, Any] = {}
-        self._watch: session.Watch | None = None
+        self._watch: session.ProfilerSession | None = None
         self._warming = False
-        self._seen: list[tuple[Record, session.Watch]] = []
+        self._seen: list[tuple[Record, session.ProfilerSession]] = []
         self._sums: dict[tuple[str, str], list[int]] = {}
         self._step = 0
         self._is_on = False
@@ -94,7 +94,7 @@ class Profiler:
     def _begin(self) -> None:
         values = self._arguments
         activities = values["activities"] or list(ProfilerActivity)
-        recording = session.Watch(
+        recording = session.ProfilerSession(
             ProfilerActivity.CPU in activities, ProfilerActivity.GPU in activities, values["record_shapes"], arguments.with_memory(values),
             values["with_stack"], full=lambda: log.warning("the profile is as large as memory allows and ends; a schedule chooses steps"),
         )
@@ -115,7 +115,7 @@ class Profiler:
                 if self._arguments["on_trace_ready"] is not None:
                     self._arguments["on_trace_ready"](self)
 
-    def _read(self, recording: session.Watch) -> Record:
+    def _read(self, recording: session.ProfilerSession) -> Record:
         record = recording.read()
         config = self._arguments["experimental_config"]
         if config is not None:

@@ -14,7 +14,7 @@ from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 from torchspore.observe.profiling import counters, files
 from torchspore.observe.profiling.record import Record
-from torchspore.observe.profiling.session import MOST, Busy, Watch
+from torchspore.observe.profiling.session import MOST, Busy, ProfilerSession
 
 PARENT = "profiling_options"
 FOLDER = "data"
@@ -27,7 +27,7 @@ _DESCRIPTIONS = {
     "op_trace": "the times, calls and floating-point operations of operators go into tables",
     "aicpu_trace": "the host's own processor makes the data here: how long each step waited for them goes into aicpu_intermediate",
 }
-_running: tuple[Watch, dict[str, Any]] | None = None
+_running: tuple[ProfilerSession, dict[str, Any]] | None = None
 _has_ended = False
 _switched: bool | None = None
 """The last value of `enable_profiling`."""
@@ -84,7 +84,7 @@ def _apply(is_on: bool, options: dict[str, Any]) -> Outcome:
         _running[1].clear()
         _running[1].update(options)
     else:
-        watch = Watch(with_memory=with_memory, most=MOST, full=_finish)
+        watch = ProfilerSession(with_memory=with_memory, most=MOST, full=_finish)
         try:
             watch.start()
         except Busy:

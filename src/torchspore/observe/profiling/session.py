@@ -25,7 +25,7 @@ _BYTES, _SHARE = 30_000, 4
 """The bytes that torch stores for an operator of PyNative mode until a profile is read; the share of the free memory for them."""
 
 _lock = threading.Lock()
-_running: Watch | None = None
+_running: ProfilerSession | None = None
 
 
 def expect() -> None:
@@ -41,7 +41,7 @@ _ACTIVITIES = {gpu_kinds.CUDA: torch.profiler.ProfilerActivity.CUDA, gpu_kinds.X
 """The activities of torch's profiler on a GPU."""
 
 
-class Watch:
+class ProfilerSession:
     """One profile, from `start` to `stop`.
 
     `with_shapes`, `with_memory` and `with_stack` make torch note more and cost more. After `most` operators (by default as many as a
@@ -152,7 +152,7 @@ def _free() -> int:
     return 0
 
 
-def _end(watch: Watch) -> None:
+def _end(watch: ProfilerSession) -> None:
     global _running
     with _lock:
         if _running is watch:

@@ -1,6 +1,6 @@
 """Where lowerings enter themselves, and what they share.
 
-A lowering is given the run of the pass (`localizing.Localizer`) and the node; it gives the result's Value or Values, or None where the
+A lowering is given the run of the pass (`partitioner.Partitioner`) and the node; it gives the result's Value or Values, or None where the
 operator's rule is enough.
 """
 from __future__ import annotations

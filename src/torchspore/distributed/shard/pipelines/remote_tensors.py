@@ -17,7 +17,7 @@ _HINT = "compute it in the step's graph (@ms.jit, or the Cell that trains); pipe
 _EXCHANGES = frozenset({"torchspore::scatter", "torchspore::gather", "torchspore::exchange"})
 
 
-class Elsewhere(torch.Tensor):
+class RemoteTensor(torch.Tensor):
     """Stands for a value that one stage of a pipeline alone holds.
 
     What is computed of it element by element, also beside a whole value, or of it and one number, is elsewhere too: the same program
@@ -29,8 +29,8 @@ class Elsewhere(torch.Tensor):
     """The stage that holds it."""
 
     @staticmethod
-    def __new__(cls, like: torch.Tensor, device: torch.device, stage: int) -> Elsewhere:
-        stand_in: Elsewhere = torch_private.stand_for(cls, like, device)
+    def __new__(cls, like: torch.Tensor, device: torch.device, stage: int) -> RemoteTensor:
+        stand_in: RemoteTensor = torch_private.stand_for(cls, like, device)
         stand_in.stage = stage
         return stand_in
 
@@ -73,12 +73,12 @@ class Elsewhere(torch.Tensor):
     ) -> Any:
         kwargs = kwargs or {}
         tensors = [leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, torch.Tensor)]
-        gone = [leaf for leaf in tensors if isinstance(leaf, Elsewhere)]
-        here = [leaf for leaf in tensors if not isinstance(leaf, Elsewhere)]
+        gone = [leaf for leaf in tensors if isinstance(leaf, RemoteTensor)]
+        here = [leaf for leaf in tensors if not isinstance(leaf, RemoteTensor)]
         first, name = gone[0], function._schema.name.removeprefix("aten::")
         if "c10d" in function.namespace or name in _EXCHANGES:                   # those that hold it would wait for this process
             raise first.unreadable(name.rpartition("::")[2])
-        if function._schema.is_mutable and isinstance(args[0], Elsewhere):
+        if function._schema.is_mutable and isinstance(args[0], RemoteTensor):
             return args[0]  # those that hold it write to it
         if here and (
             function._schema.is_mutable or not first._has_elementwise_layout(function, name, here) or not any(t.ndim for t in gone)
@@ -102,7 +102,7 @@ class Elsewhere(torch.Tensor):
             results = None
         if not any(isinstance(leaf, torch.Tensor) for leaf in tree_flatten(results)[0]):
             raise self.unreadable(f"{name}, which reads the values,")
-        return tree_map(lambda leaf: Elsewhere(leaf, self.device, self.stage) if isinstance(leaf, torch.Tensor) else leaf, results)
+        return tree_map(lambda leaf: RemoteTensor(leaf, self.device, self.stage) if isinstance(leaf, torch.Tensor) else leaf, results)
 
 
 def fits(shape: torch.Size, target_shape: torch.Size) -> bool:

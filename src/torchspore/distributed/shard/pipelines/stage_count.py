@@ -22,12 +22,12 @@ from torchspore.errors import StrategyRefused
 if TYPE_CHECKING:
     import torch
 
-    from torchspore.distributed.shard.sharded_capture import Spread
+    from torchspore.distributed.shard.sharded_capture import ShardedCapture
 
 OPTION = "auto_parallel.auto_pipeline"
 _STAGES = "auto_parallel.pipeline_stages"
 _Trace = TypeVar("_Trace")
-Parts = Callable[[_Trace], tuple["torch.fx.GraphModule", "Spread", list[Any]]]
+Parts = Callable[[_Trace], tuple["torch.fx.GraphModule", "ShardedCapture", list[Any]]]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def cheapest(trace: Callable[[int], _Trace], parts: Parts[_Trace]) -> _Trace:
 
     Parameters that are stored by stages already decide. If no number fits, the largest number's error is raised.
     """
-    best: tuple[_Trace, Spread] | None = None
+    best: tuple[_Trace, ShardedCapture] | None = None
     first: Exception | None = None
     costs, refused = dict[int, Cost](), dict[int, str]()
     for count in numbers():
@@ -100,7 +100,7 @@ def cheapest(trace: Callable[[int], _Trace], parts: Parts[_Trace]) -> _Trace:
     return best[0]
 
 
-def _cost(module: torch.fx.GraphModule, spread: Spread, lifted: list[Any]) -> Cost:
+def _cost(module: torch.fx.GraphModule, spread: ShardedCapture, lifted: list[Any]) -> Cost:
     from torchspore.distributed.shard import execution
     from torchspore.distributed.shard.pipelines import step_time
 
@@ -108,7 +108,7 @@ def _cost(module: torch.fx.GraphModule, spread: Spread, lifted: list[Any]) -> Co
     return step_time.of(spread.was_cut[0], spread.stages, machine())
 
 
-def _others_hold(spread: Spread, lifted: list[Any]) -> bool:
+def _others_hold(spread: ShardedCapture, lifted: list[Any]) -> bool:
     """Return whether Parameters lie as another number of stages has left them."""
     from torchspore.engine.core.sharded_layout import cut_of
 

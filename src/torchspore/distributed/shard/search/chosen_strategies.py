@@ -11,10 +11,10 @@ from torchspore.engine.core import node_metadata
 from torchspore.engine.core.device_layout import Layout
 
 if TYPE_CHECKING:
-    from torchspore.distributed.shard.sharded_capture import Spread
+    from torchspore.distributed.shard.sharded_capture import ShardedCapture
 
 
-def strategies(spread: Spread, local: LocalGraph, lifted: Sequence[Any]) -> dict[str, tuple[tuple[int, ...], ...]]:
+def strategies(spread: ShardedCapture, local: LocalGraph, lifted: Sequence[Any]) -> dict[str, tuple[tuple[int, ...], ...]]:
     """By MindSpore's name for it the strategy of each operator with a Parameter that the forward pass calls."""
     holders = [node for node in local.placed[0].node.graph.nodes if node.op == "placeholder"] if local.placed else []
     names = {node: str(item.name) for node, item in zip(holders, lifted) if hasattr(item, "name")}

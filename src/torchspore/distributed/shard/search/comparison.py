@@ -21,7 +21,7 @@ from torchspore.engine.core.sharded_layout import cut_of
 from torchspore.engine.core.tensor import TensorBase
 
 if TYPE_CHECKING:
-    from torchspore.distributed.shard.sharded_capture import Attempt, Spread
+    from torchspore.distributed.shard.sharded_capture import Attempt, ShardedCapture
 
 MODE = "auto_parallel.search_mode"
 
@@ -59,7 +59,7 @@ def _describe_cost(cost: Cost) -> str:
 
 
 def better(
-    spread: Spread, module: torch.fx.GraphModule, lifted: Sequence[Any], base: Mesh, plain: Attempt,
+    spread: ShardedCapture, module: torch.fx.GraphModule, lifted: Sequence[Any], base: Mesh, plain: Attempt,
 ) -> tuple[Attempt, Searched]:
     """The attempt that costs least, `plain` where nothing costs less."""
     mode = strategy_search.PROPAGATION if STORE.get("auto_parallel.sharding_propagation") else str(STORE.get(MODE))
@@ -89,7 +89,7 @@ def _compared(module: torch.fx.GraphModule) -> int:
     return strategy_search.COMPARED if len(module.graph.nodes) < 3000 else 1
 
 
-def _problem(spread: Spread, module: torch.fx.GraphModule, lifted: Sequence[Any], base: Mesh, plain: LocalGraph) -> Problem:
+def _problem(spread: ShardedCapture, module: torch.fx.GraphModule, lifted: Sequence[Any], base: Mesh, plain: LocalGraph) -> Problem:
     holders = [node for node in module.graph.nodes if node.op == "placeholder"]
     free = {
         node for node, item in zip(holders, lifted)

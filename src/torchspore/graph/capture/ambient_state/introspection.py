@@ -11,7 +11,7 @@ from torchspore.graph.capture.ambient_state.queries import Answers
 from torchspore.graph.capture.state import Named, View
 
 
-class Facts(Named):
+class TypeFacts(Named):
     """The properties of a class or a function."""
 
     NAMES = frozenset(("__name__", "__qualname__", "__doc__", "__annotations__", "__module__"))

@@ -59,7 +59,7 @@ class DistributedGradReducer(Cell):
         self._description = "sums" if self._plan.factor is None else f"means of {degree}"
         self._shapes = tuple(tuple(p.shape) for p in parameters)
         self.__dict__["_reduced"] = tuple(parameters)                  # not children of this Cell
-        self._ahead = overlap.Ahead(parameters, self._plan) if self._is_several else None
+        self._ahead = overlap.EarlyReducer(parameters, self._plan) if self._is_several else None
         option_effects.report_plan(self._plan, len(parameters))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
