@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from torchspore.base.during import during
+from torchspore.base.context_values import during
 
 PATIENCE = "TORCHSPORE_PATIENCE"
 """Names the seconds until the first line; 2 where it says nothing."""

@@ -15,7 +15,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from torchspore.blackbox import stacks, writing
+from torchspore.blackbox import record_writer, stacks
 from torchspore.blackbox.board import ENDED, RECORDED, Board, Running, contents, shared_file
 
 _TICK, _IDLE = 0.1, 0.5
@@ -234,11 +234,11 @@ class Watcher:
                 graphs.append(json.loads(line))
             except ValueError:
                 continue
-        parts = writing.Parts(
+        parts = record_writer.Parts(
             cause=cause, facts=facts, ring=self.board.ring(), started=self.board.started, count=self.board.count, stacks=dump,
             memory=list(self._memory), graphs=graphs, by_program=False,
         )
-        error = writing.write(parts)
+        error = record_writer.write(parts)
         report = error or f"{cause['text']}; what is known is recorded: torchspore rdr show {facts.get('folder', '')}"
         if error or cause["kind"] != "time-out":
             os.write(2, f"torchspore: {report}\n".encode())

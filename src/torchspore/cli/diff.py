@@ -12,7 +12,7 @@ from typing import Any
 
 from torchspore.base import dump_pairs, dumps
 from torchspore.base.dumps import Dump, Pair, TensorComparison
-from torchspore.blackbox.reading import visible
+from torchspore.blackbox.record_reader import visible
 
 DIFFERENT, USAGE_ERROR = 1, 2
 _SHOWN = 5

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from torchspore.base.text import with_hint
-from torchspore.blackbox import reading
+from torchspore.blackbox import record_reader
 
 USAGE = """usage: torchspore rdr show [--record TIME] [--operators N] [--stacks] DIR
 
@@ -30,16 +30,16 @@ def run(words: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return USAGE_ERROR
     try:
-        records = reading.records(location)
+        records = record_reader.records(location)
         record = next((record for record in reversed(records) if stamp in ("", record.stamp)), None)
         if record is None:
             times = ", ".join(record.stamp for record in records[-8:])
-            raise reading.NoRecord(f"{location}: there is no record of {stamp}; there are {times}")
-    except reading.NoRecord as error:
+            raise record_reader.NoRecord(f"{location}: there is no record of {stamp}; there are {times}")
+    except record_reader.NoRecord as error:
         hint = "run the program with MS_RDR_ENABLE=1 MS_RDR_PATH=/absolute/directory"
         print(with_hint(f"torchspore rdr show {error}.", hint), file=sys.stderr)
         return 1
-    text = reading.describe(record, operators, with_stacks)
+    text = record_reader.describe(record, operators, with_stacks)
     if len(records) > 1:
         text += f"\n\nother records: {', '.join(other.stamp for other in records[-9:] if other is not record)}"
     print(text)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from torchspore.base.text import with_hint
-from torchspore.blackbox import reading, writing
+from torchspore.blackbox import record_reader, record_writer
 
 USAGE = """usage: torchspore replay [--record TIME] [--step NAME] DIR (script.py | -m module) [arguments …]
 
@@ -40,33 +40,33 @@ def run(words: Sequence[str]) -> int:
         return USAGE_ERROR
     location, *program = remaining
     try:
-        records = reading.records(location)
+        records = record_reader.records(location)
         record = _select(records, requested["--record"], location)
         if not program:
             print(with_hint(f"torchspore replay {location}: expected the program.", _hint(location, record)), file=sys.stderr)
             return USAGE_ERROR
         return _replay(record, f"REPLAY.{requested['--step']}" if requested["--step"] else "", program)
-    except reading.NoRecord as error:
+    except record_reader.NoRecord as error:
         print(f"torchspore replay: {error}.", file=sys.stderr)
         return USAGE_ERROR
 
 
-def _select(records: list[reading.Record], stamp: str, location: str) -> reading.Record:
+def _select(records: list[record_reader.Record], stamp: str, location: str) -> record_reader.Record:
     fit = [record for record in records if stamp == record.stamp or (not stamp and any(n.startswith("REPLAY.") for n in record.files))]
     if not fit:
         times = ", ".join(record.stamp for record in records[-8:])
-        raise reading.NoRecord(f"{location}: there is no record {'of ' + stamp if stamp else 'with a step'}; there are {times}")
+        raise record_reader.NoRecord(f"{location}: there is no record {'of ' + stamp if stamp else 'with a step'}; there are {times}")
     return fit[-1]
 
 
-def _hint(location: str, record: reading.Record) -> str:
-    command = record.json(writing.CAUSE).get("program")
+def _hint(location: str, record: record_reader.Record) -> str:
+    command = record.json(record_writer.CAUSE).get("program")
     is_valid = isinstance(command, list) and all(isinstance(word, str) for word in command) and command
     words = shlex.join(command[:64]) if is_valid else "train.py"
-    return f"write `torchspore replay {location} {reading.visible(words)[:300]}`"
+    return f"write `torchspore replay {location} {record_reader.visible(words)[:300]}`"
 
 
-def _replay(record: reading.Record, name: str, program: list[str]) -> int:
+def _replay(record: record_reader.Record, name: str, program: list[str]) -> int:
     for variable in ("MS_RDR_ENABLE", "MS_RDR_MODE", "MS_RDR_PATH", "MS_RDR_REPLAY"):
         os.environ.pop(variable, None)             # the replay must not be recorded
     from torchspore.cli import program as programs
@@ -82,6 +82,6 @@ def _replay(record: reading.Record, name: str, program: list[str]) -> int:
     if player.is_done:
         return code
     called = f" (it called {', '.join(player.met[:6])})" if player.met else ""
-    label = reading.visible(step.label)[:100]
+    label = record_reader.visible(step.label)[:100]
     print(f"replay: the program ended and never called {label} with the recorded Parameters{called}.", file=sys.stderr)
     return 1

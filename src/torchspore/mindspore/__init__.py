@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 import torchspore.engine
-from torchspore.base.later import LazyModule
+from torchspore.base.lazy_modules import LazyModule
 from torchspore.engine.core.front_end import FRONT
 from torchspore.graph import splitter
 from torchspore.mindspore import common, context, gate, nn, ops

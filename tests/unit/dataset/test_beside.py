@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
 
-from torchspore.base import beside
+from torchspore.base import user_threads
 
 COUNT = 250
 
@@ -72,7 +72,7 @@ def test_a_capture_takes_no_draws_away(made: Any) -> None:
 def test_who_waits_for_the_pipeline_lets_it_go_on() -> None:
     rows = by_index().create_tuple_iterator(num_epochs=1)
     next(rows)
-    with beside.exclusive():
+    with user_threads.exclusive():
         start = time.monotonic()
         assert len(list(rows)) == COUNT - 1 and time.monotonic() - start < 5
 
@@ -81,17 +81,17 @@ def test_a_function_that_waits_is_waited_for_once_and_not_long() -> None:
     go, began = threading.Event(), threading.Event()
 
     def waits() -> None:
-        entered = beside.enter()
+        entered = user_threads.enter()
         began.set()
         go.wait(20)
-        beside.leave(entered)
+        user_threads.leave(entered)
 
     thread = threading.Thread(target=waits)
     thread.start()
     assert began.wait(20)
     start = time.monotonic()
     for _ in range(5):
-        with beside.exclusive():
+        with user_threads.exclusive():
             pass
     took = time.monotonic() - start
     go.set()

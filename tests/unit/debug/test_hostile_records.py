@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from torchspore.blackbox.reading import NoRecord, records
+from torchspore.blackbox.record_reader import NoRecord, records
 from torchspore.cli import rdr, replay
 
 STAMP = "20260101000000"

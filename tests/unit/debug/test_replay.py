@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from running import Run
 
-from torchspore.blackbox import reading
+from torchspore.blackbox import record_reader
 
 # A NaN that comes at step 12 of a seeded training: one row of the data has a number below -1.
 PROGRAM = """
@@ -48,7 +48,7 @@ def recorded(run: Callable[..., Run], tmp_path: Path, *words: str) -> tuple[Run,
     (tmp_path / "train.py").write_text(PROGRAM.replace("WIDTH", "8"))
     rdr = {"MS_RDR_ENABLE": "1", "MS_RDR_REPLAY": "1", "MS_RDR_PATH": str(tmp_path / "rec"), "TORCHSPORE_NO_NATIVE": "1"}
     ran = run("run", "train.py", *words, extra=rdr)
-    return ran, reading.describe(reading.records(str(tmp_path / "rec"))[-1])
+    return ran, record_reader.describe(record_reader.records(str(tmp_path / "rec"))[-1])
 
 
 def label(kind: str) -> str:

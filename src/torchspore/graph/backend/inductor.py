@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from torchspore.base.during import during
+from torchspore.base.context_values import during
 from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.engine.core import graph_log, torch_private

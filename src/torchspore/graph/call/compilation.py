@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.base.beside import garbage_collection_paused
 from torchspore.base.frames import user_line, warn
 from torchspore.base.interrupts import postponed
+from torchspore.base.user_threads import garbage_collection_paused
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE

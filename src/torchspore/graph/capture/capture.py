@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.base import beside
+from torchspore.base import user_threads
 from torchspore.engine.core import tree
 from torchspore.engine.core.in_place_versions import base_of
 from torchspore.engine.core.number import Number, is_large
@@ -270,7 +270,7 @@ class Capture(Frame):
             self._settle(argument_ids)
             return [*self._outputs, *self._more_outputs()]
 
-        with _tracing_lock, beside.exclusive():
+        with _tracing_lock, user_threads.exclusive():
             self.watch.randomness = Randomness()          # of now, when nobody else draws
             try:
                 with without_modes(), without_log_of_refusals(), lazy_graphs(True):

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from torchspore.base.during import during
+from torchspore.base.context_values import during
 from torchspore.base.frames import is_users
 from torchspore.context import effects
 from torchspore.context.effects import Outcome

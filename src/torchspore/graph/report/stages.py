@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 import torch
 
 from torchspore.base import progress
-from torchspore.base.during import during
+from torchspore.base.context_values import during
 
 Code = TypeVar("Code")
 

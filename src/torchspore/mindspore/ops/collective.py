@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from torchspore.base.later import LazyModule
+from torchspore.base.lazy_modules import LazyModule
 from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm import groups
 from torchspore.distributed.comm.groups import Group

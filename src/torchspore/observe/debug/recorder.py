@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from torchspore.base import faults, frames, once
-from torchspore.blackbox import writing
+from torchspore.blackbox import record_writer
 from torchspore.blackbox.board import ENDED, RECORDED
 from torchspore.context import effects, table
 from torchspore.context.effects import Outcome
@@ -161,13 +161,13 @@ def record(cause: dict[str, Any]) -> None:
     box = boxes.box
     assert box is not None
     with torch.no_grad():
-        parts = writing.Parts(
+        parts = record_writer.Parts(
             cause=cause, facts=_facts(), ring=box.board.ring(), started=box.board.started, count=box.board.count,
             stacks=cause.get("traceback", "") + "\n" + box.stacks(), graphs=recent_graphs.last(), tensors=live_objects.tensors(),
             device_memory=live_objects.device_memory(), memory=live_objects.memory(box.board.started),
             steps=None if _keeper is None else _keeper.write,
         )
-    wrong = writing.write(parts)
+    wrong = record_writer.write(parts)
     box.board.state = RECORDED
     if wrong:
         if once.first_time("rdr can't be written"):

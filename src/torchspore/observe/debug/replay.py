@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchspore.base import json_text
-from torchspore.blackbox.reading import NoRecord, Record, bounded, visible
+from torchspore.blackbox.record_reader import NoRecord, Record, bounded, visible
 from torchspore.engine.core import current_operator, device, thread_state, tree
 from torchspore.engine.core.sharded_value import local_part
 from torchspore.observe.debug import recorded_steps

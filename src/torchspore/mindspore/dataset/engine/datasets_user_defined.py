@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base import beside
+from torchspore.base import user_threads
 from torchspore.base.text import message, short
 from torchspore.engine.core import tree
 from torchspore.mindspore.dataset.core import config, randomness
@@ -98,13 +98,13 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         return self._row(self._value(index))
 
     def _value(self, index: int) -> Any:
-        entered = beside.enter()
+        entered = user_threads.enter()
         try:
             return self.source[index]
         except Exception as error:
             raise failed(f"{self._location}[{index}]", error) from error
         finally:
-            beside.leave(entered)
+            user_threads.leave(entered)
 
     def _read_batch(self, indices: list[int]) -> Row:
         """Join the rows of these indices by `collate_fn`, which receives a list of each column's values, or along a new first axis."""
@@ -166,7 +166,7 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
 
     def _iterate(self) -> Iterator[Row]:
         try:
-            for value in beside.each(self._values()):
+            for value in user_threads.each(self._values()):
                 yield self._row(value)
         except (PipelineError, GeneratorExit):
             raise

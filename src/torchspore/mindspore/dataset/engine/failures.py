@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.base import beside
+from torchspore.base import user_threads
 from torchspore.base.frames import is_users
 
 
@@ -37,7 +37,7 @@ def failed(where: str, error: BaseException) -> PipelineError:
 
 def guarded(where: str, call: Callable[..., Any], *arguments: Any) -> Any:
     """Call a user's function; its error becomes a PipelineError that names `where`."""
-    entered = beside.enter()
+    entered = user_threads.enter()
     try:
         return call(*arguments)
     except PipelineError:
@@ -45,4 +45,4 @@ def guarded(where: str, call: Callable[..., Any], *arguments: Any) -> Any:
     except Exception as error:
         raise failed(where, error) from error
     finally:
-        beside.leave(entered)
+        user_threads.leave(entered)

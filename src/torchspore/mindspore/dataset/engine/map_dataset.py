@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base import beside, cores
+from torchspore.base import cores, user_threads
 from torchspore.base.text import message, short
 from torchspore.engine.core import tree
 from torchspore.mindspore.dataset.callback.ds_callback import Caller, DSCallback
@@ -258,7 +258,7 @@ class _Plan:
         """The specialized `apply` for one function and one column, inlined because such functions are often light."""
         (function, name), = self._steps
         results: list[Any] = []
-        outer, entered = randomness.enter_row(()), beside.enter()
+        outer, entered = randomness.enter_row(()), user_threads.enter()
         try:
             for number, value in builtins.enumerate(values, first):
                 randomness.next_row((*self._key, number))
@@ -267,7 +267,7 @@ class _Plan:
         except Exception as error:
             raise failed(name, error) from error
         finally:
-            beside.leave(entered)
+            user_threads.leave(entered)
             randomness.leave_row(outer)
         return results
 

@@ -13,7 +13,7 @@ from queue import Empty, SimpleQueue
 from time import perf_counter
 from typing import Any
 
-from torchspore.base import beside
+from torchspore.base import user_threads
 from torchspore.mindspore.dataset.engine.waits import Waits
 
 _JOIN_SECONDS = 2.0
@@ -176,7 +176,7 @@ class ReadAhead:
     def _wait(self) -> Any:
         """Wait for the next row and return it."""
         start = perf_counter()
-        beside.end_exclusive()                          # this thread may be capturing a graph
+        user_threads.end_exclusive()                          # this thread may be capturing a graph
         try:
             while True:
                 try:

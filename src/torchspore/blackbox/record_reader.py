@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base import json_text
-from torchspore.blackbox import stacks, writing
+from torchspore.blackbox import record_writer, stacks
 
 _MOST = 1 << 23
 """Maximum number of bytes read from a file."""
@@ -95,9 +95,10 @@ def records(location: str) -> list[Record]:
             if name is not None:
                 record = records_by_stamp.setdefault((str(folder), name.group(2)), Record(folder, name.group(2)))
                 record.files.setdefault(name.group(1), []).append(path)
-    complete = [record for record in records_by_stamp.values() if writing.CAUSE in record.files]
+    complete = [record for record in records_by_stamp.values() if record_writer.CAUSE in record.files]
     if not complete:
-        raise NoRecord(f"{location}: expected records of the recorder (files {writing.CAUSE}.<time>.json in <path>/rank_N/rdr), found none")
+        expected = f"expected records of the recorder (files {record_writer.CAUSE}.<time>.json in <path>/rank_N/rdr), found none"
+        raise NoRecord(f"{location}: {expected}")
     return sorted(complete, key=lambda record: (record.stamp, str(record.folder)))
 
 
@@ -119,7 +120,7 @@ def _names(folder: Path) -> list[Path]:
 
 def describe(record: Record, operators: int = 12, with_stacks: bool = False) -> str:
     """Describe what happened, the likely cause first."""
-    cause, about = record.json(writing.CAUSE), record.json(writing.VERSIONS)
+    cause, about = record.json(record_writer.CAUSE), record.json(record_writer.VERSIONS)
     lines = [_headline(cause), ""]
     count = sum(map(len, record.files.values()))
     lines.append(f"record    {record.stamp} in {record.folder}, {count} files, written {_word(cause.get('at'))}")
@@ -138,12 +139,12 @@ def describe(record: Record, operators: int = 12, with_stacks: bool = False) -> 
     trace = cause.get("traceback")
     if isinstance(trace, str) and trace:
         lines += ["", "traceback", *[f"  {line}" for line in visible(trace[-_MOST // 64 :]).splitlines()[-14:]]]
-    dump = record.text(writing.STACKS)
+    dump = record.text(record_writer.STACKS)
     if with_stacks:
         lines += ["", "threads", *[f"  {line}" for line in dump.splitlines()]]
     else:
         lines += _threads(dump)
-    lines += ["", "context", *[f"  {line}" for line in record.text(writing.CONTEXT).splitlines()[:40]]]
+    lines += ["", "context", *[f"  {line}" for line in record.text(record_writer.CONTEXT).splitlines()[:40]]]
     if record.damaged:
         lines += ["", "damaged", *[f"  {visible(line)}" for line in record.damaged]]
     return "\n".join(line[:_WIDEST] for line in lines)
@@ -167,15 +168,15 @@ def _word(value: object, most: int = 200) -> str:
 
 
 def _memory(record: Record) -> list[str]:
-    peak = re.search(r"^# peak (\d{1,19})$", record.text(writing.ALLOCATIONS), re.MULTILINE)
-    tensors = re.match(r"# (\d{1,19}) Tensors of the program hold (\d{1,19}) bytes", record.text(writing.TENSORS))
+    peak = re.search(r"^# peak (\d{1,19})$", record.text(record_writer.ALLOCATIONS), re.MULTILINE)
+    tensors = re.match(r"# (\d{1,19}) Tensors of the program hold (\d{1,19}) bytes", record.text(record_writer.TENSORS))
     parts = [f"{int(peak.group(1)) / 2**20:.0f} MB of the process at its peak"] if peak else []
     parts += [f"{tensors.group(1)} Tensors hold {int(tensors.group(2)) / 2**20:.2f} MB"] if tensors else []
     return ["memory    " + ", ".join(parts)] if parts else []
 
 
 def _operators(record: Record, count: int) -> list[str]:
-    rows = [line for line in record.text(writing.OPERATORS).splitlines() if not line.startswith("#")]
+    rows = [line for line in record.text(record_writer.OPERATORS).splitlines() if not line.startswith("#")]
     if not rows:
         return ["", "operators none was recorded"]
     return ["", f"operators (the last {min(count, len(rows))} of {len(rows)}: number, seconds, microseconds, thread, name, inputs)",
