@@ -98,7 +98,7 @@ def memory(level: str) -> dict[str, int]:
     held = sum(own._t.nbytes for own in (getattr(p._t, "own", p) for p in net.trainable_params()))
     assert allocator.start(), allocator.why_not()
     try:
-        before = allocator.figures().held
+        before = allocator.figures().used
         allocator.reset_peak()
         step(x, x)
         return {"state": state, "weights": held, "step": allocator.figures().peak - before}
@@ -229,12 +229,12 @@ def looked_at(mode: int, folder: str) -> dict[str, Any]:
     x = ms.Tensor(batches(0, 1)[0][0])
     weight = net[0].weight
     found: dict[str, Any] = {"same": all(np.array_equal(a, b) for a, b in zip(before, weights(net))), "shape": tuple(weight.shape)}
-    found["rows"] = tuple(weight._t.own.shape)
+    found["rows"] = tuple(weight._t.rows.shape)
     found["out"] = net(x).asnumpy()
     weight.set_data(ms.Tensor(np.full((8, 6), 2.0, np.float32)))
     ops.assign(net[2].weight, net[2].weight * 2.0)
     found["set"] = weight.asnumpy(), net[2].weight.asnumpy()
-    found["rows still"] = tuple(weight._t.own.shape)
+    found["rows still"] = tuple(weight._t.rows.shape)
     step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optim).set_train()
     step(*map(ms.Tensor, batches(rank, RANKS)[0]))
     ms.save_checkpoint(net, f"{folder}/{mode}_{rank}.ckpt")
@@ -280,7 +280,7 @@ def gathers(again: bool) -> tuple[int, int]:
     step(x, x)
     assert allocator.start(), allocator.why_not()
     try:
-        before = allocator.figures().held
+        before = allocator.figures().used
         allocator.reset_peak()
         step(x, x)
         peak = allocator.figures().peak - before

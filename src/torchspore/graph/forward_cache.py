@@ -229,10 +229,10 @@ def _taken(calls: list[Forward], function: Any, args: tuple[Any, ...], kwargs: d
 def _recorded(calls: list[Forward], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], call: Callable[..., Any]) -> Any:
     """Runs a call and lets it wait beside earlier ones that nothing else has made void."""
     forward = Forward(cell, args, kwargs)
-    calls[:] = [forward for forward in calls[1 - MOST:] if forward.holds()]
+    calls[:] = [earlier for earlier in calls[1 - MOST:] if earlier.holds()]
     result = forward.run(call)
-    for forward in calls:
-        forward.runs_alongside(forward)
+    for earlier in calls:
+        earlier.runs_alongside(forward)
     calls.append(forward)
     return result
 

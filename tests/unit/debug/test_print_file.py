@@ -180,7 +180,7 @@ def test_damaged_files_are_named_and_what_can_be_read_is_read(tmp_path: Path) ->
         damaged.write_bytes(data)
         return ms.parse_print(str(damaged))
 
-    with pytest.warns(UserWarning, match=r"damaged\.pb.*has 6 bytes, of which 3 are there; what can be read is given"):
+    with pytest.warns(UserWarning, match=r"damaged\.pb.*has 6 bytes, of which 3 are there; the readable part is returned"):
         assert [str(one) for one in parsed(contents[:-3])] == ["first", "7"]
     with pytest.warns(UserWarning, match="at byte 38 no value begins"):
         assert parsed(b"\x0a\x07\x0a\x05first" + contents[9:] + b"junk")[0] == "first"

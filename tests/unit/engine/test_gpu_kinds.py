@@ -284,7 +284,7 @@ def test_doctor_says_which_gpu_it_found(kind: str, monkeypatch: pytest.MonkeyPat
     from torchspore.mindspore import installation
 
     monkeypatch.setattr(installation, "JOBS", {"adding": lambda: None})
-    lines = [(finding.mark, finding.what) for finding in doctor._device("GPU")]
+    lines = [(finding.mark, finding.description) for finding in doctor._device("GPU")]
     assert lines == [(doctor.RIGHT, {"xpu": "Intel Arc (Intel's xpu): adding", "mps": "Apple GPU (mps) (Apple's mps): adding"}[kind])]
 
 

@@ -380,9 +380,9 @@ def test_a_part_of_a_call_never_holds_the_gradient_of_a_call_before_it() -> None
 
     net, x = made()
     with pytest.raises(Refusal, match="asks for the gradient of a call outside of the graph"):
-        Calls(Learned(), may_learn=True, is_piece=True).asked(net, (x,), {})
-    assert Calls(Learned(), may_learn=True, is_piece=False).asked(net, (x,), {}) is None
-    assert Calls(Learned(), may_learn=True, is_piece=True).asked(net.set_grad(False), (x,), {}) is None
+        Calls(Learned(), may_learn=True, is_piece=True).find_recorded(net, (x,), {})
+    assert Calls(Learned(), may_learn=True, is_piece=False).find_recorded(net, (x,), {}) is None
+    assert Calls(Learned(), may_learn=True, is_piece=True).find_recorded(net.set_grad(False), (x,), {}) is None
 
 
 @pytest.mark.parametrize("asks", [True, False])

@@ -205,4 +205,4 @@ def test_the_plan_spreads_what_is_independent(two_threads: None) -> None:
     net(X)
     (graph,) = torchspore.graphs(net)
     found = lanes.plan(graph.module, lambda: [measurement.copy(t) for t in graph._examples([X])], 2, 1)
-    assert set(found.place.values()) == {0, 1} and found.seconds > 0
+    assert set(found.lane_of.values()) == {0, 1} and found.seconds > 0

@@ -65,7 +65,7 @@ def test_an_accelerator_is_timed_by_its_kernels() -> None:
     first, second = found.steps
     assert first.phases == {"data": 200, "forward": 400, "backward": 200, "sync": 0, "update": 100, "other": 0}
     assert (first.forward_start, first.backward_end, second.total) == (200, 800, 1000) and sum(second.phases.values()) == 1000
-    assert [one.held for one in found.allocations if one.device == "GPU:0"] == [1512, 1000, 1512, 1000]
+    assert [one.bytes_in_use for one in found.allocations if one.device == "GPU:0"] == [1512, 1000, 1512, 1000]
     assert {kernel.operator for kernel in found.kernels} == {row.name for row in found.operators}
 
 

@@ -39,8 +39,8 @@ def test_schedules_cost_what_papers_say(stages: int, parts: int) -> None:
     first = schedule.scheduled(blocks(stages, parts), stages, "gpipe", True)
     assert plain.idle == pytest.approx(bubble)
     assert first.idle == pytest.approx(bubble)
-    assert plain.held == [min(parts, stages - stage) for stage in range(stages)]
-    assert first.held == [parts] * stages
+    assert plain.in_flight == [min(parts, stages - stage) for stage in range(stages)]
+    assert first.in_flight == [parts] * stages
 
 
 def test_several_turns_and_gaps_that_are_filled_wait_less() -> None:
@@ -49,7 +49,7 @@ def test_several_turns_and_gaps_that_are_filled_wait_less() -> None:
     filled = schedule.scheduled(blocks(4, 16, splits=True), 4, "zero_bubble_v", True)
     assert turns.idle < 0.75 * plain.idle
     assert filled.idle < 0.75 * plain.idle
-    assert turns.held[0] <= 2 * 3 + 4 + 1
+    assert turns.in_flight[0] <= 2 * 3 + 4 + 1
 
 
 @pytest.mark.parametrize(("stages", "parts"), [(2, 8), (4, 16)])

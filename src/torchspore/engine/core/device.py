@@ -275,7 +275,7 @@ def _absent(target: str, asking: str = "") -> str:
         hint = f"torchspore run --device CPU {_script()}, or set TORCHSPORE_DEVICE=CPU; the program stays as it is"
     if wrong is None:
         text = f"{head}: {_A_DEVICE.get(target, target)} is asked for and this machine has none.\nfound: {describe_devices()}."
-    return f"{text}\n\nhint: {hint}."
+        return f"{text}\n\nhint: {hint}."
     return (f"{head}: {_A_DEVICE.get(target, target)} is asked for and can't be used: {wrong.why}.\nfound: {describe_devices()}.\n\n"
             f"hint: {wrong.command}\n   or: {hint}.")
 

@@ -77,7 +77,7 @@ def from_matrix(mesh: Mesh, matrix: tuple[int, ...], tensor_map: Sequence[int | 
 
     def axes(entry: int | tuple[int, ...]) -> Axes:
         if isinstance(entry, tuple):
-            return tuple(axis for entry in entry for axis in axes(entry))
+            return tuple(axis for part in entry for axis in axes(part))
         return () if entry == -1 else matrix_axes[len(matrix) - 1 - entry]
 
     return Layout(tuple(map(axes, tensor_map)))

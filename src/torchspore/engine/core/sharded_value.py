@@ -72,7 +72,7 @@ class ShardedValue(torch.Tensor):
     @property
     def holding(self) -> str:
         """Which part of the whole it is, for people: 'part [0:6, 6:12] of (6, 12)'."""
-        mesh, position = Mesh(self.cut.matrix), self.cut.place(process.world.rank)
+        mesh, position = Mesh(self.cut.matrix), self.cut.position(process.world.rank)
         slices = self.cut.layout(mesh).part(mesh, self.cut.shape, position)
         return f"part [{', '.join(f'{part_slice.start}:{part_slice.stop}' for part_slice in slices)}] of {self.cut.shape}"
 
@@ -90,7 +90,7 @@ class ShardedValue(torch.Tensor):
         return self.part.__dlpack_device__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _unpickle, (self.part.detach().clone(), self.cut, self.cut.place(process.world.rank), process.world.size)
+        return _unpickle, (self.part.detach().clone(), self.cut, self.cut.position(process.world.rank), process.world.size)
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]
@@ -137,7 +137,7 @@ class ShardedValue(torch.Tensor):
         if not isinstance(leaf, torch.Tensor):
             return leaf
         mesh, ahead = Mesh(self.cut.matrix), self.ndim - leaf.ndim
-        position = self.cut.place(process.world.rank)
+        position = self.cut.position(process.world.rank)
         full_slices = self.cut.layout(mesh).part(mesh, self.cut.shape, position)
         return leaf[tuple(slice(None) if size in (1, self.shape[at]) else full_slices[at] for at, size in enumerate(leaf.shape, ahead))]
 
@@ -155,7 +155,7 @@ def check_is_complete(name: str, t: torch.Tensor) -> None:
 
 def _unpickle(part: torch.Tensor, cut: Any, position: int, count: int) -> ShardedValue:
     """A part that was pickled. Raises ValueElsewhere in a process that does not hold it: there it would be taken for another one."""
-    if (process.world.size, cut.place(process.world.rank)) != (count, position):
+    if (process.world.size, cut.position(process.world.rank)) != (count, position):
         wrote = f"{user_line()}: unpickling what process {position} of {count} held of a Tensor of shape {cut.shape}"
         hint = "mindspore.save_checkpoint, called by all processes, writes whole values; asnumpy() gives the part as an array"
         raise ValueElsewhere(message(wrote, "the process that holds this part, in a run of as many processes", hint=hint))

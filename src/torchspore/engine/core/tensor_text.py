@@ -27,7 +27,7 @@ def values_text(values: np.ndarray[Any, Any], dtype: str, commas: bool = True) -
     if not values.size:
         return ""
     cut = [_shown_indices(length, values.size > MANY) for length in values.shape]
-    ends = values[np.ix_(*[[indices for indices in indices if indices is not None] for indices in cut])]
+    ends = values[np.ix_(*[[index for index in indices if index is not None] for indices in cut])]
     if values.dtype.kind == "f" and dtype != "BFloat16":
         write = _of_width(15, "{:.8e}") if dtype != "Float16" else _of_width(11, "{:.4e}")
     elif values.dtype.kind == "b":

@@ -156,7 +156,7 @@ def _reading(function: Callable[..., Any], positions: list[int], names: tuple[st
 
 
 def _number(around: engine.Frame, value: Any) -> Any:
-    number = around.known(value) if isinstance(value, TensorBase) else None
+    number = around.known_out(value) if isinstance(value, TensorBase) else None
     return value if number is None else number
 
 

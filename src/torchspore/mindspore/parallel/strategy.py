@@ -61,7 +61,7 @@ def _layout(entry: metadata.Lying) -> Layout:
     def name(axis: Any) -> Any:
         return tuple(map(name, axis)) if isinstance(axis, tuple) else "None" if axis == -1 else names[len(names) - 1 - axis]
 
-    return Layout(entry.matrix, names, list(entry.ranks[:math.prod(entry.matrix)]))(*map(name, entry.places))
+    return Layout(entry.matrix, names, list(entry.ranks[:math.prod(entry.matrix)]))(*map(name, entry.tensor_map))
 
 
 __getattr__ = missing(__name__)

@@ -23,7 +23,7 @@ class LoadedGraph:
         self.model = model
 
     def __repr__(self) -> str:
-        return f"LoadedGraph({', '.join(self.model.given)})"
+        return f"LoadedGraph({', '.join(self.model.input_names)})"
 
 
 def export(net: Any, *inputs: Any, file_name: str, file_format: str, **kwargs: Any) -> None:

@@ -424,7 +424,7 @@ def _check_fits(parameter: Parameter, value: Any, strict: bool) -> None:
         raise RuntimeError(message(f"{subject} has the type {current} in the checkpoint", f"{required}, as in the net"))
     share = parameter.__dict__.get(optimizer_shards.MARK)
     cut = cut_of(parameter)
-    full_shape = share.whole if share is not None else cut.shape if cut is not None else tuple(parameter.shape)
+    full_shape = share.full_shape if share is not None else cut.shape if cut is not None else tuple(parameter.shape)
     if cut is not None and tuple(value.shape) == tuple(parameter.shape):
         full_shape = tuple(parameter.shape)                      # a part that was saved without gathering
     shapes = tuple(value.shape), full_shape

@@ -42,8 +42,8 @@ def test_a_search_comes_near_the_best_and_tries_no_way_twice(search: Any, seed: 
     made = trials(cost, seed=seed)
     search(made)
     best = made.ranked()[0]
-    assert made.seconds[made.told(best)] <= 2.0                  # at most one gene away; the untuned form costs 6
-    told = [made.told(plan) for plan in cost.asked]
+    assert made.seconds[made.effective_genes(best)] <= 2.0                  # at most one gene away; the untuned form costs 6
+    told = [made.effective_genes(plan) for plan in cost.asked]
     assert len(told) == len(set(told)) < made.size() == 84
 
 
@@ -65,8 +65,8 @@ def test_the_second_search_begins_where_the_first_ended(order: Any) -> None:
     order[0](made)
     first = len(cost.asked)
     order[1](made)
-    told = [made.told(plan) for plan in cost.asked]
-    assert len(told) == len(set(told)) and made.seconds[made.told(made.ranked()[0])] == 1.0
+    told = [made.effective_genes(plan) for plan in cost.asked]
+    assert len(told) == len(set(told)) and made.seconds[made.effective_genes(made.ranked()[0])] == 1.0
     assert cost.asked[first] != made.first()
 
 
@@ -79,7 +79,7 @@ def test_the_budget_ends_a_search_and_the_untuned_form_is_always_measured(search
     made = trials(slow, seconds=0.1)
     started = time.monotonic()
     search(made)
-    assert time.monotonic() - started < 1.0 and 1 <= len(made.seconds) < 12 and made.told(made.base) in made.seconds
+    assert time.monotonic() - started < 1.0 and 1 <= len(made.seconds) < 12 and made.effective_genes(made.base) in made.seconds
     made = trials(slow, seconds=0.0)
     search(made)
     assert len(made.seconds) <= 1
@@ -97,6 +97,6 @@ def test_a_search_begins_with_single_changes_and_the_cheap_ones_among_them() -> 
 def test_genes_that_mean_nothing_beside_others_make_no_new_way() -> None:
     made = trials(Cost())
     plan = made.first()
-    assert made.told(plan) == made.told({**plan, "limit": 5, "chunk": 65536}) != made.told({**plan, "threads": 1})
+    assert made.effective_genes(plan) == made.effective_genes({**plan, "limit": 5, "chunk": 65536}) != made.effective_genes({**plan, "threads": 1})
     alone = Trials([Gene("back end", ("operators",)), Gene("limit", (1, 2), ("back end", "kernels")), Gene("threads", (2, 1))], Cost(), 1.0)
     assert [gene.name for gene in alone.genes] == ["threads"] and alone.size() == 2
