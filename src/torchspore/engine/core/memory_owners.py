@@ -32,7 +32,7 @@ def born(parameter: TensorBase) -> None:
         if isinstance(frame.f_locals.get("self"), FRONT.optimizer):
             kind = allocator.STATE
             break
-    t = getattr(parameter._t, "own", parameter._t)
+    t = getattr(parameter._t, "part", parameter._t)
     if isinstance(t, torch.Tensor) and t.device.type == "cpu" and t.layout is torch.strided:
         allocator.mark(t.untyped_storage().data_ptr(), kind)
 
@@ -85,7 +85,7 @@ def _living(kind: str) -> list[tuple[Any, torch.Tensor, bool]]:
         cls = type(value)
         if issubclass(cls, TensorBase):                     # isinstance would ask objects that answer with a warning
             t = getattr(value, "_t", None)
-            t = getattr(t, "own", t)                        # of a value that processes hold parts of
+            t = getattr(t, "part", t)                        # of a value that processes hold parts of
             if type(t) is torch.Tensor and t.layout is torch.strided and t.device.type == kind:
                 owners.append((value, t))
         elif FRONT.optimizer is not None and issubclass(cls, FRONT.optimizer):

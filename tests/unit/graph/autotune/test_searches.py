@@ -97,6 +97,7 @@ def test_a_search_begins_with_single_changes_and_the_cheap_ones_among_them() -> 
 def test_genes_that_mean_nothing_beside_others_make_no_new_way() -> None:
     made = trials(Cost())
     plan = made.first()
-    assert made.effective_genes(plan) == made.effective_genes({**plan, "limit": 5, "chunk": 65536}) != made.effective_genes({**plan, "threads": 1})
+    effective = made.effective_genes(plan)
+    assert effective == made.effective_genes({**plan, "limit": 5, "chunk": 65536}) != made.effective_genes({**plan, "threads": 1})
     alone = Trials([Gene("back end", ("operators",)), Gene("limit", (1, 2), ("back end", "kernels")), Gene("threads", (2, 1))], Cost(), 1.0)
     assert [gene.name for gene in alone.genes] == ["threads"] and alone.size() == 2

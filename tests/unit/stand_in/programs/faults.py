@@ -210,7 +210,7 @@ def memory_in_programs_of_mindspore(is_faulty: bool) -> list[str]:
         stream = hal.Stream()
         x = ops.ones((64,)) * 2
         if is_faulty:
-            use_on_another_stream(x, stream._own, MODULE.stream)
+            use_on_another_stream(x, stream._handle, MODULE.stream)
         else:
             use_on_another_stream(x, stream, hal.StreamCtx)
         del x
