@@ -62,7 +62,7 @@ class Form:
 
 
 def of_inputs(model: Model, inputs: Any, call: str, form: Form) -> bytes:
-    """The file's contents for a call with `inputs`, Tensors among them. Raises as `written` does, and ValueError for too many names."""
+    """The file's contents for a call with `inputs`, Tensors among them. Raises as `model_bytes` does, and ValueError for too many names."""
     tensors_by_name = {f"input{index}": tensor for index, tensor in enumerate(tensors(inputs))}
     named = {name: form.inputs[index] if index < len(form.inputs) else name for index, name in enumerate(tensors_by_name)}
     outputs = [f"output{index}" for index in range(len(leaves(model.result)))]

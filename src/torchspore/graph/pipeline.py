@@ -37,7 +37,7 @@ def compile(
     """The code of a cleaned graph.
 
     `inputs` is asked only where something is measured; what it gives is never written to. `talks`: whether the graph exchanges values with
-    other processes, who would not answer a run that only measures. `held` are the places of inputs that the
+    other processes, who would not answer a run that only measures. `persistent` are the places of inputs that the
     program stores (Parameters, Tensors in attributes), which seldom change: values that depend on them alone may be computed once.
     """
     requested, why = settings, ""

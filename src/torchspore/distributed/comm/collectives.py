@@ -37,7 +37,7 @@ def _kind(kind: str) -> str:
 
 
 def _reduced(x: torch.Tensor, kind: str, key: str, announced: torch.dtype | None = None) -> torch.Tensor:
-    """`said` is the program's own dtype, where gloo is given another one."""
+    """`announced` is the program's own dtype, where gloo is given another one."""
     if x.device.type == "cpu" and x.dtype in _WIDER:
         return _reduced(x.to(_WIDER[x.dtype]), kind, key, x.dtype).to(x.dtype)
     if x.device.type == "cpu" and x.dtype == torch.uint64:

@@ -21,7 +21,7 @@ def all_gather(value: Any, group: Group) -> list[Any]:
 
 
 def gather(value: Any, root: int, group: Group) -> list[Any] | None:
-    """The objects of all processes for the one at `place`, None for the others."""
+    """The objects of all processes for the one at `root`, None for the others."""
     if group.size == 1:
         return [copy.deepcopy(value)]
     gathered: list[Any] | None = [None] * group.size if group.rank == root else None
@@ -31,7 +31,7 @@ def gather(value: Any, root: int, group: Group) -> list[Any] | None:
 
 
 def broadcast(values: list[Any], root: int, group: Group) -> list[Any]:
-    """The objects of the process at `place`; the others give as many."""
+    """The objects of the process at `root`; the others give as many."""
     received = list(values)
     if group.size > 1:
         collectives.meet(f"an exchange of {len(received)} objects of rank {group.ranks[root]}", group)
@@ -40,7 +40,7 @@ def broadcast(values: list[Any], root: int, group: Group) -> list[Any]:
 
 
 def scatter(values: list[Any] | None, root: int, group: Group) -> Any:
-    """One of the objects at the process at `place`, which has as many as there are processes."""
+    """One of the objects at the process at `root`, which has as many as there are processes."""
     if group.size == 1:
         return copy.deepcopy(values[0] if values else None)
     received: list[Any] = [None]
@@ -50,12 +50,12 @@ def scatter(values: list[Any] | None, root: int, group: Group) -> Any:
 
 
 def send(values: list[Any], target: int, group: Group) -> None:
-    """Sends objects to the process at `place`."""
+    """Sends objects to the process at `target`."""
     torch.distributed.send_object_list(values, group.ranks[target], groups.processes(group))
 
 
 def receive(values: list[Any], source: int, group: Group) -> list[Any]:
-    """As many objects as `values` has, from the process at `place`."""
+    """As many objects as `values` has, from the process at `source`."""
     received = list(values)
     torch.distributed.recv_object_list(received, group.ranks[source], groups.processes(group))
     return received

@@ -107,7 +107,7 @@ def _shown(x: torch.Tensor) -> str:
 
 
 def all_reduce(x: torch.Tensor, kind: str, key: str, announced: torch.dtype | None = None) -> torch.Tensor:
-    """As `_c10d_functional.all_reduce`; `said` is what the program calls its dtype."""
+    """As `_c10d_functional.all_reduce`; `announced` is what the program calls its dtype."""
     if not _is_real(x):
         return functional.all_reduce.default(x, kind, key)
     out = x.clone(memory_format=torch.contiguous_format)
@@ -138,7 +138,7 @@ def all_gather(x: torch.Tensor, size: int, key: str) -> torch.Tensor:
 
 
 def reduce_scatter(x: torch.Tensor, kind: str, size: int, key: str, announced: torch.dtype | None = None) -> torch.Tensor:
-    """As `_c10d_functional.reduce_scatter_tensor`; `said` is what the program calls its dtype."""
+    """As `_c10d_functional.reduce_scatter_tensor`; `announced` is what the program calls its dtype."""
     if not _is_real(x):
         return functional.reduce_scatter_tensor.default(x, kind, size, key)
     out, contiguous = x.new_empty((x.shape[0] // size, *x.shape[1:])), x.contiguous()
@@ -220,7 +220,7 @@ def _passed_on(x: torch.Tensor, peer: int, tag: int, key: str) -> torch.Tensor:
 
 
 def _taken_over(shape: list[int], dtype: torch.dtype, device: torch.device, peer: int, tag: int, key: str) -> torch.Tensor:
-    """Begins to receive a value from the process at `place`; it is there when what is given was waited for."""
+    """Begins to receive a value from the process at `peer`; it is there when what is given was waited for."""
     out = torch.empty(shape, dtype=dtype, device=device)
     _running[id(out)] = (out, *_pair(torch.distributed.irecv, out, peer, tag, key))
     return out
@@ -232,7 +232,7 @@ def _now(key: str, what: str, start: Callable[[Any], Any]) -> None:
 
 
 def _scatter(x: torch.Tensor, root: int, key: str) -> torch.Tensor:
-    """The share of this process, along axis 0, of the `x` of the process at `place`."""
+    """The share of this process, along axis 0, of the `x` of the process at `root`."""
     group = processes_of(key)
     count = torch.distributed.get_world_size(group)
     out = x.new_empty((x.shape[0] // count, *x.shape[1:]))
@@ -246,7 +246,7 @@ def _scatter(x: torch.Tensor, root: int, key: str) -> torch.Tensor:
 
 
 def _gather(x: torch.Tensor, root: int, key: str) -> torch.Tensor:
-    """The `x` of all processes along axis 0 for the one at `place`, zeros for the others."""
+    """The `x` of all processes along axis 0 for the one at `root`, zeros for the others."""
     group = processes_of(key)
     count = torch.distributed.get_world_size(group)
     is_root = torch.distributed.get_rank(group) == root

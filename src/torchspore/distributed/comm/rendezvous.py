@@ -45,7 +45,7 @@ def opened(host: str, port: int, size: int, serves: bool, seconds: float, waits:
 def meet(process_place: ProcessPlace, seconds: float, given_store: Any = None) -> tuple[Any, ProcessPlace]:
     """The store that all processes share, and the place of this one, whose rank may be given here.
 
-    `given` is a store that the program has made. A scheduler of MindSpore's serves the store, waits for the workers and leaves. Raises
+    `given_store` is a store that the program created. MindSpore's scheduler serves the store, waits for the workers and ends. Raises
     NotMet.
     """
     if process_place.host in _LOCAL and _has_loopback():

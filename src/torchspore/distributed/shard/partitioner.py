@@ -430,7 +430,7 @@ class Partitioner:
         return moved
 
     def noted(self, kind: str, x: Node, axes: Axes, dim: int, count: int) -> None:
-        """Note an exchange that a lowering creates itself: of `places` indexes of a dimension."""
+        """Note an exchange that a lowering creates itself: of `count` indexes of a dimension."""
         val = x.meta["val"]
         sent = val.element_size() * val.numel() // max(1, val.shape[dim]) * count
         self.placed[-1].steps.append((Step(kind, axes, dim, sent=sent), tuple(val.shape)))

@@ -128,7 +128,7 @@ def _follow(cuts: list[Axes], step: Step) -> None:
 
 
 def _summed(part_bytes: int, count: int) -> int:
-    """Return the bytes that each of `count` devices receives if terms of `held` bytes become a sum that all have."""
+    """Return the bytes that each of `count` devices receives if terms of `part_bytes` bytes become a sum that all have."""
     return 2 * part_bytes * (count - 1) // count
 
 

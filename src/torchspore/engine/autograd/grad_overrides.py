@@ -32,7 +32,7 @@ def fitting(
 
 
 def _sums_to(shape: torch.Size, target_shape: torch.Size) -> bool:
-    """Return whether a gradient of `shape` can be summed over the axes along which an input of the shape `wanted` was broadcast."""
+    """Return whether a gradient of `shape` can be summed over the axes along which an input of the shape `target_shape` was broadcast."""
     if len(shape) < len(target_shape):
         return False
     return all(w in (1, s) for s, w in zip(reversed(shape), reversed(target_shape)))

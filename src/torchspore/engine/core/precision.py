@@ -271,7 +271,7 @@ class Otherwise(dict[str, Rule]):
 
 
 def computing_in(dtype: torch.dtype, back: torch.dtype | None = None, positions: Sequence[int] = ()) -> Rule:
-    """The rule of an operator that computes in `dtype`, with its result in `back`; `places` are those of the arguments that are cast, all
+    """The rule of an operator that computes in `dtype`, with its result in `back`; `positions` are those of the cast arguments, all
     where there are none."""
     def rule(body: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         if positions:
@@ -283,7 +283,7 @@ def computing_in(dtype: torch.dtype, back: torch.dtype | None = None, positions:
 
 
 def computing_in_but_for_bias(dtype: torch.dtype, position: int, axis: int, back: torch.dtype | None = None) -> Rule:
-    """The rule of a product with a bias, argument `place`: the product is in `dtype`; the bias is added along `axis`, in the wider."""
+    """The rule of a product with a bias, argument `position`: the product is in `dtype`; the bias is added along `axis`, in the wider."""
     without = computing_in(dtype, back)
 
     def rule(body: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:

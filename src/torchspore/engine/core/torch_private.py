@@ -223,7 +223,7 @@ def inductor(
     """The graph, which writes into none of its inputs, as one function compiled by Inductor; `inputs` are fake tensors.
 
     The function has the Python text that Inductor wrote as `source`, and the paths of its shared libraries as `libraries`.
-    With `in_one` the calls of other kernels are C++ too, so that the whole graph is one launch.
+    With `is_single_kernel` the calls of other kernels are C++ too, so that the whole graph is one launch.
 
     Raises NoCompiler where there is none, and whatever goes wrong in Inductor or the compiler.
     """

@@ -26,7 +26,7 @@ def _is_unfit(node: torch.fx.Node) -> bool:
 
 
 def recorded(code: Code, persistent: frozenset[int]) -> Code:
-    """Runs `code` from a recording. Inputs at `held` (Parameters) are read where they lie, the others are copied to fixed places.
+    """Runs `code` from a recording. Inputs at `persistent` (Parameters) are read where they lie, the others are copied to fixed places.
 
     When a stored input has moved in memory, the graph is recorded again. Results are copies, as the next run overwrites its own.
     """

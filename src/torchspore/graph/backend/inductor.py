@@ -45,7 +45,7 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
     """One compiled function for the graph, which has no writes in it; None where the compiler is missing or failed, which is said once, and
     where Inductor has no way to write this one, which `explain` tells.
 
-    `more` are settings of Inductor's, `asked` says what wants the kernel.
+    `more` are settings of Inductor's, `subject` says what wants the kernel.
 
     An interrupt passes through; Inductor writes its files aside and renames them, so that nothing half made is found later.
     """

@@ -58,7 +58,7 @@ Module = torch.fx.GraphModule
 
 
 def hoisted(module: Module, positions: frozenset[int], prefers_onednn: matrix_products.Preference, layout: bool) -> Hoisted | None:
-    """Return the boosted graphs; None if no value depends on weights alone. `places` lists the inputs that the program stores."""
+    """Return the boosted graphs; None if no value depends on weights alone. `positions` lists the inputs that the program stores."""
     changed = fold_norms(onednn_linears(copied(module), prefers_onednn))
     if has_images(changed) and layout:
         changed = channels_last(changed)
@@ -99,7 +99,7 @@ def is_on_cpu(module: Module) -> bool:
 
 
 def trains(module: Module, positions: frozenset[int]) -> str | None:
-    """Return how the graph differs from an inference: it computes gradients, or writes into one of the inputs at `places`."""
+    """Return how the graph differs from an inference: it computes gradients, or writes into one of the inputs at `positions`."""
     inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
     for node in module.graph.nodes:
         if is_operator(node.target) and "backward" in node.target._opname:

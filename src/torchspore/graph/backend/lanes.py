@@ -84,7 +84,7 @@ class Parallel:
     """
 
     def __init__(self, module: torch.fx.GraphModule, lane_of: Mapping[Node, int], threads: int) -> None:
-        """`place` says for each node which lane it runs in, from 0 on."""
+        """`lane_of` says for each node which lane it runs in, from 0 on."""
         self._module, self._threads = module, threads
         self._count = max(lane_of.values()) + 1
         self._lanes = _Writer(module, lane_of).lanes()

@@ -201,7 +201,7 @@ def surroundings() -> str:
 
 
 def named(version: str, package: Path) -> str:
-    """The name for a version of torch, and for torchspore's files in `own`."""
+    """The name for a version of torch, and for torchspore's files in `package`."""
     compiler = os.environ.get("CXX", "g++")
     try:
         compiler_version = subprocess.run([*shlex.split(compiler), "--version"], capture_output=True, text=True, timeout=20).stdout

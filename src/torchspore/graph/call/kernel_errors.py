@@ -21,7 +21,7 @@ from torchspore.errors import TorchsporeError
 def describe_error(error: Exception, module: torch.fx.GraphModule) -> Exception:
     """The error to raise: in the program's own words for an assert or a raise, else with the line and operator, as far as they are known.
 
-    `whole` is the graph as it was captured, in which shapes are those of the program.
+    `module` is the graph as it was captured, in which shapes are those of the program.
     """
     build_error = getattr(error, "as_written", None)
     if build_error is not None:

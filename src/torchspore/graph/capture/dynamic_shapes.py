@@ -139,7 +139,7 @@ class Fits:
     """Decides whether the inputs of a graph have lengths that its trace allowed for."""
 
     def __init__(self, environment: Any, fakes: Sequence[torch.Tensor], indices: Sequence[int]) -> None:
-        """`places` are the inputs that have open axes, `fakes` the stand-ins of all."""
+        """`indices` are the inputs that have open axes, `fakes` the stand-ins of all."""
         code = environment.produce_guards_expression([fakes[index] for index in indices], ignore_static=False) or "True"
         self._environment, self._indices, self._code = environment, indices, compile(code, "<lengths>", "eval")
 

@@ -18,7 +18,7 @@ class Results:
     """A look at what a trace gives back, before its Tensors become outputs."""
 
     def __init__(self, watch: Any, argument_ids: set[int], line: Callable[[], str]) -> None:
-        """`given` are the ids of the arguments and of what is in them; `line` says where the call is."""
+        """`argument_ids` are the ids of the arguments and of what is in them; `line` says where the call is."""
         self._line, self._argument_ids, self._born = line, argument_ids, watch.born
         self._state = watch.contents.ids()
         self._read = {id(read.value) for read in watch.reads.values()}

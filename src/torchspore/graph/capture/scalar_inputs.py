@@ -56,7 +56,7 @@ class Numbers:
         """The numbers among arguments, by function and place, whose values a trace needed."""
 
     def lifted(self, form: Any, values: tuple[Any, ...]) -> frozenset[int]:
-        """Which of the numbers `given`, in calls of this form, are inputs of the graph."""
+        """Which of the numbers `values`, in calls of this form, are inputs of the graph."""
         numbers = self._arguments.get(form)
         if numbers is None:
             marked = frozenset(index for index, value in enumerate(values) if type(value) in MUTABLE)
@@ -186,7 +186,7 @@ def source(holder: Holder, name: str) -> Callable[[], Any]:
 
 
 def placed(value: Any, lifted: frozenset[int], numbers: list[Any]) -> Any:
-    """The arguments with a Number in the place of each lifted number; appends the Numbers to `made`. In the order of `key.signature`."""
+    """The arguments with a Number in the place of each lifted number; appends the Numbers to `numbers`. In the order of `key.signature`."""
     count = -1
 
     def walk(item: Any) -> Any:

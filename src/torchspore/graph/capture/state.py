@@ -239,7 +239,7 @@ class Contents:
     def take(self, value: Any, is_argument: bool = False) -> tuple[Node, list[Any]]:
         """A snapshot of `value`, and the modules, functions and classes met in it; its parts are remembered. Raises Unwatchable.
 
-        `is_given` says that it is an argument, and so no part of the program's state.
+        `is_argument` says that it is an argument, and so no part of the program's state.
         """
         walk = Walk(self._nodes, self._counts_by_name)
         node = walk.take(value)

@@ -70,7 +70,7 @@ class BranchBack(Record):
 
 
 def scattered(gradients: Sequence[torch.Tensor], differentiable: Sequence[int], count: int, shift: int) -> Gradients:
-    """The gradients in `found`, and then their flags, at the positions `wanted`, moved by `shift`, of lists of `count`."""
+    """The gradients in `gradients`, and then their flags, at the positions `differentiable`, moved by `shift`, of lists of `count`."""
     out: list[torch.Tensor | None] = [None] * count
     flags: list[Flag] = [False] * count
     for position, t, flag in zip(differentiable, gradients, gradients[len(differentiable):]):

@@ -116,9 +116,9 @@ def loop_back_second(
 ) -> list[Any]:
     """The gradients of `loop_back` by state, inputs and the gradients it was given, for gradients of its results; then their flags.
 
-    `ends` are the gradients that it was given and their flags, `given` those of its results and their flags. `back` (state, inputs, a,
+    `ends` are the gradients that it received and their flags, `output_gradients` those of its results. `back` (state, inputs, a,
     flags of a) -> (gradients of state and inputs, flags); `second` (state, inputs, a, flags of a, c, d, flags of c, flags of d) -> their
-    gradients by a, state and inputs, and flags. `places` are the positions of the state and inputs that have gradients.
+    gradients by a, state and inputs, and flags. `positions` are the positions of the state and inputs that have gradients.
     """
     many, every = len(positions[0]), len(positions[0]) + len(positions[1])
     go_on, states = test, []

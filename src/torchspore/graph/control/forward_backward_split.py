@@ -31,7 +31,7 @@ def _results(module: torch.fx.GraphModule) -> list[Node]:
 def only(module: torch.fx.GraphModule, outputs: list[int], recomputes: bool = False, prints: bool = True) -> torch.fx.GraphModule:
     """The graph with just these outputs, of the forward part.
 
-    With `again` they are gradients, and it computes once more what was computed before, which random numbers forbid. Without `prints` it
+    With `recomputes` they are gradients, and it recomputes earlier values, which random numbers forbid. Without `prints` it
     prints nothing, as all that it does was done before.
     """
     reduced = without_prints(copied(module), recomputes)

@@ -25,7 +25,7 @@ def dependencies(
 
     In addition to data dependencies: who reads memory before a write stays before it, who reads it after stays after; random numbers
     are drawn and exchanges begun in the old order; an exchange reads what it sends until it has been waited for; nothing moves across
-    control flow and what is unknown. Functions in `known` only read what they are given. Draws of random numbers keep their order where
+    control flow and what is unknown. Functions in `known_targets` only read their arguments. Draws of random numbers keep their order where
     `lane` gives the same for them.
     """
     root = owners(nodes[0].graph)

@@ -96,7 +96,7 @@ _RELU = {_aten.relu.default, _aten.relu_.default}
 
 
 def pack(module: torch.fx.GraphModule, persistent: set[Node], images: bool = True) -> torch.fx.GraphModule:
-    """With the weights that depend on nothing but `held` packed, and relu and the addition of a like image computed by the convolution.
+    """Pack the weights that depend on `persistent` alone; the convolution computes relu and the addition of a like image.
 
     oneDNN's convolution with packed weights gives images with channels last; without `images` only linears are packed.
     """

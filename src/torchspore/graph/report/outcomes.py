@@ -129,7 +129,7 @@ def no_lanes(why: str) -> None:
 def compiling(settings: Settings, requested: Settings, why: str) -> None:
     """How the options acted that say the same of every graph.
 
-    `asked` is the program's setting if this graph uses less of it, and `why` is the reason; a graph that uses all of it is reported first.
+    `requested` is the program's setting if this graph uses less of it, and `why` the reason; a graph that uses all of it comes first.
     """
     if requested.kernels is None:
         _nothing_fused()

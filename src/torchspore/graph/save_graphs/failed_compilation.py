@@ -53,7 +53,7 @@ def write(
     name: str, refusal: Refusal, settings: Mapping[str, str], call: tuple[Any, tuple[Any, ...], Mapping[str, Any]],
     trace_again: Callable[[], Any],
 ) -> Path | None:
-    """Writes the file about a call of `name`, (function, arguments by place and by name), which `again` traces once more.
+    """Writes the file about a call of `name`, (function, arguments by place and by name), which `trace_again` traces once more.
 
     Gives its path, None where it can't be written.
     """

@@ -234,7 +234,7 @@ def _nearest(node: Node) -> Node | None:
 
 
 def _read_after(nodes: list[Node], index: int) -> list[Node]:
-    """What is computed before the node at `place` and read from there on."""
+    """What is computed before the node at `index` and read from there on."""
     before = {node for node in nodes[:index] if node.op != "placeholder"}
     found: dict[Node, None] = {}
     for node in nodes[index:]:

@@ -33,7 +33,7 @@ class Box:
     """The black box; `facts` gives what is to be known of the program if it is killed."""
 
     def __init__(self, facts: Callable[[], dict[str, Any]], on_request: Callable[[dict[str, Any]], None]) -> None:
-        """`asked` is called, in a thread of its own, with the cause for which the watcher wants the record now."""
+        """`on_request` is called, in a thread of its own, with the cause for which the watcher wants the record now."""
         self.board = _local_board()
         self.process = os.getpid()
         self.records = False

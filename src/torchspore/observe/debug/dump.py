@@ -152,7 +152,7 @@ class _Group:
         self.last: list[torch.Tensor] = []
 
     def takes(self, arguments: Sequence[torch.Tensor], writes: bool) -> None:
-        """A kernel is going to run on `given`."""
+        """A kernel is going to run on `arguments`."""
         input_ids = {id(t) for t, _ in self.inputs}
         for t in arguments:
             key = self.aliases.get(id(t), (id(t), t))[0]
@@ -168,7 +168,7 @@ class _Group:
         self.aliases[id(shown)] = self.aliases.get(id(of), (id(of), of))[0], shown
 
     def gives(self, results: Sequence[torch.Tensor]) -> None:
-        """A kernel has made `found`, or written into it."""
+        """A kernel has made `results`, or written into it."""
         for t in results:
             self.created[id(t)] = t
             self.used.discard(id(t))

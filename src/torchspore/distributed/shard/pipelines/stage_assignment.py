@@ -173,7 +173,7 @@ def assign(
 ) -> None:
     """Notes in each node's `marks.RUNS_IN` the stage that runs it, or ALL.
 
-    `known` has the stage of each input that has one, `is_state` says which inputs the program keeps (Parameters and the like), `is_trained`
+    `input_stages` has the stages of inputs that have one, `is_state` marks inputs that the program stores (Parameters), `is_trained`
     which of them an optimizer may write in another graph. Operators on lists, and branches, whose items belong to several stages become one
     for each stage. Raises ValueError for a stage that is not there, or where an operator of one stage writes what another one holds.
     """

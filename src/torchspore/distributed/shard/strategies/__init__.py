@@ -58,7 +58,7 @@ def layouts_of(
 
     `attributes` are the primitive's arguments that are not Tensors, of its constructor and its call, by MindSpore's names; `shapes` are
     those of its Tensors; a strategy is a tuple of tuples of numbers or of Layouts, one for each Tensor. Raises ValueError, with the nearest
-    strategy that fits, for one that does not, and KeyError for a primitive without a rule (`is_known`).
+    strategy that fits, for one that does not, and KeyError for a primitive without a rule (`has_rules`).
     """
     call = Call(name, attributes, tuple(map(tuple, shapes)))
     if not has_rules(name):

@@ -62,7 +62,7 @@ def asks(node: Node) -> bool:
 def moved(module: torch.fx.GraphModule, goal: int = 0, only_requested: bool = False) -> tuple[int, int, int]:
     """Puts the moves in, in place, until the peak is at most `goal`. Gives how many they are, their bytes, and the peak.
 
-    With `only_asked`, nothing moves but what Cells are offloaded for.
+    With `only_requested`, nothing moves but what Cells are offloaded for.
     """
     lives = Lifetimes(module)
     line = lives.timeline()

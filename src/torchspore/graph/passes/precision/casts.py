@@ -60,7 +60,7 @@ class Rule(Protocol):
         """True if a result is cast back at once, and not only where another operator wants it in the dtype that the program gave."""
 
     def dtype_of(self, node: Node, operands: Sequence[torch.Tensor], now: Sequence[torch.dtype]) -> torch.dtype | None:
-        """The dtype for `node`; None for the dtypes of the program. `given` are its inputs in the `sources`, `now` their dtypes now."""
+        """The dtype for `node`; None for the dtypes of the program. `operands` are its inputs in the `sources`, `now` their dtypes now."""
 
 
 def rewritten(module: Module, rule: Rule) -> Module:
@@ -127,7 +127,7 @@ class _Rewriting:
         return len(inputs) == len(node.all_input_nodes) and any(t.numel() > 1 for t in inputs)
 
     def _copy_node(self, node: Node, dtype: torch.dtype | None) -> Node:
-        """The node in the new graph, its inputs cast to `wanted`."""
+        """The node in the new graph, its inputs cast to `dtype`."""
         is_open = dtype is None and self._takes_any(node)
         numbers_stay = getattr(node.target, "_opname", "") in _PROMOTES
 

@@ -128,7 +128,7 @@ class Policy:
     def dtype_of(self, node: Node, operands: Sequence[torch.Tensor], now: Sequence[torch.dtype]) -> torch.dtype | None:
         """The dtype in which `node` computes; None for the dtypes that the program gave.
 
-        `given` are its inputs in one of the `sources`, as the program has them; `now` their dtypes as the graph has them by now.
+        `operands` are its inputs in one of the `sources`, as the program has them; `now` their dtypes as the graph has them by now.
         """
         name = node.target._opname if is_operator(node.target) else ""
         if name in self.outside:
