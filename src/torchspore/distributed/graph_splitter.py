@@ -8,10 +8,13 @@ import torch
 
 from torchspore.distributed import device_count as devices
 from torchspore.distributed.parallel import parameter_broadcast
-from torchspore.distributed.shard import execution, sharded_capture, strategy_calls  # noqa: F401  strategy_calls: registers a listener
+from torchspore.distributed.shard import execution, sharded_capture, strategy_calls
 from torchspore.distributed.shard.pipelines import stage_count
+from torchspore.engine.autograd import grad
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.graph.splitter import SplitGraph, Trace
+
+grad.LISTENERS.append(strategy_calls.LISTENER)
 
 refusal_error = sharded_capture.refused
 chooses_stage_count = stage_count.is_requested

@@ -163,4 +163,5 @@ class _Listener(grad.GradientListener):
         return mirror(weight, leaf)
 
 
-grad.LISTENERS.append(_Listener())
+LISTENER = _Listener()
+"""`distributed.graph_splitter` adds it to the listeners when the first graph is split."""
