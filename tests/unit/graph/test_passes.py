@@ -40,7 +40,7 @@ def test_drop_dead_keeps_writes_and_random_operators() -> None:
     assert [t.split(".")[1] for t in targets(drop_dead(module))] == ["rand_like", "add_", "mul"]
 
 
-def test_drop_same_takes_detach_away() -> None:
+def test_drop_copies_takes_detach_away() -> None:
     module = traced(lambda x: [x.detach() * 2], torch.ones(3))
     assert targets(module) == ["aten.detach.default", "aten.mul.Tensor"]
     assert targets(drop_copies(module)) == ["aten.mul.Tensor"]

@@ -23,7 +23,7 @@ def describe_error(error: Exception, module: torch.fx.GraphModule) -> Exception:
 
     `module` is the graph as it was captured, in which shapes are those of the program.
     """
-    build_error = getattr(error, "as_written", None)
+    build_error = getattr(error, "build_error", None)
     if build_error is not None:
         error_as_written: Exception = build_error()
         return error_as_written
