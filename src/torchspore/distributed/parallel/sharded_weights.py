@@ -35,7 +35,7 @@ class RowShardedWeight(RowShard):
 
     @staticmethod
     def __new__(cls, rows: TensorBase, share: Any, changes: tuple[Change, ...] = ()) -> RowShardedWeight:
-        like = torch.empty(share.full_value, dtype=rows._t.dtype, device="meta")
+        like = torch.empty(share.full_shape, dtype=rows._t.dtype, device="meta")
         for change, arguments in changes:
             like = change(like, *arguments)
         tensor: RowShardedWeight = torch_private.stand_for(cls, like, rows._t.device)
