@@ -216,9 +216,6 @@ def _with(config: Mapping[str, Any]) -> Settings:
     """The context's values where `own` has none."""
     level = config.get("jit_level") or STORE.get("jit_level") or "O0"
     boost = config["infer_boost"] if "infer_boost" in config else STORE.get("infer_boost")
-    steps = _steps()
-    if config.get("exec_order"):
-        steps["order"] = config["exec_order"]
     return _settings_of(
         level,
         boost == "on",
@@ -226,12 +223,12 @@ def _with(config: Mapping[str, Any]) -> Settings:
         STORE.get("deterministic") == "ON",
         _syntax(config),
         _debug(config),
-        **steps,
+        **_steps(config),
     )
 
 
-def _steps() -> dict[str, Any]:
-    """Return the context's settings of the steps that change a graph."""
+def _steps(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the steps that change a graph: those of a call's `config`, then the context's."""
     policy = STORE.get("precision_mode")
     is_auto = not policy and bool(STORE.get("enable_auto_mixed_precision"))
     return {
@@ -242,7 +239,7 @@ def _steps() -> dict[str, Any]:
         "reuses_memory": STORE.get("env_config_path.sys.mem_reuse"),
         "offloads": offload.in_graphs(),
         "offloads_state": offload.moves_state_in_graphs(),
-        "order": "" if STORE.source("exec_order")[0] == DEFAULT else STORE.get("exec_order"),
+        "order": config.get("exec_order") or ("" if STORE.source("exec_order")[0] == DEFAULT else STORE.get("exec_order")),
         "lanes": STORE.get("inter_op_parallel_num"),
         "generates": {"1": True, "0": False}.get(str(STORE.get("jit_compile"))),
         "kernels": flags(),

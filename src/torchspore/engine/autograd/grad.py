@@ -12,12 +12,13 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message
-from torchspore.engine.autograd.gradient_errors import in_the_users_words
+from torchspore.context.store import STORE
+from torchspore.engine.autograd import gradient_errors
 from torchspore.engine.core import gradient_hooks, integer_gradients, torch_private, tree
 from torchspore.engine.core.in_place_versions import Extent, Versions, base_of, renamed
 from torchspore.engine.core.tensor import Composite, Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
 from torchspore.engine.eager import row_gradients as rows_module
-from torchspore.engine.memory import limit, offload
+from torchspore.engine.memory import offload
 
 
 class GradientListener:
@@ -272,7 +273,8 @@ def _leaf(tensor: TensorBase) -> torch.Tensor:
     t = raw(tensor)
     if not is_differentiable(t):
         return integer_gradients.leaf(t) if integer_gradients.is_integer(t) else t
-    return gradient_hooks.follow(tensor, renamed(t) if t.requires_grad else new_leaf(t))
+    leaf = renamed(t) if t.requires_grad else new_leaf(t)
+    return gradient_hooks.follow(tensor, leaf) if gradient_hooks.STATE.has_hooks else leaf
 
 
 def new_leaf(t: torch.Tensor) -> torch.Tensor:
@@ -286,7 +288,7 @@ class GradientInside(RuntimeError):
 
 def check_is_seen() -> None:
     """Raises GradientInside inside of torch.func's transforms."""
-    if torch_private.is_transforming():
+    if torch_private.current_transform() is not None:
         raise GradientInside(message(
             "a gradient inside of this transform", "a function that takes none", hint="take gradients of gradients with mindspore.grad",
         ))
@@ -320,7 +322,8 @@ def differentiate(
             inputs.append(structure)
         observers = [] if nested else [listener.begin_pass(weights, [leaves[id(w)] for w in weights]) for listener in LISTENERS]
         targets = [leaf for structure in inputs for leaf in tensors_of(structure)] + list(leaves.values())
-        with frame_.open(), nullcontext() if nested else offload.saving():
+        saving = offload.saving() if STORE.get("memory_offload") and not nested else nullcontext()
+        with frame_.open(), saving:
             if any(integer_gradients.shadow(leaf) is not None for leaf in targets):
                 integer_gradients.begin()
             if any(listener.must_replace_early() for listener, _ in frame_.cut.values()):
@@ -440,9 +443,11 @@ def _gradients(result: Any, targets: list[torch.Tensor], sens: Any, nested: bool
     at = [t for t in sources if t.requires_grad]
     if not pairs or not at:
         return [None for _ in targets]
-    with limit.around_backward(), in_the_users_words():
-        got = tape_gradients(
-            [o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested, allow_unused=True,
-        )
-    remaining = iter(got)
+    around = frame()
+    # Branches and loops of a graph exist only inside of its capture, which is a frame around this one.
+    compute = torch.autograd.grad if around is None or around.outer is None else tape_gradients
+    try:
+        remaining = iter(compute([o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested, allow_unused=True))
+    except RuntimeError as cause:
+        raise gradient_errors.translated(cause) from None
     return [integer_gradients.cast_gradient(t, next(remaining)) if s.requires_grad else None for t, s in zip(targets, sources)]

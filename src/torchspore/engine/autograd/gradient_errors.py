@@ -2,31 +2,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from torchspore.base.frames import user_frame
 from torchspore.base.text import with_hint
+from torchspore.engine.memory import limit
 
 _UNDEFINED = re.compile(r"derivative for '?(?:aten::)?_?(\w+?)\d?(?:: \w+)?'? is not implemented")
 _COMPLETE_QR = "not differentiable when mode='complete'"
 _HINT = "write ops.stop_gradient(x) for what it takes, or take the gradient by other values."
 
 
-@contextmanager
-def in_the_users_words() -> Iterator[None]:
-    """Replaces torch's error for an operator without a gradient by a TypeError that names the user's line and the operator."""
-    try:
-        yield
-    except RuntimeError as error:
-        text = str(error)
-        undefined = _UNDEFINED.search(text)
-        if undefined is not None:
-            raise _explained(f"the gradient of {undefined[1]} is not defined.", _HINT) from None
-        if _COMPLETE_QR in text:
-            sentence = "the gradient of qr with mode='complete' is not defined for a matrix of more rows than columns."
-            raise _explained(sentence, "write mode='reduced'.") from None
-        raise
+def translated(cause: RuntimeError) -> BaseException:
+    """Return the error to raise for an error of torch's backward pass.
+
+    It is a TypeError that names the user's line and the operator if an operator has no gradient, OutOfMemory if the memory limit refused
+    an allocation, else `cause` itself.
+    """
+    text = str(cause)
+    undefined = _UNDEFINED.search(text)
+    if undefined is not None:
+        return _explained(f"the gradient of {undefined[1]} is not defined.", _HINT)
+    if _COMPLETE_QR in text:
+        sentence = "the gradient of qr with mode='complete' is not defined for a matrix of more rows than columns."
+        return _explained(sentence, "write mode='reduced'.")
+    return limit.backward_error(cause)
 
 
 def _explained(sentence: str, hint: str) -> TypeError:

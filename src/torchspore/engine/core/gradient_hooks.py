@@ -12,7 +12,14 @@ from torchspore.engine.core.tensor import Frame, TensorBase, frame, raw, wrap
 
 ATTRIBUTE = "_gradient_hooks"
 _numbers = itertools.count()
-_has_hooks = False
+
+
+class _State:
+    has_hooks = False
+    """True from the first hook on that stays with a Tensor."""
+
+
+STATE = _State()
 
 
 def register(tensor: TensorBase, hook: Callable[[Any], Any]) -> Callable[[], None]:
@@ -20,7 +27,6 @@ def register(tensor: TensorBase, hook: Callable[[Any], Any]) -> Callable[[], Non
 
     Inside of a gradient transform the hook belongs to what was computed there; else it stays with the Tensor for all transforms to come.
     """
-    global _has_hooks
     t = raw(tensor)
     around = _loses(tensor, t)
     if around is not None:
@@ -31,7 +37,7 @@ def register(tensor: TensorBase, hook: Callable[[Any], Any]) -> Callable[[], Non
         return t.register_hook(_on_torch(hook)).remove
     hooks, number = tensor.__dict__.setdefault(ATTRIBUTE, {}), next(_numbers)
     hooks[number] = hook
-    _has_hooks = True
+    STATE.has_hooks = True
     change_counters.calls_changed()
 
     def remove() -> None:
@@ -58,7 +64,7 @@ def hooks_of(tensor: TensorBase) -> list[Callable[[Any], Any]]:
 
 def follow(tensor: TensorBase, leaf: torch.Tensor) -> torch.Tensor:
     """The leaf that stands for `tensor` in a transform, whose gradient the Tensor's hooks see."""
-    if _has_hooks and leaf.requires_grad:
+    if leaf.requires_grad:
         for hook in hooks_of(tensor):
             leaf.register_hook(_on_torch(hook))
     return leaf

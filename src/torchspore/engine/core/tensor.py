@@ -328,6 +328,9 @@ def transform(value: Any, function: Callable[[Any], Any]) -> Any:
 
 def tensors(value: Any) -> Iterator[Any]:
     """Every Tensor in a nested structure, in order."""
+    if isinstance(value, TensorBase):
+        yield value
+        return
     for leaf in tree.leaves(value):
         if isinstance(leaf, TensorBase):
             yield leaf

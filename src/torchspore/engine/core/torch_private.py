@@ -135,9 +135,13 @@ def is_wrapped(t: torch.Tensor) -> bool:
     return bool(torch._C._functorch.is_functorch_wrapped_tensor(t))
 
 
+current_transform: Callable[[], Any] = torch._C._functorch.peek_interpreter_stack
+"""Returns the innermost transform of `torch.func` that runs in this thread, or None."""
+
+
 def is_transforming() -> bool:
     """Return whether one of `torch.func`'s transforms runs in this thread."""
-    return torch._C._functorch.peek_interpreter_stack() is not None
+    return current_transform() is not None
 
 
 @contextmanager

@@ -3,8 +3,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -184,15 +182,11 @@ def error(cause: BaseException) -> OutOfMemory | None:
     return error
 
 
-@contextmanager
-def around_backward() -> Iterator[None]:
-    """Raises OutOfMemory at the user's line for what the limit refuses in the backward pass inside."""
-    try:
-        yield
-    except RuntimeError as cause:
-        if _OF_MEMORY.search(str(cause)):
-            _drop_tasks()
-        raise error(cause) or cause from None      # in no local name, which would hold its frame until Python looks for garbage
+def backward_error(cause: RuntimeError) -> BaseException:
+    """Return OutOfMemory at the user's line if the limit refused memory in a backward pass, else `cause` itself."""
+    if _OF_MEMORY.search(str(cause)):
+        _drop_tasks()
+    return error(cause) or cause
 
 
 def _drop_tasks() -> None:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -62,18 +63,23 @@ def current() -> Folder | None:
     return folder if folder.usable else None
 
 
-@contextlib.contextmanager
 def open(
     module: torch.fx.GraphModule, codes: Iterable[CodeType], settings: Settings, inputs: list[str],
-) -> Iterator[torch.fx.GraphModule]:
-    """Compiles its block with the cache at hand, if it is on; gives the graph to compile, which `load_compile_cache` may replace.
+) -> AbstractContextManager[torch.fx.GraphModule]:
+    """Return a block that compiles with the cache, if it is on, and yields the graph to compile, which `load_compile_cache` may replace.
 
-    `codes` are the user's functions that the trace ran, the outermost first; `inputs` what each input of the graph is called.
+    `codes` are the user's functions that the trace ran, the outermost first; `inputs` are the names of the graph's inputs.
     """
     folder = current()
-    if folder is None or current_operator.followers or not _is_fixed(module):       # a kept graph knows no longer where it comes from
-        yield module
-        return
+    if folder is None or current_operator.followers or not _is_fixed(module):       # a stored graph does not know the lines of its nodes
+        return contextlib.nullcontext(module)
+    return _open_folder(folder, module, codes, settings, inputs)
+
+
+@contextlib.contextmanager
+def _open_folder(
+    folder: Folder, module: torch.fx.GraphModule, codes: Iterable[CodeType], settings: Settings, inputs: list[str],
+) -> Iterator[torch.fx.GraphModule]:
     ran = [code for code in codes if code.co_filename != "<string>"]     # which dataclasses' methods have for a file
     name = f"{getattr(ran[0], 'co_qualname', ran[0].co_name)} of {ran[0].co_filename}" if ran else "a net of library layers"
     scripts = sorted({code.co_filename for code in ran})

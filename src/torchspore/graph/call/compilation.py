@@ -18,14 +18,14 @@ from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.errors import CompileError
 from torchspore.graph import control, forward_cache, passes
-from torchspore.graph.call import graph_table
+from torchspore.graph.call import assigned_numbers, graph_table, open_lengths
 from torchspore.graph.call.compiled_graph import Graph
 from torchspore.graph.call.gradient_graphs import RecordedCapture, RecordedGraph
 from torchspore.graph.call.graph_table import Entry, Table
+from torchspore.graph.call.number_inputs import NumberInputs
 from torchspore.graph.call.rebuild_reasons import rebuild_reason
-from torchspore.graph.capture import assigned_numbers, depth, dynamic_shapes
+from torchspore.graph.capture import depth
 from torchspore.graph.capture.capture import Capture, Captured
-from torchspore.graph.capture.scalar_inputs import Numbers
 from torchspore.graph.control import strict_syntax, support_binary
 from torchspore.graph.refusal import Kind, Refusal
 from torchspore.graph.report import outcomes, provenance
@@ -47,7 +47,7 @@ def capture(
     wasted = _wasted(owner, table, entry.settings.is_split)
     if wasted is not None:
         return wasted
-    if entry.is_open and len(entry.graphs) >= dynamic_shapes.SPLITS and "_open_inputs_" not in owner.__dict__:
+    if entry.is_open and len(entry.graphs) >= open_lengths.SPLITS and "_open_inputs_" not in owner.__dict__:
         return Refusal("needs another graph for each length")
     why = rebuild_reason(entry, table)
     if entry.graphs:
@@ -133,7 +133,7 @@ def compile_error(
 ) -> CompileError:
     """The error for a call that was refused and must be a graph; the graph up to there is saved, and the error says where."""
     def capture_again() -> None:
-        _, captured = _captured(owner, Entry(settings), Numbers(), function, args, kwargs)
+        _, captured = _captured(owner, Entry(settings), NumberInputs(), function, args, kwargs)
         if settings.syntax == "STRICT":
             strict_syntax.check(captured.watch.codes)
 
@@ -143,7 +143,7 @@ def compile_error(
 
 def only_captured(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], settings: Settings) -> Captured:
     """The trace of a call, which runs nothing and is kept nowhere. Raises Refusal where no single graph can hold it."""
-    _, captured = _captured(owner, Entry(settings), Numbers(), function, args, {})
+    _, captured = _captured(owner, Entry(settings), NumberInputs(), function, args, {})
     return captured
 
 
@@ -186,19 +186,19 @@ def _parts(trace: tuple[Capture, Captured]) -> tuple[Any, Any, list[Any]]:
 
 
 def _captured(
-    owner: Any, entry: Entry, numbers: Numbers, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+    owner: Any, entry: Entry, numbers: NumberInputs, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
     stages: int | None = None,
 ) -> tuple[Capture, Captured]:
     """Captures the call; where Python's limit of nested calls is met, once more with a larger stack."""
     kind, is_piece = RecordedCapture if engine.frame() is not None else Capture, bool(getattr(owner, "is_piece", False))
 
     def new(converts: bool, may_learn: bool) -> Capture:
+        number_inputs = numbers.inputs()
         forwards = forward_cache.Calls(graph_table.table_of(owner).learned_forwards(), may_learn, is_piece) if kind is Capture else None
         capture = kind()
-        capture.forwards = forwards
+        capture.forwards, capture.numbers = forwards, number_inputs
         capture.watch.converter = control if converts else None
         capture.watch.says = converts and entry.settings.syntax == "COMPATIBLE"
-        capture.numbers = numbers.inputs()
         capture.is_piece = is_piece
         if entry.settings.is_split:
             capture.spread = splitter().begin_capture(list(engine.tensors((args, kwargs))), stages)

@@ -10,10 +10,11 @@ from torchspore.context.store import STORE
 from torchspore.engine.core import change_counters, precision
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.tensor import TensorBase
+from torchspore.graph.call import open_lengths
 from torchspore.graph.call.compiled_graph import Graph
 from torchspore.graph.call.key import keep, signature
-from torchspore.graph.capture import dynamic_shapes
-from torchspore.graph.capture.scalar_inputs import Numbers
+from torchspore.graph.call.number_inputs import NumberInputs
+from torchspore.graph.capture.dynamic_shapes import Axes
 from torchspore.graph.forward_cache import Learned
 from torchspore.graph.refusal import Refusal
 from torchspore.graph.settings import Settings, settings_of
@@ -31,7 +32,7 @@ WORTH = 4
 """So many calls a capture must serve in the mean of the last ones, once there were twice `WASTED`: else it costs more than it saves."""
 
 _NONE: frozenset[int] = frozenset()
-NO_AXES: dict[int, dynamic_shapes.Axes] = {}
+NO_AXES: dict[int, Axes] = {}
 
 
 @dataclass
@@ -56,8 +57,8 @@ class Table(OrderedDict[Any, Entry]):
     def __init__(self, is_piece: bool = False) -> None:
         super().__init__()
         self.recent: list[Graph] = []
-        self.numbers = Numbers(tries=not is_piece)
-        self.lengths = dynamic_shapes.Lengths()
+        self.numbers = NumberInputs(tries=not is_piece)
+        self.lengths = open_lengths.Lengths()
         self.refused_in: tuple[int, Any] | None = None
         """The era, and the state of the context, in which no call could be captured: they are no longer tried."""
         self._forwards: Learned | None = None
@@ -95,12 +96,12 @@ def facts_of(owner: Any, function: Any) -> tuple[list[int], int]:
     return [graph.runs for entry in entries for graph in entry.graphs], sum(1 for entry in entries if entry.refusal is not None)
 
 
-def open_axes(owner: Any, args: tuple[Any, ...]) -> dict[int, dynamic_shapes.Axes]:
+def open_axes(owner: Any, args: tuple[Any, ...]) -> dict[int, Axes]:
     """By id of the Tensor, the axes of a call that may have any length: `set_inputs` says so, or many lengths were seen."""
     if engine.frame() is not None:
         return NO_AXES
     if "_open_inputs_" in owner.__dict__:
-        return dynamic_shapes.declared(owner, args)
+        return open_lengths.declared(owner, args)
     lengths = table_of(owner).lengths
     return lengths.axes(args) if lengths.open else NO_AXES
 

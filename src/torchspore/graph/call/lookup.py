@@ -11,13 +11,11 @@ from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.number import Number
 from torchspore.engine.core.tensor import TensorBase, transform
 from torchspore.engine.memory import limit
-from torchspore.graph.call import compilation, kernel_errors
+from torchspore.graph.call import compilation, first_run, kernel_errors, open_lengths
 from torchspore.graph.call.compiled_graph import REFUSALS, Graph
 from torchspore.graph.call.graph_table import Entry, look_up, table_of
-from torchspore.graph.capture import dynamic_shapes
-from torchspore.graph.capture.scalar_inputs import placed
+from torchspore.graph.call.number_inputs import placed
 from torchspore.graph.refusal import Refusal
-from torchspore.graph.report import first_run
 
 TRIED = 3
 """After so many refusals of one key the program's state is not asked any more whether it has changed."""
@@ -97,7 +95,7 @@ def _of_this_length(
 ) -> Graph | Refusal:
     """The graph for the lengths of now alone, where none can be made for all lengths."""
     graph_log.event("again", f"{refusal.line}: {compilation.name_of(owner)} {refusal.reason}: one graph for each length")
-    dynamic_shapes.close(owner)
+    open_lengths.close(owner)
     table_of(owner).lengths.close()
     flat: list[TensorBase] = []
     graph = find(owner, function, args, kwargs, flat)

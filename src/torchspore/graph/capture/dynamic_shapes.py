@@ -1,8 +1,4 @@
-"""Axes of any length: `set_inputs` with `Tensor(shape=[None, ...])` gives one graph for all lengths.
-
-The trace runs with symbols for those lengths (torch's ShapeEnv). What it had to assume of them is checked at each call: a graph that a
-length does not fit is captured again, and a trace that can't do without the numbers is made for each length.
-"""
+"""Lengths of axes as symbols: a trace runs with torch's ShapeEnv, and `Fits` checks at each call what the trace assumed of them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,9 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.base.text import message
 from torchspore.engine.core import tree
-from torchspore.engine.core.tensor import TensorBase
 
 Axes = tuple[int, ...]
 """The axes of one Tensor that may have any length."""
@@ -24,115 +18,6 @@ _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 def holds_symbols(value: Any) -> bool:
     """Return whether a nested value contains a length that is a symbol."""
     return any(isinstance(leaf, _SYMBOLS) for leaf in tree.leaves(value))
-
-
-OPENS_AFTER = 4
-"""So many lengths of an axis have graphs of their own; with the next one it is left open."""
-SPLITS = 4
-"""So many graphs of open lengths one form of a call has, before each length has its own again."""
-
-
-class Lengths:
-    """Which lengths the arguments of one Cell or function had, and which axes are left open because of that."""
-
-    def __init__(self) -> None:
-        self._seen: dict[tuple[int, int, int], set[int]] = {}
-        self.open: dict[tuple[int, int], Axes] = {}
-        """By place and rank of an argument."""
-        self._is_closed = False
-
-    def see(self, args: Sequence[Any]) -> None:
-        """Is told of a call that has no graph yet."""
-        if self._is_closed:
-            return
-        for index, argument in enumerate(args):
-            if not isinstance(argument, TensorBase) or type(argument).__dict__.get("__parameter__"):
-                continue
-            sizes = argument._t.shape
-            for axis, size in enumerate(sizes):
-                if size > 1:
-                    lengths = self._seen.setdefault((index, len(sizes), axis), set())
-                    lengths.add(size)
-                    if len(lengths) > OPENS_AFTER:
-                        self.open[index, len(sizes)] = tuple(sorted({*self.open.get((index, len(sizes)), ()), axis}))
-
-    def axes(self, args: Sequence[Any]) -> dict[int, Axes]:
-        """By id of the Tensor, the axes that are open in this call."""
-        open_axes = {}
-        for index, argument in enumerate(args):
-            if isinstance(argument, TensorBase):
-                t = argument._t
-                wanted = self.open.get((index, t.dim()))
-                if wanted is not None and t.is_contiguous():
-                    axes = tuple(axis for axis in wanted if t.shape[axis] > 1)
-                    if axes:
-                        open_axes[id(argument)] = axes
-        return open_axes
-
-    def close(self) -> None:
-        """Is told that open lengths do not do: each length has a graph of its own from now on."""
-        self._is_closed = True
-        self.open.clear()
-
-
-class _Closed(tuple[Any, ...]):
-    """Inputs whose lengths are held to Symbols, and have graphs of their own all the same."""
-
-
-def close(owner: Any) -> None:
-    """Is told that open lengths do not do for a Cell or function."""
-    declared = owner.__dict__.pop("_open_inputs_", ())
-    if any(hasattr(size, "fits") for like in declared for size in getattr(like, "symbolic", ())):
-        owner.__dict__["_open_inputs_"] = _Closed(declared)
-
-
-def declared(owner: Any, args: Sequence[Any]) -> dict[int, Axes]:
-    """By id of the Tensor, the axes that `set_inputs` left open; of contiguous Tensors, and of those of two elements or more.
-
-    torch knows 0 and 1 by themselves: such lengths have graphs of their own.
-    """
-    declared = owner.__dict__.get("_open_inputs_")
-    if not declared:
-        return {}
-    axes_of: dict[int, Axes] = {}
-    seen: dict[Any, int] = {}
-    for index, (argument, like) in enumerate(zip(args, declared)):
-        shape = getattr(like, "symbolic", None)
-        if isinstance(argument, TensorBase) and isinstance(like, TensorBase):
-            _check_declared(f"{type(owner).__name__}: input {index}", argument, like, shape)
-        if shape is not None and isinstance(argument, TensorBase) and argument._t.is_contiguous():
-            sizes = argument._t.shape
-            _check_symbols(shape, sizes, seen)
-            if isinstance(declared, _Closed):
-                continue
-            axes = tuple(axis for axis, size in enumerate(shape) if not isinstance(size, int) and axis < len(sizes) and sizes[axis] > 1)
-            if axes:
-                axes_of[id(argument)] = axes
-    return axes_of
-
-
-def _check_declared(name: str, argument: Any, like: Any, shape: Sequence[Any] | None) -> None:
-    """Raise TypeError for another dtype than `set_inputs` declared, ValueError for another number of axes or another fixed length."""
-    hint = "call set_inputs with what the Cell is called with"
-    if argument.dtype != like.dtype:
-        raise TypeError(message(f"{name} of {argument.dtype}", f"{like.dtype}, as set_inputs says", hint=hint))
-    if shape is None:
-        return
-    given = argument.shape
-    if len(given) != len(shape) or any(isinstance(size, int) and size not in (-1, length) for size, length in zip(shape, given)):
-        declared_shape = f"({', '.join('None' if not isinstance(size, int) or size == -1 else str(size) for size in shape)})"
-        raise ValueError(message(f"{name} of shape {tuple(given)}", f"{declared_shape}, as set_inputs says", hint=hint))
-
-
-def _check_symbols(shape: Sequence[Any], sizes: Sequence[int], seen: dict[Any, int]) -> None:
-    """Raises ValueError where an axis has a length that the Symbol in its place does not allow; `seen` has the lengths of unique ones."""
-    for axis, (symbol, size) in enumerate(zip(shape, sizes)):
-        if not hasattr(symbol, "fits"):
-            continue
-        if not symbol.fits(size):
-            raise ValueError(message(f"axis {axis} of {size} elements", f"a length that fits Symbol {symbol}"))
-        if symbol.unique and seen.setdefault(symbol, size) != size:
-            raise ValueError(message(f"axis {axis} of {size} elements", f"{seen[symbol]}, as of the other axes of this unique Symbol"))
 
 
 class Fits:

@@ -22,7 +22,10 @@ def compiling(name: str, settings: Settings, keeps_lines: bool) -> AbstractConte
     """Is around what compiles a call of `name`: tells who waits long, lets nodes keep where they come from, saves the stages if asked."""
     text = f"is being compiled at {settings.level}; this happens once for these shapes."
     with ExitStack() as around:
-        around.enter_context(_recorded(name, settings))
+        if STORE.get("save_graphs") or keeper is not None:
+            around.enter_context(_recorded(name, settings))
+        elif STORE.source("save_graphs_path")[0] != "default":
+            effects.report("save_graphs_path", _OFF)
         around.enter_context(progress.waiting(f"{user_line()}: {name}", text))
         around.enter_context(provenance.debug_level_of(keeps_lines))
         return around.pop_all()
@@ -30,13 +33,8 @@ def compiling(name: str, settings: Settings, keeps_lines: bool) -> AbstractConte
 
 @contextmanager
 def _recorded(name: str, settings: Settings) -> Iterator[None]:
-    """Saves what its block compiles, if that is asked for."""
+    """Saves what its block compiles, and passes it to `keeper`."""
     level = STORE.get("save_graphs")
-    if not level and keeper is None:
-        if STORE.source("save_graphs_path")[0] != "default":
-            effects.report("save_graphs_path", _OFF)
-        yield
-        return
     from torchspore.graph.save_graphs.recording import Recording  # it is needed only here
 
     setting = STORE.source("save_graphs")[1]

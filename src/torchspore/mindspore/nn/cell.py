@@ -243,11 +243,14 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        enters_graph = STORE.graph_mode
         if engine.active or self.requires_grad:
+            around = engine.frame()
+            enters_graph = enters_graph and (around is None or not around.traces)       # a call inside of a capture is part of its graph
             run = forward_cache.recorder(self, args, kwargs)
             if run is not None:
-                return run(self._entered_ if STORE.graph_mode else self._run_)
-        if STORE.graph_mode:
+                return run(self._entered_ if enters_graph else self._run_)
+        if enters_graph:
             return dispatch.enter(self, self._run_, args, kwargs)
         return self._run_(*args, **kwargs)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
+from torchspore.context.store import STORE
 from torchspore.engine.autograd import scalar_gradients
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core import thread_state, tree
@@ -14,6 +15,7 @@ from torchspore.engine.core.number import Number
 from torchspore.engine.core.tensor import Composite, TensorBase, tensors
 from torchspore.graph import breaks, dispatch, forward_cache
 from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.tensor import Tensor
 from torchspore.observe.debug import recorded_steps
 
 
@@ -57,7 +59,7 @@ def _run(owner: Any, fn: Any, function: Callable[..., Any], args: tuple[Any, ...
 
 
 def _run_now(owner: Any, fn: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if thread_state.is_graph_mode() and not engine.frame() and not forward_cache.is_recorded_call(fn):
+    if STORE.graph_mode and not thread_state.local.in_pynative and not engine.frame() and not forward_cache.is_recorded_call(fn):
         return dispatch.call(owner, function, args, kwargs)
     return function(*args, **kwargs)
 
@@ -138,9 +140,11 @@ def _build_transform(
     def computed(*args: Any, **kwargs: Any) -> Any:
         args, sens = (args[:-1], args[-1]) if sens_param else (args, None)
         _check_positions("value_and_grad" if with_value else "grad", positions, args)
-        args = scalar_gradients.lift(args, positions)
+        if not all(isinstance(argument, Tensor) for argument in args):
+            args = scalar_gradients.lift(args, positions)
         tensor_positions = _of_tensors(positions, args)
-        result, flat, by_weight = forward_cache.gradients(fn, breaks.part(fn), args, kwargs, tensor_positions, parameters, sens, has_aux)
+        call = breaks.part(fn) if thread_state.breaking else fn
+        result, flat, by_weight = forward_cache.gradients(fn, call, args, kwargs, tensor_positions, parameters, sens, has_aux)
         by_position = [_arranged(args[position], gradient) for position, gradient in zip(tensor_positions, flat)]
         gradients = _joined(by_position, by_weight, grad_position, weights, alone)
         if return_ids:

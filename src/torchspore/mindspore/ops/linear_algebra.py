@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.eager.half_precision import in_float32
+from torchspore.engine.eager.half_precision import HALVES, in_float32
 from torchspore.mindspore.ops.declare import op, part_of
 
 T = torch.Tensor
@@ -62,15 +62,18 @@ def mm(input: T, mat2: T) -> T:
 @op()
 def dense(input: T, weight: T, bias: T | None = None) -> T:
     """x @ weight.T + bias: shape (..., in) with weight (out, in) gives (..., out)."""
-    require_equal_dtypes(input, weight)
-    return in_float32(F.linear, input, weight, bias)
+    return _linear(input, weight, bias)
 
 
 @part_of("dense")
 def dense_layer(input: T, weight: T, bias: T | None = None) -> T:
     """`dense` for the layer: in mixed precision its bias is added after the product, in the bias's dtype."""
+    return _linear(input, weight, bias)
+
+
+def _linear(input: T, weight: T, bias: T | None) -> T:
     require_equal_dtypes(input, weight)
-    return in_float32(F.linear, input, weight, bias)
+    return in_float32(F.linear, input, weight, bias) if input.dtype in HALVES else F.linear(input, weight, bias)
 
 
 dense_layer.__name__ = "dense"             # the name in graphs and errors

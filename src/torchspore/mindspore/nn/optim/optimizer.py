@@ -5,6 +5,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -207,8 +208,8 @@ class Optimizer(Cell):
                 group_gradients = optimizers.decayed(parameters, group_gradients, decay)
             if group.centralize:
                 group_gradients = [optimizers.centralized(g) for g in group_gradients]
-            shards = optimizer_states.of(self, group.indexes) if self._shares_ else ()
-            with optimizer_shards.at_hand(shards), optimizer_states.at_hand(self, group.indexes):
+            rows = optimizer_shards.at_hand(optimizer_states.of(self, group.indexes)) if self._shares_ else nullcontext()
+            with rows, optimizer_states.at_hand(self, group.indexes):
                 yield parameters, group_gradients, self._rate_now_(group.rate), decay, group
             if cut is not None:
                 cut.gather()
