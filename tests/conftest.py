@@ -35,21 +35,25 @@ def own_key(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
 
 
-_TAKEN_BACK = {
-    "torchspore.engine.core.random_state": ("_seed", None), "torchspore.mindspore.dataset.core.config": ("_seed", None),
-    "torchspore.graph.report.provenance": ("_all", False),
+_RESTORED = {
+    "torchspore.engine.core.random_state": ("SEED", "value", None), "torchspore.mindspore.dataset.core.config": ("_SEED", "value", None),
+    "torchspore.graph.report.provenance": ("_REQUESTS", "records_all", False),
 }
-"""What a program sets for good, and what it is before."""
+"""By module, an object with state that a program sets for the rest of the process, the attribute, and its initial value."""
 
 
 @pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    """Takes back what a test sets for good: another one's answer may depend on it."""
-    before = {module: getattr(sys.modules.get(module), name, value) for module, (name, value) in _TAKEN_BACK.items()}
+def restored_state() -> Iterator[None]:
+    """Restores what a test sets for the rest of the process, because the result of another test may depend on it."""
+    before = {
+        module: getattr(getattr(sys.modules[module], holder), name) if module in sys.modules else value
+        for module, (holder, name, value) in _RESTORED.items()
+    }
     yield
     for module, value in before.items():
         if module in sys.modules:
-            setattr(sys.modules[module], _TAKEN_BACK[module][0], value)
+            holder, name, _ = _RESTORED[module]
+            setattr(getattr(sys.modules[module], holder), name, value)
 
 
 @pytest.fixture(autouse=True)
@@ -70,9 +74,9 @@ def _left_on() -> set[str]:
         "a frame or a follower of operators": (
             getattr(loaded["engine.core.tensor"], "active", 0) - getattr(loaded["engine.eager.pynative"], "awaits_first", False)),
         "a mode of torch's": loaded["engine.core.torch_private"] is not None and loaded["engine.core.torch_private"].modes_of_now(),
-        "the black box": getattr(loaded["observe.debug.black_box"], "box", None),
+        "the black box": getattr(getattr(loaded["observe.debug.black_box"], "RECORDER", None), "box", None),
         "a dump": getattr(loaded["engine.core.current_operator"], "followers", 0),
-        "a keeper of steps": getattr(loaded["observe.debug.recorded_steps"], "runner", None),
+        "a keeper of steps": getattr(getattr(loaded["observe.debug.recorded_steps"], "ACTIVE", None), "runner", None),
         "a keeper of graphs": getattr(loaded["graph.save_graphs.session"], "keeper", None),
     }
     return {name for name, value in found.items() if value}

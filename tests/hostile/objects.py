@@ -27,8 +27,8 @@ from torchspore.observe.profiling import session as watch
 
 def tidy() -> None:
     """Ends what a call left open and what there may be one of in a process."""
-    if watch._running is not None:
-        watch._running.stop()
+    if watch.ACTIVE.session is not None:
+        watch.ACTIVE.session.stop()
     for record in list(summary_record._open):
         record.close()
 

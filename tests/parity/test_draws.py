@@ -112,7 +112,7 @@ def test_compiled_steps_draw_the_numbers_of_pynative(level: str) -> None:
 def test_a_program_without_a_seed_draws_other_numbers_each_time() -> None:
     from torchspore.engine.core import random_state
 
-    random_state._seed = None
+    random_state.SEED.value = None
     shape = (40, 3)
     for name, draw in draws.functions(ms).items():
         assert len({str(draws.summary(draw(shape, None))) for _ in range(3)}) > 1, name

@@ -117,4 +117,4 @@ def begin() -> None:
     frames._verdicts.update((str(file), False) for file in Path(__file__).parent.glob("*.py"))
     count = device.count
     device.count = lambda target: devices if target == "GPU" else count(target)
-    device._machine = dataclasses.replace(device._machine, backend=lambda target: module)
+    device._DEVICES.machine = dataclasses.replace(device._DEVICES.machine, backend=lambda target: module)

@@ -10,7 +10,16 @@ from typing import Any
 handlers: list[Callable[[BaseException], None]] = []
 has_runner = False
 """True if `torchspore run` runs the program; it reports errors itself."""
-_is_hooked = False
+
+
+class _Hook:
+    """Whether the process's exception hook is installed."""
+
+    def __init__(self) -> None:
+        self.is_installed = False
+
+
+_HOOK = _Hook()
 
 
 def notify(error: BaseException) -> None:
@@ -31,10 +40,9 @@ def notify_of_exit(end: SystemExit) -> None:
 
 def hook() -> None:
     """Install hooks for errors that nobody catches, in all threads; further calls do nothing."""
-    global _is_hooked
-    if _is_hooked:
+    if _HOOK.is_installed:
         return
-    _is_hooked = True
+    _HOOK.is_installed = True
     previous_thread_hook = threading.excepthook
 
     def of_thread(arguments: Any) -> None:

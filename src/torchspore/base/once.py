@@ -4,23 +4,30 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
-_reported: set[Hashable] = set()
+
+class _Reports:
+    """What the program has been warned of."""
+
+    def __init__(self) -> None:
+        self.keys: set[Hashable] = set()
+
+
+_REPORTS = _Reports()
 
 
 def first_time(key: Hashable) -> bool:
     """Return whether this is the first call with `key`."""
-    if key in _reported:
+    if key in _REPORTS.keys:
         return False
-    _reported.add(key)
+    _REPORTS.keys.add(key)
     return True
 
 
 @contextmanager
 def anew() -> Iterator[None]:
     """Report all messages again inside the block, without an effect on later reports."""
-    global _reported
-    previous, _reported = _reported, set()
+    previous, _REPORTS.keys = _REPORTS.keys, set()
     try:
         yield
     finally:
-        _reported = previous
+        _REPORTS.keys = previous

@@ -19,11 +19,20 @@ _LONGEST = 30.0
 """Seconds after which a function begins in any case."""
 _running_threads: set[int] = set()
 """The threads in which a user's function runs."""
-_exclusive_thread: int | None = None
-"""The thread that excludes functions in all other threads, or None."""
+
+
+class _Switching:
+    """Which thread runs alone, and which threads slow that down."""
+
+    def __init__(self) -> None:
+        self.exclusive_thread: int | None = None
+        """The thread that excludes functions in all other threads, or None."""
+        self.slow_threads: frozenset[int] = frozenset()
+        """The threads that did not end within `_PATIENCE`."""
+
+
+_SWITCHING = _Switching()
 _may_begin = threading.Event()
-_slow: frozenset[int] = frozenset()
-"""The threads that did not end within `_PATIENCE`."""
 
 
 def enter() -> bool:
@@ -32,7 +41,7 @@ def enter() -> bool:
     if me in _running_threads:
         return False
     _running_threads.add(me)
-    if _exclusive_thread is not None and _exclusive_thread != me:   # read after registering; `exclusive` does the opposite
+    if _SWITCHING.exclusive_thread not in (None, me):          # read after registering; `exclusive` does the opposite
         _running_threads.discard(me)
         _may_begin.wait(_LONGEST)
         _running_threads.add(me)
@@ -41,12 +50,11 @@ def enter() -> bool:
 
 def leave(entered: bool) -> None:
     """Unregister the function for which `enter` returned `entered`."""
-    global _slow
     if entered:
         me = threading.get_ident()
         _running_threads.discard(me)
-        if me in _slow:
-            _slow -= {me}
+        if me in _SWITCHING.slow_threads:
+            _SWITCHING.slow_threads -= {me}
 
 
 def each(rows: Iterable[Any]) -> Iterator[Any]:
@@ -66,18 +74,17 @@ def each(rows: Iterable[Any]) -> Iterator[Any]:
 @contextlib.contextmanager
 def exclusive() -> Iterator[None]:
     """Let no function begin in another thread during the block; wait at most `_PATIENCE` seconds for those that already run."""
-    global _exclusive_thread, _slow
-    if _exclusive_thread is not None:
+    if _SWITCHING.exclusive_thread is not None:
         yield
         return
     me = threading.get_ident()
     _may_begin.clear()
-    _exclusive_thread = me
+    _SWITCHING.exclusive_thread = me
     try:
         end = time.monotonic() + _PATIENCE
-        while (others := _running_threads - {me}) and not others <= _slow:
+        while (others := _running_threads - {me}) and not others <= _SWITCHING.slow_threads:
             if time.monotonic() > end:
-                _slow = frozenset(others)
+                _SWITCHING.slow_threads = frozenset(others)
                 break
             time.sleep(0.0005)
         yield
@@ -99,15 +106,13 @@ def garbage_collection_paused() -> Iterator[None]:
 
 def end_exclusive() -> None:
     """Let functions begin again: the block of `exclusive` in this thread has ended, or waits for one of them."""
-    global _exclusive_thread
-    if _exclusive_thread == threading.get_ident():
-        _exclusive_thread = None
+    if _SWITCHING.exclusive_thread == threading.get_ident():
+        _SWITCHING.exclusive_thread = None
         _may_begin.set()
 
 
 def _reset_after_fork() -> None:
-    global _exclusive_thread, _slow
-    _exclusive_thread, _slow = None, frozenset()
+    _SWITCHING.exclusive_thread, _SWITCHING.slow_threads = None, frozenset()
     _running_threads.clear()
     _may_begin.set()
 

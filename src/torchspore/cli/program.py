@@ -22,8 +22,17 @@ from torchspore.cli import notebooks, output
 
 REFUSED = 2
 INTERRUPTED = 128 + signal.SIGINT
-last_error: BaseException | None = None
-"""The exception that ended the last program; None after a normal end or sys.exit."""
+
+
+class _Run:
+    """How the program ended."""
+
+    def __init__(self) -> None:
+        self.last_error: BaseException | None = None
+        """The exception that ended the last program; None after a normal end or sys.exit."""
+
+
+RUN = _Run()
 _HINT = "this may be a bug in torchspore: `torchspore env` prints what a report needs"
 _RUNNER = (str(Path(__file__).resolve()), "<frozen ", runpy.__file__)
 
@@ -126,8 +135,7 @@ def _run_guarded(body: Callable[[], object], argv: list[str], first_path: str) -
 
 def _report(error: BaseException) -> int:
     """Print the error with which the program ended. Return the exit code."""
-    global last_error
-    last_error = error
+    RUN.last_error = error
     _flush()
     faults.notify(error)
     _show(error)

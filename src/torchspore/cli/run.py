@@ -145,7 +145,7 @@ def run(words: Sequence[str]) -> int:
             print(with_hint(text, "name another folder"), file=sys.stderr)
             return USAGE_ERROR
         code = _execute(request)
-        report.end(code, program.last_error)
+        report.end(code, program.RUN.last_error)
     if request.explain:
         from torchspore.cli import explain
         from torchspore.context import effects

@@ -86,7 +86,7 @@ def _save_error() -> None:
     """Save the last line and the time of the error that ended the program, in the file that the launcher reads."""
     from torchspore.cli import program
 
-    error = program.last_error
+    error = program.RUN.last_error
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if error is None or not path:
         return

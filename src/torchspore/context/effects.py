@@ -63,7 +63,6 @@ Effect = Callable[[Any], Outcome | None]
 """Applies a value; returns None if a reader will report the outcome."""
 Note = str | Callable[[], str]
 
-_explaining = False
 expect_graph: Callable[[str], None] | None = None
 """The engine's function that watches for operators outside graphs."""
 
@@ -92,7 +91,15 @@ class _Program:
     find: Callable[[str], Effect] = resolve
 
 
-_program = _Program()
+class _Reports:
+    """What the running program has been told, and whether `explain` listens."""
+
+    def __init__(self) -> None:
+        self.is_explaining = False
+        self.program = _Program()
+
+
+_REPORTS = _Reports()
 
 
 @contextmanager
@@ -101,18 +108,17 @@ def fresh(is_loaded: bool | None = None, find: Callable[[str], Effect] = resolve
 `is_loaded` decides whether effects run in the block; None keeps the current behaviour. `find` resolves the name in a declaration.
     `is_loaded` says whether effects run in it, None as they do now; `find` gives the function that a declaration names.
     """
-    global _program
-    previous = _program
-    _program = _Program(is_loaded=previous.is_loaded if is_loaded is None else is_loaded, find=find)
+    previous = _REPORTS.program
+    _REPORTS.program = _Program(is_loaded=previous.is_loaded if is_loaded is None else is_loaded, find=find)
     try:
         yield
     finally:
-        _program = previous
+        _REPORTS.program = previous
 
 
 def report(option_name: str, outcome: Outcome) -> None:
     """Record the outcome of an option that is read while something runs; readers call it. In strict mode raise on "no effect"."""
-    _program.outcomes[option_name] = outcome
+    _REPORTS.program.outcomes[option_name] = outcome
     if outcome.state in (NO_EFFECT, NOT_BUILT, IDLE) and is_strict():
         raise refusal(option_name, outcome)
 
@@ -123,11 +129,12 @@ def outcome_of(option: Option, value: Any) -> Outcome | None:
         return inert(option)
     if option.effect is None and option.read_by is None:
         return _member_outcomes(option, value)
-    if option.key not in _program.outcomes and option.read_by is not None and isinstance(value, Hashable) and value in option.unread:
+    outcomes = _REPORTS.program.outcomes
+    if option.key not in outcomes and option.read_by is not None and isinstance(value, Hashable) and value in option.unread:
         return Outcome.applied(option.unread[value])
-    if option.key not in _program.outcomes and option.graph_only and not _store().graph_mode:
+    if option.key not in outcomes and option.graph_only and not _store().graph_mode:
         return NO_GRAPH
-    return _program.outcomes.get(option.key)
+    return outcomes.get(option.key)
 
 
 def inert(option: Option) -> Outcome:
@@ -152,12 +159,12 @@ def _member_outcomes(option: Option, value: Any) -> Outcome | None:
 def forget(option: Option) -> None:
     """Remove the outcome that a reader reported for an earlier value."""
     if option.read_by is not None and option.effect is None:
-        _program.outcomes.pop(option.key, None)
+        _REPORTS.program.outcomes.pop(option.key, None)
 
 
 def has_outcome(key: str) -> bool:
     """Return whether an option's effect has run, or a reader has read it."""
-    return key in _program.outcomes
+    return key in _REPORTS.program.outcomes
 
 
 _completers: list[Callable[[], None]] = []
@@ -177,48 +184,47 @@ def complete_outcomes() -> None:
 
 def expect_explain() -> None:
     """Announce that `torchspore explain` will print, so that expensive facts are measured."""
-    global _explaining
-    _explaining = True
+    _REPORTS.is_explaining = True
 
 
 def is_explaining() -> bool:
     """Return whether facts that only `torchspore explain` prints should be measured."""
-    return _explaining
+    return _REPORTS.is_explaining
 
 
 def note(section: str, line: Note) -> None:
     """Add a line to a section of `torchspore explain`, once; a function returns the line at printing time, or "" for none."""
-    lines = _program.notes.setdefault(section, [])
+    lines = _REPORTS.program.notes.setdefault(section, [])
     if line not in lines:
         lines.append(line)
 
 
 def notes() -> dict[str, list[str]]:
     """Return the sections of `torchspore explain` and their lines, in order of arrival."""
-    sections = {section: [line if isinstance(line, str) else line() for line in lines] for section, lines in _program.notes.items()}
+    sections = {section: [line if isinstance(line, str) else line() for line in lines] for section, lines in _REPORTS.program.notes.items()}
     return {section: [line for line in lines if line] for section, lines in sections.items() if any(lines)}
 
 
 def device_used(line: str) -> None:
     """Record the first operator on an accelerator; `line` is the user's file:line. Later calls change nothing."""
-    if _program.first_use is None:
-        _program.first_use = line
+    if _REPORTS.program.first_use is None:
+        _REPORTS.program.first_use = line
 
 
 def first_use() -> str | None:
     """Return the user's line of the first operator on an accelerator, or None."""
-    return _program.first_use
+    return _REPORTS.program.first_use
 
 
 def operator_ran(line: str) -> None:
     """Record the first operator on any device; `line` is the user's file:line. Later calls change nothing."""
-    if _program.first_operator is None:
-        _program.first_operator = line
+    if _REPORTS.program.first_operator is None:
+        _REPORTS.program.first_operator = line
 
 
 def first_operator() -> str | None:
     """Return the user's line of the first operator, or None."""
-    return _program.first_operator
+    return _REPORTS.program.first_operator
 
 
 def refusal(name: str, outcome: Outcome) -> StrictRefusal:
@@ -233,15 +239,15 @@ def run(option: Option, value: Any) -> Outcome | None:
     Raise EffectRefused or the error of the effect; strict mode raises on "no effect".
     """
     assert option.effect is not None
-    outcome = _program.find(option.effect)(value)
+    outcome = _REPORTS.program.find(option.effect)(value)
     if outcome is None:
-        _program.outcomes.pop(option.key, None)
+        _REPORTS.program.outcomes.pop(option.key, None)
         return None
     if outcome.state == REFUSED:
         raise EffectRefused(f"{option.setter}({option.name}={value!r}): {outcome.text}.")
     if outcome.state == NO_EFFECT and is_strict() and value != option.default:
         raise refusal(option.name, outcome)
-    _program.outcomes[option.key] = outcome
+    _REPORTS.program.outcomes[option.key] = outcome
     return outcome
 
 
@@ -250,27 +256,27 @@ def push(changes: list[tuple[Option, Any, Any]]) -> None:
 
     Nothing runs before the engine is loaded: `engine_loaded` reads the values at that time.
     """
-    if not _program.is_loaded:
+    if not _REPORTS.program.is_loaded:
         return
     done: list[tuple[Option, Any]] = []
     try:
         for option, new, old in changes:
             _expect_graph(option, new)
             if option.effect is not None:
-                previous = _program.outcomes.get(option.key)
+                previous = _REPORTS.program.outcomes.get(option.key)
                 done.append((option, old))
                 try:
                     run(option, new)
                 except BaseException:
                     done.pop()
                     if previous is not None:
-                        _program.outcomes[option.key] = previous
+                        _REPORTS.program.outcomes[option.key] = previous
                     raise
     except BaseException:
         for option, old in reversed(done):
-            outcome = _program.find(str(option.effect))(old)
+            outcome = _REPORTS.program.find(str(option.effect))(old)
             if outcome is not None:
-                _program.outcomes[option.key] = outcome
+                _REPORTS.program.outcomes[option.key] = outcome
         raise
 
 
@@ -282,9 +288,9 @@ def _call(function: str) -> None:
 
 def engine_loaded() -> None:
     """Run the effects of all options that were set before the engine was loaded; `torchspore.engine` calls it once."""
-    if _program.is_loaded:
+    if _REPORTS.program.is_loaded:
         return
-    _program.is_loaded = True
+    _REPORTS.program.is_loaded = True
     for option, value in _store().set_options():
         _expect_graph(option, value)
         if option.effect is not None:
@@ -311,4 +317,4 @@ def _expect_graph(option: Option, value: Any) -> None:
 
 def is_engine_loaded() -> bool:
     """Return whether effects run immediately."""
-    return _program.is_loaded
+    return _REPORTS.program.is_loaded

@@ -424,4 +424,4 @@ def _have_equal_bits(first: torch.Tensor, other: torch.Tensor) -> bool:
 
 def _counts() -> tuple[Any, ...]:
     """Return the state that makes every record void when it changes: the seed, options, hooks."""
-    return random_state.seedings, STORE.snapshot(), change_counters.generation
+    return random_state.SEED.seedings, STORE.snapshot(), change_counters.generation

@@ -16,23 +16,31 @@ MOST_NODES = 5_000
 """So many operators or Cells of a network are recorded."""
 
 _lock = threading.Lock()
-_open = 0
+
+
+class _Summaries:
+    """How many summaries are open."""
+
+    def __init__(self) -> None:
+        self.open_count = 0
+
+
+_SUMMARIES = _Summaries()
 _values: list[tuple[str, str, Any]] = []
 
 
 def opened(by: int) -> None:
     """Counts the records that are open; graphs that were captured before hold no summaries, or too many."""
-    global _open
     with _lock:
-        _open += by
+        _SUMMARIES.open_count += by
         change_counters.generation += 1
-        if not _open:
+        if not _SUMMARIES.open_count:
             _values.clear()
 
 
 def keep(plugin: str, name: str, value: TensorBase) -> None:
     """Keeps the values of a Tensor, as they are now, until `taken` asks for them; the call goes on in Python."""
-    if not _open:
+    if not _SUMMARIES.open_count:
         return
     trace_guard_hooks.ends_trace("keeps a summary", Kind.OTHER)
     t = raw(value).detach().clone()

@@ -169,7 +169,7 @@ def test_nothing_watches_where_nobody_asked() -> None:
     from torchspore.mindspore.nn import Cell
     from torchspore.observe.debug import black_box, recorded_steps
 
-    assert (black_box.box, marks.is_enabled, recorded_steps.runner, session.keeper) == (None, False, None, None)
+    assert (black_box.RECORDER.box, marks.is_enabled, recorded_steps.ACTIVE.runner, session.keeper) == (None, False, None, None)
     assert not hasattr(Cell.__call__, "plain")
 
 

@@ -50,10 +50,10 @@ class by:
 
     def __enter__(self) -> None:
         self._scope.__enter__()
-        convolution.named = True
+        convolution.ALGORITHMS.are_named = True
 
     def __exit__(self, *of: Any) -> None:
-        convolution.named = False
+        convolution.ALGORITHMS.are_named = False
         self._scope.__exit__(*of)
 
 
@@ -309,7 +309,7 @@ def test_without_a_gpu_there_is_no_effect() -> None:
     with scope(gpu_config={"conv_fprop_algo": "winograd", "conv_allow_tf32": False, "matmul_allow_tf32": True}):
         before = torch.backends.cudnn.conv.fp32_precision
         rows = {key: str(effects.outcome_of(CONTEXT[key], None)) for key in ("conv_fprop_algo", "conv_allow_tf32", "matmul_allow_tf32")}
-        assert set(rows.values()) == {"no effect here: no GPU"} and not convolution.named
+        assert set(rows.values()) == {"no effect here: no GPU"} and not convolution.ALGORITHMS.are_named
         assert torch.backends.cudnn.conv.fp32_precision == before
 
 
@@ -327,17 +327,17 @@ def test_on_a_gpu_the_switches_reach_torch(monkeypatch: pytest.MonkeyPatch) -> N
         assert (torch.backends.cudnn.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision) == ("ieee", "tf32")
         tf32.conv(True), tf32.matmul(False)
         assert (torch.backends.cudnn.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision) == ("tf32", "ieee")
-        assert str(convolution.data("algo_0")) == "applied: cuDNN's algo_0" and convolution.named
+        assert str(convolution.data("algo_0")) == "applied: cuDNN's algo_0" and convolution.ALGORITHMS.are_named
         assert str(convolution.forward("performance")) == "applied: all are tried once a shape"
-        assert str(convolution.data("normal")) == "applied: torch chooses" and convolution.named
+        assert str(convolution.data("normal")) == "applied: torch chooses" and convolution.ALGORITHMS.are_named
         convolution.forward("normal")
-        assert not convolution.named
+        assert not convolution.ALGORITHMS.are_named
         monkeypatch.setattr(torch.version, "hip", "6.4")
         monkeypatch.setattr(torch.backends.cudnn, "benchmark", False)
         assert str(convolution.data("algo_0")) == "no effect here: MIOpen of ROCm has no algorithms of these names"
         assert str(convolution.data("performance")) == "applied: MIOpen tries its algorithms" and torch.backends.cudnn.benchmark
         assert str(convolution.data("normal")) == "applied: MIOpen chooses" and not torch.backends.cudnn.benchmark
-        assert not convolution.named
+        assert not convolution.ALGORITHMS.are_named
     finally:
         on_gpu.close()
         for where, value in kept:
@@ -356,8 +356,8 @@ def test_a_call_that_is_refused_leaves_the_algorithms_as_they_were(monkeypatch: 
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     with gpu(), effects.fresh(find=found), scope(gpu_config={"conv_dgrad_algo": "algo_1"}):
-        assert convolution.named
+        assert convolution.ALGORITHMS.are_named
         with pytest.raises(EffectRefused):
             mindspore.set_context(gpu_config={"conv_dgrad_algo": "normal", "conv_allow_tf32": False})
-        assert convolution.named and STORE.get("conv_dgrad_algo") == "algo_1"
-    assert not convolution.named
+        assert convolution.ALGORITHMS.are_named and STORE.get("conv_dgrad_algo") == "algo_1"
+    assert not convolution.ALGORITHMS.are_named

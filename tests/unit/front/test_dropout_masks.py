@@ -113,7 +113,7 @@ def test_two_threads_draw_each_number_once() -> None:
 def test_without_a_seed_masks_differ_and_torch_stays(mode: int) -> None:
     from torchspore.engine.core import random_state
 
-    random_state._seed = None
+    random_state.SEED.value = None
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)

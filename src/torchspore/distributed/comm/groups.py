@@ -65,7 +65,16 @@ class _State:
 
 
 _alone = Group(WORLDS[0], (0,))
-_state: _State | None = None
+
+
+class _Process:
+    """The connection of this process to the others."""
+
+    def __init__(self) -> None:
+        self.state: _State | None = None
+
+
+_PROCESS = _Process()
 
 
 def start(backend: str | None = None, process_place: ProcessPlace | None = None, seconds: float | None = None, store: Any = None) -> Group:
@@ -77,12 +86,11 @@ def start(backend: str | None = None, process_place: ProcessPlace | None = None,
     environment that does not fit, RuntimeError on Apple's mps, or where the others can't be met within `seconds`, or are not of the same
     program.
     """
-    global _state
-    if _state is not None:
+    if _PROCESS.state is not None:
         return world()
     process_place = environment.read() if process_place is None else process_place
     if process_place.size == 1 and process_place.role == "worker":
-        _state = _State(ALONE, None, {}, {}, {})
+        _PROCESS.state = _State(ALONE, None, {}, {}, {})
         return world()
     if device.current().type == gpu_kinds.MPS:
         raise RuntimeError(with_hint("init(): torch has no communication library for Apple's mps, the GPU of this machine.",
@@ -107,8 +115,8 @@ def start(backend: str | None = None, process_place: ProcessPlace | None = None,
     watchdog.watch.know()
     rendezvous.say_connected(store, _WORLD)
     everyone = Group(WORLDS[0], tuple(range(process_place.size)), _WORLD)
-    _state = _State(process_place, store, {}, {_WORLD: torch.distributed.group.WORLD}, {}, peer_liveness.connections() - before)
-    _state.groups.update(dict.fromkeys(WORLDS, everyone))
+    _PROCESS.state = _State(process_place, store, {}, {_WORLD: torch.distributed.group.WORLD}, {}, peer_liveness.connections() - before)
+    _PROCESS.state.groups.update(dict.fromkeys(WORLDS, everyone))
     process.world = process.World(process_place.rank, process_place.size)
     change_counters.processes += 1
     atexit.register(stop)
@@ -142,8 +150,7 @@ def _choose_device(process_place: ProcessPlace) -> None:
 
 def stop() -> None:
     """Ends the groups. Nobody is waited for longer than a moment."""
-    global _state
-    state, _state = _state, None
+    state, _PROCESS.state = _PROCESS.state, None
     process.world = process.World()
     change_counters.processes += 1
     if state is None or state.store is None:
@@ -169,27 +176,27 @@ def stop() -> None:
 
 def is_started() -> bool:
     """Return whether `start` was called, and not `stop` after it."""
-    return _state is not None
+    return _PROCESS.state is not None
 
 
 def is_distributed() -> bool:
     """Return whether this process is one of several."""
-    return _state is not None and _state.store is not None
+    return _PROCESS.state is not None and _PROCESS.state.store is not None
 
 
 def world() -> Group:
     """The group of all processes; before `start` this process alone, or those that it stands for."""
     count = environment.stands_for()
-    if count > 1 and (_state is None or _state.store is None):
+    if count > 1 and (_PROCESS.state is None or _PROCESS.state.store is None):
         return Group(WORLDS[0], tuple(range(count)))
-    return _alone if _state is None or _state.store is None else _state.groups[WORLDS[0]]
+    return _alone if _PROCESS.state is None or _PROCESS.state.store is None else _PROCESS.state.groups[WORLDS[0]]
 
 
 def find(name: str) -> Group:
     """The group of that name. Raises ValueError where there is none."""
     if name in WORLDS:
         return world()
-    group = None if _state is None else _state.groups.get(name)
+    group = None if _PROCESS.state is None else _PROCESS.state.groups.get(name)
     if group is None:
         raise ValueError(message(f"group={short(name)}", "a group that create_group made"))
     return group
@@ -197,7 +204,7 @@ def find(name: str) -> Group:
 
 def names() -> tuple[str, ...]:
     """The names of the groups that the program made."""
-    return () if _state is None else tuple(name for name in _state.groups if name not in WORLDS)
+    return () if _PROCESS.state is None else tuple(name for name in _PROCESS.state.groups if name not in WORLDS)
 
 
 def create(name: str, ranks: tuple[int, ...] | list[int]) -> Group:
@@ -205,31 +212,30 @@ def create(name: str, ranks: tuple[int, ...] | list[int]) -> Group:
 
     Raises ValueError for a name that is taken and ranks that do not fit, RuntimeError before `start`.
     """
-    global _state
-    if _state is None:
+    if _PROCESS.state is None:
         if environment.read().size > 1:
             raise RuntimeError(message(f"create_group({name!r}, ...)", "init() before it"))
-        _state = _State(ALONE, None, {}, {}, {})
+        _PROCESS.state = _State(ALONE, None, {}, {}, {})
     members = tuple(ranks)
-    if name in WORLDS or name in _state.groups:
-        if name not in WORLDS and _state.groups[name].ranks == members:
-            return _state.groups[name]
+    if name in WORLDS or name in _PROCESS.state.groups:
+        if name not in WORLDS and _PROCESS.state.groups[name].ranks == members:
+            return _PROCESS.state.groups[name]
         raise ValueError(message(f"create_group({name!r}, ...)", "a name that is not taken"))
     if not members or len(set(members)) < len(members) or not all(0 <= rank < size() for rank in members):
         raise ValueError(message(f"create_group({name!r}, rank_ids={short(list(ranks))})", f"ranks from 0 to {size() - 1}, each once"))
-    _state.name_counts[name] = count = _state.name_counts.get(name, 0) + 1
+    _PROCESS.state.name_counts[name] = count = _PROCESS.state.name_counts.get(name, 0) + 1
     key = f"{name}:{'_'.join(map(str, members))}:{count}"
-    group = _state.groups[name] = Group(name, members, key)
+    group = _PROCESS.state.groups[name] = Group(name, members, key)
     if len(members) > 1 and rank() in members:
         _gather(group)
         before = peer_liveness.connections()
         try:
-            _state.processes[key] = torch_private.new_processes(members, key)
+            _PROCESS.state.processes[key] = torch_private.new_processes(members, key)
         except RuntimeError as error:
             assert watchdog.watch is not None
             raise watchdog.watch.unmet(error, f"create_group({name!r})", key, members) from None
-        _state.sockets |= peer_liveness.connections() - before
-        rendezvous.say_connected(_state.store, key)
+        _PROCESS.state.sockets |= peer_liveness.connections() - before
+        rendezvous.say_connected(_PROCESS.state.store, key)
     return group
 
 
@@ -256,19 +262,19 @@ class _Coming:
 
 def _gather(group: Group) -> None:
     """Waits until all members make the group. Raises CommunicationError, which names who does something else."""
-    assert watchdog.watch is not None and _state is not None
+    assert watchdog.watch is not None and _PROCESS.state is not None
     waiting = watchdog.watch.begin(group.key + "/made", f"create_group({group.name!r})", None, group.ranks)
-    watchdog.watch.finish(_Coming(_state.store, group), waiting)
+    watchdog.watch.finish(_Coming(_PROCESS.state.store, group), waiting)
 
 
 def destroy(name: str) -> None:
     """Forgets a group of the program's. Raises ValueError where there is none, or it is that of all processes."""
     group = find(name)
-    if name in WORLDS or _state is None:
+    if name in WORLDS or _PROCESS.state is None:
         raise ValueError(message(f"destroy_group({name!r})", "a group that create_group made"))
-    del _state.groups[name]
+    del _PROCESS.state.groups[name]
     change_counters.calls_changed()
-    torch_group = _state.processes.pop(group.key, None)
+    torch_group = _PROCESS.state.processes.pop(group.key, None)
     if torch_group is not None:
         torch.distributed.destroy_process_group(torch_group)
 
@@ -281,14 +287,14 @@ def of_ranks(ranks: tuple[int, ...]) -> Group:
     if len(members) == 1:
         return Group(f"rank_{members[0]}", members)
     name = "ranks_" + "_".join(map(str, members))
-    if _state is not None and name in _state.groups:
-        return _state.groups[name]
+    if _PROCESS.state is not None and name in _PROCESS.state.groups:
+        return _PROCESS.state.groups[name]
     return create(name, members)
 
 
 def processes(group: Group) -> Any:
     """torch's ProcessGroup of a group of several processes. Raises ValueError where this process is none of them, or the group is gone."""
-    torch_group = None if _state is None else _state.processes.get(group.key)
+    torch_group = None if _PROCESS.state is None else _PROCESS.state.processes.get(group.key)
     if torch_group is None:
         if group.rank < 0:
             raise ValueError(message(
@@ -326,22 +332,22 @@ def has_queue() -> bool:
 
 def place_of_process() -> ProcessPlace:
     """Where this process stands."""
-    return ALONE if _state is None else _state.process_place
+    return ALONE if _PROCESS.state is None else _PROCESS.state.process_place
 
 
 def store() -> Any:
     """torch's store that all processes share, or None where this one is alone."""
-    return None if _state is None else _state.store
+    return None if _PROCESS.state is None else _PROCESS.state.store
 
 
 def rank() -> int:
     """The rank of this process among all."""
-    return 0 if _state is None else _state.process_place.rank
+    return 0 if _PROCESS.state is None else _PROCESS.state.process_place.rank
 
 
 def size() -> int:
     """How many processes there are."""
-    return 1 if _state is None else _state.process_place.size
+    return 1 if _PROCESS.state is None else _PROCESS.state.process_place.size
 
 
 def local_rank(group: Group | None = None) -> int:
@@ -356,7 +362,7 @@ def local_size(group: Group | None = None) -> int:
 
 
 def _here(group: Group) -> list[int]:
-    if group.size == 1 or _state is None:
+    if group.size == 1 or _PROCESS.state is None:
         return list(group.ranks)
     host_name = socket.gethostname()
-    return [member for member, host in zip(group.ranks, rendezvous.hosts(_state.store, group.ranks)) if host == host_name]
+    return [member for member, host in zip(group.ranks, rendezvous.hosts(_PROCESS.state.store, group.ranks)) if host == host_name]

@@ -16,8 +16,17 @@ from torchspore.engine.core.sharded_value import ShardedValue
 
 _sent: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """The Parameters that have been sent, by their ids."""
-_store: Any = None
-"""The store of the processes at the time of the broadcast."""
+
+
+class _Connection:
+    """The store through which processes exchange values of Parameters."""
+
+    def __init__(self) -> None:
+        self.store: Any = None
+        """The store of the processes at the time of the broadcast."""
+
+
+_CONNECTION = _Connection()
 _LARGEST = 64 << 20
 """Bytes of a message."""
 _NAME = "parameter_broadcast"
@@ -88,7 +97,6 @@ def _forget_others() -> None:
     """Forgets what was sent to processes that have parted since."""
     from torchspore.distributed.comm import groups
 
-    global _store
-    if _store is not groups.store():
-        _store = groups.store()
+    if _CONNECTION.store is not groups.store():
+        _CONNECTION.store = groups.store()
         _sent.clear()

@@ -24,7 +24,16 @@ _OPTION = "auto_parallel.dump_local_norm"
 _PATH = "auto_parallel.dump_local_norm_path"
 _DEVICE = "auto_parallel.dump_device_local_norm"
 _files = itertools.count()
-_squared: torch.Tensor | None = None
+
+
+class _Last:
+    """The squared local norm of the last step."""
+
+    def __init__(self) -> None:
+        self.squared: torch.Tensor | None = None
+
+
+_LAST = _Last()
 
 
 def is_requested() -> bool:
@@ -41,10 +50,9 @@ def squared() -> torch.Tensor:
 
 
 def _sum() -> torch.Tensor:
-    global _squared
-    if _squared is None:
-        _squared = torch.zeros(())
-    return _squared
+    if _LAST.squared is None:
+        _LAST.squared = torch.zeros(())
+    return _LAST.squared
 
 
 def _tell(x: torch.Tensor, name: str, rank: int) -> None:

@@ -23,16 +23,22 @@ class Lying:
     ranks: tuple[int, ...]
 
 
-is_recording = False
-"""True if graphs are noted."""
+class _Recording:
+    """Whether nodes record their layouts."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        """True if graphs are noted."""
+
+
+RECORDING = _Recording()
 _graphs: list[tuple[list[Any], dict[str, Lying]]] = []
 """Of each graph its Parameters, and how they lie by name; the last one last."""
 
 
 def enable() -> None:
     """From now on graphs are noted when they are compiled."""
-    global is_recording
-    is_recording = True
+    RECORDING.is_on = True
 
 
 def clear() -> None:
@@ -42,7 +48,7 @@ def clear() -> None:
 
 def note(spread: ShardedCapture, lifted: Sequence[Any]) -> None:
     """Notes a graph that was split."""
-    if not is_recording:
+    if not RECORDING.is_on:
         return
     only_trained = bool(STORE.get("auto_parallel.strategy_ckpt_config.only_trainable_params"))
     layouts = {}

@@ -29,7 +29,6 @@ awaits_use = False
 """True if the first operator on an accelerator is still to come."""
 
 _NOWHERE = (-1, torch.device("cpu"))
-_cached: tuple[int, torch.device] = _NOWHERE
 
 
 def type_of(target: str) -> str:
@@ -70,12 +69,11 @@ def current() -> torch.device:
 
     Raises DeviceNotFound where `device_id` is beyond the devices that are there, or the device can't hold an array.
     """
-    global _cached
-    version, device = _cached
+    version, device = _DEVICES.cached
     if version == STORE.version:
         return device
-    device = _machine.resolve(STORE.get("device_target"))
-    _cached = (STORE.version, device)
+    device = _DEVICES.machine.resolve(STORE.get("device_target"))
+    _DEVICES.cached = (STORE.version, device)
     return device
 
 
@@ -131,23 +129,30 @@ class Machine:
     """torch's module for it."""
 
 
-_machine = Machine()
+class _Devices:
+    """The machine, and the current device of the last generation."""
+
+    def __init__(self) -> None:
+        self.cached: tuple[int, torch.device] = _NOWHERE
+        self.machine = Machine()
+
+
+_DEVICES = _Devices()
 
 
 @contextmanager
 def on(machine: Machine) -> Iterator[None]:
     """Lets the block take another machine for the one that this process runs on."""
-    global _machine, _cached
-    before, _machine, _cached = _machine, machine, _NOWHERE
+    before, _DEVICES.machine, _DEVICES.cached = _DEVICES.machine, machine, _NOWHERE
     try:
         yield
     finally:
-        _machine, _cached = before, _NOWHERE
+        _DEVICES.machine, _DEVICES.cached = before, _NOWHERE
 
 
 def count(target: str) -> int:
     """Gives how many devices of a `device_target` this process can use; the CPU is one."""
-    return _machine.count(target)
+    return _DEVICES.machine.count(target)
 
 
 def _beyond(target: str, index: int) -> str:
@@ -198,13 +203,13 @@ def is_home(target: str) -> bool:
 
 def has_queue() -> bool:
     """Says whether operators on the current device run behind Python's back, in a queue."""
-    return _machine.has_queue(STORE.get("device_target"))
+    return _DEVICES.machine.has_queue(STORE.get("device_target"))
 
 
 def backend(target: str | None = None) -> Any:
     """torch's module for an accelerator, without `target` the one that operators run on: `torch.cuda`, or another that has the same names
     (`torch.xpu`, `torch.npu`, `gpu_kinds.mps`); what only CUDA has may be absent."""
-    return _machine.backend(target or STORE.get("device_target"))
+    return _DEVICES.machine.backend(target or STORE.get("device_target"))
 
 
 def wait() -> None:

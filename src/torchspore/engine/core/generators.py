@@ -24,7 +24,16 @@ Body = TypeVar("Body", bound=Callable[..., Any])
 _HOST = torch.device("cpu")
 _lock = threading.RLock()
 _streams: dict[torch.device, torch.Generator] = {}
-_seed: int | None = None
+
+
+class _Seed:
+    """The seed of the generators."""
+
+    def __init__(self) -> None:
+        self.value: int | None = None
+
+
+_SEED = _Seed()
 _traced = threading.local()
 _lent: dict[torch.device, torch.Tensor] = {}
 """The devices whose global generator holds MindSpore's state now, with the state of the program's stream there."""
@@ -42,10 +51,10 @@ def own(device: torch.device = _HOST) -> torch.Generator:
     if generator is None:
         with _lock:
             generator = torch.Generator(device)
-            if _seed is None:
+            if _SEED.value is None:
                 generator.seed()
             else:
-                generator.manual_seed(_seed)
+                generator.manual_seed(_SEED.value)
             generator = _streams.setdefault(device, generator)
     return generator
 
@@ -77,12 +86,11 @@ def unchanged() -> Any:
 
 def seed_devices(seed: int) -> None:
     """Start the streams of all devices from `seed`."""
-    global _seed
     with _lock:
-        _seed = seed if seed < 2**64 else seed % 2**63
+        _SEED.value = seed if seed < 2**64 else seed % 2**63
         own()
         for device, generator in _streams.items():
-            (_global(device) if device in _lent else generator).manual_seed(_seed)
+            (_global(device) if device in _lent else generator).manual_seed(_SEED.value)
 
 
 @contextmanager

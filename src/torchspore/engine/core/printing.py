@@ -27,15 +27,23 @@ from torchspore.engine.core.torch_private import no_transforms, outside_of_trans
 Piece = tuple[str, Any]
 """("text", a text), ("number", a Python number) or ("tensor", a torch tensor)."""
 _waiting = threading.local()
-_file: PrintFile | None = None
+
+
+class _Output:
+    """Where graphs print."""
+
+    def __init__(self) -> None:
+        self.file: PrintFile | None = None
+
+
+_OUTPUT = _Output()
 
 
 def select(path: str, most: int = MOST) -> Outcome:
     """Makes `print_file_path` act; one call may write less than `most` bytes."""
-    global _file
-    if _file is not None:
-        _file.close()
-    _file = PrintFile(path, most) if path else None
+    if _OUTPUT.file is not None:
+        _OUTPUT.file.close()
+    _OUTPUT.file = PrintFile(path, most) if path else None
     return Outcome.applied(f"ops.Print writes to {path}, and nothing to the screen" if path else "ops.Print writes to the screen")
 
 
@@ -49,8 +57,8 @@ def print_values(values: Sequence[Any], captured: bool) -> None:
         OPERATOR(tensors, json.dumps([user_line(), layout]))
         return
     with no_transforms():
-        if _file is not None and _file.is_ready(line := user_line()):
-            _file.write([piece for value in values for piece in _pieces(value)], line)
+        if _OUTPUT.file is not None and _OUTPUT.file.is_ready(line := user_line()):
+            _OUTPUT.file.write([piece for value in values for piece in _pieces(value)], line)
         else:
             for value in values:
                 sys.stdout.write(_text(value) + "\n")
@@ -94,9 +102,9 @@ def _in_graph(values: list[torch.Tensor], layout: str) -> None:
     line, entries = json.loads(layout)
     for entry in entries:
         _fill(entry, values, pieces)
-    if _file is not None and _file.is_ready(line):
+    if _OUTPUT.file is not None and _OUTPUT.file.is_ready(line):
         pieces = [(kind, _copied(value) if kind == "tensor" else value) for kind, value in pieces] if _is_waiting() else pieces
-        _deliver(lambda: _file.write(pieces, line) if _file is not None else None)
+        _deliver(lambda: _OUTPUT.file.write(pieces, line) if _OUTPUT.file is not None else None)
     else:
         say("".join(_as_graphs_print(kind, value) + "\n" for kind, value in pieces))
 

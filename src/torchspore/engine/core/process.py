@@ -20,11 +20,18 @@ class World:
 world = World()
 """The processes that `distributed.comm.groups` has connected; one process until it has."""
 
-is_forked = False
-"""True if this process was forked from one that ran torchspore: more than one thread of OpenMP may hang here."""
 
-forks_worker = False
-"""True if the process that is being forked is a worker of a data pipeline, which computes nothing of the program's."""
+class _Fork:
+    """How this process and its workers start."""
+
+    def __init__(self) -> None:
+        self.is_forked = False
+        """True if this process was forked from one that ran torchspore: more than one thread of OpenMP may hang here."""
+        self.forks_worker = False
+        """True if the process that is being forked is a worker of a data pipeline, which computes nothing of the program's."""
+
+
+FORK = _Fork()
 
 
 def is_distributed() -> bool:
@@ -48,18 +55,16 @@ def folder() -> str:
 @contextmanager
 def forking_worker() -> Iterator[None]:
     """A block that forks a worker of a data pipeline."""
-    global forks_worker
-    forks_worker = True
+    FORK.forks_worker = True
     try:
         yield
     finally:
-        forks_worker = False
+        FORK.forks_worker = False
 
 
 def _in_child() -> None:
     """OpenMP's threads are not copied by a fork, and the first operator that asks for them would wait for ever; one thread asks nobody."""
-    global is_forked
-    is_forked = True
+    FORK.is_forked = True
     torch.set_num_threads(1)
 
 

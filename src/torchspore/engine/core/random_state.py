@@ -14,7 +14,20 @@ from torchspore.engine.core import generators
 from torchspore.engine.core.tensor import frame
 
 _lock = threading.Lock()
-_seed: int | None = None
+
+
+class _Seed:
+    """The seed of the program, and how often it was set and derived from."""
+
+    def __init__(self) -> None:
+        self.value: int | None = None
+        self.seedings = 0
+        """How often `set_seed` was called: who keeps a seed of its own sees by it which came later."""
+        self.derivations = 0
+        """How often `derive` gave a seed: who must leave no mark sees by it that one was drawn."""
+
+
+SEED = _Seed()
 _counts: dict[str, int] = {}
 SEED_FOR_ZERO = 87654321
 """The seed that MindSpore uses for a program seed of 0, because 0 means "not set" in its kernels."""
@@ -24,12 +37,6 @@ KERNEL_SEED_STEP = 3528531795 ^ 3449720151
 
 kernel_seeds: dict[tuple[str, int], int] = {}
 """The seed that the next operator of a kind (name, seed of its own) gets."""
-
-seedings = 0
-"""How often `set_seed` was called: who keeps a seed of its own sees by it which came later."""
-
-derivations = 0
-"""How often `derive` gave a seed: who must leave no mark sees by it that one was drawn."""
 
 
 def starts_anew() -> None:
@@ -42,11 +49,10 @@ def starts_anew() -> None:
 def set_seed(seed: int) -> None:
     """Starts every stream afresh from `seed`: MindSpore's generators, the global ones of NumPy and Python, and those that
     `derive` feeds. The generators of torch are the program's."""
-    global _seed, seedings
     starts_anew()
     with _lock:
-        _seed = seed
-        seedings += 1
+        SEED.value = seed
+        SEED.seedings += 1
         _counts.clear()
         kernel_seeds.clear()
     generators.seed_devices(seed)
@@ -56,7 +62,7 @@ def set_seed(seed: int) -> None:
 
 def get_seed() -> int | None:
     """The seed in force, None when the streams come from the operating system."""
-    return _seed
+    return SEED.value
 
 
 def graph_seeds(op_seed: int, kernel_name: str) -> tuple[int, int]:
@@ -64,7 +70,7 @@ def graph_seeds(op_seed: int, kernel_name: str) -> tuple[int, int]:
 
     (0, 0), which lets a kernel choose, where neither seed is set.
     """
-    program_seed = 0 if _seed is None else _seed or SEED_FOR_ZERO
+    program_seed = 0 if SEED.value is None else SEED.value or SEED_FOR_ZERO
     if not program_seed and not op_seed:
         return 0, 0
     use_seed = kernel_seeds.get((kernel_name, op_seed), op_seed)
@@ -74,13 +80,12 @@ def graph_seeds(op_seed: int, kernel_name: str) -> tuple[int, int]:
 
 def derive(purpose: str) -> int:
     """A fresh 63-bit seed for one use of randomness; the n-th call for a purpose gives the same after the same `set_seed`."""
-    global derivations
     with _lock:
-        derivations += 1
-        if _seed is None:
+        SEED.derivations += 1
+        if SEED.value is None:
             return int.from_bytes(os.urandom(8), "little") >> 1
         count = _counts[purpose] = _counts.get(purpose, -1) + 1
-        digest = hashlib.blake2b(f"{_seed}/{purpose}/{count}".encode(), digest_size=8).digest()
+        digest = hashlib.blake2b(f"{SEED.value}/{purpose}/{count}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
 
@@ -92,14 +97,13 @@ def generator(purpose: str) -> torch.Generator:
 def state() -> dict[str, Any]:
     """The seed in force and how often each purpose has drawn on it, for `restore`."""
     with _lock:
-        return {"seed": _seed, "counts": dict(_counts)}
+        return {"seed": SEED.value, "counts": dict(_counts)}
 
 
 def restore(state: dict[str, Any]) -> None:
     """Goes on from what `state` gave; all other generators are left alone."""
-    global _seed
     seed, counts = state["seed"], {str(purpose): int(count) for purpose, count in state["counts"].items()}
     with _lock:
-        _seed = None if seed is None else int(seed)
+        SEED.value = None if seed is None else int(seed)
         _counts.clear()
         _counts.update(counts)

@@ -13,14 +13,23 @@ from torchspore.context.store import DEFAULT, STORE
 from torchspore.engine.core import process
 
 _at_start = torch.get_num_threads()
-_bound: set[int] | None = None
-"""The cores that the process had before `bind`."""
+
+
+class _Binding:
+    """The cores that this process is bound to."""
+
+    def __init__(self) -> None:
+        self.cores: set[int] | None = None
+        """The cores that the process had before `bind`."""
+
+
+_BINDING = _Binding()
 
 
 def cap(count: int) -> Outcome:
     """Makes `runtime_num_threads` act: CPU kernels use at most that many threads and at most one a core; 0 leaves it to torch."""
     usable = cores.usable()
-    threads = 1 if process.is_forked else min(count or _at_start, usable)
+    threads = 1 if process.FORK.is_forked else min(count or _at_start, usable)
     if threads != torch.get_num_threads():
         torch.set_num_threads(threads)
     return Outcome.applied(f"CPU kernels use {threads} of {usable} cores")
@@ -42,22 +51,20 @@ def bind(cores: set[int]) -> None:
 
     Raises ValueError where the process may not use one of them.
     """
-    global _bound
-    cores_now = os.sched_getaffinity(0) if _bound is None else _bound
+    cores_now = os.sched_getaffinity(0) if _BINDING.cores is None else _BINDING.cores
     if not cores or not cores <= cores_now:
         raise ValueError(", ".join(map(str, sorted(cores_now))))
     _assign_cores(cores)
-    _bound = cores_now
+    _BINDING.cores = cores_now
     _apply_cap()
     effects.note("threads", f"the process runs on the cores {', '.join(map(str, sorted(cores)))}")
 
 
 def unbind() -> None:
     """Gives the process back the cores that it had before `bind`."""
-    global _bound
-    if _bound is not None:
-        _assign_cores(_bound)
-        _bound = None
+    if _BINDING.cores is not None:
+        _assign_cores(_BINDING.cores)
+        _BINDING.cores = None
         _apply_cap()
         effects.note("threads", "the process has all of its own cores again")
 

@@ -28,7 +28,17 @@ _WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 # torch makes an object of this module when it is imported, which its types do not know.
 _memory: Any = importlib.import_module("torch.utils.deterministic")
 _before: dict[str, bool] = {}
-_workspace_is_ours = False
+
+
+class _Changes:
+    """What deterministic mode has changed in the process."""
+
+    def __init__(self) -> None:
+        self.owns_workspace = False
+        self.previous_showwarning: Callable[..., Any] | None = None
+
+
+_CHANGES = _Changes()
 
 
 def select(value: str) -> Outcome:
@@ -44,7 +54,6 @@ def select(value: str) -> Outcome:
 
 
 def _switch_on() -> None:
-    global _workspace_is_ours
     if not _before:
         _before.update(
             algorithms=torch.are_deterministic_algorithms_enabled(),
@@ -63,14 +72,13 @@ def _switch_on() -> None:
         device.npu().set_deterministic_level(1)
     if _WORKSPACE not in os.environ:  # cuBLAS reads it when CUDA starts
         os.environ[_WORKSPACE] = ":4096:8"
-        _workspace_is_ours = True
+        _CHANGES.owns_workspace = True
     for variable, value in _EXPORTED.items():
         if os.environ.get(variable) != "strict":
             os.environ[variable] = value
 
 
 def _switch_off() -> None:
-    global _workspace_is_ours
     if _before:
         if STORE.get("device_target") == "Ascend":
             device.npu().set_deterministic_level(0)
@@ -80,9 +88,9 @@ def _switch_off() -> None:
         torch.backends.cudnn.benchmark = _before["benchmark"]
         _before.clear()
     _listen(False)
-    if _workspace_is_ours:
+    if _CHANGES.owns_workspace:
         os.environ.pop(_WORKSPACE, None)
-        _workspace_is_ours = False
+        _CHANGES.owns_workspace = False
     for variable in _EXPORTED:
         if os.environ.get(variable) != "strict":
             os.environ.pop(variable, None)
@@ -94,23 +102,21 @@ _LACKS = re.compile(r"(\w+) does not have a deterministic implementation")
 _WITHOUT = frozenset({"max_unpool2d", "max_unpool3d", "put", "put_"})
 """torch's operators that have none on the CPU (its documentation of `use_deterministic_algorithms`)."""
 _lock = threading.Lock()
-_shown_before: Callable[..., Any] | None = None
 
 
 def _listen(is_on: bool) -> None:
     """Puts torch's warnings about them into our words, or no longer."""
-    global _shown_before
     if is_on and warnings.showwarning is not _show:
-        _shown_before, warnings.showwarning = warnings.showwarning, _show
-    elif not is_on and warnings.showwarning is _show and _shown_before is not None:
-        warnings.showwarning = _shown_before
+        _CHANGES.previous_showwarning, warnings.showwarning = warnings.showwarning, _show
+    elif not is_on and warnings.showwarning is _show and _CHANGES.previous_showwarning is not None:
+        warnings.showwarning = _CHANGES.previous_showwarning
 
 
 def _show(message: Any, category: type[Warning], filename: str, lineno: int, file: Any = None, line: str | None = None) -> None:
-    assert _shown_before is not None
+    assert _CHANGES.previous_showwarning is not None
     match = _LACKS.match(str(message))
     if match is None:
-        _shown_before(message, category, filename, lineno, file, line)
+        _CHANGES.previous_showwarning(message, category, filename, lineno, file, line)
         return
     operator = _running()
     if not once.first_time(("no deterministic kernel", operator or match.group(1))):
@@ -120,7 +126,7 @@ def _show(message: Any, category: type[Warning], filename: str, lineno: int, fil
     effects.note("deterministic", f"{at}:{number}: {name} has no deterministic kernel here")
     text = (f"deterministic='ON': {name} has no deterministic kernel here; it runs, and may give other bits in another run.\n\n"
             "hint: see whether its results differ between two runs; another operator may give equal bits.")
-    _shown_before(UserWarning(text), category, at, number, file, line)
+    _CHANGES.previous_showwarning(UserWarning(text), category, at, number, file, line)
 
 
 def _running() -> str:

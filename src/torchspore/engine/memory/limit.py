@@ -22,11 +22,19 @@ from torchspore.errors import OutOfMemory
 GIB = 1 << 30
 _MOST = (1 << 63) - 1
 _NAMES = ("max_device_memory", "variable_memory_max_size")
-_last_refusal = 0
-"""The number of the last refusal that an error was made of."""
 
-_has_warned = False
-"""True if `count_from_now` has warned."""
+
+class _Reports:
+    """What the limit has reported."""
+
+    def __init__(self) -> None:
+        self.last_refusal = 0
+        """The number of the last refusal that an error was made of."""
+        self.has_warned = False
+        """True if `count_from_now` has warned."""
+
+
+_REPORTS = _Reports()
 
 
 def cap(gigabytes: float) -> Outcome:
@@ -86,10 +94,9 @@ def counting() -> bool:
 
 def count_from_now() -> None:
     """Begin to count for a program that asks for figures of the CPU. Warns once: earlier Tensors don't count, or nothing can be counted."""
-    global _has_warned
-    if allocator.is_on or _has_warned:
+    if allocator.is_on or _REPORTS.has_warned:
         return
-    _has_warned = True
+    _REPORTS.has_warned = True
     if counting():
         warn("memory on the CPU is counted from here on: Tensors that exist already are left out of the figures.\n\n"
              "hint: set_context(max_device_memory=...) and `torchspore explain` count from the start.")
@@ -201,17 +208,16 @@ def sentence(cause: BaseException, names_operator: bool = False) -> str | None:
 
     `names_operator` is for places that do not say themselves which operator it was.
     """
-    global _last_refusal
     if not isinstance(cause, (RuntimeError, MemoryError)) or not _OF_MEMORY.search(str(cause)):
         return None
     if str(STORE.get("device_target")) != "CPU":
         return _sentence_of_accelerator(cause)
     number = _REFUSAL.search(str(cause))
     figures = allocator.figures()
-    if figures is None or (number is None and figures.refusals <= _last_refusal):
+    if figures is None or (number is None and figures.refusals <= _REPORTS.last_refusal):
         return None
     refusal = allocator.refusal(int(number[1]) if number is not None else 0)
-    _last_refusal = max(_last_refusal, refusal.number)
+    _REPORTS.last_refusal = max(_REPORTS.last_refusal, refusal.number)
     names = memory_owners.settle()
     allocator.tidy()                                # for what the program tries next
     by = memory_owners.called(refusal.operator) if names_operator else ""

@@ -17,13 +17,20 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _GLIBC = {"MALLOC_MMAP_THRESHOLD_": "", "MALLOC_TRIM_THRESHOLD_": "", "GLIBC_TUNABLES": "glibc.malloc."}
 """The variables by which a user configures glibc's allocator, and the values that mean the default."""
 
-_libc: ctypes.CDLL | None = None
-"""The C library, where freed blocks are kept."""
+
+class _Library:
+    """glibc, once it is loaded."""
+
+    def __init__(self) -> None:
+        self.libc: ctypes.CDLL | None = None
+        """The C library, where freed blocks are kept."""
+
+
+_LIBRARY = _Library()
 
 
 def keep_freed_blocks() -> str:
     """Raises glibc's two thresholds; says what came of it."""
-    global _libc
     if os.environ.get("TORCHSPORE_MALLOC") == "0":
         return "malloc thresholds left alone (TORCHSPORE_MALLOC=0)"
     if platform.libc_ver()[0] != "glibc":
@@ -36,11 +43,11 @@ def keep_freed_blocks() -> str:
     libc = ctypes.CDLL(None)
     if not (libc.mallopt(_M_MMAP_THRESHOLD, 1 << 30) and libc.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)):
         return "malloc thresholds refused by the C library"
-    _libc = libc
+    _LIBRARY.libc = libc
     return "freed blocks stay in the process (malloc thresholds raised)"
 
 
 def give_back() -> None:
     """Gives the kernel what is free of the kept blocks: after work that happens once."""
-    if _libc is not None:
-        _libc.malloc_trim(0)
+    if _LIBRARY.libc is not None:
+        _LIBRARY.libc.malloc_trim(0)

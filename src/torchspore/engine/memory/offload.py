@@ -314,7 +314,7 @@ _ON_CPU = "on the CPU values that move leave the host's memory, so that none of 
 
 def _outcome(name: str, value: Any) -> Outcome:
     """Return the outcome of one member of `offload_config` under the present options."""
-    if not (_by_cells and name in _OF_CELLS):
+    if not (_REQUESTS.is_requested_by_cells and name in _OF_CELLS):
         if not STORE.get("memory_offload"):
             return Outcome.no_effect("memory_offload is OFF")
         if STORE.get("memory_optimize_level") == 1:
@@ -326,8 +326,15 @@ def _outcome(name: str, value: Any) -> Outcome:
     return _MEMBERS[name](value, is_cpu, uses_disk)
 
 
-_by_cells = False
-"""True if `Cell.offload` asks for values to move, whatever `memory_offload` says."""
+class _Requests:
+    """Whether Cells asked for offloading."""
+
+    def __init__(self) -> None:
+        self.is_requested_by_cells = False
+        """True if `Cell.offload` asks for values to move, whatever `memory_offload` says."""
+
+
+_REQUESTS = _Requests()
 _OF_CELLS = {
     "offload_path", "offload_disk_size", "offload_cpu_size", "enable_aio", "aio_block_size", "aio_queue_depth", "enable_pinned_mem",
     "host_mem_block_size", "cpu_ratio",
@@ -336,25 +343,23 @@ _OF_CELLS = {
 
 def note_cell_request() -> None:
     """Is told that `Cell.offload` was called: what says where values go acts from now on."""
-    global _by_cells
-    _by_cells = True
+    _REQUESTS.is_requested_by_cells = True
     _tell_members()
 
 
 @contextmanager
 def no_cell_asks() -> Iterator[None]:
     """Lets the block begin like a program whose Cells are not offloaded."""
-    global _by_cells
-    before, _by_cells = _by_cells, False
+    before, _REQUESTS.is_requested_by_cells = _REQUESTS.is_requested_by_cells, False
     try:
         yield
     finally:
-        _by_cells = before
+        _REQUESTS.is_requested_by_cells = before
 
 
 def is_requested_by_cell() -> bool:
     """Return whether some Cell is to be offloaded."""
-    return _by_cells
+    return _REQUESTS.is_requested_by_cells
 
 
 def _of_disk(text: str) -> Callable[[Any, bool, bool], Outcome]:

@@ -34,8 +34,17 @@ _DONTNEED = 4
 """Linux's MADV_DONTNEED."""
 _OVER = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x10
 """With Linux's MAP_FIXED: new memory that replaces the old mapping."""
-_mapped = 0
-"""Bytes of state in files."""
+
+
+class _Mapping:
+    """The state that is in files."""
+
+    def __init__(self) -> None:
+        self.byte_count = 0
+        """Bytes of state in files."""
+
+
+_MAPPING = _Mapping()
 
 
 @functools.cache
@@ -129,9 +138,8 @@ class _Mapped:
 
 def _into_file(t: torch.Tensor) -> bool:
     """Gives the tensor the memory of a new file, with its values; whether there is room for it."""
-    global _mapped
     options, size = offload.wishes(), t.untyped_storage().nbytes()
-    if options.disk_size is not None and _mapped + size > options.disk_size:
+    if options.disk_size is not None and _MAPPING.byte_count + size > options.disk_size:
         effects.note(offload.NOTES, "some optimizer state stays in memory: offload_disk_size leaves no room for it")
         return False
     file = unlinked_file.NamelessFile(options.path)
@@ -145,15 +153,14 @@ def _into_file(t: torch.Tensor) -> bool:
     mark = _Mapped(memory.data_ptr(), size)
     _files[memory._cdata] = weakref.ref(mark)
     weakref.finalize(t, _gone, memory._cdata, mark)
-    _mapped += size
+    _MAPPING.byte_count += size
     effects.note(offload.NOTES, _describe_moved)
     return True
 
 
 def _gone(key: int, mark: _Mapped) -> None:
-    global _mapped
     if _files.pop(key, None) is not None:
-        _mapped -= mark.size
+        _MAPPING.byte_count -= mark.size
 
 
 _forking = threading.local()
@@ -161,7 +168,7 @@ _forking = threading.local()
 
 
 def _before_fork() -> None:
-    _forking.pipe = os.pipe() if _files and not process.forks_worker else None
+    _forking.pipe = os.pipe() if _files and not process.FORK.forks_worker else None
 
 
 def _in_parent() -> None:
@@ -175,7 +182,6 @@ def _in_parent() -> None:
 
 def _in_child() -> None:
     """Mapped files are shared with the parent, and a fork's memory is not to be: state becomes memory of the child's own."""
-    global _mapped
     if _forking.pipe is None:
         return
     for mark in [mark for mark in (reference() for reference in _files.values()) if mark is not None]:
@@ -184,7 +190,7 @@ def _in_child() -> None:
             os.abort()                                               # rather than two processes that write into one state
         ctypes.memmove(mark.address, contents, mark.size)
     _files.clear()
-    _mapped = 0
+    _MAPPING.byte_count = 0
     for end in _forking.pipe:
         os.close(end)
 
@@ -193,7 +199,9 @@ os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_ch
 
 
 def _describe_moved() -> str:
-    return f"{format_bytes(_mapped)} of optimizer state lie in files without names, and leave memory between steps" if _mapped else ""
+    if not _MAPPING.byte_count:
+        return ""
+    return f"{format_bytes(_MAPPING.byte_count)} of optimizer state lie in files without names, and leave memory between steps"
 
 
 def _acts() -> bool:

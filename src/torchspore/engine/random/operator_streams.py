@@ -39,8 +39,16 @@ Snapshot = tuple[dict[int, States], dict[tuple[str, int], int]]
 _lock = threading.Lock()
 _streams: weakref.WeakValueDictionary[int, OperatorStream] = weakref.WeakValueDictionary()
 _functions: dict[tuple[str, int | None], OperatorStream] = {}
-_count = 0
 
+
+class _Streams:
+    """How many streams exist."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+_STREAMS = _Streams()
 _MOST_STATES = 4096
 """How many generators a stream with parameters in Tensors holds, those that drew last: that of Gamma has one for each value of alpha."""
 
@@ -49,12 +57,11 @@ class OperatorStream:
     """The stream of one operator: of a layer with the seeds it was constructed with, or of a function that takes new seeds at each call."""
 
     def __init__(self, seeds: tuple[int, int] | None, kernel_name: str = "", op_seed: int | None = 0) -> None:
-        global _count
         self.seeds, self._kernel_name, self._op_seed = seeds, kernel_name, op_seed
         self.states: States = {}
         with _lock:
-            _count += 1
-            self.number = _count
+            _STREAMS.count += 1
+            self.number = _STREAMS.count
         _streams[self.number] = self
 
     @property

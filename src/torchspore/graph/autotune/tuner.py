@@ -72,7 +72,7 @@ def compile(module: Module, inputs: measurement.Inputs, settings: Settings, pers
     result = search(module, inputs, untuned, persistent, tuning, plain)
     entry = entry_of(result, tuning, user_line() or "")
     autotune_cache.keep(key, json.dumps(entry))
-    where = "the compile cache" if autotune_cache.store is not None else tuning_file.keep(key, entry)
+    where = "the compile cache" if autotune_cache.ACTIVE.store is not None else tuning_file.keep(key, entry)
     graph_log.event("tuning", str(result))
     outcomes.searched(result, str(where) if where else "nowhere")
     code = plain() if result.plan is None else built(module, inputs, untuned, persistent, tuning.job, result.plan)

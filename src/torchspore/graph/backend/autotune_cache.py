@@ -25,26 +25,32 @@ class Store(Protocol):
         """Keeps a choice."""
 
 
-store: Store | None = None
+class _Active:
+    """Where choices are stored."""
+
+    def __init__(self) -> None:
+        self.store: Store | None = None
+
+
+ACTIVE = _Active()
 _choices: dict[str, str] = {}
 
 
 @contextmanager
 def stored_in(other: Store) -> Iterator[None]:
     """Lets the block find choices in `other` too, and keep those that it makes there."""
-    global store
-    before, store = store, other
+    before, ACTIVE.store = ACTIVE.store, other
     try:
         yield
     finally:
-        store = before
+        ACTIVE.store = before
 
 
 def find(key: str) -> str | None:
     """The choice made before for this key, in this process or, with a store, in an earlier one."""
     choice = _choices.get(key)
-    if choice is None and store is not None:
-        choice = store.find(key)
+    if choice is None and ACTIVE.store is not None:
+        choice = ACTIVE.store.find(key)
         if choice is not None:
             _choices[key] = choice
     return choice
@@ -55,8 +61,8 @@ def keep(key: str, choice: str) -> None:
     if len(_choices) >= LIMIT:
         _choices.clear()
     _choices[key] = choice
-    if store is not None:
-        store.keep(key, choice)
+    if ACTIVE.store is not None:
+        ACTIVE.store.keep(key, choice)
 
 
 def forget() -> None:

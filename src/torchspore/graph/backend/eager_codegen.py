@@ -71,7 +71,7 @@ def source(module: torch.fx.GraphModule, inner: bool = False) -> tuple[str, dict
     phase = None
     for node in nodes:
         node_lines = lines_of(module, node, names, bound, last.get(node, []))
-        if peak_memory.is_recording and node.op == "call_function" and (now := peak_memory.phase_of(node.meta)) != phase:
+        if peak_memory.RECORDING.is_on and node.op == "call_function" and (now := peak_memory.phase_of(node.meta)) != phase:
             phase = now
             bound["phase"] = allocator.phase
             node_lines.insert(0, f"phase({phase})")

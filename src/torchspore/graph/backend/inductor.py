@@ -24,10 +24,16 @@ Compiler = Callable[..., Any]
 _LEVELS = "jit_level O1 and O2 write kernels of their own"
 _NONE: Mapping[str, Any] = {}
 
-_broken: str | None = None
-"""Why Inductor can't compile here; said once."""
+
+class _Compiler:
+    """Why the C++ compiler cannot be used."""
+
+    def __init__(self) -> None:
+        self.failure: str | None = None
+        """Why Inductor can't compile here; said once."""
 
 
+_COMPILER = _Compiler()
 _compiler: ContextVar[Compiler | None] = ContextVar("compiler", default=None)
 
 
@@ -38,7 +44,7 @@ def compiled_by(compiler: Compiler) -> AbstractContextManager[None]:
 
 def is_there() -> bool:
     """Return whether kernels can be compiled, as far as is known."""
-    return _broken is None
+    return _COMPILER.failure is None
 
 
 def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _NONE, subject: str = _LEVELS) -> Kernel | None:
@@ -49,8 +55,7 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
 
     An interrupt passes through; Inductor writes its files aside and renames them, so that nothing half made is found later.
     """
-    global _broken
-    if _broken is not None:
+    if _COMPILER.failure is not None:
         return None
     started, key = time.perf_counter(), of_text("compiled", f"{level} {sorted(more.items())} {signature(module)}")
     stored = kernel_store.find(key)
@@ -61,13 +66,13 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
         inputs = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
         compiled = (_compiler.get() or torch_private.inductor)(module, inputs, {**_options(level), **more})
     except torch_private.NoCompiler as error:
-        _broken = f"no C++ compiler is found ({_first_line(error)})"
+        _COMPILER.failure = f"no C++ compiler is found ({_first_line(error)})"
     except Exception as error:                # whatever goes wrong, the program runs without it
         if not torch_private.is_of_compiler(error):
             effects.note("compiler", f"no kernel is generated for {_shown(module)}: {_first_line(error)}")
             graph_log.event("compile", f"no kernel for {_shown(module)}: {_first_line(error)}")
             return None
-        _broken = f"the C++ compiler failed ({_first_line(error)})"
+        _COMPILER.failure = f"the C++ compiler failed ({_first_line(error)})"
     else:
         kernel_store.keep(key, compiled.source, compiled.libraries)
         graph_log.event("compile", f"a kernel for {_shown(module)} in {time.perf_counter() - started:.1f} s")
@@ -78,7 +83,7 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
 
 def compile_single_kernel(module: torch.fx.GraphModule) -> Kernel | None:
     """One C++ function for a graph with no writes in it, calls of other kernels included; None where Inductor can't write it."""
-    if _broken is not None:
+    if _COMPILER.failure is not None:
         return None
     started = time.perf_counter()
     inputs = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
@@ -92,7 +97,7 @@ def compile_single_kernel(module: torch.fx.GraphModule) -> Kernel | None:
 
 
 def _say(subject: str) -> None:
-    text = f"{subject}, and {_broken}; graphs run without them."
+    text = f"{subject}, and {_COMPILER.failure}; graphs run without them."
     print(f"torchspore: {user_line()}: {text}", file=sys.stderr)
     effects.note("compiler", text)
 

@@ -39,7 +39,7 @@ def find(key: str) -> Callable[..., list[Any]] | None:
 
 def keep(key: str, source: str, libraries: dict[str, str]) -> None:
     """Keeps a kernel, if there is a store for the next process: the text that Inductor wrote, and the path of each library by its name."""
-    if autotune_cache.store is None:
+    if autotune_cache.ACTIVE.store is None:
         return
     text = _call_in(source, libraries)
     if text is not None:

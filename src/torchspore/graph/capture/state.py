@@ -199,11 +199,11 @@ class Randomness:
 
     def __init__(self) -> None:
         self._python, self._numpy = random.getstate(), np.random.get_state(legacy=False)
-        self._derivations, self._derived = seeds.derivations, seeds.state()
+        self._derivations, self._derived = seeds.SEED.derivations, seeds.state()
 
     def was_used(self) -> bool:
         """Return whether one of them has moved on since."""
-        if seeds.derivations != self._derivations:
+        if seeds.SEED.derivations != self._derivations:
             return True
         now: Any = np.random.get_state(legacy=False)
         then: Any = self._numpy

@@ -22,16 +22,23 @@ from torchspore.graph.capture.state import MISSING
 from torchspore.graph.capture.trace_guard import TraceGuard
 from torchspore.graph.refusal import Kind
 
-_recorder: TraceGuard | None = None
-_thread = 0
+
+class _Trace:
+    """The trace that runs, and its thread."""
+
+    def __init__(self) -> None:
+        self.guard: TraceGuard | None = None
+        self.thread = 0
+
+
+_TRACE = _Trace()
 
 
 @contextmanager
 def watching(watch: TraceGuard) -> Iterator[None]:
     """Watches this thread; one trace at a time in the process."""
-    global _recorder, _thread
-    resume, around = suspended(), (_recorder, _thread)
-    _recorder, _thread = watch, threading.get_ident()
+    resume, around = suspended(), (_TRACE.guard, _TRACE.thread)
+    _TRACE.guard, _TRACE.thread = watch, threading.get_ident()
     if FRONT.cell is not None:
         FRONT.cell.__getattribute__ = _noting
     for function in TALK:
@@ -43,8 +50,8 @@ def watching(watch: TraceGuard) -> Iterator[None]:
             yield
     finally:
         sys.setprofile(None)
-        _recorder, _thread = around
-        if _recorder is None:                      # else a trace in which this one was made goes on
+        _TRACE.guard, _TRACE.thread = around
+        if _TRACE.guard is None:                      # else a trace in which this one was made goes on
             for function in (*TALK, *TELL.values()):
                 setattr(builtins, function.__name__, function)
             if FRONT.cell is not None:
@@ -54,14 +61,14 @@ def watching(watch: TraceGuard) -> Iterator[None]:
 
 def ends_trace(what: str, kind: Kind) -> None:
     """Ends this thread's trace where one runs: the operator that calls this acts beside computing, so that it must run each time."""
-    watch = _recorder
+    watch = _TRACE.guard
     if watch is not None and is_tracing():
         raise watch.refuse(what, kind)
 
 
 def is_tracing() -> bool:
     """Return whether this thread makes a graph."""
-    return _recorder is not None and threading.get_ident() == _thread
+    return _TRACE.guard is not None and threading.get_ident() == _TRACE.thread
 
 
 def _guarded(function: Any) -> Callable[..., Any]:
@@ -72,8 +79,8 @@ def _guarded(function: Any) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def talk(*args: Any, **kwargs: Any) -> Any:
-        watch = _recorder
-        if watch is None or threading.get_ident() != _thread or is_ours(sys._getframe(1)):
+        watch = _TRACE.guard
+        if watch is None or threading.get_ident() != _TRACE.thread or is_ours(sys._getframe(1)):
             return function(*args, **kwargs)
         raise watch.refuse(*TALK[function])
 
@@ -91,9 +98,9 @@ def _telling(function: Any) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def ask(*arguments: Any) -> Any:
-        watch = _recorder
+        watch = _TRACE.guard
         if (
-            watch is not None and threading.get_ident() == _thread and len(arguments) > 1 and isinstance(arguments[1], str)
+            watch is not None and threading.get_ident() == _TRACE.thread and len(arguments) > 1 and isinstance(arguments[1], str)
             and not isinstance(arguments[0], FRONT.cell) and is_users(sys._getframe(1).f_code.co_filename)
         ):
             watch.note_query(arguments[1])
@@ -104,8 +111,8 @@ def _telling(function: Any) -> Callable[..., Any]:
 
 def _noting(self: Any, name: str) -> Any:
     """A Cell's attribute access while a thread traces."""
-    watch = _recorder
-    if watch is None or threading.get_ident() != _thread:
+    watch = _TRACE.guard
+    if watch is None or threading.get_ident() != _TRACE.thread:
         return object.__getattribute__(self, name)
     if name[:2] == "__":
         if name == "__dict__" and is_users(sys._getframe(1).f_code.co_filename):

@@ -10,20 +10,27 @@ from torchspore.engine.core import allocator, machine, memory_owners, node_metad
 from torchspore.engine.memory import limit
 from torchspore.graph.report import provenance
 
-is_recording = False
-"""True if graphs distinguish their gradients and the work of their optimizers from other operators."""
+
+class _Recording:
+    """Whether graphs mark their phases."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        """True if graphs distinguish their gradients and the work of their optimizers from other operators."""
+
+
+RECORDING = _Recording()
 _ROWS = (("parameter", allocator.PARAMETER), ("gradient", allocator.GRADIENT), ("activation", allocator.ACTIVATION),
          ("optimizer state", allocator.STATE), ("workspace", allocator.WORKSPACE))
 
 
 def watch() -> None:
     """Counts from now on, and lets `torchspore explain` print the peak at the end."""
-    global is_recording
     effects.note("memory", _accelerators)
     if not limit.counting():
         effects.note("memory", f"the memory of Tensors on the CPU is not counted: {allocator.why_not()}")
         return
-    is_recording = True
+    RECORDING.is_on = True
     provenance.keep_all()
     effects.note("memory", _describe_total)
     for name, kind in _ROWS:

@@ -42,7 +42,16 @@ _INNERMOST = Outcome.applied(
 _WITH_CLASSES = Outcome.applied("scopes name the class of each Cell: Default/fc-Dense")
 _WITHOUT_CLASSES = Outcome.applied("scopes name attributes alone: Default/fc")
 _NO_SCOPES = Outcome.no_effect("scopes are kept where save_graphs or debug_level=DEBUG asks for them")
-_all = False
+
+
+class _Requests:
+    """Whether all graphs record their origin."""
+
+    def __init__(self) -> None:
+        self.records_all = False
+
+
+_REQUESTS = _Requests()
 _debug_levels: ContextVar[bool | None] = ContextVar("torchspore_debug_level", default=None)
 _part: ContextVar[tuple[int, ...]] = ContextVar("torchspore_part", default=())
 _stages: ContextVar[int | None] = ContextVar("torchspore_stages", default=None)
@@ -56,8 +65,7 @@ def keeps_lines() -> bool:
 
 def keep_all() -> None:
     """Lets all graphs that are captured from now on keep where they come from: a profiler or a summary will show it."""
-    global _all
-    _all = True
+    _REQUESTS.records_all = True
 
 
 def debug_level_of(is_debug: bool) -> AbstractContextManager[None]:
@@ -79,7 +87,7 @@ def attach(tracer: Any, is_needed: bool = False) -> None:
     """Makes the tracer note where each node comes from, if that is asked for, or needed to split the graph."""
     keeps_calls = keeps_lines()
     is_followed = stages.now.get() is not None or current_operator.followers > 0
-    is_recorded = keeps_calls or is_needed or _all or offload.is_requested_by_cell() or is_followed
+    is_recorded = keeps_calls or is_needed or _REQUESTS.records_all or offload.is_requested_by_cell() or is_followed
     if keeps_calls or STORE.source("debug_level")[0] != "default":
         effects.report("debug_level", _DEBUG_OUTCOME if keeps_calls else _INNERMOST if is_recorded else _DROPPED)
     with_classes = bool(STORE.get("reserve_class_name_in_scope"))

@@ -113,7 +113,7 @@ def jit(
         around = engine.frame()
         if around is not None and not dispatch.is_recorded():
             return around.callee(function)(*args, **kwargs)
-        if recorded_steps.runner is not None and not recorded_steps.is_inside():
+        if recorded_steps.ACTIVE.runner is not None and not recorded_steps.is_inside():
             return recorded_steps.run(compiled, f"jit {function.__qualname__}", function, compiled, args, kwargs)
         first = args[0] if args else None
         is_method = getattr(first, "__dict__", None) is not None and inspect.isfunction(function) and _is_method(first, function)

@@ -16,8 +16,17 @@ from torchspore.mindspore.common import tensor as front
 from torchspore.mindspore.common.seed import get_seed
 
 _lock = threading.RLock()
-_slice_seed = 0
-"""MindSpore adds this to the index of a slice if the program has no seed."""
+
+
+class _Slices:
+    """The seed of slices."""
+
+    def __init__(self) -> None:
+        self.seed = 0
+        """MindSpore adds this to the index of a slice if the program has no seed."""
+
+
+_SLICES = _Slices()
 
 
 def postpone(tensor: Any, shape: Sequence[int], dtype: Any) -> None:
@@ -64,16 +73,15 @@ def _draw(tensor: Any, init: Any, slice_index: int | None, shape: Any) -> None:
 
 def _slice(init: Any, shape: Any, dtype: Any, index: int) -> Any:
     """Return the values of one slice, from a seed that every device with this slice uses."""
-    global _slice_seed
     numpy_state: Any = np.random.get_state(legacy=False)
     seed_before, init_seed = int(numpy_state["state"]["key"][0]), init.seed
     base = get_seed()
-    np.random.seed(index + (_slice_seed if base is None else base))
-    init.seed = index + (_slice_seed if base is None else base)
+    np.random.seed(index + (_SLICES.seed if base is None else base))
+    init.seed = index + (_SLICES.seed if base is None else base)
     if base is None:
         from torchspore.distributed.comm import groups
 
-        _slice_seed += 2 * groups.size()
+        _SLICES.seed += 2 * groups.size()
     try:
         return init._values_(shape, dtype)
     finally:

@@ -65,7 +65,7 @@ def convolve(count: int, x: T, weight: T, bias: T | None, stride: Any, pad_mode:
     require_equal_dtypes(x, weight)
     stride, dilation = pair(stride, count), pair(dilation, count)
     x, rest = padded(x, pad_mode, padding, weight.shape[-count:], stride, dilation)
-    if by_name.named and by_name.applies(x, weight):
+    if by_name.ALGORITHMS.are_named and by_name.applies(x, weight):
         return by_name.convolve(x, weight, bias, stride, rest, dilation, groups)
     return in_float32((F.conv1d, F.conv2d, F.conv3d)[count - 1], x, weight, bias, stride, rest, dilation, groups)
 
@@ -124,7 +124,7 @@ def convolve_transposed(
     count = weight.ndim - 2
     stride, dilation, kernel = pair(stride, count), pair(dilation, count), weight.shape[2:]
     call: Any = functools.partial(in_float32, (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[count - 1])
-    if by_name.named and by_name.applies(x, weight):
+    if by_name.ALGORITHMS.are_named and by_name.applies(x, weight):
         call = by_name.convolve_transposed
     if pad_mode == "valid":
         out = call(x, weight, bias, stride, 0, 0, groups, dilation)
@@ -156,7 +156,7 @@ def conv_transpose2d(
     dilation: Size = 1,
 ) -> T:
     """Transposed convolution of (N, C, H, W) with weight (C, out / groups, KH, KW)."""
-    call = by_name.convolve_transposed if by_name.named and by_name.applies(input, weight) else F.conv_transpose2d
+    call = by_name.convolve_transposed if by_name.ALGORITHMS.are_named and by_name.applies(input, weight) else F.conv_transpose2d
     return in_float32(call, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 

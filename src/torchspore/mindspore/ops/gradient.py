@@ -52,7 +52,7 @@ def _named_after(fn: Any) -> Callable[[Any], Any]:
 
 def _run(owner: Any, fn: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run the transform of `fn` directly, or as a captured graph in GRAPH_MODE."""
-    if recorded_steps.runner is not None:
+    if recorded_steps.ACTIVE.runner is not None:
         label = f"{recorded_steps.GRADIENT} {getattr(fn, '__qualname__', type(fn).__qualname__)}"
         return recorded_steps.run(owner, label, fn, lambda *a, **k: _run_now(owner, fn, function, a, k), args, kwargs)
     return _run_now(owner, fn, function, args, kwargs)

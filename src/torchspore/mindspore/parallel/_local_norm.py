@@ -6,7 +6,15 @@ from typing import Any
 from torchspore.engine.core.tensor import wrap
 from torchspore.mindspore.common.parameter import Parameter
 
-_parameter: Any = None
+
+class _Norm:
+    """The Parameter that receives the local norm."""
+
+    def __init__(self) -> None:
+        self.parameter: Any = None
+
+
+_NORM = _Norm()
 
 
 def get_squared_device_local_norm_param() -> Parameter:
@@ -14,11 +22,10 @@ def get_squared_device_local_norm_param() -> Parameter:
 
     It grows with each step until the program sets it to 0. Raises ValueError if `dump_device_local_norm` is off.
     """
-    global _parameter
     from torchspore.distributed.shard import gradient_norms
 
     squared = gradient_norms.squared()
-    if _parameter is None:
-        _parameter = Parameter(wrap(squared), name="_squared_device_local_norm", requires_grad=False)
-        _parameter._t = squared                                  # shares the memory that the graph adds to
-    return _parameter
+    if _NORM.parameter is None:
+        _NORM.parameter = Parameter(wrap(squared), name="_squared_device_local_norm", requires_grad=False)
+        _NORM.parameter._t = squared                                  # shares the memory that the graph adds to
+    return _NORM.parameter

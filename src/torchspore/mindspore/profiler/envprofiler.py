@@ -17,7 +17,16 @@ VARIABLE = "MS_PROFILER_OPTIONS"
 _CLASSES: dict[str, Any] = {"profiler_level": ProfilerLevel, "aic_metrics": AicoreMetrics}
 _EXCLUDED = ("schedule", "on_trace_ready", "experimental_config", "start_profile")
 """Arguments that a text can't express; `start` replaces start_profile."""
-_running: Profiler | None = None
+
+
+class _Session:
+    """The profiler that the environment started."""
+
+    def __init__(self) -> None:
+        self.running: Profiler | None = None
+
+
+_SESSION = _Session()
 
 
 class EnvProfiler:
@@ -29,12 +38,11 @@ class EnvProfiler:
     @staticmethod
     def init_profiler() -> None:
         """Starts if the variable requests it. Invalid parts of the variable are logged, and the program continues."""
-        global _running
         options = _options()
-        if _running is not None or options.pop("start", False) is not True:
+        if _SESSION.running is not None or options.pop("start", False) is not True:
             return
         try:
-            _running = Profiler(**options)
+            _SESSION.running = Profiler(**options)
         except (TypeError, ValueError, RuntimeError) as error:
             log.error(f"{VARIABLE}: {str(error).partition(chr(10))[0]}; nothing is profiled")
             return
@@ -42,8 +50,7 @@ class EnvProfiler:
 
     def analyse(self) -> None:
         """Ends recording and writes the files; a second call does nothing."""
-        global _running
-        running, _running = _running, None
+        running, _SESSION.running = _SESSION.running, None
         if running is not None:
             running.analyse()
 

@@ -182,49 +182,52 @@ def _flush() -> None:
             stream.flush()
 
 
-box: Box | None = None
-"""The black box of this process, if it has one."""
-_board: Board | None = None
-"""Its memory, which stays when it is closed: a thread may be about to write into it."""
+class _Recorder:
+    """The open black box and its board."""
+
+    def __init__(self) -> None:
+        self.box: Box | None = None
+        """The black box of this process, if it has one."""
+        self.board: Board | None = None
+        """Its memory, which stays when it is closed: a thread may be about to write into it."""
+
+
+RECORDER = _Recorder()
 
 
 def _local_board() -> Board:
-    global _board
-    if _board is None or _board.process != os.getpid():
-        _board = Board.create()
+    if RECORDER.board is None or RECORDER.board.process != os.getpid():
+        RECORDER.board = Board.create()
     else:
-        _board.begin()
-    return _board
+        RECORDER.board.begin()
+    return RECORDER.board
 
 
 def need(facts: Callable[[], dict[str, Any]], on_request: Callable[[dict[str, Any]], None]) -> Box:
     """The black box, made where there is none."""
-    global box
     if not hasattr(faulthandler, "register"):
         raise OSError("this system has no signals for it")
-    if box is None:
-        box = Box(facts, on_request)
-    return box
+    if RECORDER.box is None:
+        RECORDER.box = Box(facts, on_request)
+    return RECORDER.box
 
 
 def spare() -> None:
     """Closes the black box where nothing is watched or recorded."""
-    global box
-    if box is not None and box.process == os.getpid() and not box.records and not box.board.limit:
-        box.close()
-        box = None
+    if RECORDER.box is not None and RECORDER.box.process == os.getpid() and not RECORDER.box.records and not RECORDER.box.board.limit:
+        RECORDER.box.close()
+        RECORDER.box = None
 
 
 def _in_child() -> None:
     """A forked child shares the memory, and must not write into it."""
-    global box
-    if box is not None:
-        if box._follows:
+    if RECORDER.box is not None:
+        if RECORDER.box._follows:
             engine.active -= 1             # no lock: the thread that held it may not be here
-        if box.records:
+        if RECORDER.box.records:
             faulthandler.disable()
             faulthandler.unregister(signal.SIGTERM)
-        box = None
+        RECORDER.box = None
         marks.read_by(None)
 
 

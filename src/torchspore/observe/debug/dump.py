@@ -33,9 +33,16 @@ SECTION = "dump"
 _NONE = Outcome.applied("nothing is dumped")
 _settings: dict[str, Settings] = {}
 """The settings by who asks for them: 'environment', 'enable_dump' or 'exception_dump'."""
-_mode: _Dump | None = None
 
 
+class _Active:
+    """The running dump."""
+
+    def __init__(self) -> None:
+        self.mode: _Dump | None = None
+
+
+_ACTIVE = _Active()
 # ---- switches
 
 def switch(is_on: bool) -> Outcome:
@@ -108,20 +115,19 @@ def _describe(settings: Settings) -> str:
 
 def _apply() -> None:
     """Follows operators where somebody asks for it, else no longer."""
-    global _mode
-    if _mode is not None:
-        _mode.end()
-        _mode = None
+    if _ACTIVE.mode is not None:
+        _ACTIVE.mode.end()
+        _ACTIVE.mode = None
     if _settings:
-        _mode = _Dump(list(_settings.values()))
-        _mode.begin()
+        _ACTIVE.mode = _Dump(list(_settings.values()))
+        _ACTIVE.mode.begin()
 
 
 def flush() -> None:
     """Waits until what has been dumped is on the disk."""
-    if _mode is not None:
-        _mode.finish()
-        for writer in _mode.writers:
+    if _ACTIVE.mode is not None:
+        _ACTIVE.mode.finish()
+        for writer in _ACTIVE.mode.writers:
             writer.flush()
 
 

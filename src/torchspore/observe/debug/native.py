@@ -17,9 +17,18 @@ from torchspore.engine.core.native_build import NO_COMPILER, Source
 __all__ = ["NO_COMPILER", "build", "load", "unload", "why_not"]
 _SOURCE = Source(Path(__file__).with_name("watch.cpp"))
 _END_SIGNALS = Source(Path(__file__).with_name("end_signals.cpp"))
-_building: threading.Thread | None = None
-_waiting: Callable[[Any], None] | None = None
-"""Who gets the library when it is built."""
+
+
+class _Build:
+    """The thread that builds the library, and who waits for it."""
+
+    def __init__(self) -> None:
+        self.thread: threading.Thread | None = None
+        self.waiting: Callable[[Any], None] | None = None
+        """Who gets the library when it is built."""
+
+
+_BUILD = _Build()
 
 
 def why_not() -> str:
@@ -29,16 +38,15 @@ def why_not() -> str:
 
 def load(use: Callable[[Any], None]) -> None:
     """Hands the library to `use`: at once where it was built before, else from a thread as soon as it is; never where that can't be."""
-    global _building, _waiting
     if why_not():
         return
     if _SOURCE.library().exists():
         _use(use)
         return
-    _waiting = use
-    if _building is None:
-        _building = threading.Thread(target=_build_and_use, name="torchspore-native", daemon=True)
-        _building.start()
+    _BUILD.waiting = use
+    if _BUILD.thread is None:
+        _BUILD.thread = threading.Thread(target=_build_and_use, name="torchspore-native", daemon=True)
+        _BUILD.thread.start()
 
 
 def install_end_signals(stack_signal: int, exit_signal: int, code: int) -> bool:
@@ -55,8 +63,7 @@ def install_end_signals(stack_signal: int, exit_signal: int, code: int) -> bool:
 
 def unload() -> None:
     """Nobody waits for the library any longer."""
-    global _waiting
-    _waiting = None
+    _BUILD.waiting = None
 
 
 def build() -> bool:
@@ -66,8 +73,8 @@ def build() -> bool:
 
 def _build_and_use() -> None:
     try:
-        if _SOURCE.build() is not None and _waiting is not None:
-            _use(_waiting)
+        if _SOURCE.build() is not None and _BUILD.waiting is not None:
+            _use(_BUILD.waiting)
     except OSError:                        # no room, no rights: Python's marks go on
         return
 

@@ -43,7 +43,7 @@ def _keep(compilation: Compilation, texts: list[tuple[str, str]]) -> None:
             _last.remove(entry)
     while sum(len(line) for _, line in _last) > _BYTES:
         _last.pop(0)
-    if boxes.box is not None:
-        boxes.box.tell_graphs([line for _, line in _last])
+    if boxes.RECORDER.box is not None:
+        boxes.RECORDER.box.tell_graphs([line for _, line in _last])
 
 

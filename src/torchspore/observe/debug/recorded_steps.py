@@ -32,8 +32,16 @@ VERSION = 1
 _MOST_CHECKED = 1 << 24
 """Elements of a result that are looked through for NaN and infinity."""
 
-runner: Callable[[Any, str, Any, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] | None = None
-"""Runs a step, given who runs it, its label, the function whose Parameters count, and the call; None if no recorder is on."""
+
+class _Active:
+    """What runs steps."""
+
+    def __init__(self) -> None:
+        self.runner: Callable[[Any, str, Any, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] | None = None
+        """Runs a step, given who runs it, its label, the function whose Parameters count, and the call; None if no recorder is on."""
+
+
+ACTIVE = _Active()
 
 
 class _Local(threading.local):
@@ -63,11 +71,11 @@ class Step:
 
 def run(owner: Any, label: str, function: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Runs a call that may be a step: one inside of another, or inside of a transform, is none."""
-    if runner is None or _local.inside or engine.frame() is not None:
+    if ACTIVE.runner is None or _local.inside or engine.frame() is not None:
         return call(*args, **kwargs)
     _local.inside = True
     try:
-        return runner(owner, label, function, call, args, kwargs)
+        return ACTIVE.runner(owner, label, function, call, args, kwargs)
     finally:
         _local.inside = False
 
@@ -79,8 +87,7 @@ def is_inside() -> bool:
 
 def run_by(new: Callable[..., Any] | None) -> None:
     """Says what runs steps from now on; None for nobody."""
-    global runner
-    runner = new
+    ACTIVE.runner = new
     watch_cells()
 
 
@@ -90,9 +97,9 @@ def watch_cells() -> None:
     if cell is None:
         return
     plain = getattr(cell.__call__, "plain", None)
-    if runner is None and plain is not None:
+    if ACTIVE.runner is None and plain is not None:
         cell.__call__ = plain
-    if runner is None or plain is not None:
+    if ACTIVE.runner is None or plain is not None:
         return
     plain = cell.__call__
 

@@ -26,8 +26,18 @@ _RDR = "env_config_path.rdr."
 _MEMBERS = ("enable", "mode", "path", "replay")
 is_off = False
 """True if this process runs a recorded step again, and is not to be recorded itself."""
-_root = ""
-"""The directory under which records are written."""
+
+
+class _Recording:
+    """The folder of recorded steps, and their keeper."""
+
+    def __init__(self) -> None:
+        self.root = ""
+        """The directory under which records are written."""
+        self.keeper: recorded_steps.Keeper | None = None
+
+
+_RECORDING = _Recording()
 _requested_records: set[int] = set()
 """Errors that are recorded already, by identity."""
 
@@ -35,8 +45,8 @@ _requested_records: set[int] = set()
 def limit(seconds: int) -> Outcome:
     """Makes `op_timeout` act: where the program set it, an operator or a step of the data pipeline that runs longer ends the program."""
     if STORE.source("op_timeout")[0] == "default" or not seconds:
-        if boxes.box is not None:
-            boxes.box.limit(0)
+        if boxes.RECORDER.box is not None:
+            boxes.RECORDER.box.limit(0)
             boxes.spare()
         if not seconds:
             return Outcome.applied("the device's own limit holds; the CPU has none")
@@ -83,12 +93,11 @@ def configure(path: str) -> Outcome:
 
 def folder() -> Path:
     """Where records of this process go."""
-    return Path(_root, process.folder(), "rdr")
+    return Path(_RECORDING.root, process.folder(), "rdr")
 
 
 def _on(mode: int, where: str) -> None:
-    global _root
-    _root = os.path.abspath(where)
+    _RECORDING.root = os.path.abspath(where)
     boxes.need(_facts, _on_request).record(mode)
     recent_graphs.keep(True)
     if _failed not in faults.handlers:
@@ -98,19 +107,15 @@ def _on(mode: int, where: str) -> None:
 
 
 def _keep_steps(every: int) -> None:
-    global _keeper
-    _keeper = recorded_steps.Keeper(every) if every else None
-    if every or isinstance(recorded_steps.runner, recorded_steps.Keeper):
-        recorded_steps.run_by(_keeper)
-
-
-_keeper: recorded_steps.Keeper | None = None
+    _RECORDING.keeper = recorded_steps.Keeper(every) if every else None
+    if every or isinstance(recorded_steps.ACTIVE.runner, recorded_steps.Keeper):
+        recorded_steps.run_by(_RECORDING.keeper)
 
 
 def _off() -> None:
     _keep_steps(0)
-    if boxes.box is not None and boxes.box.records:
-        boxes.box.record(0)
+    if boxes.RECORDER.box is not None and boxes.RECORDER.box.records:
+        boxes.RECORDER.box.record(0)
         recent_graphs.keep(False)
         with contextlib.suppress(ValueError):
             faults.handlers.remove(_failed)
@@ -137,8 +142,8 @@ def _failed(error: BaseException) -> None:
 
 def _ended() -> None:
     """At the end of the program: what mode 2 writes where there was not a fault, and a step whose result was not finite."""
-    box = boxes.box
-    bad = _keeper.first_bad if _keeper is not None else None
+    box = boxes.RECORDER.box
+    bad = _RECORDING.keeper.first_bad if _RECORDING.keeper is not None else None
     if box is not None and _is_ours() and box.board.state != RECORDED and bad is not None:
         record({"kind": "not finite", "text": f"{bad.label} gave NaN or infinity at its call {bad.number}", "line": "", "operator": ""})
     elif box is not None and _is_ours() and box.board.mode == 2 and box.board.state != RECORDED:
@@ -153,19 +158,19 @@ def _on_request(cause: dict[str, Any]) -> None:
 
 
 def _is_ours() -> bool:
-    return boxes.box is not None and boxes.box.process == os.getpid() and boxes.box.records
+    return boxes.RECORDER.box is not None and boxes.RECORDER.box.process == os.getpid() and boxes.RECORDER.box.records
 
 
 def record(cause: dict[str, Any]) -> None:
     """Writes a record of this process as it is now; says so once, and what is the matter where it could not be done."""
-    box = boxes.box
+    box = boxes.RECORDER.box
     assert box is not None
     with torch.no_grad():
         parts = record_writer.Parts(
             cause=cause, facts=_facts(), ring=box.board.ring(), started=box.board.started, count=box.board.count,
             stacks=cause.get("traceback", "") + "\n" + box.stacks(), graphs=recent_graphs.last(), tensors=live_objects.tensors(),
             device_memory=live_objects.device_memory(), memory=live_objects.memory(box.board.started),
-            steps=None if _keeper is None else _keeper.write,
+            steps=None if _RECORDING.keeper is None else _RECORDING.keeper.write,
         )
     wrong = record_writer.write(parts)
     box.board.state = RECORDED
@@ -193,7 +198,7 @@ def _program() -> list[str]:
 def _facts() -> dict[str, Any]:
     """What is to be known of this program, also when it can't tell any more."""
     return {
-        "folder": str(folder()) if _root else "", "pid": os.getpid(), "command": sys.orig_argv, "folder_of_work": os.getcwd(),
+        "folder": str(folder()) if _RECORDING.root else "", "pid": os.getpid(), "command": sys.orig_argv, "folder_of_work": os.getcwd(),
         "program": _program(),
         "versions": {
             "torchspore": sys.modules["torchspore"].__version__, "torch": torch.__version__, "python": platform.python_version(),

@@ -27,16 +27,24 @@ _DESCRIPTIONS = {
     "op_trace": "the times, calls and floating-point operations of operators go into tables",
     "aicpu_trace": "the host's own processor makes the data here: how long each step waited for them goes into aicpu_intermediate",
 }
-_running: tuple[ProfilerSession, dict[str, Any]] | None = None
-_has_ended = False
-_switched: bool | None = None
-"""The last value of `enable_profiling`."""
+
+
+class _Session:
+    """The session that the option opened."""
+
+    def __init__(self) -> None:
+        self.running: tuple[ProfilerSession, dict[str, Any]] | None = None
+        self.has_ended = False
+        self.switched: bool | None = None
+        """The last value of `enable_profiling`."""
+
+
+_SESSION = _Session()
 
 
 def enable(is_on: bool) -> Outcome:
     """Makes `enable_profiling` act; False ends what True began, and the files are written then."""
-    global _switched
-    before, _switched = _switched, is_on
+    before, _SESSION.switched = _SESSION.switched, is_on
     if before and not is_on:
         _finish()
         return Outcome.applied("the profile ended here, and its files are written")
@@ -45,7 +53,7 @@ def enable(is_on: bool) -> Outcome:
 
 def configure(_: str) -> Outcome:
     """Makes `profiling_options` act; given without `enable_profiling` they ask for the times of steps alone."""
-    if _switched is False and _running is None and _has_ended:
+    if _SESSION.switched is False and _SESSION.running is None and _SESSION.has_ended:
         return Outcome.no_effect("enable_profiling was switched off")
     is_enabled = bool(STORE.get("enable_profiling"))
     outcome, member_outcomes = _apply(is_enabled, _options()), _member_outcomes()
@@ -64,7 +72,6 @@ def _member_outcomes() -> list[str]:
 
 
 def _apply(is_on: bool, options: dict[str, Any]) -> Outcome:
-    global _running
     is_set = STORE.source(PARENT)[0] != "default"
     if not is_on and not is_set:
         _finish()
@@ -73,23 +80,23 @@ def _apply(is_on: bool, options: dict[str, Any]) -> Outcome:
         options.update(dict.fromkeys(_PARTS, "off"), training_trace="on")
     _report(options, is_on)
     with_memory = options["op_trace"] == "on" or options["task_trace"] == "on"
-    if _running is not None and with_memory and not _running[0].with_memory:
-        if _running[0].has_begun:
+    if _SESSION.running is not None and with_memory and not _SESSION.running[0].with_memory:
+        if _SESSION.running[0].has_begun:
             effects.note("profile", "memory is not in it: operators ran before op_trace or task_trace was asked for")
         else:
-            _running[0].stop()                       # the options come in a call of their own
+            _SESSION.running[0].stop()                       # the options come in a call of their own
             atexit.unregister(_finish)
-            _running = None
-    if _running is not None:
-        _running[1].clear()
-        _running[1].update(options)
+            _SESSION.running = None
+    if _SESSION.running is not None:
+        _SESSION.running[1].clear()
+        _SESSION.running[1].update(options)
     else:
         watch = ProfilerSession(with_memory=with_memory, most=MOST, full=_finish)
         try:
             watch.start()
         except Busy:
             return Outcome.no_effect("a mindspore.Profiler watches already, and torch has one profiler for a process")
-        _running = (watch, options)
+        _SESSION.running = (watch, options)
         atexit.register(_finish)
         effects.before_table(_finish)
     parts = [part for part in _PARTS if options[part] == "on"]
@@ -144,10 +151,9 @@ def _report_points(record: Record, options: dict[str, Any]) -> None:
 
 def _finish() -> None:
     """Ends the watch and writes what was asked for; nothing where no operator ran."""
-    global _running, _has_ended
-    if _running is None:
+    if _SESSION.running is None:
         return
-    (watch, options), _running, _has_ended = _running, None, True
+    (watch, options), _SESSION.running, _SESSION.has_ended = _SESSION.running, None, True
     atexit.unregister(_finish)
     watch.stop()
     record = watch.read(options["fp_point"], options["bp_point"])

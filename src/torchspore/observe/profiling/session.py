@@ -25,7 +25,16 @@ _BYTES, _SHARE = 30_000, 4
 """The bytes that torch stores for an operator of PyNative mode until a profile is read; the share of the free memory for them."""
 
 _lock = threading.Lock()
-_running: ProfilerSession | None = None
+
+
+class _Active:
+    """The running session."""
+
+    def __init__(self) -> None:
+        self.session: ProfilerSession | None = None
+
+
+ACTIVE = _Active()
 
 
 def expect() -> None:
@@ -72,11 +81,10 @@ class ProfilerSession:
 
     def start(self) -> None:
         """Watches from now on. Raises Busy where another watch does."""
-        global _running
         with _lock:
-            if _running is not None:
+            if ACTIVE.session is not None:
                 raise Busy
-            _running = self
+            ACTIVE.session = self
         try:
             expect()
             os.environ.setdefault("KINETO_LOG_LEVEL", "6")            # it writes its own beginning and end to stderr otherwise
@@ -104,7 +112,7 @@ class ProfilerSession:
 
     def stop(self) -> None:
         """Watches no longer; once more does nothing."""
-        if self._profile is None or _running is not self:
+        if self._profile is None or ACTIVE.session is not self:
             return
         try:
             if device.has_queue():
@@ -153,7 +161,6 @@ def _free() -> int:
 
 
 def _end(watch: ProfilerSession) -> None:
-    global _running
     with _lock:
-        if _running is watch:
-            _running = None
+        if ACTIVE.session is watch:
+            ACTIVE.session = None

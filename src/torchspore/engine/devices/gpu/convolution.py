@@ -27,9 +27,16 @@ from torchspore.errors import AlgorithmRefused
 T = torch.Tensor
 Sizes = list[int]
 
-named = False
-"""True if an algorithm is asked for by name: the first question of each convolution."""
 
+class _Algorithms:
+    """Whether options name cuDNN's algorithms."""
+
+    def __init__(self) -> None:
+        self.are_named = False
+        """True if an algorithm is asked for by name: the first question of each convolution."""
+
+
+ALGORITHMS = _Algorithms()
 _plans: dict[tuple[Job, str], Plan] = {}
 _lock = threading.Lock()
 
@@ -56,11 +63,10 @@ def filter(name: str) -> Outcome:
 
 def _choose(side: Direction, name: str) -> Outcome:
     """Says whether any direction has a name, as one operator serves all three."""
-    global named
     _requested[side.option] = name
     algorithms = set(_requested.values())
     where = _nowhere()
-    named = algorithms != {"normal"} and not where and torch.version.hip is None
+    ALGORITHMS.are_named = algorithms != {"normal"} and not where and torch.version.hip is None
     if where:
         return Outcome.no_effect(where)
     if torch.version.hip is not None:

@@ -27,7 +27,6 @@ PATH = "TORCHSPORE_CUDNN"
 """Names the library's file if it is not torch's own."""
 _TYPES = {torch.float16: calls.HALF, torch.float32: calls.FLOAT, torch.float64: calls.DOUBLE, torch.bfloat16: calls.BFLOAT16}
 DTYPES = tuple(_TYPES)
-_threads = threading.local()
 
 
 class Refused(Exception):
@@ -94,34 +93,41 @@ class Runtime:
     """How many plans are kept; a program with more shapes begins anew."""
 
 
-_runtime = Runtime()
+class _Library:
+    """The loaded library, and the handles of each thread."""
+
+    def __init__(self) -> None:
+        self.threads = threading.local()
+        self.runtime = Runtime()
+
+
+_LIBRARY = _Library()
 
 
 @contextmanager
 def run_by(runtime: Runtime) -> Iterator[None]:
     """Lets the block call another library than torch's own; handles that were made before are left alone."""
-    global _runtime, _threads
-    before = _runtime, _threads
-    _runtime, _threads = runtime, threading.local()
+    before = _LIBRARY.runtime, _LIBRARY.threads
+    _LIBRARY.runtime, _LIBRARY.threads = runtime, threading.local()
     try:
         yield
     finally:
-        _runtime, _threads = before
+        _LIBRARY.runtime, _LIBRARY.threads = before
 
 
 def library() -> Any:
     """cuDNN's functions. Raises DeviceNotFound where there is not a cuDNN 9."""
-    return _runtime.library()
+    return _LIBRARY.runtime.library()
 
 
 def most_plans() -> int:
     """How many plans are kept."""
-    return _runtime.most_plans
+    return _LIBRARY.runtime.most_plans
 
 
 def computes(x: torch.Tensor) -> bool:
     """Return whether an array lies where cuDNN computes, in a dtype that it has."""
-    return x.device.type == _runtime.kind and x.dtype in DTYPES
+    return x.device.type == _LIBRARY.runtime.kind and x.dtype in DTYPES
 
 
 def _library_paths() -> list[str]:
@@ -148,7 +154,7 @@ def _check(status: int, doing: str) -> None:
 
 def _handle(device: torch.device) -> Any:
     """This thread's handle for a device, set to the stream that operators run on."""
-    handles = _threads.__dict__.setdefault("handles", {})
+    handles = _LIBRARY.threads.__dict__.setdefault("handles", {})
     if device not in handles:
         handle = ctypes.c_void_p()
         _check(library().cudnnCreate(ctypes.byref(handle)), "cudnnCreate")
@@ -159,7 +165,7 @@ def _handle(device: torch.device) -> Any:
 
 def stream_of(device: torch.device) -> int:
     """The address of the stream that operators run on."""
-    return _runtime.stream_of(device)
+    return _LIBRARY.runtime.stream_of(device)
 
 
 # ---- descriptors

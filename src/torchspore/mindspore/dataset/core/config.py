@@ -44,8 +44,17 @@ def _defaults() -> dict[str, Any]:
 
 
 _values = _defaults()
-_seed: int | None = None
-_seedings = 0  # the number of `mindspore.set_seed` calls when `_seed` was set; a later call there takes precedence
+
+
+class _Seed:
+    """The data sets' seed."""
+
+    def __init__(self) -> None:
+        self.value: int | None = None
+        self.seedings = 0  # the number of `mindspore.set_seed` calls when `value` was set; a later call there takes precedence
+
+
+_SEED = _Seed()
 
 
 def set_seed(seed: int) -> None:
@@ -53,9 +62,8 @@ def set_seed(seed: int) -> None:
 
     Raises TypeError if `seed` is not an int, ValueError outside [0, 2**32 - 1].
     """
-    global _seed, _seedings
     check_int("set_seed", "seed", seed, 0, UINT32_MAX)
-    _seed, _seedings = seed, engine_random.seedings
+    _SEED.value, _SEED.seedings = seed, engine_random.seedings
     random.seed(seed)
     np.random.seed(seed)
 
@@ -69,7 +77,7 @@ def get_seed() -> int:
 def chosen_seed() -> int | None:
     """Returns the seed that the program set, None if it set none."""
     program = engine_random.get_seed()
-    return program if program is not None and (_seed is None or engine_random.seedings != _seedings) else _seed
+    return program if program is not None and (_SEED.value is None or engine_random.seedings != _SEED.seedings) else _SEED.value
 
 
 def fresh_seed() -> int:

@@ -20,7 +20,16 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
-_process: tuple[int | None, np.random.Generator] | None = None
+
+
+class _Process:
+    """The generator of this process."""
+
+    def __init__(self) -> None:
+        self.seeded: tuple[int | None, np.random.Generator] | None = None
+
+
+_PROCESS = _Process()
 _lock = threading.Lock()
 
 
@@ -52,7 +61,6 @@ def leave_row(outer: Outer = _NONE) -> np.random.Generator | None:
 
 def generator() -> np.random.Generator:
     """Return the stream that a transform currently draws from."""
-    global _process
     if _thread.generator is not None:
         return _thread.generator
     if _thread.key is not None:
@@ -60,9 +68,9 @@ def generator() -> np.random.Generator:
         return _thread.generator
     seed = config.chosen_seed()
     with _lock:
-        if _process is None or _process[0] != seed:
-            _process = (seed, np.random.Generator(np.random.PCG64(seed)))
-        return _process[1]
+        if _PROCESS.seeded is None or _PROCESS.seeded[0] != seed:
+            _PROCESS.seeded = (seed, np.random.Generator(np.random.PCG64(seed)))
+        return _PROCESS.seeded[1]
 
 
 def seed_python(key: tuple[int, ...]) -> None:

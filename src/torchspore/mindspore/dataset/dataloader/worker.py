@@ -36,12 +36,19 @@ class WorkerInfo:
         return "WorkerInfo: {" + ", ".join(f"{name}: {value}" for name, value in vars(self).items()) + "}"
 
 
-_info: WorkerInfo | None = None
+class _Worker:
+    """The worker that this process is."""
+
+    def __init__(self) -> None:
+        self.info: WorkerInfo | None = None
+
+
+_WORKER = _Worker()
 
 
 def get_worker_info() -> WorkerInfo | None:
     """Return the WorkerInfo of this worker process of a DataLoader; None in the main process."""
-    return _info
+    return _WORKER.info
 
 
 class _Server:
@@ -65,13 +72,12 @@ class _Server:
             return "error", f"DataLoader worker {self._number} caught {type(error).__name__} with message:\n{traceback.format_exc()}"
 
     def _begin(self) -> None:
-        global _info
         seed = self._seed + self._number
         random.seed(seed)
         set_seed(seed & 0xFFFFFFFF)
         manual_seed(seed)
         np.random.seed(seed & 0xFFFFFFFF)
-        _info = WorkerInfo(id=self._number, num_workers=self._count, seed=seed, dataset=self._fetcher.dataset)
+        _WORKER.info = WorkerInfo(id=self._number, num_workers=self._count, seed=seed, dataset=self._fetcher.dataset)
         if self._prepare is not None:
             self._prepare(self._number)
 

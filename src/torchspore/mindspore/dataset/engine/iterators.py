@@ -22,7 +22,16 @@ from torchspore.mindspore.dataset.engine.workers import ReadAhead
 
 ITERATORS_LIST: list[weakref.ref[Iterator]] = []
 """Return the live iterators."""
-_is_cleaning_up = False
+
+
+class _Cleanup:
+    """Whether iterators are being closed."""
+
+    def __init__(self) -> None:
+        self.is_running = False
+
+
+_CLEANUP = _Cleanup()
 
 
 def _cleanup() -> None:
@@ -36,19 +45,17 @@ def _cleanup() -> None:
 
 def _set_iterator_cleanup() -> None:
     """Record that iterators are being ended."""
-    global _is_cleaning_up
-    _is_cleaning_up = True
+    _CLEANUP.is_running = True
 
 
 def _unset_iterator_cleanup() -> None:
     """Record that all have been ended."""
-    global _is_cleaning_up
-    _is_cleaning_up = False
+    _CLEANUP.is_running = False
 
 
 def check_iterator_cleanup() -> bool:
     """Return whether iterators are being ended."""
-    return _is_cleaning_up
+    return _CLEANUP.is_running
 
 
 class Iterator:

@@ -13,7 +13,16 @@ from torchspore.mindspore.mint.distributed.store import TCPStore
 
 _BACKENDS = ("hccl", "nccl", "mccl")
 _ADDRESS = re.compile(r"tcp://.+:\d+")
-_group_count = 0
+
+
+class _Groups:
+    """How many groups the program has created."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+_GROUPS = _Groups()
 
 
 def named(group: Any) -> str:
@@ -119,7 +128,6 @@ def new_group(
 
     Reserved arguments are refused unless they have their defaults.
     """
-    global _group_count
     reserved = (("timeout", timeout), ("pg_options", pg_options), ("use_local_synchronization", use_local_synchronization or None))
     for key, value in reserved:
         if value is not None:
@@ -128,8 +136,8 @@ def new_group(
         raise ValueError(message(f"new_group(backend={short(backend)})", list_choices(_BACKENDS)))
     if ranks is None:
         return management.GlobalComm.WORLD_COMM_GROUP
-    _group_count += 1
-    name = group_desc or f"mint_group_{_group_count}"
+    _GROUPS.count += 1
+    name = group_desc or f"mint_group_{_GROUPS.count}"
     management.create_group(name, list(ranks))
     return name
 
