@@ -9,12 +9,12 @@ import torchspore.engine
 from torchspore.base.lazy_modules import LazyModule
 from torchspore.engine.core.front_end import FRONT
 from torchspore.graph import splitter
-from torchspore.mindspore import common, context, gate, nn, ops
+from torchspore.mindspore import common, context, nn, ops
 from torchspore.mindspore.common import *
 from torchspore.mindspore.common import dtype as dtype
 from torchspore.mindspore.common.dtype import dtype_to_nptype, dtype_to_pytype, pytype_to_dtype
 from torchspore.mindspore.context import *
-from torchspore.mindspore.ops import get_grad, grad, is_tensor, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
+from torchspore.mindspore.ops import error_boundary, get_grad, grad, is_tensor, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
 from torchspore.names import missing
 
 _LAZY = {
@@ -78,7 +78,7 @@ def __getattr__(name: str) -> Any:
             if error.name != f"{__name__}.{_HOMES.get(name, name)}":
                 raise
             return _missing(name)
-        gate.close()
+        error_boundary.close()
         value = module if name in _MODULES else getattr(module, name)
         globals()[name] = value
         return value
@@ -90,6 +90,6 @@ __all__ = [
     "jvp", "nn", "ops", "pytype_to_dtype", "value_and_grad", "vjp", "vmap",
     *common.__all__, *context.__all__, *_HOMES,
 ]
-gate.close()
+error_boundary.close()
 if os.environ.get("MS_PROFILER_OPTIONS"):
     __getattr__("EnvProfiler").init_profiler()

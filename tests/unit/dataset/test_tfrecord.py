@@ -15,7 +15,7 @@ import tfrecords
 from mindspore.dataset import vision
 from PIL import Image
 
-from torchspore.mindspore.dataset.engine.tfrecord import masked_crc
+from torchspore.mindspore.mindrecord.tfrecord import masked_crc
 
 
 def ids(data: ds.Dataset) -> list[int]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, context, jit
 
-from torchspore.mindspore import gate
+from torchspore.mindspore.ops import error_boundary
 
 
 def nothing():
@@ -99,12 +99,12 @@ def test_the_result_of_a_first_call_is_the_graphs_too() -> None:
 
 def test_a_module_that_is_loaded_within_a_graph_is_no_change_by_the_program():
     def late():
-        """A class of Tensors as a module defines it that is loaded late, and the gate around it."""
+        """A class of Tensors as a module defines it that is loaded late, and the error boundary around it."""
         def __init__(self, value):
             Tensor.__init__(self, value)
 
         __init__.__module__ = "torchspore.mindspore.late"
-        gate.around(type("Late", (Tensor,), {"__init__": __init__, "__module__": "torchspore.mindspore.late"}))
+        error_boundary.around(type("Late", (Tensor,), {"__init__": __init__, "__module__": "torchspore.mindspore.late"}))
 
     @jit(jit_level="O0")
     def step(x):

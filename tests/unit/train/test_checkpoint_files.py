@@ -13,7 +13,7 @@ import pytest
 from mindspore import nn
 from mindspore.common.initializer import Constant
 
-from torchspore.mindspore.train import checkpoint_file
+from torchspore.base import checkpoint_file
 
 
 class Net(nn.Cell):

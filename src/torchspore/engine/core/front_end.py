@@ -16,6 +16,10 @@ class FrontEnd:
     """The class whose attributes a capture watches."""
     cell_call: CodeType | None = None
     """The code that calls a Cell's construct, with the Cell as `self`."""
+    primitive: type | None = None
+    """The class of operators as objects, `mindspore.ops.Primitive`."""
+    sparse_operators: Any = None
+    """The module of operators on sparse Tensors."""
     optimizer: type | None = None
     """The class of optimizers, whose calls end an iteration."""
     operator_of: Callable[[FrameType], str | None] = field(default=lambda frame: None)

@@ -12,7 +12,7 @@ def is_programs(code: CodeType, frame: FrameType) -> bool:
     return is_users(name) and (name != "<string>" or not str(frame.f_globals.get("__name__")).startswith("torchspore"))
 
 
-_BETWEEN = ("/torchspore/graph/control/runtime_helpers.py", "/torchspore/mindspore/gate.py")
+_BETWEEN = ("/torchspore/graph/control/runtime_helpers.py", "/torchspore/mindspore/ops/error_boundary.py")
 """Files of ours that only pass on what the program calls."""
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from torchspore.base.text import message
 from torchspore.mindspore import ops
-from torchspore.mindspore.communication.management import create_group
+from torchspore.mindspore.common.process_groups import create_group
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.names import missing
 

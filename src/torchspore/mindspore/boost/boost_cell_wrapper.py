@@ -14,8 +14,8 @@ from torchspore.mindspore.boost.group_loss_scale_manager import HIGHER, LOWER, G
 from torchspore.mindspore.boost.principal_components import load_components
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
+from torchspore.mindspore.common.process_groups import create_group, get_group_size, get_rank
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.communication.management import create_group, get_group_size, get_rank
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.wrap import TrainOneStepCell, TrainOneStepWithLossScaleCell
 from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer

@@ -3,14 +3,15 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from torchspore.base import checkpoint_file
 from torchspore.base.text import message, short
-from torchspore.mindspore.communication.management import get_group_size, get_rank
+from torchspore.mindspore.common.process_groups import get_group_size, get_rank
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.train.serialization import load_checkpoint
 
 _END = "save_pca_end.txt"
 
@@ -52,8 +53,9 @@ def _weights(folder: str, network: Cell) -> np.ndarray:
     rows = []
     for name in sorted(os.listdir(folder)):
         if name.endswith(".ckpt"):
-            values = load_checkpoint(os.path.join(folder, name))
-            rows.append(np.concatenate([values[name].asnumpy().reshape(-1) for name in names if name in values]))
+            entries, _ = checkpoint_file.read(Path(folder, name))
+            values = {entry.name: entry.numpy().reshape(-1) for entry in entries if entry.type_name != checkpoint_file.TEXT}
+            rows.append(np.concatenate([values[name] for name in names if name in values]))
     return np.stack(rows) if rows else np.zeros((0, 0), np.float32)
 
 

@@ -157,7 +157,7 @@ def flops_collection(phase: str = "train") -> tuple[float, float, float, float, 
     if not isinstance(phase, str):
         raise TypeError(message(f"flops_collection({short(phase)})", f"a str, got {type(phase).__name__}"))
     from torchspore.engine.eager import flops
-    from torchspore.mindspore.nn.cell_facts import PHASES
+    from torchspore.mindspore.common.cell_phases import PHASES
 
     graphs = dispatch.graphs(PHASES.get(phase))
     if not graphs:

@@ -8,6 +8,7 @@ import numpy as np
 from torchspore.base.text import message, short
 from torchspore.engine.core import generators, random_state
 from torchspore.engine.core.device_facts import current_target as device_name
+from torchspore.engine.core.tensor import raw, write
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.names import missing
@@ -25,11 +26,9 @@ class Generator:
 
     def _step(self, step: Any) -> tuple[Tensor, Tensor]:
         """Return the current seed and offset, int64, and increase the offset by `step`. Graphs read both from Parameters."""
-        from torchspore.mindspore import ops
-
         seed, offset = self._numbers()
         seed_and_offset = seed + 0, offset + 0
-        ops.assign_add(offset, step)
+        write(offset, raw(offset) + (raw(step) if isinstance(step, Tensor) else step))
         return seed_and_offset
 
     def _numbers(self) -> tuple[Any, Any]:

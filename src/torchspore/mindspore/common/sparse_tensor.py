@@ -169,27 +169,27 @@ class COOTensor(Composite):
 
     def to_csr(self) -> CSRTensor:
         """Return the same matrix as a CSRTensor, sorted. Raises ValueError for other shapes."""
-        return _operators().coo_to_csr(self)
+        return FRONT.sparse_operators.coo_to_csr(self)
 
     def coalesce(self) -> COOTensor:
         """Sum elements with equal coordinates, and sort them."""
-        return _operators().coo_coalesced(self)
+        return FRONT.sparse_operators.coo_coalesced(self)
 
     def add(self, other: COOTensor, thresh: Any) -> COOTensor:
         """Return the sum, without elements with an absolute value below `thresh`."""
-        return _operators().coo_add(self, other, thresh)
+        return FRONT.sparse_operators.coo_add(self, other, thresh)
 
     def __add__(self, other: Any) -> Any:
-        return _operators().coo_plus(self, other)
+        return FRONT.sparse_operators.coo_plus(self, other)
 
     def __sub__(self, other: Any) -> Any:
-        return _operators().coo_plus(self, -other)
+        return FRONT.sparse_operators.coo_plus(self, -other)
 
     def __mul__(self, other: Any) -> COOTensor:
-        return COOTensor(self._indices, self.values * _operators().at_stored_positions(other, self), self._shape)
+        return COOTensor(self._indices, self.values * FRONT.sparse_operators.at_stored_positions(other, self), self._shape)
 
     def __truediv__(self, other: Any) -> COOTensor:
-        return COOTensor(self._indices, self.values / _operators().at_stored_positions(other, self), self._shape)
+        return COOTensor(self._indices, self.values / FRONT.sparse_operators.at_stored_positions(other, self), self._shape)
 
     def asnumpy(self) -> Any:
         """Return the larger value as an array."""
@@ -282,11 +282,11 @@ class CSRTensor(Composite):
 
     def to_dense(self) -> Tensor:
         """Return the larger value."""
-        return _operators().csr_to_dense(self)  # type: ignore[no-any-return]
+        return FRONT.sparse_operators.csr_to_dense(self)  # type: ignore[no-any-return]
 
     def to_coo(self) -> COOTensor:
         """Return the same elements with their coordinates."""
-        return _operators().csr_to_coo(self)  # type: ignore[no-any-return]
+        return FRONT.sparse_operators.csr_to_coo(self)  # type: ignore[no-any-return]
 
     def to_tuple(self) -> tuple[Any, Any, Any, tuple[int, ...]]:
         """(indptr, indices, values, shape)."""
@@ -306,34 +306,34 @@ class CSRTensor(Composite):
 
     def mv(self, dense_vector: Any) -> Tensor:
         """The product with a vector of shape (columns, 1): shape (rows, 1)."""
-        return _operators().csr_mv(self, dense_vector)  # type: ignore[no-any-return]
+        return FRONT.sparse_operators.csr_mv(self, dense_vector)  # type: ignore[no-any-return]
 
     def mm(self, matrix: Any) -> Any:
         """The product with a matrix, or with another CSRTensor, whose product is a CSRTensor."""
-        return _operators().csr_mm(self, matrix)
+        return FRONT.sparse_operators.csr_mm(self, matrix)
 
     def sum(self, axis: int) -> Tensor:
         """The sums of the rows (axis 1): shape (rows, 1)."""
-        return _operators().csr_reduce_sum(self, axis)  # type: ignore[no-any-return]
+        return FRONT.sparse_operators.csr_reduce_sum(self, axis)  # type: ignore[no-any-return]
 
     def add(self, b: CSRTensor, alpha: Any, beta: Any) -> CSRTensor:
         """alpha * self + beta * b."""
-        return _operators().csr_add(self, b, alpha, beta)  # type: ignore[no-any-return]
+        return FRONT.sparse_operators.csr_add(self, b, alpha, beta)  # type: ignore[no-any-return]
 
     def __neg__(self) -> CSRTensor:
         return self.with_values(-self.values)
 
     def __add__(self, other: Any) -> CSRTensor:
-        return _operators().csr_plus(self, other)  # type: ignore[no-any-return]
+        return FRONT.sparse_operators.csr_plus(self, other)  # type: ignore[no-any-return]
 
     def __sub__(self, other: Any) -> CSRTensor:
-        return _operators().csr_plus(self, -other)  # type: ignore[no-any-return]
+        return FRONT.sparse_operators.csr_plus(self, -other)  # type: ignore[no-any-return]
 
     def __mul__(self, other: Any) -> CSRTensor:
-        return _operators().csr_mul(self, other)  # type: ignore[no-any-return]
+        return FRONT.sparse_operators.csr_mul(self, other)  # type: ignore[no-any-return]
 
     def __truediv__(self, other: Any) -> CSRTensor:
-        return _operators().csr_div(self, other)  # type: ignore[no-any-return]
+        return FRONT.sparse_operators.csr_div(self, other)  # type: ignore[no-any-return]
 
     def asnumpy(self) -> Any:
         """Return the larger value as an array."""
@@ -344,13 +344,6 @@ class CSRTensor(Composite):
             f"CSRTensor(shape={list(self._shape)}, dtype={self.dtype}, indptr={self._indptr!r}, indices={self._indices!r}, "
             f"values={self._values!r})"
         )
-
-
-def _operators() -> Any:
-    """Return the module of operators on sparse Tensors, which is imported after this one."""
-    from torchspore.mindspore.ops import sparse_tensors
-
-    return sparse_tensors
 
 
 FRONT.row_gradient = RowTensorInner

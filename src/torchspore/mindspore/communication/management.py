@@ -1,161 +1,55 @@
-"""The processes of a program, and groups of them.
-
-`init` reads the environment of torchrun, MindSpore's msrun, mpirun, a rank table or `torchspore workers`, and connects to the other
-processes; without information about others, this process is rank 0 of 1. The device determines the backend: gloo for the CPU, NCCL for a
-GPU, HCCL for Ascend.
-"""
-from __future__ import annotations
-
-from typing import Any
-
-from torchspore.base.text import list_choices, message, short
-from torchspore.distributed.comm import environment, groups
-from torchspore.distributed.comm.environment import ProcessPlace
-from torchspore.distributed.comm.groups import Group
-from torchspore.engine.core.device import home
-
-HCCL_WORLD_COMM_GROUP = "hccl_world_group"
-NCCL_WORLD_COMM_GROUP = "nccl_world_group"
-MCCL_WORLD_COMM_GROUP = "mccl_world_group"
-_BACKENDS = {"hccl": HCCL_WORLD_COMM_GROUP, "nccl": NCCL_WORLD_COMM_GROUP, "mccl": MCCL_WORLD_COMM_GROUP}
-_OF_DEVICES = {"CPU": "mccl", "GPU": "nccl", "Ascend": "hccl"}
-
-
-class GlobalComm:
-    """The state of communication: the backend, the group of all processes, the call of `init`."""
-
-    BACKEND = "hccl"
-    WORLD_COMM_GROUP = HCCL_WORLD_COMM_GROUP
-    INITED = False
-    CHECK_ENVS = True
-
-
-def init(backend_name: str | None = None) -> None:
-    """Creates the group of all processes; `backend_name` is 'hccl', 'nccl', 'mccl' or None, for that of the device.
-
-    A backend of a device other than the one that operators run on is replaced by that device's. A second call changes nothing.
-
-    Raises TypeError and RuntimeError for other backends, ValueError for an invalid environment, RuntimeError if the other processes
-    can't be reached.
-    """
-    if backend_name is not None and not isinstance(backend_name, str):
-        raise TypeError(message(f"init(backend_name={short(backend_name)})", f"a str, got {type(backend_name).__name__}"))
-    if backend_name is not None and backend_name not in _BACKENDS:
-        raise RuntimeError(message(f"init(backend_name={backend_name!r})", list_choices(_BACKENDS)))
-    begin(backend_name)
-
-
-def begin(backend_name: str | None, location: ProcessPlace | None = None, seconds: float | None = None, store: Any = None) -> None:
-    """Run `init` for a location and a torch store from the caller."""
-    groups.start(process_place=location, seconds=seconds, store=store)
-    GlobalComm.BACKEND = backend_name or _OF_DEVICES[home()]
-    GlobalComm.WORLD_COMM_GROUP = _BACKENDS[GlobalComm.BACKEND]
-    GlobalComm.INITED = True
-
-
-def release() -> None:
-    """Ends communication and removes all groups. `init` may be called again."""
-    GlobalComm.INITED = False
-    groups.stop()
-
-
-def find_group(call: str, group: Any) -> Group:
-    """Return the group of that name. Raises TypeError unless it is a name, ValueError for an unknown group, RuntimeError before init()."""
-    if not isinstance(group, str):
-        raise TypeError(message(f"{call}(group={short(group)})", f"the name of a group, got {type(group).__name__}"))
-    if not groups.is_started():
-        _expect_single_process(call)
-    if group not in groups.WORLDS and group not in groups.names():
-        raise ValueError(message(f"{call}(group={group!r})", "a group that create_group made"))
-    return groups.find(group)
-
-
-def _expect_single_process(call: str) -> None:
-    """Refuse a query before init() if the environment has several processes."""
-    location = environment.read()
-    if location.size > 1:
-        raise RuntimeError(message(f"{call} in one of {location.size} processes ({location.source})", "init() before it"))
-
-
-def _member(call: str, group: Any) -> Group:
-    named = find_group(call, group)
-    if named.rank < 0:
-        raise RuntimeError(message(
-            f"{call}(group={group!r}) in rank {groups.rank()}", f"one of the group's processes, {list(named.ranks)}",
-        ))
-    return named
-
-
-def get_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """Returns the rank of this process in the group."""
-    return _member("get_rank", group).rank
-
-
-def get_local_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """Returns the rank of this process among those of the group on its machine."""
-    return groups.local_rank(_member("get_local_rank", group))
-
-
-def get_group_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """Returns the number of processes of the group."""
-    return find_group("get_group_size", group).size
-
-
-def get_local_rank_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """Returns the number of processes of the group on this machine."""
-    return groups.local_size(_member("get_local_rank_size", group))
-
-
-def get_process_group_ranks(group: str = HCCL_WORLD_COMM_GROUP) -> list[int]:
-    """Returns the global ranks of the group's processes."""
-    return list(find_group("get_process_group_ranks", group).ranks)
-
-
-def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
-    """Returns the global rank of the process with rank `group_rank_id` in the group."""
-    ranks = find_group("get_world_rank_from_group_rank", group).ranks
-    if isinstance(group_rank_id, bool) or not isinstance(group_rank_id, int):
-        raise TypeError(message(f"get_world_rank_from_group_rank(..., {short(group_rank_id)})", "an int"))
-    if not 0 <= group_rank_id < len(ranks):
-        raise ValueError(message(f"get_world_rank_from_group_rank({group!r}, {group_rank_id})", f"a rank from 0 to {len(ranks) - 1}"))
-    return ranks[group_rank_id]
-
-
-def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
-    """Returns the rank in the group of the process with the global rank `world_rank_id`."""
-    ranks = find_group("get_group_rank_from_world_rank", group).ranks
-    if isinstance(world_rank_id, bool) or not isinstance(world_rank_id, int):
-        raise TypeError(message(f"get_group_rank_from_world_rank({short(world_rank_id)}, ...)", "an int"))
-    if world_rank_id not in ranks:
-        raise ValueError(message(f"get_group_rank_from_world_rank({world_rank_id}, {group!r})", f"one of {list(ranks)}"))
-    return ranks.index(world_rank_id)
-
-
-def create_group(group: str, rank_ids: list[int], options: Any = None) -> None:
-    """Creates a group of these processes, each of which calls this; the order of `rank_ids` is that of the group.
-
-    `options` are HCCL's and None elsewhere. Raises TypeError and ValueError for invalid arguments.
-    """
-    if not isinstance(group, str) or not isinstance(rank_ids, list):
-        raise TypeError(message(f"create_group({short(group)}, {short(rank_ids)})", "a name and a list of ranks"))
-    if not all(isinstance(rank, int) and not isinstance(rank, bool) for rank in rank_ids):
-        raise TypeError(message(f"create_group({group!r}, rank_ids={short(rank_ids)})", "a list of ints"))
-    if options is not None:
-        raise ValueError(message(f"create_group(options={short(options)})", "None: torch manages the buffers of a group"))
-    if not groups.is_started():
-        _expect_single_process("create_group")
-    if not group or not rank_ids:
-        raise ValueError(message(f"create_group({group!r}, rank_ids={short(rank_ids)})", "a name and at least one rank"))
-    groups.create(group, rank_ids)
-
-
-def destroy_group(group: str) -> None:
-    """Removes a group. Raises ValueError for the group of all processes."""
-    find_group("destroy_group", group)
-    groups.destroy(group)
-
-
-def get_comm_name(group: str = HCCL_WORLD_COMM_GROUP) -> str:
-    """Returns the name of the group within the backend: the same name."""
-    find_group("get_comm_name", group)
-    return group
+"""`mindspore.communication.management`: the processes of a program, and groups of them."""
+from torchspore.mindspore.common.process_groups import (
+    HCCL_WORLD_COMM_GROUP as HCCL_WORLD_COMM_GROUP,
+)
+from torchspore.mindspore.common.process_groups import (
+    MCCL_WORLD_COMM_GROUP as MCCL_WORLD_COMM_GROUP,
+)
+from torchspore.mindspore.common.process_groups import (
+    NCCL_WORLD_COMM_GROUP as NCCL_WORLD_COMM_GROUP,
+)
+from torchspore.mindspore.common.process_groups import (
+    GlobalComm as GlobalComm,
+)
+from torchspore.mindspore.common.process_groups import (
+    begin as begin,
+)
+from torchspore.mindspore.common.process_groups import (
+    create_group as create_group,
+)
+from torchspore.mindspore.common.process_groups import (
+    destroy_group as destroy_group,
+)
+from torchspore.mindspore.common.process_groups import (
+    find_group as find_group,
+)
+from torchspore.mindspore.common.process_groups import (
+    get_comm_name as get_comm_name,
+)
+from torchspore.mindspore.common.process_groups import (
+    get_group_rank_from_world_rank as get_group_rank_from_world_rank,
+)
+from torchspore.mindspore.common.process_groups import (
+    get_group_size as get_group_size,
+)
+from torchspore.mindspore.common.process_groups import (
+    get_local_rank as get_local_rank,
+)
+from torchspore.mindspore.common.process_groups import (
+    get_local_rank_size as get_local_rank_size,
+)
+from torchspore.mindspore.common.process_groups import (
+    get_process_group_ranks as get_process_group_ranks,
+)
+from torchspore.mindspore.common.process_groups import (
+    get_rank as get_rank,
+)
+from torchspore.mindspore.common.process_groups import (
+    get_world_rank_from_group_rank as get_world_rank_from_group_rank,
+)
+from torchspore.mindspore.common.process_groups import (
+    init as init,
+)
+from torchspore.mindspore.common.process_groups import (
+    release as release,
+)

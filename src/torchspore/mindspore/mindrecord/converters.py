@@ -308,7 +308,7 @@ class TFRecordToMR:
 
     def tfrecord_iterator(self) -> Iterator[dict[str, Any]]:
         """Yield the rows to write."""
-        from torchspore.mindspore.dataset.engine.tfrecord import Records
+        from torchspore.mindspore.mindrecord.tfrecord import Records
 
         records = Records(self.source)
         try:

@@ -37,7 +37,7 @@ def seal(source: BinaryIO, size: int, target: BinaryIO) -> None:
         mode(source, size, target, key)
         target.write(bytes(4) + _CUSTOM + _END)
         return
-    from torchspore.mindspore.train import encryption
+    from torchspore.base import encryption
 
     encryption.check("set_enc_key", "enc", key.encode(), "AES-GCM")
     while part := source.read(min(encryption.BLOCK, size)):
@@ -98,7 +98,7 @@ def _open(path: Path, target: Path, key: str, mode: object) -> None:
 
 
 def _blocks(path: Path, file: BinaryIO, key: str) -> Iterator[bytes]:
-    from torchspore.mindspore.train import encryption
+    from torchspore.base import encryption
 
     encryption.check("set_enc_key", "enc", key.encode(), "AES-GCM")
     while True:

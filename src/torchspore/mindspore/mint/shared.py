@@ -6,9 +6,9 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message, short
-from torchspore.engine.core.tensor import raw, write
 from torchspore.mindspore.ops.activation import as_dtype as as_dtype
 from torchspore.mindspore.ops.array import sizes as sizes
+from torchspore.mindspore.ops.write_back import write_back as write_back
 
 T = torch.Tensor
 
@@ -43,9 +43,3 @@ def total_dtype(input: T, dtype: Any) -> torch.dtype | None:
 def in_floats(input: T) -> T:
     """Return the Tensor, with integers and bools as float32, because norms require floats."""
     return input if input.is_floating_point() or input.is_complex() else input.to(torch.float32)
-
-
-def write_back(input: Any, out: Any) -> Any:
-    """Write `out` into `input`; return `input`."""
-    write(input, raw(out).to(input._t.dtype))
-    return input

@@ -1,7 +1,6 @@
 """Attributes of a Cell for MindSpore's compiler and parallel modes: stored, and answered as for one process."""
 from __future__ import annotations
 
-import weakref
 from collections import OrderedDict
 from typing import Any
 
@@ -9,9 +8,7 @@ from torchspore.context import effects
 from torchspore.distributed.shard import split_records
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.graph import dispatch
-
-PHASES: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
-"""Cells by their `current_phase`."""
+from torchspore.mindspore.common.cell_phases import PHASES
 
 
 def _stage(key: str) -> property:

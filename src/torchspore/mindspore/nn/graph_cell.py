@@ -19,7 +19,7 @@ class GraphCell(Cell):
     def __init__(self, graph: Any, params_init: dict[str, Any] | None = None, obf_random_seed: int | None = None) -> None:
         super().__init__(auto_prefix=False)
         from torchspore.export import execution
-        from torchspore.mindspore.train.export import LoadedGraph
+        from torchspore.export.loaded_graph import LoadedGraph
 
         if not isinstance(graph, LoadedGraph):
             hint = "graph = ms.load('net.mindir')"

@@ -13,7 +13,7 @@ from torchspore.base.lazy_modules import LazyModule
 from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm import groups
 from torchspore.distributed.comm.groups import Group
-from torchspore.mindspore.communication.management import HCCL_WORLD_COMM_GROUP, find_group
+from torchspore.mindspore.common.process_groups import HCCL_WORLD_COMM_GROUP, find_group
 from torchspore.mindspore.ops.declare import part_of
 from torchspore.mindspore.ops.primitive import Primitive
 

@@ -11,12 +11,12 @@ from typing import Any
 from torchspore.base.text import list_choices, message, short
 from torchspore.engine.core import change_counters
 from torchspore.engine.core.tensor import raw
-from torchspore.mindspore.communication import comm_func
-from torchspore.mindspore.mint import distributed
-from torchspore.mindspore.mint.distributed import (
+from torchspore.mindspore.ops import distributed
+from torchspore.mindspore.ops.distributed import (
     P2POp,
     TCPStore,
     arguments,
+    comm_func,
     destroy_process_group,
     exchange,
     get_backend,
@@ -29,8 +29,9 @@ from torchspore.mindspore.mint.distributed import (
     is_available,
     is_initialized,
     new_group,
+    pairs,
 )
-from torchspore.mindspore.mint.distributed.arguments import CommHandle, group_of, rank_in_group
+from torchspore.mindspore.ops.distributed.arguments import CommHandle, group_of, rank_in_group
 
 WithHandle = tuple[Any, CommHandle | None]
 _GIVING = ("all_reduce", "all_gather_into_tensor", "reduce_scatter_tensor", "recv", "irecv")
@@ -74,31 +75,31 @@ def _expects_writing(name: str) -> None:
 
 def all_reduce(tensor: Any, op: str = "sum", group: str | None = None, async_op: bool = False) -> Any:
     """Reduce `tensor` over all processes (sum, product, extreme or mean). Return a handle or None, or (new Tensor, handle or None)."""
-    return (distributed if _writes("all_reduce") else comm_func).all_reduce(tensor, op, group, async_op)
+    return (exchange if _writes("all_reduce") else comm_func).all_reduce(tensor, op, group, async_op)
 
 
 def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: str | None = None, async_op: bool = False) -> Any:
     """Write the `input_tensor` of all processes along axis 0 into `output_tensor`, or return it as a new Tensor."""
     if _writes("all_gather_into_tensor"):
-        return distributed.all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
+        return exchange.all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
     return comm_func.all_gather_into_tensor(input_tensor, group, async_op)
 
 
 def reduce_scatter_tensor(output: Any, input: Any, op: str = "sum", group: str | None = None, async_op: bool = False) -> Any:
     """Write this process's part, along axis 0, of the all_reduce result into `output`, or return it as a new Tensor."""
     if _writes("reduce_scatter_tensor"):
-        return distributed.reduce_scatter_tensor(output, input, op, group, async_op)
+        return exchange.reduce_scatter_tensor(output, input, op, group, async_op)
     return comm_func.reduce_scatter_tensor(input, op, group, async_op)
 
 
 def recv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> Any:
     """Receive a Tensor from process `src` into `tensor` and return 0, or return a new Tensor."""
-    return (distributed if _writes("recv") else comm_func).recv(tensor, src, group, tag)
+    return (pairs if _writes("recv") else comm_func).recv(tensor, src, group, tag)
 
 
 def irecv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> Any:
     """Start to receive a Tensor from process `src` into `tensor` and return a handle, or return (new Tensor, handle)."""
-    return (distributed if _writes("irecv") else comm_func).irecv(tensor, src, group, tag)
+    return (pairs if _writes("irecv") else comm_func).irecv(tensor, src, group, tag)
 
 
 def scatter_tensor(
@@ -136,7 +137,7 @@ def _writing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **kwargs)
 
     call.__module__ = __name__
-    vars(call).pop("gated", None)                  # belongs to the inner function; this wrapper handles the errors
+    vars(call).pop("has_error_boundary", None)                  # belongs to the inner function; this wrapper handles the errors
     return call
 
 

@@ -8,6 +8,7 @@ from torchspore.engine.core import dtypes
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.graph.capture import trace_guard_hooks
 from torchspore.graph.refusal import Kind
+from torchspore.mindspore.common import data_queues
 from torchspore.mindspore.ops.primitive import Primitive
 
 
@@ -37,10 +38,8 @@ class GetNext(Primitive):
             self.add_prim_attr(name, value)
 
     def __call__(self) -> tuple[Any, ...]:
-        from torchspore.mindspore.dataset.engine import device_queue
-
         trace_guard_hooks.ends_trace("takes a row of a data queue", Kind.READS_VALUES)
-        row = tuple(device_queue.take(self.attrs["shared_name"]))
+        row = tuple(data_queues.take(self.attrs["shared_name"]))
         fits = len(row) == len(self._types) and all(map(_fits, row, self._types, self._shapes))
         if not fits:
             actual_row = ", ".join(f"{getattr(value, 'dtype', type(value).__name__)}{list(getattr(value, 'shape', ()))}" for value in row)

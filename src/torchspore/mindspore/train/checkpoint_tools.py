@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torchspore.base import files
+from torchspore.base import checkpoint_file, files
+from torchspore.base.checkpoint_file import TEXT, Entry
 from torchspore.base.text import message, short
-from torchspore.mindspore.train import checkpoint_file, torch_layers, torch_names
-from torchspore.mindspore.train.checkpoint_file import TEXT, Entry
+from torchspore.mindspore.train import torch_layers, torch_names
 from torchspore.mindspore.train.torch_names import Converted, Plan
 from torchspore.observe import tensor_files
 from torchspore.observe.tensor_files import Stored

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.checkpoint_file import Entry
 from torchspore.base.text import list_choices, message, short
 from torchspore.context.public import get_auto_parallel_context
 from torchspore.distributed.shard import strategy_file
@@ -14,7 +15,6 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import recut, unified_files
-from torchspore.mindspore.train.checkpoint_file import Entry
 from torchspore.mindspore.train.serialization import load_checkpoint, load_param_into_net, to_entry, to_value
 from torchspore.mindspore.train.slices import Cut, cuts_of
 

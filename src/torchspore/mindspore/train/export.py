@@ -5,25 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from torchspore.base import encryption
 from torchspore.base.files import READ_ONLY, write_atomically
 from torchspore.base.text import list_choices, message, short
 from torchspore.errors import FileFormatError
+from torchspore.export.loaded_graph import LoadedGraph
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.train import encryption
 
 FORMATS = ("AIR", "ONNX", "MINDIR")
 OPTIONS = ("enc_key", "enc_mode", "dataset", "incremental", "custom_func", "obf_config")
-
-
-class LoadedGraph:
-    """The result of `load`: a network's graph and its parameters, which `nn.GraphCell` runs."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def __repr__(self) -> str:
-        return f"LoadedGraph({', '.join(self.model.input_names)})"
 
 
 def export(net: Any, *inputs: Any, file_name: str, file_format: str, **kwargs: Any) -> None:

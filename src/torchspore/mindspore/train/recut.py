@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from torchspore.base import checkpoint_file
+from torchspore.base.checkpoint_file import Entry
 from torchspore.base.text import message
-from torchspore.mindspore.train import checkpoint_file
-from torchspore.mindspore.train.checkpoint_file import Entry
 from torchspore.mindspore.train.serialization import read_file, write_file
 from torchspore.mindspore.train.slices import Cut
 

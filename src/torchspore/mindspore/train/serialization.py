@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base import files
+from torchspore.base import checkpoint_file, encryption, files
+from torchspore.base.checkpoint_file import TEXT, Entry
 from torchspore.base.frames import warn
 from torchspore.base.suggest import closest
 from torchspore.base.text import list_choices, message, short, with_hint
@@ -22,8 +23,7 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.experimental.map_parameter import MapParameter
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.train import checkpoint_file, encryption, writer_threads
-from torchspore.mindspore.train.checkpoint_file import TEXT, Entry
+from torchspore.mindspore.train import writer_threads
 from torchspore.observe import tensor_files
 
 _FLOATS = frozenset({"Float16", "Float32", "Float64", "BFloat16"})
@@ -59,10 +59,9 @@ def to_value(entry: Entry, requires_grad: bool = True) -> Any:
     if entry.type_name == TEXT:
         return entry.values
     if entry.type_name == "BFloat16":
-        wide = (entry.values.astype(np.uint32) << 16).view(np.float32).reshape(entry.shape)
-        tensor = Tensor(wide).astype(mstype.bfloat16)
+        tensor = Tensor(entry.numpy()).astype(mstype.bfloat16)
     else:
-        tensor = Tensor.from_numpy(np.require(entry.values, entry.values.dtype.newbyteorder("="), ["W"]))
+        tensor = Tensor.from_numpy(entry.numpy())
     return Parameter(tensor, name=entry.name, requires_grad=requires_grad)
 
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base import checkpoint_file, encryption
+from torchspore.base.checkpoint_file import TEXT, Entry
 from torchspore.base.text import message
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.train import checkpoint_file, encryption, serialization
-from torchspore.mindspore.train.checkpoint_file import TEXT, Entry
+from torchspore.mindspore.train import serialization
 
 
 def _check_checkpoint_param(ckpt_file_name: str, filter_prefix: Any = None) -> tuple[str, tuple[str, ...]]:

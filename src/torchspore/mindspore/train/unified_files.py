@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from torchspore.base import json_text
+from torchspore.base.checkpoint_file import Entry
 from torchspore.base.files import write_atomically
 from torchspore.base.text import message, short
 from torchspore.distributed.shard import strategy_file
 from torchspore.errors import FileFormatError
-from torchspore.mindspore.train.checkpoint_file import Entry
 from torchspore.mindspore.train.recut import Recut, read_entries, write_all
 from torchspore.mindspore.train.slices import cuts_of
 

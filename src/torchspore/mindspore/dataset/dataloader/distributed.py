@@ -30,10 +30,10 @@ class DistributedSampler(Sampler[int]):
         check_bool("DistributedSampler", "shuffle", shuffle)
         _check_type("DistributedSampler", "seed", seed, int, "an int")
         check_bool("DistributedSampler", "drop_last", drop_last)
-        from torchspore.mindspore.mint import distributed
+        from torchspore.mindspore.ops.distributed import groups
 
-        self.num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
-        self.rank = distributed.get_rank() if rank is None else rank
+        self.num_replicas = groups.get_world_size() if num_replicas is None else num_replicas
+        self.rank = groups.get_rank() if rank is None else rank
         if self.num_replicas < 1:
             raise ValueError(message(f"DistributedSampler(num_replicas={num_replicas})", "at least 1 process"))
         if not 0 <= self.rank < self.num_replicas:

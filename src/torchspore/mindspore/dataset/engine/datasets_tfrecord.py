@@ -16,7 +16,7 @@ from torchspore.mindspore.dataset.engine.files import FilesOrder, RecordsDataset
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.mindspore.dataset.engine.samplers import Shuffle
 from torchspore.mindspore.dataset.engine.schema import NUMBERS, Schema
-from torchspore.mindspore.dataset.engine.tfrecord import COMPRESSIONS, Records
+from torchspore.mindspore.mindrecord.tfrecord import COMPRESSIONS, Records
 
 
 class TFRecordDataset(RecordsDataset, UnionBaseDataset):

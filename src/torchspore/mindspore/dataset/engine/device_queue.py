@@ -7,11 +7,11 @@ from __future__ import annotations
 import uuid
 from typing import Any, NoReturn
 
-from torchspore.base.text import list_choices, message, short
+from torchspore.base.text import message
+from torchspore.mindspore.common.data_queues import QUEUES
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_type
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 
-_queues: dict[str, TransferDataset] = {}
 """The queues by name, until they are released."""
 
 
@@ -35,7 +35,7 @@ class TransferDataset(Dataset):
         self._remaining_epochs = 0
         self._next: Any = None
         self._is_stopped = False
-        _queues[self.queue_name] = self
+        QUEUES[self.queue_name] = self
 
     def send(self, num_epochs: int = -1) -> None:
         """Starts reading: `num_epochs` epochs, or endlessly for -1. Raises TypeError and ValueError for another number."""
@@ -43,7 +43,7 @@ class TransferDataset(Dataset):
         if num_epochs != -1:
             check_int("send", "num_epochs", num_epochs, 1)
         self.release()
-        _queues[self.queue_name] = self
+        QUEUES[self.queue_name] = self
         self._rows, self._remaining_epochs = self.children[0].create_tuple_iterator(num_epochs=num_epochs), num_epochs
         self._is_stopped = False
 
@@ -60,8 +60,8 @@ class TransferDataset(Dataset):
         if self._rows is not None:
             self._rows.stop()
         self._rows = self._next = None
-        if _queues.get(self.queue_name) is self:
-            del _queues[self.queue_name]
+        if QUEUES.get(self.queue_name) is self:
+            del QUEUES[self.queue_name]
 
     def get_data_info(self) -> tuple[list[Any], list[list[int]]]:
         """Returns the dtypes and shapes of the next row. Raises RuntimeError if `create_data_info_queue` is False."""
@@ -92,11 +92,3 @@ class TransferDataset(Dataset):
         raise RuntimeError(message("an iterator over a TransferDataset", "the pipeline before device_que: this one's rows go to a queue"))
 
     create_tuple_iterator = create_dict_iterator
-
-
-def take(queue_name: str) -> list[Any]:
-    """Return the next row of a queue. Raises ValueError for an unknown queue, RuntimeError if no row is left or nothing is sent."""
-    if queue_name not in _queues:
-        expected = list_choices(sorted(_queues)) if _queues else "the queue_name of a dataset's device_que(), after its send()"
-        raise ValueError(message(f"the data queue {short(queue_name)}", expected))
-    return _queues[queue_name].take()

@@ -12,9 +12,9 @@ import numpy as np
 from torchspore.base.files import atomic_file
 from torchspore.base.text import list_choices, message, short
 from torchspore.mindspore.dataset.core.validator_helpers import check_type
-from torchspore.mindspore.dataset.engine import tfrecord
 from torchspore.mindspore.dataset.engine.failures import PipelineError
 from torchspore.mindspore.dataset.engine.rows import Row
+from torchspore.mindspore.mindrecord import tfrecord
 
 _MOST_FILES = 1000
 _ROWS = 512

@@ -1,22 +1,21 @@
 """`mindspore.mint.distributed`: groups of processes and exchanges between them."""
-from torchspore.mindspore.mint.distributed.exchange import (
+from torchspore.mindspore.ops.distributed import (
+    P2POp,
+    TCPStore,
     all_gather,
     all_gather_into_tensor,
     all_gather_into_tensor_uneven,
+    all_gather_object,
     all_reduce,
     all_to_all,
     all_to_all_single,
     barrier,
+    batch_isend_irecv,
     broadcast,
-    gather,
-    reduce,
-    reduce_scatter,
-    reduce_scatter_tensor,
-    reduce_scatter_tensor_uneven,
-    scatter,
-)
-from torchspore.mindspore.mint.distributed.groups import (
+    broadcast_object_list,
     destroy_process_group,
+    gather,
+    gather_object,
     get_backend,
     get_global_rank,
     get_group_rank,
@@ -24,25 +23,22 @@ from torchspore.mindspore.mint.distributed.groups import (
     get_rank,
     get_world_size,
     init_process_group,
+    irecv,
     is_available,
     is_initialized,
-    new_group,
-)
-from torchspore.mindspore.mint.distributed.pairs import (
-    P2POp,
-    all_gather_object,
-    batch_isend_irecv,
-    broadcast_object_list,
-    gather_object,
-    irecv,
     isend,
+    new_group,
     recv,
     recv_object_list,
+    reduce,
+    reduce_scatter,
+    reduce_scatter_tensor,
+    reduce_scatter_tensor_uneven,
+    scatter,
     scatter_object_list,
     send,
     send_object_list,
 )
-from torchspore.mindspore.mint.distributed.store import TCPStore
 
 __all__ = [
     "P2POp", "TCPStore", "all_gather", "all_gather_into_tensor", "all_gather_into_tensor_uneven", "all_gather_object", "all_reduce",

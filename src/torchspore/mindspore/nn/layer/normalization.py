@@ -8,7 +8,7 @@ from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
-from torchspore.mindspore.communication.management import GlobalComm, create_group, get_group_size, get_rank
+from torchspore.mindspore.common.process_groups import GlobalComm, create_group, get_group_size, get_rank
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import normalization, synchronized

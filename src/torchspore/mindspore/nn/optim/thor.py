@@ -126,7 +126,7 @@ def thor(
         raise TypeError(message(f"thor(split_indices={short(split_indices)})", f"a list or None, got {type(split_indices).__name__}"))
     if enable_clip_grad is not False:
         raise ValueError(message(f"thor(enable_clip_grad={short(enable_clip_grad)})", "False", hint="clip gradients in your own step"))
-    from torchspore.mindspore.train.train_thor import ConvertNetUtils
+    from torchspore.mindspore.nn.layer.thor_conversion import ConvertNetUtils
 
     ConvertNetUtils().convert_to_thor_net(net)
     options = {

@@ -10,9 +10,9 @@ from torchspore.distributed.parallel.gradient_reduction import Plan
 from torchspore.engine.core import dtypes
 from torchspore.engine.core.tensor import raw, wrap
 from torchspore.mindspore.common.parameter import ParameterTuple
+from torchspore.mindspore.common.process_groups import HCCL_WORLD_COMM_GROUP
 from torchspore.mindspore.common.sparse_tensor import COOTensor, RowTensorInner
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.communication.management import HCCL_WORLD_COMM_GROUP
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.optim.optimizer import optimizer_of
 

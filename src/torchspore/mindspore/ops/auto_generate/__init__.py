@@ -13,9 +13,9 @@ from typing import Any
 import torch
 
 from torchspore.base import text as _text
-from torchspore.mindspore import gate as _gate
 from torchspore.mindspore import mint as _mint
 from torchspore.mindspore.common import Tensor
+from torchspore.mindspore.ops import error_boundary as _error_boundary
 from torchspore.mindspore.ops.declare import bridged as _bridged
 from torchspore.mindspore.ops.primitive import primitive_class as _primitive_class
 from torchspore.names import missing as _missing
@@ -220,10 +220,10 @@ def _with_positional_parameters(function: Callable[..., Any]) -> Callable[..., A
 
 def _offer(name: str, called: str, function: Callable[..., Any], function_name: str | None) -> None:
     names = vars(sys.modules[__name__])
-    primitive_class = _gate.around(_primitive_class(name, function, ()))
+    primitive_class = _error_boundary.around(_primitive_class(name, function, ()))
     names[name], names[f"{called}_op"] = primitive_class, primitive_class()
     if function_name is not None:
-        names[function_name] = _gate.around_function(function, function_name)
+        names[function_name] = _error_boundary.around_function(function, function_name)
 
 
 for _home, _rows in _FORMS.items():

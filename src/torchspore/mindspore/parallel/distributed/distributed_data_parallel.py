@@ -13,7 +13,7 @@ from torchspore.distributed.parallel.gradient_buffers import Buffers, reaching
 from torchspore.distributed.parallel.gradient_reduction import is_traced
 from torchspore.engine.core import tree
 from torchspore.engine.core.tensor import TensorBase
-from torchspore.mindspore.communication.management import GlobalComm, get_group_size
+from torchspore.mindspore.common.process_groups import GlobalComm, get_group_size
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops.explain import user_line
 from torchspore.names import missing

@@ -7,8 +7,8 @@ from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.process_groups import GlobalComm, get_group_size
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.communication.management import GlobalComm, get_group_size
 from torchspore.mindspore.mint.nn import functional as F
 from torchspore.mindspore.mint.nn.layer.shared import expect_counts
 from torchspore.mindspore.nn.cell import Cell

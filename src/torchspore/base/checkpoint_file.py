@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from torchspore.base import encryption
 from torchspore.base.files import READ_ONLY, atomic_file
 from torchspore.base.messages import SIZE_FIELD, with_size
 from torchspore.base.text import message, short
 from torchspore.errors import FileFormatError
-from torchspore.mindspore.train import encryption
 
 PIECE_BYTES = 512 * 2**20
 """Maximum bytes of a parameter in one entry, as in MindSpore."""
@@ -53,6 +53,12 @@ class Entry(NamedTuple):
     type_name: str
     shape: tuple[int, ...]
     values: Any
+
+    def numpy(self) -> Any:
+        """Return the values as an array of the entry's shape; BFloat16 as float32, which NumPy has. A text has no array."""
+        if self.type_name == "BFloat16":
+            return (self.values.astype(np.uint32) << 16).view(np.float32).reshape(self.shape)
+        return np.require(self.values, self.values.dtype.newbyteorder("="), ["W"])
 
 
 # Writing ---------------------------------------------------------------------------------------------------------------------------------
@@ -85,7 +91,8 @@ def pieces(entry: Entry, size: int = PIECE_BYTES) -> Iterator[tuple[bytes, Any]]
         content: Any = entry.values.encode("utf-32-le")
         dims: tuple[int, ...] = (0,)
     else:
-        content = memoryview(np.ascontiguousarray(entry.values).reshape(-1)).cast("B") if np.size(entry.values) else b""
+        values: Any = np.ascontiguousarray(entry.values).reshape(-1)
+        content = memoryview(values).cast("B") if values.size else b""
         dims = entry.shape
     for start in range(0, max(len(content), 1), size):
         part = content[start : start + size]
@@ -130,7 +137,7 @@ def read(path: Path, key: bytes | None = None, mode: str = "AES-GCM") -> tuple[l
     With a `key` the file is encrypted. Raises FileFormatError, which names the file, for a truncated file or another format.
     """
     try:
-        content = np.memmap(path, np.uint8, mode="r") if path.stat().st_size else np.empty(0, np.uint8)
+        content: Any = np.memmap(path, np.uint8, mode="r") if path.stat().st_size else np.empty(0, np.uint8)
         if key is not None:
             content = np.frombuffer(encryption.decrypted(memoryview(content), key, mode), np.uint8)
         elif encryption.is_encrypted(memoryview(content[:4])):

@@ -8,8 +8,8 @@ from typing import Any
 from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm import environment
 from torchspore.distributed.comm.environment import ALONE, ProcessPlace
-from torchspore.mindspore.communication import management
-from torchspore.mindspore.mint.distributed.store import TCPStore
+from torchspore.mindspore.common import process_groups
+from torchspore.mindspore.ops.distributed.store import TCPStore
 
 _BACKENDS = ("hccl", "nccl", "mccl")
 _ADDRESS = re.compile(r"tcp://.+:\d+")
@@ -29,8 +29,8 @@ def named(group: Any) -> str:
     """Return the name of `group`, a str or None for all processes. Raises TypeError and ValueError for other values."""
     if group is not None and not isinstance(group, str):
         raise TypeError(message(f"group={short(group)}", f"the name of a group or None, got {type(group).__name__}"))
-    name = management.GlobalComm.WORLD_COMM_GROUP if group is None else group
-    management.get_group_size(name)
+    name = process_groups.GlobalComm.WORLD_COMM_GROUP if group is None else group
+    process_groups.get_group_size(name)
     return name
 
 
@@ -41,7 +41,7 @@ def is_available() -> bool:
 
 def is_initialized() -> bool:
     """Return whether `init_process_group` was called."""
-    return management.GlobalComm.INITED
+    return process_groups.GlobalComm.INITED
 
 
 def _explicit_rank(init_method: str | None, world_size: int, rank: int) -> ProcessPlace | None:
@@ -86,38 +86,38 @@ def init_process_group(
         raise ValueError(message(f"init_process_group(group_name={short(group_name)})", "'': the group has the backend's name"))
     seconds = None if timeout is None else timeout.total_seconds()
     if store is None:
-        management.begin(backend, _explicit_rank(init_method, world_size, rank), seconds)
+        process_groups.begin(backend, _explicit_rank(init_method, world_size, rank), seconds)
         return
     if not isinstance(store, TCPStore):
         raise TypeError(message(f"init_process_group(store={short(store)})", f"a TCPStore, got {type(store).__name__}"))
     if init_method is not None:
         raise ValueError(message(f"init_process_group(init_method={init_method!r}, store=...)", "one of both"))
     explicit_rank = _explicit_rank(f"tcp://{store.host}:{store.port}", world_size, rank)
-    management.begin(backend, explicit_rank, seconds, store._store)
+    process_groups.begin(backend, explicit_rank, seconds, store._store)
 
 
 def destroy_process_group(group: str | None = None) -> None:
     """Delete a group; None ends communication."""
-    if group is None or named(group) == management.GlobalComm.WORLD_COMM_GROUP:
-        management.release()
+    if group is None or named(group) == process_groups.GlobalComm.WORLD_COMM_GROUP:
+        process_groups.release()
     else:
-        management.destroy_group(group)
+        process_groups.destroy_group(group)
 
 
 def get_rank(group: str | None = None) -> int:
     """Return the rank of this process in the group."""
-    return management.get_rank(named(group))
+    return process_groups.get_rank(named(group))
 
 
 def get_world_size(group: str | None = None) -> int:
     """Return the number of processes in the group."""
-    return management.get_group_size(named(group))
+    return process_groups.get_group_size(named(group))
 
 
 def get_backend(group: str | None = None) -> str:
     """Return the backend of the group: 'hccl', 'nccl' or 'mccl', from `init_process_group`."""
     named(group)
-    return management.GlobalComm.BACKEND
+    return process_groups.GlobalComm.BACKEND
 
 
 def new_group(
@@ -135,23 +135,23 @@ def new_group(
     if backend is not None and backend not in _BACKENDS:
         raise ValueError(message(f"new_group(backend={short(backend)})", list_choices(_BACKENDS)))
     if ranks is None:
-        return management.GlobalComm.WORLD_COMM_GROUP
+        return process_groups.GlobalComm.WORLD_COMM_GROUP
     _GROUPS.count += 1
     name = group_desc or f"mint_group_{_GROUPS.count}"
-    management.create_group(name, list(ranks))
+    process_groups.create_group(name, list(ranks))
     return name
 
 
 def get_global_rank(group: str | None, group_rank: int) -> int:
     """Return the global rank of the process with rank `group_rank` in the group."""
-    return management.get_world_rank_from_group_rank(named(group), group_rank)
+    return process_groups.get_world_rank_from_group_rank(named(group), group_rank)
 
 
 def get_group_rank(group: str | None, global_rank: int) -> int:
     """Return the rank in the group of the process with the global rank `global_rank`."""
-    return management.get_group_rank_from_world_rank(global_rank, named(group))
+    return process_groups.get_group_rank_from_world_rank(global_rank, named(group))
 
 
 def get_process_group_ranks(group: str | None = None) -> list[int]:
     """Return the global ranks of the group's processes."""
-    return management.get_process_group_ranks(named(group))
+    return process_groups.get_process_group_ranks(named(group))

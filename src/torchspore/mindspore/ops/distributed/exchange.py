@@ -6,9 +6,9 @@ from typing import Any
 from torchspore.base.text import message, short
 from torchspore.engine.core.tensor import raw, wrap
 from torchspore.mindspore import ops
-from torchspore.mindspore.mint.distributed import arguments
-from torchspore.mindspore.mint.distributed.arguments import CommHandle, group_of, handled, rank_in_group, tensor
-from torchspore.mindspore.mint.shared import write_back
+from torchspore.mindspore.ops.distributed import arguments
+from torchspore.mindspore.ops.distributed.arguments import CommHandle, group_of, handled, rank_in_group, tensor
+from torchspore.mindspore.ops.write_back import write_back
 
 
 def _later() -> Any:

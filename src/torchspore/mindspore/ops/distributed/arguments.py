@@ -7,9 +7,9 @@ from typing import Any
 from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm.groups import Group
 from torchspore.engine.core.tensor import TensorBase
-from torchspore.mindspore.communication import management
-from torchspore.mindspore.mint.distributed.groups import named
+from torchspore.mindspore.common import process_groups
 from torchspore.mindspore.ops.collective import KINDS
+from torchspore.mindspore.ops.distributed.groups import named
 
 
 class CommHandle:
@@ -27,7 +27,7 @@ class CommHandle:
 
 def group_of(group: Any) -> Group:
     """Return the group of that name; None means all processes."""
-    return management.find_group("group", named(group))
+    return process_groups.find_group("group", named(group))
 
 
 def handled(async_op: Any, end: Callable[[], Any]) -> CommHandle | None:

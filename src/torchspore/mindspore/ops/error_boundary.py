@@ -1,4 +1,4 @@
-"""The wrapper of public functions that converts errors: to the documented types, with the name of the call, in our words.
+"""The boundary around public functions that converts errors: to the documented types, with the name of the call, in our words.
 
 Operators (`ops/declare.py`) and calls of layers (`Cell.__call__`) explain their own errors. All other public functions, constructors and
 methods are wrapped here once, when their module is loaded. A successful call costs one frame; everything else happens only when an
@@ -18,7 +18,7 @@ from torchspore.mindspore.ops.explain import is_front_end, replaced
 _FRONT_END = "torchspore.mindspore"
 _WRAPPED = frozenset({"__new__", "__init__", "__call__", "__next__", "__iter__", "__getitem__", "__setitem__", "__len__", "__contains__"})
 _EXEMPT = frozenset({"construct", "__call__", "__contains__", "__len__", "__iter__"})
-"""Methods of Cells: Graph mode reads the source of `construct`, and the call contains the gate."""
+"""Methods of Cells: Graph mode reads the source of `construct`, and the call contains the boundary."""
 _HOT = frozenset({"astype", "reshape", "view", "transpose", "permute", "expand", "dim", "numel", "item", "asnumpy"})
 """Methods of Tensors that call an operator directly, whose error messages suffice: they get no extra frame."""
 
@@ -26,21 +26,22 @@ _INNER = frozenset(f"dataset.{module}" for module in (
     "core.operation", "core.randomness", "core.validator_helpers", "engine.blocks", "engine.failures", "engine.pace",
     "engine.processes", "engine.rows", "engine.workers", "text.operation",
 ))
-"""Modules of data pipelines whose functions run for each row and that no program calls: the public functions around them have the gate."""
+"""Modules of data pipelines whose functions run for each row. No program calls them; the public functions around them have the boundary."""
 
-_GATED_OPERATORS = frozenset((
-    "auto_generate", "communication", "composite", "custom", "gradient", "primitive", "sparse_tensors", "transforms",
+_WRAPPED_OPERATOR_MODULES = frozenset((
+    "auto_generate", "communication", "composite", "custom", "distributed.arguments", "distributed.comm_func", "distributed.exchange",
+    "distributed.groups", "distributed.pairs", "distributed.store", "gradient", "primitive", "sparse_tensors", "transforms",
 ))
 """Modules of operators with functions that are not operators; operators explain their own errors."""
 
 _closed: set[int] = set()
-"""The classes and functions that have the gate, by identity: they exist as long as the process."""
-_gates: dict[Callable[..., Any], Callable[..., Any]] = {}
+"""The classes and functions that have the boundary, by identity: they exist as long as the process."""
+_wrappers: dict[Callable[..., Any], Callable[..., Any]] = {}
 """Functions of modules, and their wrappers."""
 
 
 def close() -> None:
-    """Add the gate to the modules of the front end that were loaded since the last call."""
+    """Add the boundary to the modules of the front end that were loaded since the last call."""
     modules = [module for name, module in list(sys.modules.items()) if name.startswith(_FRONT_END) and isinstance(module, ModuleType)]
     for module in modules:
         for name, value in list(vars(module).items()):
@@ -48,31 +49,31 @@ def close() -> None:
                 _close_class(value)
             elif isinstance(value, FunctionType) and not name.startswith("_") and _is_open(value, module):
                 _closed.add(id(value))
-                _gates[value] = _closed_function(value, value.__name__)
+                _wrappers[value] = _closed_function(value, value.__name__)
     for module in modules:                                    # under every name in every module
         for name, value in list(vars(module).items()):
-            if isinstance(value, FunctionType) and value in _gates:
-                setattr(module, name, _gates[value])
+            if isinstance(value, FunctionType) and value in _wrappers:
+                setattr(module, name, _wrappers[value])
 
 
 def _is_open(function: FunctionType, module: ModuleType) -> bool:
-    if function.__module__ != module.__name__ or id(function) in _closed or hasattr(function, "gated"):
+    if function.__module__ != module.__name__ or id(function) in _closed or hasattr(function, "has_error_boundary"):
         return False
     folder = module.__name__.removeprefix(_FRONT_END + ".")
-    return folder not in _INNER and folder not in ("gate", "ops.explain", "ops.reasons", "ops.declare", "ops.promote", "log") and (
+    return folder not in _INNER and folder != "log" and (
         not folder.startswith("ops.")
-        or folder.removeprefix("ops.") in _GATED_OPERATORS
+        or folder.removeprefix("ops.") in _WRAPPED_OPERATOR_MODULES
     )
 
 
 def around(cls: type) -> type:
-    """Add the gate to a class that is created from a table and is not in a module under its name."""
+    """Add the boundary to a class that is created from a table and is not in a module under its name."""
     _close_class(cls)
     return cls
 
 
 def around_function(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Return the function of a table with the gate, under its name there."""
+    """Return the function of a table with the boundary, under its name there."""
     return _closed_function(function, name)
 
 
@@ -84,19 +85,19 @@ def _close_class(cls: type) -> None:
     _closed.add(id(cls))
     is_cell = any(base.__name__ == "Cell" for base in cls.__mro__)
     for name, value in list(vars(cls).items()):
-        if is_inner and name != "__init__":                    # runs for each row; only the constructor, which runs once, gets the gate
+        if is_inner and name != "__init__":                    # runs for each row; only the constructor, which runs once, gets the boundary
             continue
         is_wrapped = name in _WRAPPED and (cls.__name__ != "Tensor" or name == "__init__")
         if (name.startswith("_") and not is_wrapped) or (is_cell and name in _EXEMPT):
             continue
         kind = type(value) if isinstance(value, (staticmethod, classmethod)) else None
         function = value.__func__ if kind is not None else value
-        if not isinstance(function, FunctionType) or not function.__module__.startswith(_FRONT_END) or hasattr(function, "gated"):
+        if not isinstance(function, FunctionType) or not function.__module__.startswith(_FRONT_END) or hasattr(function, "has_error_boundary"):
             continue
         if cls.__name__ == "Tensor" and name in _HOT:
             continue
         if cls.__name__ == "Tensor" and getattr(OPERATORS.get(function.__name__), "function", None) is function:
-            continue                                           # it contains the gate
+            continue                                           # it contains the boundary
         called = cls.__name__ if name in ("__init__", "__new__") else f"{cls.__name__}.{name}"
         wrapped = _closed_function(function, called, is_method=kind is not staticmethod or name == "__new__")
         # Bypasses the class of Tensors, which reports changes to graphs: a module that is loaded during a capture changes nothing.
@@ -105,11 +106,11 @@ def _close_class(cls: type) -> None:
 
 def _closed_function(function: Callable[..., Any], called: str, is_method: bool = False) -> Callable[..., Any]:
     @functools.wraps(function)
-    def gated(*arguments: Any, **keywords: Any) -> Any:
+    def call(*arguments: Any, **keywords: Any) -> Any:
         try:
             return function(*arguments, **keywords)
         except Exception as error:
-            if is_front_end(sys._getframe(1).f_code.co_filename):      # its caller has a gate too
+            if is_front_end(sys._getframe(1).f_code.co_filename):      # its caller has a boundary too
                 raise
             shown_as = replaced(error, function, _name(called, arguments[:is_method]), arguments[is_method:], keywords)
             if shown_as is error:
@@ -120,8 +121,8 @@ def _closed_function(function: Callable[..., Any], called: str, is_method: bool 
             finally:
                 del shown_as               # otherwise its frame, with all values of the call, stays until the next collection
 
-    gated.gated = True  # type: ignore[attr-defined]
-    return gated
+    call.has_error_boundary = True  # type: ignore[attr-defined]
+    return call
 
 
 def _name(called: str, owner: tuple[Any, ...]) -> str:
