@@ -92,7 +92,8 @@ def _close_class(cls: type) -> None:
             continue
         kind = type(value) if isinstance(value, (staticmethod, classmethod)) else None
         function = value.__func__ if kind is not None else value
-        if not isinstance(function, FunctionType) or not function.__module__.startswith(_FRONT_END) or hasattr(function, "has_error_boundary"):
+        is_function = isinstance(function, FunctionType) and function.__module__.startswith(_FRONT_END)
+        if not is_function or hasattr(function, "has_error_boundary"):
             continue
         if cls.__name__ == "Tensor" and name in _HOT:
             continue
