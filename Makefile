@@ -49,14 +49,12 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --config pyproject.toml
 	$(BIN)/python tools/generate.py --check
-	$(BIN)/python tools/generate_names.py --check
 	$(BIN)/python tools/size.py --check
 	$(BIN)/python tools/host_reads.py --check
 	$(BIN)/python tools/vocabulary.py --check
 
 generate: $(READY)
 	$(BIN)/python tools/generate.py
-	$(BIN)/python tools/generate_names.py
 
 size: $(READY)
 	$(BIN)/python tools/size.py
@@ -65,8 +63,8 @@ bench: $(READY)
 	for file in graph dispatch imports context mlp lenet resnet18 gpt; do $(BIN)/python benchmarks/$$file.py || exit 1; done
 
 parity: $(READY) $(ORACLE)
-	$(BIN)/python tools/record_parity.py --python $(ORACLE) --check
-	$(ORACLE) tools/record_signatures.py --check
+	$(BIN)/python tools/record.py parity --python $(ORACLE) --check
+	$(BIN)/python tools/record.py signatures --python $(ORACLE) --check
 
 .oracle/bin/python:
 	$(PYTHON) -m venv .oracle

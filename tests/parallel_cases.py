@@ -1,4 +1,4 @@
-"""Small trainings by two processes, which real MindSpore and torchspore both run; `tools/record_parallel.py` records the former.
+"""Small trainings by two processes, which real MindSpore and torchspore both run; `tools/record.py parallel` records the former.
 
 This file imports `mindspore` alone. A case gives the weights of its rank after three steps.
 """

@@ -37,7 +37,7 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
-import generate_versions  # noqa: E402  (the path is set just above)
+from generators import versions_page  # noqa: E402  (the path is set just above)
 
 WORK = ROOT / ".versions"
 PARTS = ("1/4", "2/4", "3/4", "4/4")
@@ -119,7 +119,7 @@ def main() -> int:
 
 
 def _print_list() -> int:
-    results = generate_versions.load()
+    results = versions_page.load()
     for row in COMBINATIONS.values():
         parts = results.get(row.name, {}).get("parts", {})
         done = ", ".join(f"{part} ({len(result['failed'])} failed, {result['commit']})" for part, result in parts.items())
@@ -158,7 +158,7 @@ def _run(row: Combination, arguments: argparse.Namespace) -> int:
 
 
 def _has_result(row: Combination, part: str, commit: str) -> bool:
-    return generate_versions.load().get(row.name, {}).get("parts", {}).get(part, {}).get("commit") == commit
+    return versions_page.load().get(row.name, {}).get("parts", {}).get(part, {}).get("commit") == commit
 
 
 def _git(*words: str) -> str:
@@ -341,14 +341,14 @@ def _outcomes(report: Path) -> dict[str, tuple[str, str]]:
 
 def _store(row: Combination, part: str, result: dict[str, Any], versions: dict[str, str], seconds: int) -> None:
     """Adds a result to the file of results and writes the page. Results of other versions of the same combination are dropped."""
-    results = generate_versions.load()
+    results = versions_page.load()
     entry = results.get(row.name, {})
     if entry.get("versions", {}) != versions or entry.get("extras") != list(row.extras):
         entry = {"versions": versions, "extras": list(row.extras), "parts": {}}
     entry.update(install_seconds=seconds, complete=list(row.parts()))
     entry["parts"][part] = result
     results[row.name] = entry
-    generate_versions.save({name: results[name] for name in COMBINATIONS if name in results})
+    versions_page.save({name: results[name] for name in COMBINATIONS if name in results})
 
 
 if __name__ == "__main__":

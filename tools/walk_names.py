@@ -1,8 +1,9 @@
-"""Which public names a package's modules offer; shared by record_names.py (MindSpore's) and generate_names.py (ours)."""
+"""Which public names a package's modules offer; for tools/recorders/names.py (MindSpore's) and tools/generators/offered_names.py (ours)."""
 from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import importlib
 import inspect
 import io
@@ -42,7 +43,9 @@ def is_made_by(value: object, root: str) -> bool:
 
 def public_names(module: types.ModuleType, root: str) -> list[str]:
     """The public names of `module` that the package `root` made, sorted; those of its `__all__` that it loads late among them."""
-    late = {name: getattr(module, name) for name in vars(module).get("__all__", ()) if name not in vars(module) and hasattr(module, name)}
+    # A module of MindSpore 2.10 lists classes themselves in __all__.
+    exported = [name for name in vars(module).get("__all__", ()) if isinstance(name, str) and name not in vars(module)]
+    late = {name: getattr(module, name) for name in exported if hasattr(module, name)}
     found = {**vars(module), **late}
     return sorted(name for name, value in found.items() if is_public(name) and name not in HIDDEN and is_made_by(value, root))
 
@@ -62,11 +65,12 @@ def own_attributes(cls: type) -> list[str]:
     for base in cls.__mro__:
         if str(getattr(base, "__module__", "")).split(".")[0] == root:
             found.update(name for name, value in vars(base).items() if type(value).__name__ != "Lacking")
-            found.update(_given_to_self(base))
+            found.update(_assigned_to_self(base))
     return sorted(name for name in found if not name.startswith("__") and not name.startswith(f"_{cls.__name__}__"))
 
 
-def _given_to_self(cls: type) -> set[str]:
+@functools.cache
+def _assigned_to_self(cls: type) -> set[str]:
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
     except (OSError, TypeError, SyntaxError):

@@ -31,7 +31,7 @@ def test_differences(expected: object, found: object, problem: str | None) -> No
 
 
 def test_keys_that_one_side_lacks() -> None:
-    assert case.differences({"a": 1}, {"b": 1}, 0, 0) == ["a: not answered", "b: not in the record (record it: tools/record_parity.py)"]
+    assert case.differences({"a": 1}, {"b": 1}, 0, 0) == ["a: not answered", "b: not in the record (record it: tools/record.py parity)"]
 
 
 def test_records_come_back_as_they_were_written(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import generate_versions
 import pytest
 import versions
+from generators import versions_page
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
@@ -66,17 +66,17 @@ def part(passed: int, *failed: str, commit: str = "abc", **skipped: int) -> dict
 
 
 def test_the_page_counts_all_parts_or_the_sample(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(generate_versions, "RESULTS", tmp_path / "versions.json")
-    monkeypatch.setattr(generate_versions, "PAGE", tmp_path / "versions.md")
+    monkeypatch.setattr(versions_page, "RESULTS", tmp_path / "versions.json")
+    monkeypatch.setattr(versions_page, "PAGE", tmp_path / "versions.md")
     chosen = {"python": "3.12.1", "torch": "2.14.1", "numpy": "2.5.5"}
     entry = {"versions": chosen, "extras": [], "complete": ["1/2", "2/2"], "install_seconds": 9,
              "parts": {"sample": part(5, "tests/a.py::b"), "1/2": part(10)}}
-    generate_versions.save({"x": entry})
+    versions_page.save({"x": entry})
     page = (tmp_path / "versions.md").read_text(encoding="utf-8")
     assert "| x | 3.12.1 | 2.14.1 | 2.5.5 | none | sample | 5 | 1 | 0 | 1 | 2 | abc | 2026-11-28 |" in page
     assert "| x | `tests/a.py::b` |" in page
     entry["parts"]["2/2"] = part(20, commit="def", absent=3)  # type: ignore[index]
-    generate_versions.save({"x": entry})
+    versions_page.save({"x": entry})
     page = (tmp_path / "versions.md").read_text(encoding="utf-8")
     assert "| x | 3.12.1 | 2.14.1 | 2.5.5 | none | all | 30 | 0 | 3 | 2 | 4 | abc, def | 2026-11-28 |" in page
     assert "## Failures\n\nNone." in page and "| absent | x (3) |" in page

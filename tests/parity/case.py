@@ -10,7 +10,7 @@ A case file is a module of `tests/parity/cases/`. It imports `mindspore` and not
         conv = ms.nn.Conv2d(3, 4, 3, stride=2, weight_init="ones")
         return {"output": conv(ms.Tensor(image)).asnumpy()}
 
-`tools/record_parity.py` runs it in MindSpore 2.10 and writes `tests/parity/records/<file>.npz`;
+`tools/record.py parity` runs it in MindSpore 2.10 and writes `tests/parity/records/<file>.npz`;
 `tests/parity/test_cases.py` runs it here and compares. No torch and no mindspore is imported by this file.
 """
 from __future__ import annotations
@@ -165,7 +165,7 @@ def differences(expected: Answer, found: Answer, rtol: float, atol: float, on_ac
         if key not in found:
             lines.append(f"{key}: not answered")
         elif key not in expected:
-            lines.append(f"{key}: not in the record (record it: tools/record_parity.py)")
+            lines.append(f"{key}: not in the record (record it: tools/record.py parity)")
         else:
             limits = tolerances(expected[key], rtol, atol) if on_accelerator else (rtol, atol)
             if problem := _difference(expected[key], found[key], *limits):

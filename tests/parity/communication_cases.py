@@ -1,6 +1,6 @@
 """What two processes exchange: functions that real MindSpore and torchspore both run, in this order, in each of two processes.
 
-`tools/record_communication.py` keeps what MindSpore gives; tests/workers/test_communication_parity.py compares.
+`tools/record.py communication` keeps what MindSpore gives; tests/workers/test_communication_parity.py compares.
 """
 from __future__ import annotations
 

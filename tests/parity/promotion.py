@@ -1,6 +1,6 @@
 """All pairs of dtypes and kinds of scalars under all binary operators: the dtype of the result, or the type of the error.
 
-Run by real MindSpore (`tools/record_promotion.py`) and by the test; imports nothing but mindspore and NumPy.
+Run by real MindSpore (`tools/record.py promotion`) and by the test; imports nothing but mindspore and NumPy.
 """
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def read(path: Path = RECORD) -> dict[str, dict[str, str]]:
 
 def write(path: Path, version: str, signatures: dict[str, dict[str, str]]) -> None:
     """Writes the record: one line for each name, so that a change can be read."""
-    lines = ["{", f'"about": {{"mindspore": "{version}", "command": "tools/record_signatures.py"}},', '"signatures": {']
+    lines = ["{", f'"about": {{"mindspore": "{version}", "command": "tools/record.py signatures"}},', '"signatures": {']
     modules = []
     for module, names in signatures.items():
         rows = ",\n".join(f"  {json.dumps(name)}: {json.dumps(signature)}" for name, signature in names.items())

@@ -40,7 +40,7 @@ def parameters() -> list[object]:
 def test_case(path: Path, one: parity.Case | Exception, graph: bool, records: dict[str, dict[str, object]]) -> None:
     if isinstance(one, Exception):
         raise one
-    assert one.name in records, f"not recorded yet: tools/record_parity.py --python ORACLE {path.stem}"
+    assert one.name in records, f"not recorded yet: tools/record.py parity --python ORACLE {path.stem}"
     found = parity.run(one, graph)
     assert not parity.differences(records[one.name], found, one.rtol, one.atol, ON_ACCELERATOR)
 

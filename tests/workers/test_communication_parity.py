@@ -17,12 +17,12 @@ def _cases() -> Any:
 
     root = Path(__file__).resolve().parents[2]
     sys.path[:0] = [str(root / "tests"), str(root / "tools")]
-    import record_communication
     from mindspore import communication
+    from recorders import communication as recorder
 
     ms.set_device("CPU")
     communication.init()
-    return record_communication.outcomes(set())
+    return recorder.outcomes(set())
 
 
 def test_numbers_are_mindspores(workers: Any) -> None:

@@ -1,4 +1,4 @@
-"""Trainings by two ranks give what real MindSpore's msrun gave on the CPU (`tools/record_parallel.py`)."""
+"""Trainings by two ranks give what real MindSpore's msrun gave on the CPU (`tools/record.py parallel`)."""
 from __future__ import annotations
 
 from pathlib import Path

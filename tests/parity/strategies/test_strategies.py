@@ -1,4 +1,4 @@
-"""Our table of split rules beside MindSpore's answers; `tools/record_strategies.py` asked for them."""
+"""Our table of split rules beside MindSpore's answers; `tools/record.py strategies` asked for them."""
 from __future__ import annotations
 
 import json

@@ -1,12 +1,11 @@
-#!/usr/bin/env python3
-"""Tries the context cases in real MindSpore 2.10 and writes what came of each into tests/parity/context/mindspore_2_10.json.
+"""Records what real MindSpore 2.10 does with the context cases: tests/parity/context/mindspore_2_10.json.
 
-    tools/record_context.py --python .oracle/bin/python              records all cases (about two minutes)
-    tools/record_context.py --python .oracle/bin/python --check      records, compares with the kept file and writes nothing
-    tools/record_context.py --spec FILE                              writes cases.json and older.json from the project's notes
+    tools/record.py context --python .oracle/bin/python              records all cases (about two minutes)
+    tools/record.py context --python .oracle/bin/python --check      records, compares with the file and writes nothing
+    tools/record.py context --spec FILE                              writes cases.json and older.json from the project's notes
 
 The cases (key, form, value) are in tests/parity/context/cases.json. Each runs in a process forked from one that has imported MindSpore,
-in an empty folder of its own. A record holds the type of an error and never its text.
+in an empty folder. A record holds the type of an error and never its text.
 """
 from __future__ import annotations
 
@@ -20,7 +19,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).resolve().parent.parent / "tests" / "parity" / "context"
+from recorders import oracle
+
+FOLDER = oracle.ROOT / "tests" / "parity" / "context"
 OURS = ("2.10 CPU", "2.10 (device check bypassed)", "2.10 at top level, CPU")
 FORMS = dict(zip(OURS, ("plain", "bypassed", "top level"), strict=True))
 OLDER = ("2.0.0 (device check bypassed)", "2.0.0 CPU", "1.0.0 CPU")
@@ -47,7 +48,7 @@ def write_cases(spec: Path) -> None:
                 elif version in OLDER and _refused(row["measured"]):
                     older.append({**entry, "mindspore": version, **_carried(answer)})
     cases += [{"api": "context", "key": "device_id", "parent": None, "value": "1", "form": "read first"}]
-    _write("cases.json", {"about": "what tools/record_context.py tries in MindSpore 2.10", "cases": cases, "snippets": snippets})
+    _write("cases.json", {"about": "what tools/record.py context tries in MindSpore 2.10", "cases": cases, "snippets": snippets})
     about = "answers of MindSpore 2.0.0 and 1.0.0 on a CPU where 2.10 refuses the key; carried over from the project's measurements"
     _write("older.json", {"about": about, "cases": older})
 
@@ -87,11 +88,9 @@ def _carried(answer: str) -> dict[str, Any]:
 # -- in the process that has MindSpore ---------------------------------------------------------------------------------------------
 
 
-def record() -> dict[str, Any]:
-    """Tries every case and gives the whole record; runs where MindSpore is."""
-    import mindspore
-
-    assert not hasattr(mindspore, "__torchspore__"), "this is torchspore; records come from real MindSpore"
+def answers_to_cases() -> dict[str, Any]:
+    """Try every case and return the content of the record."""
+    mindspore = oracle.mindspore()
     listed = json.loads((FOLDER / "cases.json").read_text())
     done: dict[str, Any] = {}
     cases = []
@@ -103,7 +102,7 @@ def record() -> dict[str, Any]:
     snippets = [{"code": code, **_apart(lambda code=code: _run(mindspore, code))} for code in listed["snippets"]]
     names = ("context", "auto_parallel")
     defaults = {api: _apart(lambda api=api: {"outcome": "ok", "after": _all(mindspore, api)})["after"] for api in names}
-    about = {"mindspore": mindspore.__version__, "device": "CPU", "cores": os.cpu_count(), "command": "tools/record_context.py"}
+    about = {"mindspore": mindspore.__version__, "device": "CPU", "cores": os.cpu_count(), "command": "tools/record.py context"}
     return {"about": about, "defaults": defaults, "cases": cases, "snippets": snippets}
 
 
@@ -114,11 +113,8 @@ def asked_key(case: dict[str, Any]) -> str:
 
 
 def _apart(task: Any) -> dict[str, Any]:
-    """Runs a task in a forked process, in an empty folder, with its prints thrown away."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
+    """Run a task in a forked process, in an empty folder, without its output."""
+    def answer() -> Any:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
@@ -130,14 +126,9 @@ def _apart(task: Any) -> dict[str, Any]:
                 answer = {"outcome": type(error).__name__}
             text = json.dumps(answer, default=str).replace(os.path.realpath(folder), "<cwd>")
             os.chdir("/")
-        with os.fdopen(writing, "w") as pipe:
-            pipe.write(text)
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        text = pipe.read()
-    os.waitpid(child, 0)
-    return json.loads(text) if text else {"outcome": "died"}
+        return json.loads(text)
+
+    return oracle.answer_of_fork(answer) or {"outcome": "died"}
 
 
 def _try(mindspore: Any, case: dict[str, Any]) -> dict[str, Any]:
@@ -195,34 +186,31 @@ def _write(name: str, content: dict[str, Any]) -> None:
     (FOLDER / name).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--python", help="the Python that has mindspore 2.10 and numpy 1.26.4")
-    parser.add_argument("--check", action="store_true", help="compare with the kept record and write nothing")
-    parser.add_argument("--spec", type=Path, help="the project's notes, to make the list of cases from")
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.inside:
-        json.dump(record(), sys.stdout)
-        return 0
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this subject."""
+    parser.add_argument("--check", action="store_true", help="compare with the record and write nothing")
+    parser.add_argument("--spec", type=Path, help="the project's notes, from which the list of cases is written")
+
+
+def record_inside(arguments: argparse.Namespace) -> int:
+    """Print the content of the record as JSON."""
+    json.dump(answers_to_cases(), sys.stdout)
+    return 0
+
+
+def record(arguments: argparse.Namespace) -> int:
+    """Write the record, or the list of cases. Return 1 if `--check` is set and a case differs."""
     if arguments.spec:
         write_cases(arguments.spec)
         return 0
-    if not arguments.python:
-        parser.error("--python: expected the Python that has real MindSpore")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MS_", "TORCHSPORE_", "DEVICE_ID"))}
-    ran = subprocess.run([arguments.python, __file__, "--inside"], stdout=subprocess.PIPE, env=environment, check=True, text=True)
-    fresh = json.loads(ran.stdout)
+    fresh = json.loads(oracle.run_inside(arguments, stdout=subprocess.PIPE, env=environment, check=True).stdout)
     if not arguments.check:
         _write("mindspore_2_10.json", fresh)
         print(f"{len(fresh['cases'])} cases, {len(fresh['snippets'])} snippets")
         return 0
-    kept = json.loads((FOLDER / "mindspore_2_10.json").read_text())
-    differing = [new for old, new in zip(kept["cases"], fresh["cases"], strict=True) if old != new]
+    recorded = json.loads((FOLDER / "mindspore_2_10.json").read_text())
+    differing = [new for old, new in zip(recorded["cases"], fresh["cases"], strict=True) if old != new]
     for case in differing:
         print("differs:", json.dumps(case))
     return 1 if differing else 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

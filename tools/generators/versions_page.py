@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
+REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
 RESULTS = REFERENCE / "versions.json"
 PAGE = REFERENCE / "versions.md"
 

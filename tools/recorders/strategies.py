@@ -1,11 +1,11 @@
-"""Asks real MindSpore 2.10 which strategies its primitives take, and which layouts it gives their inputs and outputs.
+"""Records the strategies that primitives of real MindSpore 2.10 accept, and the layouts of their inputs and outputs.
 
-    /work/oracle/bin/python tools/record_strategies.py --plugin /work/shared/clients/parallel_oracle.py [NAME ...]
+    tools/record.py strategies --python .oracle/bin/python --plugin shared/clients/parallel_oracle.py [NAME ...]
 
-The plugin lets MindSpore compile for N devices without one. Each primitive of tests/parity/strategies/grid.py is compiled with each
-strategy of its grid as a net whose inputs are all Parameters: MindSpore's strategy file then says how each is cut, its log
-how the output is. Writes tests/parity/strategies/records/NAME.json; a strategy that MindSpore refuses is kept as null,
-and its reason is printed; a group of which it takes nothing is left out.
+The plugin lets MindSpore compile for N devices without any. Each primitive of tests/parity/strategies/grid.py is compiled with each
+strategy of its grid, in a net whose inputs are all Parameters: MindSpore's strategy file has the layouts of the inputs, its log that of the
+output. Writes tests/parity/strategies/records/NAME.json; a refused strategy is recorded as null and its reason is printed; a group without
+an accepted strategy is left out.
 """
 from __future__ import annotations
 
@@ -20,29 +20,30 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
-os.environ.update(GLOG_v="1", MS_SUBMODULE_LOG_v="{PARALLEL:1}")
+from parity.strategies.grid import GRID
 
-from parity.strategies.grid import GRID  # noqa: E402
+from recorders import oracle
 
 LAYOUTS = re.compile(r"dev matrix shape is \[([\d, -]*)\], the output tensor map is \[([\d, -]*)\]")
 REASON = re.compile(r"^\[ERROR\] PARALLEL.*?\] \w+\] (.*)$", re.M)
 
 
-def main() -> None:
-    """Records what the words of the command line name, or all."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--plugin", required=True)
-    parser.add_argument("names", nargs="*")
-    words = parser.parse_args()
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this subject."""
+    parser.add_argument("--plugin", required=True, help="a Python file that lets MindSpore compile without devices")
+    parser.add_argument("names", nargs="*", help="groups of tests/parity/strategies/grid.py; all by default")
+
+
+def record_inside(arguments: argparse.Namespace) -> int:
+    """Write the record of each group."""
+    os.environ.update(GLOG_v="1", MS_SUBMODULE_LOG_v="{PARALLEL:1}")     # before MindSpore is imported
     log = Path(tempfile.mkdtemp()) / "log"
     os.dup2(os.open(log, os.O_RDWR | os.O_CREAT | os.O_APPEND), 2)
-    spec = importlib.util.spec_from_file_location("parallel_oracle", words.plugin)
+    spec = importlib.util.spec_from_file_location("parallel_oracle", arguments.plugin)
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
-    folder = ROOT / "tests" / "parity" / "strategies" / "records"
+    folder = oracle.ROOT / "tests" / "parity" / "strategies" / "records"
     folder.mkdir(exist_ok=True)
-    for name in words.names or GRID:
+    for name in arguments.names or GRID:
         groups = []
         for group in GRID[name]:
             answers = asked_apart(group, log)
@@ -56,6 +57,7 @@ def main() -> None:
         (folder / f"{name}.json").write_text(written(groups))
         taken = [answer for group in groups for answer in group["answers"].values()]
         print("#", name, len(taken), "strategies,", sum(isinstance(one, dict) for one in taken), "taken", flush=True)
+    return 0
 
 
 def written(groups: list[dict]) -> str:
@@ -183,7 +185,3 @@ def found_layouts(saved: Path, log: Path, count: int) -> dict:
         devices, places = ([int(one) for one in part.split(",") if one.strip()] for part in found[0])
         answer["output"] = [devices, places]
     return answer
-
-
-if __name__ == "__main__":
-    main()

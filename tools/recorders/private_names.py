@@ -1,15 +1,16 @@
-#!/usr/bin/env python3
-"""Records what real MindSpore has beside its public names: private names that programs import, and the attributes of its classes.
+"""Records other names of real MindSpore: private names that programs import, attributes of its classes, modules that it imports.
 
-    .oracle/bin/python tools/record_inside.py        writes src/torchspore/names/mindspore_2_10_{private,classes,imports}.txt
+    tools/record.py private_names --python .oracle/bin/python
 
-A line of the first is a module and its names, private ones or those of a private module, that MindSpore defines. A line of the second is a class, the classes that it is derived from, and the attributes that it adds to theirs: its own, and those that its methods give to
-`self`. Classes that nothing but operators are left out. A line of the third is a module and the modules that it has imported, under the
-names that they have there (`np=numpy`): programs import them from there.
+writes src/torchspore/names/mindspore_2_10_{private,classes,imports}.txt. A line of the first is a module and its names that MindSpore
+defines: private ones, or those of a private module. A line of the second is a class, its base in BASES, and the attributes that it adds,
+those that its methods assign to `self` included; operators are left out. A line of the third is a module and the modules that it has
+imported, with their names in it (`np=numpy`): programs import them from there.
 """
 # ruff: noqa: E501
 from __future__ import annotations
 
+import argparse
 import contextlib
 import importlib
 import inspect
@@ -20,8 +21,9 @@ import warnings
 from collections.abc import Iterator
 from types import ModuleType
 
-from record_names import TARGET, is_wanted
 from walk_names import is_public, own_attributes
+
+from recorders.names import TARGET, is_for_programs
 
 ROOT = "mindspore"
 PRIVATE = TARGET.with_name("mindspore_2_10_private.txt")
@@ -48,7 +50,7 @@ def modules() -> Iterator[ModuleType]:
     package = importlib.import_module(ROOT)
     yield package
     for information in pkgutil.walk_packages(package.__path__, ROOT + ".", onerror=lambda name: None):
-        if is_wanted(information.name) and not information.name.startswith(SKIPPED):
+        if is_for_programs(information.name) and not information.name.startswith(SKIPPED):
             with contextlib.suppress(BaseException), contextlib.redirect_stdout(io.StringIO()):
                 yield importlib.import_module(information.name)
     for name in EXTENSIONS:
@@ -84,7 +86,12 @@ def imported(module: ModuleType) -> Iterator[str]:
             yield f"{name}={value.__name__}"
 
 
-def main() -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add nothing: this subject has no arguments."""
+
+
+def record_inside(arguments: argparse.Namespace) -> int:
+    """Write the three lists."""
     warnings.simplefilter("ignore")
     private: dict[str, list[str]] = {}
     imports: dict[str, list[str]] = {}
@@ -102,15 +109,12 @@ def main() -> None:
         for value in vars(module).values():
             if isinstance(value, type) and getattr(value, "__module__", None) == module.__name__ and module.__name__.startswith(HOMES):
                 classes[value] = f"{module.__name__}.{value.__name__}"
-    header = f"MindSpore {importlib.import_module(ROOT).__version__}, recorded by tools/record_inside.py."
+    header = f"MindSpore {importlib.import_module(ROOT).__version__}, recorded by `tools/record.py private_names`."
     lines = [f"{module}: {' '.join(names)}" for module, names in sorted(private.items())]
     PRIVATE.write_text("\n".join([f"# Private names of {header}", *lines]) + "\n", encoding="utf-8")
     lines = list(compact({path: set(own_attributes(cls)) for cls, path in classes.items()}))
     CLASSES.write_text("\n".join([f"# Attributes of the classes of {header}", *lines]) + "\n", encoding="utf-8")
     lines = [f"{module}: {' '.join(names)}" for module, names in sorted(imports.items())]
-    IMPORTS.write_text("\n".join([f"# Modules that those of {header[:-1]} have imported.", *lines]) + "\n", encoding="utf-8")
-    print(f"{PRIVATE.name}: {sum(map(len, private.values()))} names; {CLASSES.name}: {len(lines)} classes")
-
-
-if __name__ == "__main__":
-    main()
+    IMPORTS.write_text("\n".join([f"# Modules that are imported by the modules of {header[:-1]}.", *lines]) + "\n", encoding="utf-8")
+    print(f"{PRIVATE.name}: {sum(map(len, private.values()))} names; {CLASSES.name}: {len(classes)} classes")
+    return 0

@@ -1,10 +1,9 @@
-#!/usr/bin/env python3
-"""Records names and signatures of torch_npu's public functions from the Python files of its wheels; nothing of it is imported.
+"""Records names and signatures of torch_npu's public functions from the Python files in its wheels, which are not imported.
 
     for version in 2.11.0.post3 2.12.0.post3 2.13.0 2.14.0; do pip download torch_npu==$version --no-deps --dest /tmp/npu; done
-    .venv/bin/python tools/record_torch_npu.py /tmp/npu/torch_npu-*.whl      writes tests/unit/npu/torch_npu.json
+    tools/record.py torch_npu /tmp/npu/torch_npu-*.whl      writes tests/unit/npu/torch_npu.json
 
-One version for each supported version of torch is recorded: torch_npu needs the torch of its own number.
+One version for each supported version of torch is recorded: torch_npu requires the torch with the same number.
 """
 from __future__ import annotations
 
@@ -12,10 +11,11 @@ import argparse
 import ast
 import json
 import zipfile
-from pathlib import Path
 from typing import Any
 
-OUT = Path(__file__).resolve().parent.parent / "tests" / "unit" / "npu" / "torch_npu.json"
+from recorders import oracle
+
+OUT = oracle.ROOT / "tests" / "unit" / "npu" / "torch_npu.json"
 NPU = "torch_npu/npu/"
 FILES = ("__init__", "npu_config", "utils", "memory", "random", "streams", "graphs", "_memory_viz")
 TORCHAIR = "torch_npu/dynamo/torchair/"
@@ -66,15 +66,19 @@ def public(source: str) -> list[str]:
     raise SystemExit("torch_npu/npu/__init__.py has no __all__: is this the wheel of torch_npu?")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this subject."""
     parser.add_argument("wheels", nargs="+")
-    records = [record(zipfile.ZipFile(wheel)) for wheel in sorted(parser.parse_args().wheels)]
-    OUT.parent.mkdir(parents=True, exist_ok=True)
+
+
+def record(arguments: argparse.Namespace) -> int:
+    """Write the record: version -> names with their signatures."""
+    records = [read_wheel(zipfile.ZipFile(wheel)) for wheel in sorted(arguments.wheels)]
     OUT.write_text(json.dumps(dict(records), indent=0, sort_keys=True) + "\n", encoding="utf-8")
+    return 0
 
 
-def record(wheel: zipfile.ZipFile) -> tuple[str, dict[str, Any]]:
+def read_wheel(wheel: zipfile.ZipFile) -> tuple[str, dict[str, Any]]:
     """The version of a wheel, and its names with their signatures."""
     found: dict[str, Any] = {}
     for name in FILES:
@@ -89,7 +93,3 @@ def record(wheel: zipfile.ZipFile) -> tuple[str, dict[str, Any]]:
         "npu": {name: objects.get(name, found.get(name)) for name in names},
         "torchair": {"get_npu_backend": air["get_npu_backend"], "CompilerConfig": config["CompilerConfig"]},
     }
-
-
-if __name__ == "__main__":
-    main()
