@@ -21,7 +21,7 @@ from typing import Any
 import turns
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
-import launches
+from support import kernel_launches
 
 LEVELS = ("0", "1", "2", "3")
 NETS = {
@@ -44,7 +44,7 @@ def serve(program: str, sizes: dict[str, int], level: str, told: Path) -> None:
     numbers = step().asnumpy().ravel()[:1000].tolist()
     first = time.perf_counter() - started
     step()
-    told.write_text(json.dumps({"launched": launches.launched(step), "first": first, "numbers": numbers}))
+    told.write_text(json.dumps({"launched": kernel_launches.launched(step), "first": first, "numbers": numbers}))
     turns.serve(step, lambda out: out.asnumpy())
 
 

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import running
+from support import processes
 
 import torchspore
 from torchspore.cli.doctor import EXTRAS
@@ -83,9 +83,9 @@ def _left_on() -> set[str]:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., running.Run]:
+def run(tmp_path: Path) -> Callable[..., processes.Run]:
     """Runs `python -m torchspore ARGUMENTS` in an empty folder."""
-    return partial(running.torchspore, cwd=tmp_path)
+    return partial(processes.torchspore, cwd=tmp_path)
 
 
 SLOW = frozenset((Path(__file__).parent / "slow.txt").read_text(encoding="utf-8").splitlines())
@@ -123,6 +123,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     import torch
 
-    if not torch.accelerator.is_available() and not running.USES_STAND_IN:
+    if not torch.accelerator.is_available() and not processes.USES_STAND_IN:
         for item in marked:
             item.add_marker(pytest.mark.skip(reason="no accelerator here"))

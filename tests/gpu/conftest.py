@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from running import USES_STAND_IN, Run
+from support.processes import USES_STAND_IN, Run
 
 TARGET = os.environ.get("TESTS_DEVICE", "GPU")
 

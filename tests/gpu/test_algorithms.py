@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from running import Run
+from support.processes import Run
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("cuda")]
 ROOT = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from running import Run
+from support.processes import Run
 
 pytestmark = pytest.mark.gpu
 

@@ -8,18 +8,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import all_sources
 import mindspore as ms
 import mindspore.dataset as ds
 import numpy as np
-import tfrecords
-import tiny_sources as tiny
 from mindspore import Tensor, boost, mindrecord, nn, train
 from mindspore.dataset import audio, text, transforms, vision
 from mindspore.experimental import optim
 from mindspore.nn import probability
 from mindspore.profiler import DynamicProfilerMonitor, schedule
 from mindspore.rewrite import ScopedValue, SymbolTree, ValueType
+from support import dataset_sources, tfrecord_files
+from support import tiny_sources as tiny
 
 from torchspore.mindspore.train.summary import summary_record
 from torchspore.observe.profiling import session as watch
@@ -63,8 +62,8 @@ def folder(maker: Callable[[Path], object]) -> Path:
 
 def source(name: str) -> Any:
     """A published data set over tiny files."""
-    maker, options = {**all_sources.PICTURES, **all_sources.TEXTS, **all_sources.SOUNDS}[name]
-    return all_sources.call(name, folder(maker), {**({} if "dataset_file" in str(options[0]) else all_sources.HERE), **options[0]})
+    maker, options = {**dataset_sources.PICTURES, **dataset_sources.TEXTS, **dataset_sources.SOUNDS}[name]
+    return dataset_sources.call(name, folder(maker), {**({} if "dataset_file" in str(options[0]) else dataset_sources.HERE), **options[0]})
 
 
 def records(place: Path) -> None:
@@ -171,7 +170,8 @@ OF: dict[str, Callable[[], Any]] = {
     "SummaryRecord": written,
     "SummaryCollector": lambda: train.SummaryCollector(fresh("collected")),
     "TFRecordToMR": lambda: mindrecord.TFRecordToMR(
-        str(folder(lambda place: tfrecords.write(place / "a.tfrecord", [1, 2])) / "a.tfrecord"), fresh("a.mindrecord"), {"id": Feature()},
+        str(folder(lambda path: tfrecord_files.write(path / "a.tfrecord", [1, 2])) / "a.tfrecord"),
+        fresh("a.mindrecord"), {"id": Feature()},
     ),
     "AdaSum": lambda: boost.AdaSum(0, 1, 1, tuple(nn.Dense(3, 2).trainable_params())),
     "FreezeOpt": lambda: boost.FreezeOpt(sgd()),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import running
+from support import processes
 
 WORKER = Path(__file__).parent / "worker.py"
 STUCK = 90
@@ -19,7 +19,7 @@ STUCK = 90
 def lines_of(first: int, step: int, tries: int, folder: Path) -> list[dict[str, Any]]:
     """What one worker says."""
     command = [sys.executable, "-X", "faulthandler", str(WORKER), *map(str, (first, step, tries))]
-    environment = running.environment({"OMP_NUM_THREADS": "1"})
+    environment = processes.environment({"OMP_NUM_THREADS": "1"})
     with open(folder / f"stderr{first}", "w") as err:
         worker = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=err, text=True)
     assert worker.stdout is not None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from running import Run
+from support.processes import Run
 
 from torchspore.cli import check
 from torchspore.cli.uses import Use, uses

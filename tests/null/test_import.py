@@ -4,11 +4,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import running
+from support import processes
 
 
 def in_process(code: str, *options: str) -> str:
-    ended = subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True, env=running.environment(), timeout=60)
+    ended = subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True, env=processes.environment(), timeout=60)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout + ended.stderr
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from running import Run, environment
+from support.processes import Run, environment
 
 
 class Warm:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import running
-from running import Run
+from support import processes
+from support.processes import Run
 
 import torchspore
 
@@ -155,20 +155,20 @@ def test_pickle_of_the_programs_own_class(warm: Callable[..., Run], tmp_path: Pa
 
 def test_real_mindspore_is_not_shadowed_unless_asked(real_mindspore: dict[str, str], tmp_path: Path) -> None:
     ask = "import mindspore; print(mindspore.__version__)"
-    plain = running.python("-c", f"import torchspore; {ask}", cwd=tmp_path, extra=real_mindspore)
+    plain = processes.python("-c", f"import torchspore; {ask}", cwd=tmp_path, extra=real_mindspore)
     assert plain == Run(0, "9.9\n", "")
-    asked = running.torchspore("run", "-c", ask, cwd=tmp_path, extra=real_mindspore)
+    asked = processes.torchspore("run", "-c", ask, cwd=tmp_path, extra=real_mindspore)
     assert asked == Run(0, "2.10.0\n", "")
 
 
 def test_a_module_of_real_mindspore_is_not_mixed_in(real_mindspore: dict[str, str], tmp_path: Path) -> None:
-    ended = running.torchspore("run", "--strict-imports", "-c", "import mindspore.only_there", cwd=tmp_path, extra=real_mindspore)
+    ended = processes.torchspore("run", "--strict-imports", "-c", "import mindspore.only_there", cwd=tmp_path, extra=real_mindspore)
     assert ended.code == 1
     assert "mindspore.only_there is not in torchspore yet" in ended.err
 
 
 def test_install_after_the_real_one_is_refused(real_mindspore: dict[str, str], tmp_path: Path) -> None:
-    ended = running.python("-c", "import mindspore, torchspore; torchspore.install()", cwd=tmp_path, extra=real_mindspore)
+    ended = processes.python("-c", "import mindspore, torchspore; torchspore.install()", cwd=tmp_path, extra=real_mindspore)
     assert ended.err.endswith(
         "RuntimeError: torchspore.install(): the real mindspore 9.9 is imported in this process already.\n\n"
         "hint: call torchspore.install() before the first `import mindspore`.\n"
@@ -180,15 +180,15 @@ def test_uninstall_gives_the_real_one_back(real_mindspore: dict[str, str], tmp_p
         "import torchspore; torchspore.install(); import mindspore; torchspore.uninstall(); import mindspore as real;"
         "print(mindspore.__version__, real.__version__)"
     )
-    assert running.python("-c", code, cwd=tmp_path, extra=real_mindspore) == Run(0, "2.10.0 9.9\n", "")
+    assert processes.python("-c", code, cwd=tmp_path, extra=real_mindspore) == Run(0, "2.10.0 9.9\n", "")
 
 
 def test_pytest_plugin(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text("import mindspore\nassert mindspore.__torchspore__\n")
     (tmp_path / "test_it.py").write_text("from mindspore import Tensor\ndef test_it():\n    assert Tensor(1.0).shape == ()\n")
-    without = running.python("-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=tmp_path)
+    without = processes.python("-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=tmp_path)
     assert without.code != 0
-    ended = running.python("-m", "pytest", "-p", "torchspore.pytest", "-p", "no:cacheprovider", cwd=tmp_path)
+    ended = processes.python("-m", "pytest", "-p", "torchspore.pytest", "-p", "no:cacheprovider", cwd=tmp_path)
     assert ended.code == 0, ended.out
     assert f"mindspore: torchspore {torchspore.__version__} (behaves like MindSpore 2.10.0)" in ended.out.splitlines()
 
@@ -199,4 +199,4 @@ def test_processes_that_are_spawned_find_it_too(tmp_path: Path) -> None:
         "if __name__ == '__main__':\n    with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
         "        print(pool.map(version, [0]))\n"
     )
-    assert running.torchspore("spawns.py", cwd=tmp_path) == Run(0, f"['{torchspore.__version__}']\n", "")
+    assert processes.torchspore("spawns.py", cwd=tmp_path) == Run(0, f"['{torchspore.__version__}']\n", "")

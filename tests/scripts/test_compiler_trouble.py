@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from running import environment, python
+from support.processes import environment, python
 
 PROGRAM = """
 import sys, numpy as np, mindspore as ms

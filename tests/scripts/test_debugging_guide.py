@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-import running
+from support import processes
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "debugging.md"
 FOLDER = "/tmp/guide"
@@ -33,7 +33,7 @@ def test_the_guide_finds_the_fault(tmp_path: Path) -> None:
     commands.mkdir()
     (commands / "torchspore").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m torchspore "$@"\n')
     (commands / "torchspore").chmod(0o755)
-    surroundings = {**running.environment(), "PATH": f"{commands}:{os.environ['PATH']}"}
+    surroundings = {**processes.environment(), "PATH": f"{commands}:{os.environ['PATH']}"}
     printed, seen = "", 0
     for kind, text in blocks(tmp_path):
         if kind in ("python", "json"):

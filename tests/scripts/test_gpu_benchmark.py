@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from running import environment
+from support.processes import environment
 
 ROOT = Path(__file__).parents[2]
 

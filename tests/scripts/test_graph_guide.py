@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-import running
+from support import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = ("graph-mode", "execution", "save-graphs", "precision", "memory", "graph-kernels", "tuning", "data")
@@ -66,7 +66,7 @@ def test_the_commands_of_a_section_run(name: str, tmp_path: Path) -> None:
             assert (ROOT / words[1]).exists(), line          # benchmarks take minutes, and print what they find
             continue
         assert words[0] == "torchspore", line
-        ran = running.torchspore(*words[1:], cwd=tmp_path, extra=variables, timeout=400)
+        ran = processes.torchspore(*words[1:], cwd=tmp_path, extra=variables, timeout=400)
         assert ran.code == 0, f"{line}\n{ran.out}\n{ran.err}"
         printed += ran.out
     for named, outcome in ((APPLIED, "applied"), (WITHOUT_EFFECT, "no effect here")):

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from running import Run
+from support.processes import Run
 
 PROGRAM = """import importlib.metadata, importlib.util, os
 spec = importlib.util.find_spec("mindspore")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from running import Run
+from support.processes import Run
 
 from torchspore.errors import NotOffered
 from torchspore.names.placeholders import MissingName

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from running import Run
+from support.processes import Run
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "profiling.md"
 

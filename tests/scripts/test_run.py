@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import running
-from running import Run
+from support import processes
+from support.processes import Run
 
 from torchspore.cli.main import COMMANDS
 
@@ -89,7 +89,7 @@ def test_interrupt_is_a_clean_end(tmp_path: Path) -> None:
     write(tmp_path, "long.py", "import time\nprint('started', flush=True)\nwhile True:\n    time.sleep(0.01)\n")
     process = subprocess.Popen(
         [sys.executable, "-m", "torchspore", "long.py"],
-        cwd=tmp_path, env=running.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        cwd=tmp_path, env=processes.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None
     assert process.stdout.readline() == "started\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import Run, torchspore
+from support.processes import Run, torchspore
 
 SAMPLES = Path(__file__).resolve().parent.parent / "samples"
 CONTEXT = "from mindspore import context"

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from running import Run
 from seeded_runs import MODES, RECORD, TOLERANCE, largest_difference, parsed, programs
+from support.processes import Run
 
 CASES = [
     pytest.param(path, mode, id=f"{path.stem}-{mode}", marks=[] if path.stem == "lenet" else [pytest.mark.slow])

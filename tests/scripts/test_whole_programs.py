@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from running import Run, torchspore
+from support.processes import Run, torchspore
 from whole_programs import ANSWERS, FOLDER, MODES, distance, ended, programs, theirs, tolerance
 
 SAMPLE = {"clipping", "gcn", "kmeans", "linear_regression", "frozen", "textcnn", "own_primitive", "knn"}

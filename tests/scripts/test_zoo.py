@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from running import Run
+from support.processes import Run
 
 PROGRAMS = sorted((Path(__file__).parent / "programs" / "zoo").glob("*.py"))
 SLOW = {"gpt", "multi_task", "transformer_encoder"}

@@ -29,10 +29,10 @@ def measured_by() -> Iterator[Callable[[Any], None]]:
 @pytest.fixture
 def without_kernels() -> Iterator[Any]:
     """No kernel can be generated; gives who was asked for them."""
-    import compilers
+    from support import kernel_compilers
 
     from torchspore.graph.backend import inductor
 
-    nobody = compilers.Without()
+    nobody = kernel_compilers.Without()
     with inductor.compiled_by(nobody):
         yield nobody

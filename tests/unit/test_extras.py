@@ -10,9 +10,9 @@ import mindspore as ms
 import mindspore.dataset as ds
 import numpy as np
 import pytest
-import running
 from mindspore import Tensor, nn
 from mindspore.dataset import text, vision
+from support import processes
 
 from torchspore.cli import doctor
 
@@ -64,7 +64,7 @@ def test_an_absent_package_is_named_with_its_extra(
     assert str(caught.value).endswith(f'\n\nhint: write pip install "torchspore[{extra}]".')
 
 
-def test_event_files_that_are_not_written_are_reported_with_the_extra(run: Callable[..., running.Run], tmp_path: Path) -> None:
+def test_event_files_that_are_not_written_are_reported_with_the_extra(run: Callable[..., processes.Run], tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         "import sys\nsys.modules['tensorboardX'] = None\nimport mindspore as ms\n"
         "with ms.SummaryRecord('summaries') as record:\n    record.add_value('scalar', 'loss', ms.Tensor(1.0))\n    record.record(1)\n")

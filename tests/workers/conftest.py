@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import worker_jobs
+from support import worker_jobs
 
 UNMET = "Gloo connectFullMesh failed"
 """gloo's own error where one of its connections is closed while processes meet."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from worker_jobs import Ended, Job, read, write
+from support.worker_jobs import Ended, Job, read, write
 
 
 def _function(file: str, name: str) -> Any:

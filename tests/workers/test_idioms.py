@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import split_idioms
-from split_idioms import IDIOMS, TRAINED, Cut
+from support import split_idioms
+from support.split_idioms import IDIOMS, TRAINED, Cut
 
 NARROW = {"half": 2e-3, "brain": 2e-2}
 QUICK = ("recurrent",)

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from running import environment
+from support.processes import environment
 
 from torchspore.cli import msrun, workers
 from torchspore.cli.run import UsageError

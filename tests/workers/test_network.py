@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import environment
+from support.processes import environment
 
 from torchspore.distributed.comm import peer_liveness
 

@@ -5,11 +5,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-import full_disk
 import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor, communication, nn, ops
+from support import full_disk
 
 HERE = Path(__file__).name
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import parallel_cases
 import pytest
+from support import parallel_cases
 
 RECORD = Path(__file__).resolve().parents[1] / "parity" / "records" / "parallel.npz"
 

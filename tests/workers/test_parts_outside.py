@@ -19,7 +19,7 @@ WHOLE = np.arange(72, dtype=np.float32).reshape(6, 12)
 def _cut() -> tuple[Any, int]:
     """A net whose Parameter `one` is cut by columns among two processes, and the rank."""
     from mindspore.communication import get_rank, init
-    from split_idioms import Net, X
+    from support.split_idioms import Net, X
 
     init()
     ms.set_context(mode=ms.GRAPH_MODE)

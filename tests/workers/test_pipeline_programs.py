@@ -9,7 +9,7 @@ import pytest
 
 def _cases(names: list[str], stages: int, is_cut: bool, more: dict[str, Any]) -> list[list[float]]:
     import mindspore as ms
-    import pipeline_programs
+    from support import pipeline_programs
 
     if is_cut:
         from mindspore.communication import init
@@ -37,8 +37,8 @@ def test_processes_give_what_one_gives(count: int, stages: int, names: list[str]
 
 def _chosen() -> tuple[int, list[float]]:
     import mindspore as ms
-    import pipeline_programs
     from mindspore.communication import init
+    from support import pipeline_programs
 
     from torchspore.context import effects
 

@@ -34,7 +34,7 @@ def is_here(tensor: Any) -> bool:
 
 def _nets(jobs: list[tuple[str, int, int]], is_cut: bool, strategy: str) -> list[list[float]]:
     """One after the other in the same processes."""
-    from split_nets import trained
+    from support.split_nets import trained
 
     found = []
     begin(is_cut, dataset_strategy=strategy)
@@ -56,7 +56,7 @@ def test_processes_train_as_one(count: int, jobs: list[tuple[str, int, int]], wo
 
 def _random(seeds: list[int], stages: int, is_cut: bool) -> list[tuple[list[float], str]]:
     import mindspore as ms
-    from random_pipelines import trained
+    from support.random_pipelines import trained
 
     if is_cut:
         from mindspore.communication import init

@@ -12,7 +12,7 @@ from mindspore import Tensor, nn, train
 
 def _trained(folder: str, is_split: bool, is_whole: bool) -> dict[str, Any]:
     from mindspore.communication import get_rank, init
-    from split_idioms import Net, X, Y
+    from support.split_idioms import Net, X, Y
 
     init()
     rank = get_rank()

@@ -10,7 +10,7 @@ import pytest
 def _trained(name: str, data: int, model: int) -> tuple[list[float], dict[str, tuple[int, ...]]]:
     import mindspore as ms
     from mindspore.communication import init
-    from split_nets import trained
+    from support.split_nets import trained
 
     init()
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
@@ -19,7 +19,7 @@ def _trained(name: str, data: int, model: int) -> tuple[list[float], dict[str, t
 
 
 def _alone(name: str) -> tuple[list[float], dict[str, tuple[int, ...]]]:
-    from split_nets import trained
+    from support.split_nets import trained
 
     losses, step = trained(name)
     return losses, {p.name: tuple(p.shape) for p in step.get_parameters()}
@@ -84,7 +84,7 @@ def test_an_optimizer_updates_parts_where_they_lie(optimizer: str, workers: Any)
 def _at_level(level: str) -> tuple[list[float], dict[str, np.ndarray], int]:
     import mindspore as ms
     from mindspore.communication import init
-    from split_nets import trained
+    from support.split_nets import trained
 
     from torchspore.graph.backend import fusion
 
@@ -178,9 +178,9 @@ def test_pynative_mode_does_not_split(workers: Any) -> None:
 
 def _searched(strategy: str, mode: str) -> tuple[list[float], dict[str, tuple[int, ...]], dict[str, Any], str]:
     import mindspore as ms
-    import split_nets
     from mindspore import nn
     from mindspore.communication import init
+    from support import split_nets
 
     from torchspore.graph import dispatch
 
@@ -305,8 +305,8 @@ def test_sums_that_the_program_makes_itself(kind: str, workers: Any) -> None:
 
 
 def _refused(stages: int, cases: tuple[str, ...], level: str) -> list[Any]:
-    import failing_kernels
     import mindspore as ms
+    from support import failing_kernels
 
     ms.set_context(jit_config={"jit_level": level})
     failing_kernels.begin(2, stages)
@@ -317,7 +317,7 @@ def _refused(stages: int, cases: tuple[str, ...], level: str) -> list[Any]:
     (2, ("target",), "O0"), *(pytest.param(1, ("gather", "target", "divide"), level, marks=pytest.mark.slow) for level in ("O0", "O1")),
 ])
 def test_kernels_that_refuse_values_name_the_line(stages: int, cases: tuple[str, ...], level: str, workers: Any) -> None:
-    import failing_kernels
+    from support import failing_kernels
 
     *_, found = workers(2, _refused, stages, cases, level)
     assert len(found) == len(cases)
@@ -337,7 +337,7 @@ def _outside(folder: str, is_split: bool) -> dict[str, Any]:
     import mindspore as ms
     from mindspore import ParameterTuple, Tensor, ops
     from mindspore.communication import get_rank, init
-    from split_idioms import Loss, Net, X, Y
+    from support.split_idioms import Loss, Net, X, Y
 
     from torchspore.errors import ValueElsewhere
 

@@ -109,7 +109,7 @@ def _value(package: str, name: str) -> Any:
 
 def _tables(rows: list[Row]) -> str:
     sys.path[:0] = [str(ROOT / "tests")]
-    from refused_arguments import REFUSED
+    from support.refused_arguments import REFUSED
 
     lines: list[str] = []
     package = None

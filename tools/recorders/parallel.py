@@ -1,4 +1,4 @@
-"""Records the weights after the trainings of tests/parallel_cases.py in two processes of real MindSpore: parallel.npz.
+"""Records the weights after the trainings of tests/support/parallel_cases.py in two processes of real MindSpore: parallel.npz.
 
     tools/record.py parallel --python .oracle/bin/python
 
@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def record_inside(arguments: argparse.Namespace) -> int:
     """Run all cases as one rank, each in the modes that it has."""
     ms = oracle.mindspore()
-    import parallel_cases
     from mindspore.communication import get_rank, init
+    from support import parallel_cases
 
     ms.set_context(device_target="CPU")
     init()

@@ -3,12 +3,10 @@ import hashlib
 import inspect
 import tempfile
 
-import all_sources
 import mindspore.dataset as ds
 import numpy as np
-import tiny_sources
-import tiny_texts
 from parity.case import case
+from support import dataset_sources, tiny_sources, tiny_texts
 
 
 def shown(value):
@@ -30,7 +28,7 @@ def label(options):
 
 
 EACH = {
-    f"{name}({label(options)})": (name, make, options) for name, (make, given) in all_sources.SOURCES.items() for options in given
+    f"{name}({label(options)})": (name, make, options) for name, (make, given) in dataset_sources.SOURCES.items() for options in given
 }
 
 
@@ -39,7 +37,7 @@ def source(given):
     name, make, options = given
     with tempfile.TemporaryDirectory() as folder:
         make(folder)
-        data = all_sources.call(name, folder, {"shuffle": False, **options})
+        data = dataset_sources.call(name, folder, {"shuffle": False, **options})
         found = rows(data)[0]
         if name in ("GTZAN", "YesNo"):          # MindSpore reads these in the order of the file system
             found.sort(key=str)
@@ -80,7 +78,7 @@ def classes(make):
     name = next(one for one, other in CLASSES.items() if other is make)
     with tempfile.TemporaryDirectory() as folder:
         make(folder)
-        data = all_sources.call(name, folder, {"shuffle": False, **all_sources.SOURCES[name][1][0]})
+        data = dataset_sources.call(name, folder, {"shuffle": False, **dataset_sources.SOURCES[name][1][0]})
         return {"number": data.num_classes(), "labels": data.get_class_indexing()}
 
 
@@ -92,21 +90,21 @@ ORDERS = {
 
 @case(over=("EMnist", "STL10", "Caltech256", "FakeImage", "QMnist", "Places365"))
 def classes_of_other_sources(name):
-    make, options = all_sources.SOURCES[name][0], all_sources.SOURCES[name][1][0]
+    make, options = dataset_sources.SOURCES[name][0], dataset_sources.SOURCES[name][1][0]
     ds.config.set_seed(5)
     with tempfile.TemporaryDirectory() as folder:
         make(folder)
-        return {"rows": rows(all_sources.call(name, folder, {**options, "sampler": ds.PKSampler(2, shuffle=True)}), 2)}
+        return {"rows": rows(dataset_sources.call(name, folder, {**options, "sampler": ds.PKSampler(2, shuffle=True)}), 2)}
 
 
 @case(over={f"{name}_{order}": (name, how) for name in ("CelebA", "Places365", "STL10", "SVHN", "IMDB") for order, how in ORDERS.items()})
 def order(given):
     name, how = given
-    make, options = all_sources.SOURCES[name][0], all_sources.SOURCES[name][1][0]
+    make, options = dataset_sources.SOURCES[name][0], dataset_sources.SOURCES[name][1][0]
     ds.config.set_seed(5)
     with tempfile.TemporaryDirectory() as folder:
         make(folder)
-        data = all_sources.call(name, folder, {**options, **how})
+        data = dataset_sources.call(name, folder, {**options, **how})
         return {"rows": rows(data, 3), "size": data.get_dataset_size()}
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import mindspore as ms
 import mindspore.dataset as ds
-import tfrecords
 from parity.case import case, raised
+from support import tfrecord_files
 
 
 def schema(*columns):
@@ -38,7 +38,7 @@ def rows(make):
         if isinstance(given, dict):
             given = str(Path(folder) / "schema.json")
             Path(given).write_text(json.dumps(FILE))
-        data = ds.TFRecordDataset(tfrecords.write(Path(folder) / "a", range(1, 6)), given, shuffle=False)
+        data = ds.TFRecordDataset(tfrecord_files.write(Path(folder) / "a", range(1, 6)), given, shuffle=False)
         found = [{name: shown(value) for name, value in one.items()} for one in data.create_dict_iterator(num_epochs=1, output_numpy=True)]
         return {"rows": found, "columns": data.get_col_names(), "size": data.get_dataset_size(), "shapes": data.output_shapes()}
 
@@ -53,7 +53,7 @@ HOW = {
 @case(over=HOW)
 def several_files(how):
     with tempfile.TemporaryDirectory() as folder:
-        files = [tfrecords.write(Path(folder) / f"{n}", range(4 * n, 4 * n + size)) for n, size in enumerate((4, 3, 4))]
+        files = [tfrecord_files.write(Path(folder) / f"{n}", range(4 * n, 4 * n + size)) for n, size in enumerate((4, 3, 4))]
         data = ds.TFRecordDataset(files, num_parallel_workers=1, **({"shuffle": False} | how))
         found = [int(one["id"][0]) for one in data.create_dict_iterator(num_epochs=1, output_numpy=True)]
         is_open = "shard_equal_rows" in how  # which rows a share has depends on MindSpore's threads
@@ -63,7 +63,7 @@ def several_files(how):
 @case(over=[("GZIP", True), ("ZLIB", True), ("", False)])
 def packed(how):
     with tempfile.TemporaryDirectory() as folder:
-        path = tfrecords.write(Path(folder) / "a", range(5), *how)
+        path = tfrecord_files.write(Path(folder) / "a", range(5), *how)
         data = ds.TFRecordDataset(path, shuffle=False, compression_type=how[0])
         return {"rows": [shown(one["id"]) for one in data.create_dict_iterator(num_epochs=1, output_numpy=True)]}
 
@@ -92,5 +92,5 @@ BAD = {
 @case(over=BAD)
 def refused(call):
     with tempfile.TemporaryDirectory() as folder:
-        path = tfrecords.write(Path(folder) / "a", range(3))
+        path = tfrecord_files.write(Path(folder) / "a", range(3))
         return {"refused": raised(lambda: call(path)) is not None}

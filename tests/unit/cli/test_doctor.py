@@ -10,8 +10,8 @@ from typing import Any
 
 import mindspore as ms
 import pytest
-import wrong_kernels
-from running import Run
+from support import wrong_kernels
+from support.processes import Run
 
 from torchspore.cli import doctor, env
 

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import running
+from support import processes
 
 import torchspore.engine  # noqa: F401  (effects run)
 from torchspore.context import effects
@@ -25,11 +25,11 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Callable[..., running.Run]:
+def program(tmp_path: Path) -> Callable[..., processes.Run]:
     """Runs a program's text by `torchspore run` in an empty folder; keyword arguments become environment variables."""
 
-    def run(text: str, *options: str, **extra: str) -> running.Run:
+    def run(text: str, *options: str, **extra: str) -> processes.Run:
         (tmp_path / "train.py").write_text(text)
-        return partial(running.torchspore, "run", *options, "train.py", cwd=tmp_path, extra=extra)()
+        return partial(processes.torchspore, "run", *options, "train.py", cwd=tmp_path, extra=extra)()
 
     return run

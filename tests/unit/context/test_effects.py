@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from running import Run
+from support.processes import Run
 
 from torchspore.context import effects
 from torchspore.context.options import OPTIONS

@@ -5,7 +5,7 @@ import io
 from collections.abc import Callable
 
 import pytest
-from running import Run
+from support.processes import Run
 
 from torchspore.cli import context as listing
 from torchspore.cli import explain

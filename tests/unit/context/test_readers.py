@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import running
+from support import processes
 
 from torchspore.context.options import OPTIONS
 
@@ -122,7 +122,7 @@ PARSED = {"graph_kernel_flags.path"}
 
 def test_each_option_is_looked_up_where_its_declaration_says(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
-    ended = running.torchspore("run", "program.py", cwd=tmp_path, timeout=300)
+    ended = processes.torchspore("run", "program.py", cwd=tmp_path, timeout=300)
     looked_up = {(key, module) for key, module in json.loads(ended.out.splitlines()[-1])}
     wrong = []
     for key, option in OPTIONS.items():

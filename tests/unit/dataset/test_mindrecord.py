@@ -8,13 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import full_disk
 import mindspore.dataset as ds
 import numpy as np
 import pytest
 from mindspore.dataset import vision
 from mindspore.mindrecord import FileReader, FileWriter, MindPage
 from PIL import Image
+from support import full_disk
 
 from torchspore.mindspore.mindrecord import layout, shards
 from torchspore.mindspore.mindrecord.integers import pack, unpack

@@ -17,9 +17,8 @@ import mindspore.dataset as ds
 import mindspore.mindrecord as mindrecord
 import numpy as np
 import pytest
-import tfrecords
-import tiny_sources
 from mindspore.dataset import vision
+from support import tfrecord_files, tiny_sources
 
 from torchspore.mindspore.mindrecord import plain_pickles
 
@@ -175,7 +174,7 @@ class FixedLenFeature:
 
 
 def test_tfrecord(tmp_path: Path) -> None:
-    path = tfrecords.write(tmp_path / "rows", range(1, 4))
+    path = tfrecord_files.write(tmp_path / "rows", range(1, 4))
     wanted = {
         "id": FixedLenFeature([2], np.int64), "score": FixedLenFeature([], "float32"), "data": FixedLenFeature([], "string"),
         "name": FixedLenFeature([], "string"),
@@ -186,7 +185,7 @@ def test_tfrecord(tmp_path: Path) -> None:
         "data": {"type": "bytes"}, "id": {"shape": [2], "type": "int64"}, "name": {"type": "string"}, "score": {"type": "float32"},
     }
     for number, row in enumerate(rows, 1):
-        made = tfrecords.row(number)
+        made = tfrecord_files.row(number)
         assert row["id"].tolist() == made["id"].tolist() and row["data"] == made["data"][0] and row["name"] == made["name"][0].decode()
     with pytest.raises(ValueError, match=r"rows, row 0: KeyError: 'none': expected the features of feature_dict"):
         mindrecord.TFRecordToMR(path, str(tmp_path / "b"), {"none": FixedLenFeature([], "int64")}).transform()

@@ -12,7 +12,7 @@ from typing import Any
 import mindspore.dataset as ds
 import numpy as np
 import pytest
-import running
+from support import processes
 
 
 def numbers(count: int = 200) -> Any:
@@ -129,7 +129,7 @@ def sleeps(n):
 dataset = ds.NumpySlicesDataset({"n": np.arange(8)}, shuffle=False)
 print(len(list(dataset.map(sleeps, ["n"], num_parallel_workers=2, python_multiprocessing=True).create_tuple_iterator(num_epochs=1))))
 """)
-    ran = running.torchspore("run", "main.py", cwd=tmp_path)
+    ran = processes.torchspore("run", "main.py", cwd=tmp_path)
     assert ran.out == "8\n", ran.err
     assert "map(operations=sleeps, input_columns=['n']): worker process" in ran.err and "for 1 s" in ran.err and "for 2 s" in ran.err
 
@@ -164,7 +164,7 @@ def test_ctrl_c_at_fifty_moments(tmp_path: Path) -> None:
 def _end(folder: Path, number: int, seconds: float) -> None:
     """Starts the endless program, sends it a signal so many seconds after it began to read, and sees its processes gone."""
     program = subprocess.Popen(
-        [sys.executable, "-m", "torchspore", "run", "main.py"], cwd=folder, env=running.environment(), stdout=subprocess.PIPE,
+        [sys.executable, "-m", "torchspore", "run", "main.py"], cwd=folder, env=processes.environment(), stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=_hears_interrupts,
     )
     try:

@@ -5,27 +5,24 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-import all_sources
-import memory
 import mindspore.dataset as ds
 import numpy as np
 import pytest
-import tiny_sounds
-import tiny_sources
-import tiny_texts
 from mindspore.dataset import vision
+from support import dataset_sources, memory_use, tiny_sounds, tiny_sources, tiny_texts
 
 from torchspore.mindspore.dataset.engine.declarations import ListedDataset
 
 CASES = [
     pytest.param(name, make, options, id=f"{name}-{number}")
-    for name, (make, given) in all_sources.SOURCES.items() if name != "FakeImage"
+    for name, (make, given) in dataset_sources.SOURCES.items() if name != "FakeImage"
     for number, options in enumerate(given) if number in (0, len(given) - 1)
 ]
 
 
 def rows(name: str, folder: Path, options: dict[str, Any]) -> int:
-    return len(list(all_sources.call(name, folder, {"shuffle": False, **options}).create_tuple_iterator(num_epochs=1, output_numpy=True)))
+    source = dataset_sources.call(name, folder, {"shuffle": False, **options})
+    return len(list(source.create_tuple_iterator(num_epochs=1, output_numpy=True)))
 
 
 def files(folder: Path) -> list[Path]:
@@ -81,7 +78,7 @@ OPTIONS = {
 
 @pytest.mark.parametrize("name", CUT)
 def test_a_damaged_file_of_labels_is_an_error_of_both_kinds(tmp_path: Path, name: str) -> None:
-    all_sources.SOURCES[name][0](tmp_path)
+    dataset_sources.SOURCES[name][0](tmp_path)
     options = {"dataset_dir": "/", **OPTIONS.get(name, {})}
     if {"dataset_files", "dataset_file"} & set(options):
         del options["dataset_dir"]
@@ -120,7 +117,7 @@ def test_a_large_file_of_digits_is_not_held(tmp_path: Path) -> None:
         file.truncate(16 + count * 784)
     (tmp_path / "emnist-mnist-train-labels-idx1-ubyte").write_bytes(tiny_sources.idx(np.zeros(count)))
     data = ds.EMnistDataset(str(tmp_path), "mnist", "train", shuffle=False).take(2)
-    with memory.rise() as rise:
+    with memory_use.rise() as rise:
         assert [row[0].shape for row in data.create_tuple_iterator(output_numpy=True)] == [(28, 28, 1)] * 2
     assert rise.kib < 20_000
 
@@ -137,7 +134,7 @@ def test_deep_json_and_open_quotes_are_errors(tmp_path: Path) -> None:
     tiny_sources.coco(tmp_path)
     (tmp_path / "instances.json").write_text("[" * 100_000)
     with pytest.raises(ValueError, match="instances.json: RecursionError"):  # noqa: RUF043
-        rows("Coco", tmp_path, all_sources.PICTURES["Coco"][1][0])
+        rows("Coco", tmp_path, dataset_sources.PICTURES["Coco"][1][0])
     (tmp_path / "a.csv").write_text('a,b\n1,"x\n' + "y\n" * 10)
     with pytest.raises(ValueError, match=r"a\.csv, line 2: .*: expected a quote at the end of the field that begins with one"):
         list(ds.CSVDataset(str(tmp_path / "a.csv")))

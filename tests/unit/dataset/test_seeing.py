@@ -9,13 +9,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import logged
 import mindspore.dataset as ds
 import numpy as np
 import pytest
-import running
-from logged import Messages
 from mindspore.dataset import vision
+from support import log_messages, processes
+from support.log_messages import Messages
 
 PROGRAM = """
 import time
@@ -44,7 +43,7 @@ rows = ds.NumpySlicesDataset(data).create_tuple_iterator()      # never read
 
 def test_explain_says_who_waits_for_whom(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(PROGRAM)
-    ran = running.torchspore("explain", "train.py", cwd=tmp_path)
+    ran = processes.torchspore("explain", "train.py", cwd=tmp_path)
     assert (ran.code, ran.err) == (0, "")
     head, lines = "\ndata pipelines\n", re.compile(
         r"  train\.py:(\d+): (.*): ([\d,]+) rows/s; the (data|program) waited for (?:the program|data) (\d+)% of the time,"
@@ -71,7 +70,7 @@ def test_explain_says_who_waits_for_whom(tmp_path: Path) -> None:
 def warnings() -> Iterator[Messages]:
     """The warnings of a watchdog that barks after a second."""
     ds.config.set_multiprocessing_timeout_interval(1)
-    with logged.messages() as found:
+    with log_messages.messages() as found:
         yield found
     ds.config.set_multiprocessing_timeout_interval(300)
     ds.config.set_enable_watchdog(True)

@@ -5,17 +5,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import all_sources
-import logged
 import mindspore as ms
 import mindspore.dataset as ds
 import numpy as np
 import pytest
-import tiny_sources
-import tiny_texts
 from mindspore.dataset import transforms, vision
+from support import dataset_sources, log_messages, tiny_sources, tiny_texts
 
-SOURCES = [pytest.param(name, make, given[-1], id=name) for name, (make, given) in all_sources.SOURCES.items()]
+SOURCES = [pytest.param(name, make, given[-1], id=name) for name, (make, given) in dataset_sources.SOURCES.items()]
 
 
 def rows(data: ds.Dataset) -> list[list[Any]]:
@@ -33,7 +30,7 @@ def again(data: ds.Dataset) -> ds.Dataset:
 @pytest.mark.parametrize(("name", "make", "options"), SOURCES)
 def test_each_source(tmp_path: Path, name: str, make: Any, options: dict[str, Any]) -> None:
     make(tmp_path)
-    data = all_sources.call(name, tmp_path, options)
+    data = dataset_sources.call(name, tmp_path, options)
     assert rows(again(data)) == rows(data)
 
 
@@ -117,7 +114,7 @@ def test_what_mindspore_writes(pictures: str) -> None:
 
 
 def test_show_logs_the_pipeline(pictures: str) -> None:
-    with logged.messages("INFO") as shown:
+    with log_messages.messages("INFO") as shown:
         ds.show(ds.ImageFolderDataset(pictures).batch(2), indentation=None)
     assert json.loads(shown.lines[0])["op_type"] == "Batch" and "\n" not in shown.lines[0]
 

@@ -6,14 +6,13 @@ import struct
 import zlib
 from pathlib import Path
 
-import memory
 import mindspore as ms
 import mindspore.dataset as ds
 import numpy as np
 import pytest
-import tfrecords
 from mindspore.dataset import vision
 from PIL import Image
+from support import memory_use, tfrecord_files
 
 from torchspore.mindspore.mindrecord.tfrecord import masked_crc
 
@@ -29,7 +28,7 @@ def test_the_checksum_is_that_of_rfc_3720() -> None:
 
 @pytest.mark.parametrize("at", [0, 1, 11])
 def test_a_damaged_head_is_named(tmp_path: Path, at: int) -> None:
-    content = bytearray(Path(tfrecords.write(tmp_path / "rows", range(3))).read_bytes())
+    content = bytearray(Path(tfrecord_files.write(tmp_path / "rows", range(3))).read_bytes())
     content[at] ^= 1
     (tmp_path / "rows").write_bytes(content)
     with pytest.raises(ValueError, match=r"rows: no record at byte 0: expected a whole file of TFRecord"):
@@ -37,7 +36,7 @@ def test_a_damaged_head_is_named(tmp_path: Path, at: int) -> None:
 
 
 def test_a_file_that_is_cut_short_is_named(tmp_path: Path) -> None:
-    records = [tfrecords.record(tfrecords.example(tfrecords.row(n))) for n in range(3)]
+    records = [tfrecord_files.record(tfrecord_files.example(tfrecord_files.row(n))) for n in range(3)]
     whole = b"".join(records)
     for size in range(1, len(whole)):
         (tmp_path / "rows").write_bytes(whole[:size])
@@ -54,7 +53,7 @@ def test_a_record_that_says_it_is_huge(tmp_path: Path) -> None:
 
 
 def test_a_record_that_is_no_example(tmp_path: Path) -> None:
-    (tmp_path / "rows").write_bytes(tfrecords.record(b"\xff\xff\xff"))
+    (tmp_path / "rows").write_bytes(tfrecord_files.record(b"\xff\xff\xff"))
     with pytest.raises(ValueError, match=r"rows: the record at byte 0 is not a tf.train.Example"):
         ds.TFRecordDataset(str(tmp_path / "rows"))
 
@@ -65,24 +64,24 @@ def test_a_small_packed_file_takes_little_memory(tmp_path: Path) -> None:
     content = b"".join(packer.compress(bytes(1 << 24)) for _ in range(16)) + packer.flush()
     (tmp_path / "bomb").write_bytes(content)
     assert len(content) < 300_000
-    with memory.rise() as rise, pytest.raises(ValueError, match="no record at byte 0"):
+    with memory_use.rise() as rise, pytest.raises(ValueError, match="no record at byte 0"):
         ds.TFRecordDataset(str(tmp_path / "bomb"), compression_type="GZIP")
     assert rise.kib < 100_000
 
 
 @pytest.mark.parametrize(("kind", "match"), [("GZIP", "incorrect header|ends too early"), ("ZLIB", "incorrect|ends too early")])
 def test_what_is_not_packed_is_told(tmp_path: Path, kind: str, match: str) -> None:
-    path = Path(tfrecords.write(tmp_path / "rows", range(3)))
+    path = Path(tfrecord_files.write(tmp_path / "rows", range(3)))
     with pytest.raises(ValueError, match=match):
         ds.TFRecordDataset(str(path), compression_type=kind)
-    whole = Path(tfrecords.write(path, range(3), kind)).read_bytes()
+    whole = Path(tfrecord_files.write(path, range(3), kind)).read_bytes()
     path.write_bytes(whole[:-9])
     with pytest.raises(ValueError, match="ends too early"):
         ds.TFRecordDataset(str(path), compression_type=kind)
 
 
 def test_rows_that_do_not_fit_are_named(tmp_path: Path) -> None:
-    path = tfrecords.write(tmp_path / "rows", range(3))
+    path = tfrecord_files.write(tmp_path / "rows", range(3))
     wanted = ds.Schema()
     wanted.add_column("data", ms.uint8, [4])
     with pytest.raises(RuntimeError, match=r"'data' of row 0 of .*rows: 5 values do not fit the schema's shape \[4\]"):
@@ -94,7 +93,7 @@ def test_rows_that_do_not_fit_are_named(tmp_path: Path) -> None:
 
 
 def test_orders(tmp_path: Path) -> None:
-    files = [tfrecords.write(tmp_path / f"{n}.tf", range(10 * n, 10 * n + 10)) for n in range(4)]
+    files = [tfrecord_files.write(tmp_path / f"{n}.tf", range(10 * n, 10 * n + 10)) for n in range(4)]
     assert ids(ds.TFRecordDataset(str(tmp_path / "*.tf"), shuffle=False)) == list(range(40))
     epochs = ds.TFRecordDataset(files).create_dict_iterator(num_epochs=3, output_numpy=True)
     orders = [[int(one["id"][0]) for one in epochs] for _ in range(3)]
@@ -114,7 +113,7 @@ def test_pictures_are_decoded_in_a_pipeline(tmp_path: Path, workers: int) -> Non
     out = io.BytesIO()
     Image.fromarray(np.full((6, 4, 3), 7, np.uint8)).save(out, "PNG")
     features = {"image": [out.getvalue()], "label": np.array([3])}
-    (tmp_path / "rows").write_bytes(tfrecords.record(tfrecords.example(features)) * 8)
+    (tmp_path / "rows").write_bytes(tfrecord_files.record(tfrecord_files.example(features)) * 8)
     data = ds.TFRecordDataset(str(tmp_path / "rows"), num_parallel_workers=workers).map(vision.Decode(), "image").batch(4)
     batches = list(data.create_dict_iterator(num_epochs=1, output_numpy=True))
     assert [batch["image"].shape for batch in batches] == [(4, 6, 4, 3)] * 2 and (batches[1]["image"] == 7).all()

@@ -17,9 +17,9 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import pytest
-import running
 import torch
 from mindspore import Tensor, nn, ops
+from support import processes
 
 from torchspore.context.public import scope
 from torchspore.engine.core import current_operator, device
@@ -139,7 +139,7 @@ def test_the_file_of_settings_says_which_operators_iterations_and_figures(tmp_pa
     (tmp_path / "dump.json").write_text(json.dumps(CONFIG))
     (tmp_path / "program.py").write_text(PROGRAM)
     extra = {"MINDSPORE_DUMP_CONFIG": str(tmp_path / "dump.json")}
-    ran = running.torchspore("explain", "program.py", cwd=tmp_path, extra=extra)
+    ran = processes.torchspore("explain", "program.py", cwd=tmp_path, extra=extra)
     assert ran.code == 0, ran.err
     assert "common_dump_settings.kernals is no member of dump settings and is not used; common_dump_settings.kernels is one." in ran.err
     assert "dump: no operator that ran matches 'MatMul-op7' of kernels" in ran.err
@@ -151,7 +151,7 @@ def test_the_file_of_settings_says_which_operators_iterations_and_figures(tmp_pa
     assert all("output" in name and np.load(path).shape == (2,) for name, path in files(folder).items())
     rows = list(csv.reader((folder / "0" / "statistic.csv").read_text().splitlines()))
     assert rows[0][-3:] == ["Max Value", "NaN Count", "MD5"] and all(len(row[-1]) == 32 for row in rows[1:])
-    again = running.torchspore("run", "program.py", cwd=tmp_path, extra=extra)           # a second process takes a folder of its own
+    again = processes.torchspore("run", "program.py", cwd=tmp_path, extra=extra)           # a second process takes a folder of its own
     others = [path.name for path in folder.parent.parent.iterdir() if path.name != "ResNet50"]
     assert again.code == 0 and len(others) == 1 and re.fullmatch(r"ResNet50\.\d+", others[0])
 
@@ -390,7 +390,7 @@ def test_kill_leaves_only_whole_files(tmp_path: Path) -> None:
     (tmp_path / "dump.json").write_text(json.dumps({"common_dump_settings": {"path": str(tmp_path / "dump"), "saved_data": "full"}}))
     process = subprocess.Popen(
         [sys.executable, "-m", "torchspore", "run", "program.py"], cwd=tmp_path,
-        env=running.environment({"MINDSPORE_DUMP_CONFIG": str(tmp_path / "dump.json")}), stdout=subprocess.DEVNULL)
+        env=processes.environment({"MINDSPORE_DUMP_CONFIG": str(tmp_path / "dump.json")}), stdout=subprocess.DEVNULL)
     limit = time.monotonic() + 60
     while len(files(tmp_path)) < 200 and time.monotonic() < limit:
         time.sleep(0.05)
@@ -400,7 +400,7 @@ def test_kill_leaves_only_whole_files(tmp_path: Path) -> None:
     assert len(found) >= 200
     for path in found.values():
         np.load(path)
-    ran = running.torchspore("diff", tmp_path / "dump", tmp_path / "dump", cwd=tmp_path)
+    ran = processes.torchspore("diff", tmp_path / "dump", tmp_path / "dump", cwd=tmp_path)
     assert ran.code == 0, ran.out + ran.err
 
 

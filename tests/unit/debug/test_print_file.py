@@ -15,8 +15,8 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import pytest
-import running
 from mindspore import Tensor, nn, ops
+from support import processes
 
 from torchspore.engine.core import print_file, printing
 
@@ -91,7 +91,7 @@ def test_the_file_is_whole_however_the_program_ends(tmp_path: Path) -> None:
         folder = tmp_path / ending
         folder.mkdir()
         started[ending] = subprocess.Popen(
-            [sys.executable, "-m", "torchspore", "run", "../program.py", ending], cwd=folder, env=running.environment(),
+            [sys.executable, "-m", "torchspore", "run", "../program.py", ending], cwd=folder, env=processes.environment(),
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     for ending, process in started.items():
         code = process.wait(timeout=100)

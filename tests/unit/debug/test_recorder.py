@@ -10,8 +10,8 @@ from pathlib import Path
 
 import mindspore as ms
 import pytest
-import running
-from running import Run
+from support import processes
+from support.processes import Run
 
 PROGRAM = """
 import ctypes, os, signal, sys, time
@@ -112,7 +112,7 @@ def test_a_normal_end_leaves_nothing_in_mode_1_and_a_record_in_mode_2(train: Cal
     both = [
         subprocess.Popen(
             [sys.executable, "-m", "torchspore", "run", "train.py", "nothing", "0"], cwd=tmp_path, stdout=subprocess.PIPE, text=True,
-            env=running.environment({"MS_RDR_ENABLE": "1", "MS_RDR_MODE": "2", "MS_RDR_PATH": str(tmp_path / "rec"), **quiet}),
+            env=processes.environment({"MS_RDR_ENABLE": "1", "MS_RDR_MODE": "2", "MS_RDR_PATH": str(tmp_path / "rec"), **quiet}),
         )
         for _ in range(2)
     ]

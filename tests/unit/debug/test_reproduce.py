@@ -8,7 +8,7 @@ from pathlib import Path
 import mindspore as ms
 import pytest
 import torch
-from running import Run
+from support.processes import Run
 
 # Convolution, embedding, attention, scatter-add and segment sums, with random numbers in the data, the initial values and the net.
 PROGRAM = """

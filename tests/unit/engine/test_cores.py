@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from running import Run
+from support.processes import Run
 
 from torchspore.base import cores
 

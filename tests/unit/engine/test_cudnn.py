@@ -11,8 +11,8 @@ import mindspore as ms
 import numpy as np
 import pytest
 import torch
-from fake_cudnn import FakeCudnn
 from mindspore import Tensor, nn, ops
+from support.fake_cudnn import FakeCudnn
 
 from torchspore.base import once
 from torchspore.context import effects

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import running
+from support import processes
 
 from torchspore.distributed.comm import environment
 from torchspore.distributed.comm.environment import ALONE, ProcessPlace
@@ -78,7 +78,7 @@ def test_ranks_below_one_mpirun_of_mpich_meet_and_those_of_another_do_not(tmp_pa
     launcher = tmp_path / "hydra_pmi_proxy"
     launcher.write_text(f"#!/bin/sh\nPMI_RANK=0 {sys.executable} port.py\nPMI_RANK=1 sh -c '{sys.executable} port.py; exit'\n")
     launcher.chmod(0o755)
-    variables = {**running.environment(), "PMI_SIZE": "2"}
+    variables = {**processes.environment(), "PMI_SIZE": "2"}
     (one, its_other), (two, _) = (
         subprocess.run([launcher], cwd=tmp_path, env=variables, capture_output=True, text=True, check=True).stdout.split()
         for _ in range(2)
@@ -96,7 +96,7 @@ def test_by_mpirun_itself(tmp_path: Path) -> None:
     allowed = {
         "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
     }
-    variables = {**running.environment(), **allowed}
+    variables = {**processes.environment(), **allowed}
     ran = subprocess.run(["mpirun", "-n", "2", *words], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=120)
     assert (ran.returncode, ran.stdout.split()) == (0, ["[2.]", "[2.]"]), ran.stderr
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import running
+from support import processes
 
 PROGRAM = """
 import os, signal
@@ -33,5 +33,5 @@ print(os.waitpid(child, 0)[1])
 @pytest.mark.parametrize("mode", [0, 1])
 def test_a_forked_process_computes(tmp_path: Path, mode: int) -> None:
     (tmp_path / "main.py").write_text(PROGRAM.format(mode=mode))
-    ran = running.torchspore("run", "main.py", cwd=tmp_path)
+    ran = processes.torchspore("run", "main.py", cwd=tmp_path)
     assert ran.out == "the child is done\n0\n", ran.err

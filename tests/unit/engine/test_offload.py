@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import full_disk
 import mindspore as ms
 import numpy as np
 import pytest
 import torch
-from memory import most
 from mindspore import Tensor, nn, ops
+from support import full_disk
+from support.memory_use import most
 
 from torchspore.base import once
 from torchspore.context import effects

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import running
+from support import processes
 
 TESTS = Path(__file__).parents[2]
 
@@ -148,7 +148,7 @@ told["mixed"] = (host + x).device
 
 def programs(text: str, mode: int, device: str) -> Any:
     code = HEAD.format(tests=str(TESTS), device=device, mode=mode) + text + "\nprint(json.dumps(told))\n"
-    ended = running.python("-c", code, cwd=TESTS, extra={"OMP_NUM_THREADS": "1"}, timeout=300)
+    ended = processes.python("-c", code, cwd=TESTS, extra={"OMP_NUM_THREADS": "1"}, timeout=300)
     assert ended.code == 0, ended.err[-3000:]
     return json.loads(ended.out.splitlines()[-1])
 
@@ -184,7 +184,7 @@ def test_numbers_waiting_and_moving() -> None:
 ])
 def test_operator_records_hold_on_it(files: str) -> None:
     words = "-m", "pytest", "-q", "-n", "0", "-p", "stand_in", "-p", "no:cacheprovider", "tests/parity/test_cases.py"
-    ended = running.python(*words, cwd=TESTS.parent, extra={"PARITY": files, "OMP_NUM_THREADS": "1"}, timeout=400)
+    ended = processes.python(*words, cwd=TESTS.parent, extra={"PARITY": files, "OMP_NUM_THREADS": "1"}, timeout=400)
     assert ended.code == 0, ended.out[-3000:]
     ran = ast.literal_eval(next(line for line in ended.out.splitlines() if line.startswith("stand-in: ")).partition(": ")[2])
     assert ran["operators"] > 500 and ran["to_device"] > 100

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import running
+from support import processes
 
 PROGRAM = """
 import importlib, sys
@@ -29,5 +29,5 @@ NAMES = (
 
 def test_the_function_stays(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM.replace("NAMES", NAMES))
-    ended = running.torchspore("run", "program.py", cwd=tmp_path)
+    ended = processes.torchspore("run", "program.py", cwd=tmp_path)
     assert (ended.code, ended.out) == (0, "as they were\n"), ended.err

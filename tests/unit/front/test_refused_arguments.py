@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from refused_arguments import REFUSED, Refused
+from support.refused_arguments import REFUSED, Refused
 
 ROWS = [(name, row) for name, rows in REFUSED.items() for row in rows]
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import mindspore as ms
 import pytest
-import wrong_kernels
 from mindspore.parallel import _utils
+from support import wrong_kernels
 
 
 def test_run_check_says_that_products_are_right(capsys: pytest.CaptureFixture[str]) -> None:

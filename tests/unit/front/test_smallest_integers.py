@@ -4,7 +4,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import running
+from support import processes
 
 PROGRAM = """
 import mindspore as ms
@@ -62,5 +62,5 @@ def test_the_smallest_integer_by_minus_one_wraps(mode: int, level: str, tmp_path
     setting = f"import mindspore\nmindspore.set_context(mode={mode}, jit_config={{'jit_level': '{level}'}})\n"
     program = tmp_path / "program.py"
     program.write_text(setting + PROGRAM)
-    ended = running.torchspore("run", program, cwd=tmp_path, timeout=300)
+    ended = processes.torchspore("run", program, cwd=tmp_path, timeout=300)
     assert (ended.code, ended.out.split()) == (0, ["whole"]), ended.err[-3000:]

@@ -13,10 +13,10 @@ from pathlib import Path
 import mindspore as ms
 import numpy as np
 import pytest
-import running
 import torch
 from mindspore import Tensor, nn, ops
-from running import Run
+from support import processes
+from support.processes import Run
 
 import torchspore
 from torchspore.cli import explain
@@ -363,7 +363,7 @@ def test_two_processes_share_a_folder(program: Path) -> None:
     ))
     command = [sys.executable, "-m", "torchspore", "run", "main.py"]
     both = [
-        subprocess.Popen(command, cwd=program, env=running.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(command, cwd=program, env=processes.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
     ended = [(process.communicate(timeout=600), process.returncode) for process in both]
@@ -371,7 +371,7 @@ def test_two_processes_share_a_folder(program: Path) -> None:
     printed = float(ended[0][0][0])
     assert float(ended[1][0][0]) == pytest.approx(printed, rel=1e-6)
     assert not list((program / PLACE).rglob(".new-*"))
-    warm = running.torchspore("run", "main.py", cwd=program, extra={"TORCHSPORE_LOG": "graph"}, timeout=300)
+    warm = processes.torchspore("run", "main.py", cwd=program, extra={"TORCHSPORE_LOG": "graph"}, timeout=300)
     # A kernel that is taken from the folder is told as compiled too, so that only the measuring is looked at here.
     assert float(warm.out) == pytest.approx(printed, rel=1e-6) and "as measured before" in warm.err
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import compilers
-import measurers
 import pytest
 import torch
+from support import fake_timings, kernel_compilers
 
 from torchspore.engine.core.torch_private import make_fx
 from torchspore.graph.backend import collective_segments, eager_codegen, fusion, inductor, measurement
@@ -34,13 +33,13 @@ def targets(module: torch.fx.GraphModule) -> list[str]:
 @pytest.fixture
 def written() -> Iterator[list[Any]]:
     """The parts that kernels are asked for; they are run operator by operator."""
-    compiler = compilers.OneByOne()
+    compiler = kernel_compilers.OneByOne()
     with inductor.compiled_by(compiler):
         yield compiler.written
 
 
 def test_what_lies_between_exchanges_becomes_kernels(written: list[Any], measured_by: Any) -> None:
-    measured_by(measurers.nobody)
+    measured_by(fake_timings.nobody)
     module, inputs = traced(4096)
     found = collective_segments.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable)
     assert found is not None and len(written) == 2
@@ -56,7 +55,7 @@ def test_small_parts_stay_operators(written: list[Any]) -> None:
 
 
 def test_kernels_with_other_numbers_are_left_out() -> None:
-    wrong = compilers.OneByOne(factor=1.01)
+    wrong = kernel_compilers.OneByOne(factor=1.01)
     module, inputs = traced(4100)                          # kernels are kept by shape
     with inductor.compiled_by(wrong):
         assert collective_segments.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable) is None

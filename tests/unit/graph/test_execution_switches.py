@@ -5,12 +5,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import compilers
 import mindspore as ms
 import numpy as np
 import pytest
 import torch
 from mindspore import Tensor, nn, ops
+from support import kernel_compilers
 
 from torchspore.cli import explain
 from torchspore.context.store import STORE
@@ -125,7 +125,7 @@ def test_without_jit_compile_no_kernel_is_written() -> None:
     x = Tensor(np.ones((4096, X.shape[1]), np.float32))    # enough numbers that kernels could pay
     for level in ("O1", "O2"):
         ms.set_context(mode=ms.GRAPH_MODE, jit_config={"jit_level": level}, ascend_config={"jit_compile": False})
-        with inductor.compiled_by(compilers.nobody):
+        with inductor.compiled_by(kernel_compilers.nobody):
             assert np.allclose(Two()(x).asnumpy(), Two()(x).asnumpy())
     assert outcome("ascend_config") == "applied: jit_compile: graphs run ready-made kernels, nothing is compiled"
 

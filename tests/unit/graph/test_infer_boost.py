@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import measurers
 import mindspore as ms
 import numpy as np
 import pytest
 import torch
 from mindspore import Tensor, nn, ops
+from support import fake_timings
 
 from torchspore.context import effects
 from torchspore.errors import InferenceOnly
@@ -78,7 +78,7 @@ class Kernels(torch.utils._python_dispatch.TorchDispatchMode):
 @pytest.fixture
 def always_boosted(measured_by: Any) -> None:
     """Takes the boosted form whatever the measurement on a busy machine would say."""
-    measured_by(measurers.Last())
+    measured_by(fake_timings.Last())
 
 
 @pytest.mark.usefixtures("always_boosted")
@@ -151,14 +151,14 @@ def test_training_is_refused_with_the_line(net: Any) -> None:
 def test_a_deterministic_run_does_not_measure(net: Any, measured_by: Any) -> None:
 
     ms.set_context(deterministic="ON")
-    measured_by(measurers.nobody)
+    measured_by(fake_timings.nobody)
     np.testing.assert_allclose(net(X).asnumpy(), plain(net), rtol=1e-4, atol=1e-5)
     assert len(dispatch.graphs(net)) == 1
 
 
 @pytest.mark.parametrize("level", ["O1", "O2"])
 def test_higher_levels_prepare_weights_for_inference_too(net: Any, level: str, without_kernels: None, measured_by: Any) -> None:
-    measured_by(measurers.Last())
+    measured_by(fake_timings.Last())
     ms.set_context(jit_config={"jit_level": level})
     first = net(X).asnumpy()
     np.testing.assert_allclose(first, plain(net), rtol=1e-4, atol=1e-5)

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import compilers
 import pytest
 import torch
+from support import kernel_compilers
 
 from torchspore.engine.core import torch_private
 from torchspore.graph.backend import autotune_cache, inductor, kernel_store
@@ -57,7 +57,7 @@ def test_a_kernel_comes_back_without_inductor(shelf: Shelf, tmp_path: Path, monk
     expected = first(x, y)[0]
     assert torch.equal(expected, torch.relu(x) * 2 + y)
     autotune_cache.forget()
-    with inductor.compiled_by(compilers.nobody):
+    with inductor.compiled_by(kernel_compilers.nobody):
         again = inductor.kernel(cluster(), "O1")
     assert again is not None and torch.equal(again(x, y)[0], expected)
     with pytest.raises(AssertionError):                     # it still looks at the shapes that it was made for

@@ -6,12 +6,12 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-import measurers
 import mindspore as ms
 import numpy as np
 import pytest
 import torch
 from mindspore import Tensor, nn, ops
+from support import fake_timings
 
 import torchspore
 from torchspore.cli import explain
@@ -63,8 +63,8 @@ def two_threads() -> Iterator[None]:
 @pytest.fixture
 def always(measured_by: Any, two_threads: None) -> Iterator[None]:
     """Lanes are taken whether they are faster or not: the machine may be busy."""
-    measured_by(measurers.Last())
-    with measurement.timed_by(measurers.ticks()):
+    measured_by(fake_timings.Last())
+    with measurement.timed_by(fake_timings.ticks()):
         yield
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import compilers
-import measurers
 import mindspore as ms
 import numpy as np
 import pytest
 import torch
 from mindspore import Tensor, nn, ops
+from support import fake_timings, kernel_compilers
 
 from torchspore.graph import dispatch
 from torchspore.graph.backend import autotune_cache, inductor, measurement, variant_race
@@ -167,7 +166,7 @@ def test_a_form_with_other_numbers_or_an_error_is_left_out() -> None:
 
 def test_an_equal_graph_is_not_measured_again(measured_by: Any) -> None:
     first = trained(words, "O1")
-    measured_by(measurers.nobody)
+    measured_by(fake_timings.nobody)
     second = trained(words, "O1")
     assert first[0] == second[0]
 
@@ -181,12 +180,12 @@ def test_a_store_is_told_choices_and_asked_for_them(measured_by: Any) -> None:
         first = trained(images, "O1")
         assert kept
         autotune_cache.forget()
-        measured_by(measurers.nobody)
+        measured_by(fake_timings.nobody)
         assert trained(images, "O1")[0] == first[0]
 
 
 def test_disable_format_transform_keeps_images_as_they_are(without_kernels: None, measured_by: Any) -> None:
-    measured_by(measurers.Last())
+    measured_by(fake_timings.Last())
     strides: list[tuple[int, ...]] = []
 
     class Watch(torch.utils._python_dispatch.TorchDispatchMode):
@@ -255,7 +254,7 @@ class Loops(nn.Cell):
 
 def test_branches_and_loops_are_worked_on_too(without_kernels: None, measured_by: Any) -> None:
     autotune_cache.forget()
-    measured_by(measurers.Last())                          # products by oneDNN too
+    measured_by(fake_timings.Last())                          # products by oneDNN too
     ms.set_seed(2)
     net, x = Loops(), Tensor(np.random.RandomState(0).randn(16, 64).astype(np.float32))
     answers = []
@@ -268,7 +267,7 @@ def test_branches_and_loops_are_worked_on_too(without_kernels: None, measured_by
 
 @pytest.mark.slow
 def test_o2_runs_a_small_step_as_one_launch(measured_by: Any) -> None:
-    last = measurers.Last()
+    last = fake_timings.Last()
     measured_by(last)
     plain, state, _ = trained(words, "O0")
     losses, two, _ = trained(words, "O2")
@@ -290,5 +289,5 @@ def test_values_are_made_up_where_elements_share_memory() -> None:
         return ops.tanh(wide * 2 + 1) * (wide @ table)
 
     ms.set_context(jit_config={"jit_level": "O1"})
-    with inductor.compiled_by(compilers.OneByOne()):
+    with inductor.compiled_by(kernel_compilers.OneByOne()):
         np.testing.assert_allclose(ms.jit(product)(row).asnumpy(), product(row).asnumpy(), rtol=1e-5)

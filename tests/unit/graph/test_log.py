@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from running import Run
+from support.processes import Run
 
 from torchspore.base import progress
 

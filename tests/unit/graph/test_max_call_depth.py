@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 from mindspore import Tensor, nn
-from running import Run
+from support.processes import Run
 
 import torchspore
 from torchspore.cli import explain

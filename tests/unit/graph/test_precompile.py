@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from mindspore import Tensor, nn, ops
-from running import Run
+from support.processes import Run
 
 import torchspore
 from torchspore.cli import explain
@@ -121,7 +121,7 @@ def held() -> int:
 TESTS = Path(__file__).parents[2]
 
 MEMORY = """
-from memory import rise
+from support.memory_use import rise
 import mindspore as ms
 from mindspore import Tensor, nn, ops
 ms.set_context(mode=ms.GRAPH_MODE, precompile_only={only})

@@ -10,8 +10,8 @@ import mindspore as ms
 import numpy as np
 import pytest
 import torch
-from memory import most
 from mindspore import Tensor, nn, ops
+from support.memory_use import most
 
 import torchspore
 from torchspore.context import effects

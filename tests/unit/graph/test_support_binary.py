@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from running import Run, python
+from support.processes import Run, python
 
 Program = Callable[..., Run]
 

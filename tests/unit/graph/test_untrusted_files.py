@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import running
 import torch
+from support import processes
 
 from torchspore.base import trust
 from torchspore.graph import pipeline
@@ -112,7 +112,7 @@ def test_a_tuning_file_holds_no_code(tmp_path: Path, entry: dict[str, Any], monk
 
 def test_the_command_passes_over_graphs_made_to_do_harm(tmp_path: Path) -> None:
     tuning_file(tmp_path, {}, ATTACKS["a function of the engine"])
-    ran = running.torchspore("tune", tmp_path, cwd=tmp_path, extra={"OMP_NUM_THREADS": str(torch.get_num_threads())})
+    ran = processes.torchspore("tune", tmp_path, cwd=tmp_path, extra={"OMP_NUM_THREADS": str(torch.get_num_threads())})
     assert "its graph can't be read" in ran.out and "is no operator" in ran.out, ran.err
     assert not (tmp_path / "RAN").exists() and ran.code == 0
 
@@ -208,7 +208,7 @@ def test_without_a_key_of_this_user_nothing_is_taken(tmp_path: Path, spoil: Any,
     home.mkdir()
     spoil(home)
     (tmp_path / "main.py").write_text(PROGRAM)
-    ran = running.torchspore("run", "main.py", cwd=tmp_path, extra={"XDG_CACHE_HOME": str(home)})
+    ran = processes.torchspore("run", "main.py", cwd=tmp_path, extra={"XDG_CACHE_HOME": str(home)})
     assert ran.code == 0 and ran.out.strip() == "[2.0, 1.0]", ran.err
     assert ran.err.count("graphs are compiled without it") == 1 and said in ran.err
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from running import Run
+from support.processes import Run
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parents[2] / "src" / "torchspore"

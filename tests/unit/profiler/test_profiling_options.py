@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from running import Run
+from support.processes import Run
 
 PROGRAM = """
 import sys, json

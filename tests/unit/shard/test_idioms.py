@@ -4,7 +4,7 @@ from __future__ import annotations
 import mindspore as ms
 import numpy as np
 import pytest
-from split_idioms import IDIOMS, Cut
+from support.split_idioms import IDIOMS, Cut
 
 NARROW = {"half": 2e-3, "brain": 2e-2}
 """Products of half precision are rounded once a part."""

@@ -6,7 +6,7 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import pytest
-from split_nets import NETS, trained
+from support.split_nets import NETS, trained
 
 
 def compared(monkeypatch: pytest.MonkeyPatch, name: str, data: int, model: int, optimizer: str, **context: Any) -> None:

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pipeline_programs
 import pytest
+from support import pipeline_programs
 
 QUICK = ("odd", "gap", "fitted")
 

@@ -7,8 +7,8 @@ import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
-from random_pipelines import trained as of_random
-from split_nets import trained
+from support.random_pipelines import trained as of_random
+from support.split_nets import trained
 
 from torchspore.distributed.shard.pipelines import cyclic_schedules, schedule
 from torchspore.distributed.shard.pipelines.schedule import BACKWARD, FORWARD, WEIGHTS, Block

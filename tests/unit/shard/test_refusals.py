@@ -1,11 +1,11 @@
 """Kernels that refuse values in a graph that is split: the program's line, its operator with whole shapes, our words."""
 from __future__ import annotations
 
-import failing_kernels
 import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor, nn
+from support import failing_kernels
 
 from torchspore.errors import StrategyRefused
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from splitting import grid, split
+from support.split_functions import grid, split
 
 from torchspore.engine.eager.topk import topk
 

@@ -9,10 +9,9 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import pytest
-import split_nets
-import splitting
 import torch
 from mindspore import nn, ops
+from support import split_functions, split_nets
 
 from torchspore.distributed.shard import partitioner
 from torchspore.distributed.shard.machine_model import Machine
@@ -240,7 +239,7 @@ def test_nothing_that_can_be_counted_is_cheaper(sizes: tuple[int, ...]) -> None:
 
     every = [
         cost(mesh, list(layouts))
-        for mesh, layouts in splitting.grid([tuple(t.shape) for t in inputs], 20)
+        for mesh, layouts in split_functions.grid([tuple(t.shape) for t in inputs], 20)
     ]
     problem = strategy_search.Problem(module, Mesh((8,)), lambda mesh: {holders[0]: unsplit(2)}, lambda mesh: {}, True, False, False)
     tally = strategy_search.Tally()

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-import splitting
 import torch
 import torch.nn.functional as F
+from support import split_functions
 
 from torchspore.engine.core.device_layout import Layout, unsplit
 from torchspore.engine.core.device_mesh import Mesh
@@ -55,13 +55,13 @@ def compared(function: Callable[..., Any], shape: tuple[int, ...], weight: tuple
     inputs = [torch.randn(shape, dtype=torch.float64), torch.randn(weight, dtype=torch.float64)]
     inputs += [torch.randn(channels, dtype=torch.float64)] if channels else []
     found = 0
-    for mesh in splitting.MESHES:
-        every = [layout for layout in splitting.layouts(mesh, shape) if any(layout.cuts[2:])]
+    for mesh in split_functions.MESHES:
+        every = [layout for layout in split_functions.layouts(mesh, shape) if any(layout.cuts[2:])]
         step = max(1, len(every) // 4)
         for at, layout in enumerate(every[::step]):
-            own = list(splitting.layouts(mesh, weight))
+            own = list(split_functions.layouts(mesh, weight))
             cuts = [layout, own[at % len(own)], *[unsplit(1)] * (len(inputs) - 2)]
-            local, differences = splitting.split(function, mesh, inputs, cuts)
+            local, differences = split_functions.split(function, mesh, inputs, cuts)
             assert max(differences) < 1e-12, (mesh, cuts)
             found += "borders" in exchanges(local)
     return found
@@ -90,7 +90,7 @@ def test_only_borders_are_sent() -> None:
     mesh, shape = Mesh((8,)), (2, 4, 32, 16)
     inputs = [torch.randn(shape), torch.randn(4, 4, 3, 3)]
     function = convolution({"padding": 1}, 4)
-    local, _ = splitting.split(function, mesh, inputs, [Layout(((), (), (0,), ())), unsplit(4)])
+    local, _ = split_functions.split(function, mesh, inputs, [Layout(((), (), (0,), ())), unsplit(4)])
     steps = [step for placed in local.placed for step, _ in placed.steps if "convolution" in str(placed.node.target) and step.sent]
     assert [step.kind for step in steps] == ["borders", "borders", "borders"] and {step.sent for step in steps} == {2 * 2 * 4 * 16 * 4}
 
@@ -116,9 +116,9 @@ def test_pools(name: str) -> None:
     shape = (2, 2, 16, 32)
     x = torch.randn(shape, dtype=torch.float64)
     for mesh, layout in itertools.chain.from_iterable(
-        [(mesh, one) for one in list(splitting.layouts(mesh, shape))[::3] if any(one.cuts[2:])] for mesh in splitting.MESHES
+        [(mesh, one) for one in list(split_functions.layouts(mesh, shape))[::3] if any(one.cuts[2:])] for mesh in split_functions.MESHES
     ):
-        local, differences = splitting.split(POOLS[name], mesh, [x], [layout])
+        local, differences = split_functions.split(POOLS[name], mesh, [x], [layout])
         assert max(differences) < 1e-12, (mesh, layout)
         sent = {step.kind for placed in local.placed for step, _ in placed.steps if "pool" in str(placed.node.target)}
         if name in ("greatest", "mean") and mesh.product(layout.cuts[2]) <= 8:

@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
-import running
 from stand_in import guard
+from support import processes
 
 TESTS = Path(__file__).parents[2]
 
@@ -16,7 +16,7 @@ TESTS = Path(__file__).parents[2]
 @pytest.mark.skipif(bool(guard.why_not()), reason=guard.why_not() or "it can be built")
 def test_values_in_the_hosts_memory() -> None:
     program = Path(__file__).with_name("programs") / "offload.py"
-    ended = running.python(program, cwd=TESTS, extra={"OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS)}, timeout=300)
+    ended = processes.python(program, cwd=TESTS, extra={"OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS)}, timeout=300)
     assert ended.code == 0, ended.err[-3000:]
     rows = json.loads(ended.out.splitlines()[-1])
     plain = rows["nothing, mode 1"]

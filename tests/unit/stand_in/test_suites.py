@@ -9,8 +9,8 @@ import ast
 from pathlib import Path
 
 import pytest
-import running
 from stand_in import guard
+from support import processes
 
 TESTS = Path(__file__).parents[2]
 UNIT = TESTS / "unit"
@@ -21,7 +21,7 @@ def run(*words: str, parity: str = "", is_late: bool = False, timeout: float = 1
     """Run pytest on the stand-in, and return its counts."""
     command = "-m", "pytest", "-q", "-n", "0", "-p", "stand_in", "-p", "no:cacheprovider", "--tb=short", *words
     extra = {"OMP_NUM_THREADS": "1", **({"PARITY": parity} if parity else {}), **({"STAND_IN_LATE": "1"} if is_late else {})}
-    ended = running.python(*command, cwd=TESTS.parent, extra=extra, timeout=timeout)
+    ended = processes.python(*command, cwd=TESTS.parent, extra=extra, timeout=timeout)
     assert ended.code == 0, f"{ended.code}\n{ended.out[-4000:]}\n{ended.err[-2000:]}"
     line = next(line for line in ended.out.splitlines() if line.startswith("stand-in: "))
     return ast.literal_eval(line.partition(": ")[2])  # type: ignore[no-any-return]

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import running
 from stand_in import guard
+from support import processes
 
 TESTS = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("programs") / "training_steps.py"
@@ -23,7 +23,7 @@ DRAWS = ("Dropout", "gpt", "bert")
 
 
 def run(mode: int, device: str, *names: str) -> dict[str, dict[str, Any]]:
-    ended = running.python(
+    ended = processes.python(
         PROGRAM, str(mode), device, *names, cwd=TESTS, extra={"OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS)}, timeout=600,
     )
     assert ended.code == 0, ended.err[-3000:]

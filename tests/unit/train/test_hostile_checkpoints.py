@@ -11,13 +11,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-import full_disk
-import memory
 import mindspore as ms
 import numpy as np
 import pytest
-import running
 from mindspore import nn
+from support import full_disk, memory_use, processes
 
 from torchspore.mindspore.train.serialization import wait_for_writers
 
@@ -121,7 +119,7 @@ def test_safetensors_that_are_none_are_named(tmp_path: Path, content: bytes) -> 
 
 def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
     """Two thousand tensors over the same megabyte would be two gigabytes."""
-    with memory.rise() as rise, pytest.raises(ValueError, match="invalid offset"):
+    with memory_use.rise() as rise, pytest.raises(ValueError, match="invalid offset"):
         loaded(tmp_path, tensors({f"t{n}": about([1 << 20], 0, 1 << 20, "U8") for n in range(2000)}, bytes(1 << 20)), "safetensors")
     assert rise.kib < 200_000
 
@@ -201,7 +199,7 @@ print("the last line")
 
 def test_a_program_that_loses_a_checkpoint_does_not_end_well(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(FULL)
-    ran = running.torchspore("run", "main.py", cwd=tmp_path)
+    ran = processes.torchspore("run", "main.py", cwd=tmp_path)
     assert ran.code == 1 and ran.out == "the last line\n"
     assert "save_checkpoint('w.ckpt', async_save=True) failed: OSError: [Errno 27] File too large" in ran.err
     assert os.listdir(tmp_path) == ["main.py"]

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-import running
+from support import processes
 
 PROGRAM = """
 import time
@@ -46,7 +46,7 @@ def on_a_terminal(folder: Path, both: bool = False, **extra: str) -> tuple[str, 
     with (folder / "out").open("wb") as out:
         process = subprocess.Popen(
             [sys.executable, "-m", "torchspore", "run", "train.py"], cwd=folder, stdout=theirs if both else out, stderr=theirs,
-            env=running.environment({"TERM": "xterm", **extra}),
+            env=processes.environment({"TERM": "xterm", **extra}),
         )
         os.close(theirs)
         seen, end = b"", time.monotonic() + 100

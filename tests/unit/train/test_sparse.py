@@ -8,9 +8,9 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import pytest
-from memory import most
 from mindspore import COOTensor, RowTensor, Tensor, nn, ops
 from mindspore.common import RowTensorInner
+from support.memory_use import most
 
 import torchspore
 from torchspore.context import effects

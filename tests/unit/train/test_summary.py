@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import full_disk
 import mindspore as ms
 import mindspore.dataset as ds
 import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
 from mindspore.train import Model, SummaryCollector, SummaryRecord
+from support import full_disk
 
 
 def events(folder: Path) -> dict[str, list[int]]:

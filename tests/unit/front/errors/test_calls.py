@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from messages import Bad, check
 from mindspore import Tensor, mint, nn, ops
 from mindspore import numpy as mnp
 from mindspore.ops import operations as P
+from support.error_messages import Bad, check
 
 from torchspore.errors import NotFinite
 

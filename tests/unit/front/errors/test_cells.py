@@ -4,9 +4,9 @@ from __future__ import annotations
 import mindspore as ms
 import numpy as np
 import pytest
-from messages import Bad, check
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.ops import operations as P
+from support.error_messages import Bad, check
 
 from torchspore.errors import NameRefused
 

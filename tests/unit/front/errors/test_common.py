@@ -4,9 +4,9 @@ from __future__ import annotations
 import mindspore as ms
 import numpy as np
 import pytest
-from messages import Bad, check
 from mindspore import Parameter, ParameterTuple, Tensor
 from mindspore.common import initializer as init
+from support.error_messages import Bad, check
 
 
 def z(*shape, d=np.float32):

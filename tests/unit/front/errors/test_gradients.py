@@ -4,8 +4,8 @@ from __future__ import annotations
 import mindspore as ms
 import numpy as np
 import pytest
-from messages import Bad, check
 from mindspore import Tensor, ops
+from support.error_messages import Bad, check
 
 
 def z(*shape, d=np.float32):

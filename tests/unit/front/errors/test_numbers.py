@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from messages import Bad, check
 from mindspore import Parameter, Tensor, nn, ops
+from support.error_messages import Bad, check
 
 
 def z(*shape, d=np.float32):

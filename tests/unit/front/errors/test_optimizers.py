@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from messages import Bad, check
 from mindspore import Parameter, Tensor, nn
 from mindspore.experimental import optim
+from support.error_messages import Bad, check
 
 from torchspore.errors import NameRefused
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from messages import Bad, check
 from mindspore import Tensor, nn, ops
 from mindspore.ops import operations as P
+from support.error_messages import Bad, check
 
 
 def z(*shape, d=np.float32):

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import pytest
-from messages import Bad, check
 from mindspore import Parameter, Tensor, boost, nn
 from mindspore.nn.wrap import loss_scale
+from support.error_messages import Bad, check
 
 NET = nn.ReLU()
 STEP = "TrainOneStepWithLossScaleCell"

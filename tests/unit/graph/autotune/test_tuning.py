@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import measurers
 import mindspore as ms
 import numpy as np
 import pytest
-import running
 import torch
 from mindspore import Tensor, nn, ops
+from support import fake_timings, processes
 
 from torchspore.context import effects
 from torchspore.graph import settings as tuning_request
@@ -90,7 +89,7 @@ def test_online_searches_once_and_keeps_what_it_found(
     assert entry["plan"] is None or entry["gain"][0] >= tuner.WORTH
     autotune_cache.forget()
     again = made()
-    with measurement.measured_by(measurers.nobody):
+    with measurement.measured_by(fake_timings.nobody):
         np.testing.assert_allclose(again(x).asnumpy(), found, rtol=1e-4, atol=1e-4)
     assert "as an earlier search found" in notes()
 
@@ -159,7 +158,7 @@ def test_with_the_compile_cache_on_the_choice_is_kept_there(folder: Path, monkey
     net(data(250, 128))
     assert not (folder / "rank_0").exists() and list((folder / "cache/rank_0/graph_cache/choices").rglob("*"))
     autotune_cache.forget()
-    with measurement.measured_by(measurers.nobody):
+    with measurement.measured_by(fake_timings.nobody):
         made()(data(250, 128))
     ms.set_context(enable_compile_cache=False, compile_cache_path="")
 
@@ -265,8 +264,8 @@ print(f"{float(Net()(ms.Tensor(np.arange(400) % 50, ms.int32))[3, 5]):.5f}")
 def test_offline_keeps_the_graphs_and_the_command_works_them_off(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
 
-    def torchspore(*words: str) -> running.Run:
-        ran = running.torchspore(*words, cwd=tmp_path, timeout=200, extra={"TORCHSPORE_TUNE_SECONDS": "3"})
+    def torchspore(*words: str) -> processes.Run:
+        ran = processes.torchspore(*words, cwd=tmp_path, timeout=200, extra={"TORCHSPORE_TUNE_SECONDS": "3"})
         assert ran.code == 0, ran.err
         return ran
 

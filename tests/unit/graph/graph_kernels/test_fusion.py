@@ -7,15 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import compilers
-import launches
-import measurers
 import mindspore as ms
 import numpy as np
 import pytest
-import running
 import torch
 from mindspore import Tensor, nn, ops
+from support import fake_timings, kernel_compilers, kernel_launches, processes
 
 from torchspore.context import effects
 from torchspore.context.public import scope
@@ -61,7 +58,7 @@ def launched() -> Callable[..., list[str]]:
     def counted(net: Any, *inputs: Tensor, flags: str = "", mode: int = ms.GRAPH_MODE, **options: Any) -> list[str]:
         ms.set_context(mode=mode, graph_kernel_flags=flags, **options)
         net(*inputs)
-        return launches.launched(lambda: net(*inputs))
+        return kernel_launches.launched(lambda: net(*inputs))
 
     return counted
 
@@ -233,10 +230,10 @@ def test_measured_kernels_that_lose_stay_operators(launched: Any, measured_by: A
     from torchspore.graph.backend import autotune_cache
 
     autotune_cache.forget()
-    measured_by(measurers.takes(operators=1.0, kernel=2.0))
+    measured_by(fake_timings.takes(operators=1.0, kernel=2.0))
     assert launched(Exact(), data(8, 3), data(8, 3), flags="--opt_level=1 --online_tuning=1").count(G) == 0
     autotune_cache.forget()
-    measured_by(measurers.takes(operators=2.0, kernel=1.0))
+    measured_by(fake_timings.takes(operators=2.0, kernel=1.0))
     assert launched(Exact(), data(9, 3), data(9, 3), flags="--opt_level=1 --online_tuning=1").count(G) == 1
 
 
@@ -265,7 +262,7 @@ def test_levels_above_simplify_and_choose_by_time(launched: Any) -> None:
 
 @pytest.mark.parametrize(("flags", "forbidden"), [("", set()), (" --disable_cluster_ops=Exp,ReLU", {"exp", "relu"})])
 def test_levels_above_fuse_what_the_flags_allow(
-    flags: str, forbidden: set[str], launched: Any, without_kernels: compilers.Without, measured_by: Any,
+    flags: str, forbidden: set[str], launched: Any, without_kernels: kernel_compilers.Without, measured_by: Any,
 ) -> None:
     from torchspore.graph.backend import autotune_cache
 
@@ -332,7 +329,7 @@ for n in (3, 4):
 
 def test_without_a_compiler_it_is_said_once_and_operators_run(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
-    ran = running.torchspore("explain", "program.py", cwd=tmp_path, extra={
+    ran = processes.torchspore("explain", "program.py", cwd=tmp_path, extra={
         "CXX": "/nowhere/g++", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "kernels"),
     })
     assert ran.code == 0 and ran.out.startswith("[0. 0. 0.]\n[0. 0. 0. 0.]\n")
@@ -362,4 +359,4 @@ def test_what_inductor_cannot_write_is_left_out_and_the_rest_is_fused(launched: 
 
 def test_the_numbers_of_torch_are_counted_alike() -> None:
     x = torch.ones(3)
-    assert launches.launched(lambda: (x + 1).view(3) * 2) == ["add", "mul"]
+    assert kernel_launches.launched(lambda: (x + 1).view(3) * 2) == ["add", "mul"]

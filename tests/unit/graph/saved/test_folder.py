@@ -9,7 +9,7 @@ from pathlib import Path
 
 import mindspore as ms
 import pytest
-from running import Run
+from support.processes import Run
 from unit.graph.saved.conftest import Saving
 from unit.graph.saved.nets import Deciding, Net, X
 

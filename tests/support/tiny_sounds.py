@@ -4,7 +4,8 @@ from __future__ import annotations
 import struct
 
 import numpy as np
-from tiny_sources import put
+
+from support.tiny_sources import put
 
 
 def samples(number, count=6, channels=1):

@@ -1,9 +1,9 @@
-"""Every source with a published layout: what makes its files, and how it is called over them."""
+"""Every dataset class with a published layout: the function that writes its files, and the arguments of its calls."""
 from __future__ import annotations
 
-import tiny_sounds as sounds
-import tiny_sources as tiny
-import tiny_texts as texts
+from support import tiny_sounds as sounds
+from support import tiny_sources as tiny
+from support import tiny_texts as texts
 
 
 def call(name, place, options):

@@ -1,4 +1,4 @@
-"""What is written to MindSpore's log, read by a handler of Python's."""
+"""The messages that a block writes to MindSpore's log."""
 from __future__ import annotations
 
 import contextlib
@@ -24,7 +24,7 @@ class Messages(logging.Handler):
 
 @contextlib.contextmanager
 def messages(level: str = "WARNING") -> Iterator[Messages]:
-    """What is logged within the block, from `level` on."""
+    """Collect the messages of the block from `level` on."""
     log.debug("")                                   # makes the logger, if nothing was logged yet
     logger, found = logging.getLogger("torchspore.mindspore"), Messages()
     before = logger.level

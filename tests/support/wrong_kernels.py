@@ -1,4 +1,4 @@
-"""A machine whose kernels give wrong numbers."""
+"""Kernels with wrong numbers."""
 from __future__ import annotations
 
 from typing import Any

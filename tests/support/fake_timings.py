@@ -1,4 +1,4 @@
-"""Who says how long the forms of a graph take: handed to `measuring.measured_by` in the place of a clock."""
+"""Stand-ins for the clock that compares the forms of a graph: tests pass one to `measurement.measured_by`."""
 from __future__ import annotations
 
 import itertools

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import json
 
-from tiny_sources import put
+from support.tiny_sources import put
 
 
 def rows(*values):

@@ -1,4 +1,4 @@
-"""A disk that takes no more than so much of a file."""
+"""A limit for the size of files, which stands for a full disk."""
 from __future__ import annotations
 
 import contextlib
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def takes(size: int) -> Iterator[None]:
-    """Within the block writing beyond `size` bytes of any file raises OSError."""
+    """In the block, a write beyond `size` bytes of any file raises OSError."""
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, limit[1]))

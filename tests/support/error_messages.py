@@ -1,4 +1,4 @@
-"""Tables of bad calls and the whole messages that they give, less the path and line."""
+"""Tables of calls that must fail, with their complete messages except the path and line."""
 from __future__ import annotations
 
 import re

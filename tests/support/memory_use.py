@@ -1,4 +1,4 @@
-"""How much memory this process takes at its peak, and the tensors of a call. `ru_maxrss` never falls: a child begins with its parent's."""
+"""The peak memory of this process, and of the tensors of a call. `ru_maxrss` never decreases: a child starts with its parent's."""
 from __future__ import annotations
 
 import json
@@ -10,14 +10,14 @@ from typing import Any
 
 
 class Rise:
-    """The KiB by which the peak rose above what was held at the start."""
+    """The KiB by which the peak exceeds the memory at the start."""
 
     kib = 0
 
 
 @contextmanager
 def rise() -> Iterator[Rise]:
-    """Forgets the peak, and says afterwards by how much the body raised it."""
+    """Reset the peak, and measure by how much the block raises it."""
     found = Rise()
     Path("/proc/self/clear_refs").write_text("5")
     before = peak()
@@ -26,14 +26,14 @@ def rise() -> Iterator[Rise]:
 
 
 def peak() -> int:
-    """The most KiB of memory that this process has held since it began, or since `rise` forgot."""
+    """Return the peak memory of this process in KiB, since its start or the last `rise`."""
     found = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
     assert found is not None
     return int(found[1])
 
 
 def most(call: Callable[[], Any], folder: Path) -> int:
-    """The most bytes that tensors made in the call take at a time, as torch's profiler sees it."""
+    """Return the peak of bytes in tensors that the call creates, from torch's profiler."""
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=True) as profiled:

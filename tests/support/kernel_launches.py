@@ -1,4 +1,4 @@
-"""Counts the kernels that a call launches, seen from outside: operators that torch dispatches, and C++ functions of generated code."""
+"""A count of the kernels that a call launches: operators that torch dispatches, and C++ functions of generated code."""
 from __future__ import annotations
 
 import sys
@@ -41,7 +41,7 @@ class Launches(TorchDispatchMode):
 
 
 def launched(call: Callable[[], Any]) -> list[str]:
-    """What one call launches."""
+    """Return the names of the kernels that one call launches."""
     with Launches() as counted:
         call()
     return counted.names

@@ -1,4 +1,4 @@
-"""One function of torch's, captured, split and run for all ranks in this process; beside it the same on one device."""
+"""A torch function that is captured, split, and run for all ranks in this process, and its difference from one device."""
 from __future__ import annotations
 
 import itertools

@@ -1,4 +1,4 @@
-"""What a test asks of `workers/server.py`, and what that answers."""
+"""The requests that a test sends to `workers/server.py`, and the answers."""
 from __future__ import annotations
 
 import pickle
