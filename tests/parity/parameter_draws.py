@@ -6,6 +6,7 @@ of torchspore.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,13 @@ RATES = 0.0, 0.01, 0.5, 1, 3, 9.99, 10, 11, 50, 300, 60000
 WEIGHTS = np.array([[0.5, 20, 2.5, 0, 3], [0, 1, 1, 5, 0.1], [1, 0, 0, 0, 0]])
 LIMITS = (-1, 2), (0.1, 0.5), (3, 9), (-np.inf, -3), (1, 1.001), (0, 9), (0.5, 2.5), (4, 4.1), (-9, -0.5), (-5, np.inf), (2, 2), (-1.2, 1.2)
 CLASSES = [[1, 5], [3, 9], [3, 3]]
+LIBRARY = "C library"
+"""The key of the record with the version of the C library that MindSpore's kernels called."""
+
+
+def c_library() -> str:
+    """Return the name and version of this process's C library, such as "glibc 2.36"."""
+    return os.confstr("CS_GNU_LIBC_VERSION") or ""
 
 
 def results(value: Any) -> list[Any]:
@@ -197,7 +205,7 @@ if __name__ == "__main__":
     import mindspore
 
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE, device_target="CPU")
-    record = {}
+    record: dict[str, Any] = {LIBRARY: c_library()}
     for name, case in cases(mindspore).items():
         try:
             record[name] = case()

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import mindspore as ms
@@ -13,7 +14,10 @@ import pytest
 from mindspore import Tensor, nn, ops
 from parity import parameter_draws as draws
 
+from torchspore.engine.random import c_math
+
 RECORD = json.loads(draws.RECORD.read_text(encoding="utf-8"))
+RECORDED_LIBRARY = RECORD.pop(draws.LIBRARY)
 PROGRAMS = draws.cases(ms)
 
 
@@ -24,7 +28,41 @@ def test_the_record_has_every_program() -> None:
 @pytest.mark.parametrize("name", RECORD)
 def test_numbers_are_those_of_mindspore(name: str) -> None:
     ms.set_context(mode=ms.PYNATIVE_MODE)
-    assert PROGRAMS[name]() == RECORD[name]
+    results = PROGRAMS[name]()
+    if draws.c_library() == RECORDED_LIBRARY:
+        assert results == RECORD[name]
+    else:
+        assert_equal_up_to_the_c_library(name, results, RECORD[name])
+
+
+def assert_equal_up_to_the_c_library(name: str, results: list[Any], recorded: list[Any]) -> None:
+    """Compare draws exactly, except the last bit of the expected counts of sampled candidates.
+
+    MindSpore's kernel and torchspore compute these counts with `log1pf` and `expm1f` of the machine's C library. glibc rounds them
+    differently since 2.41. Digests of counts are not compared.
+    """
+    row = [*draws.functions(ms), *draws.restarting(ms)]
+    assert len(results) == len(recorded)
+    for number, (values, recorded_values) in enumerate(zip(results, recorded)):
+        program = sorted(row)[number % len(row)] if name == "together" else name
+        if "candidate" not in program.lower():
+            assert values == recorded_values, program
+            continue
+        for value, recorded_value in zip(values, recorded_values, strict=True):
+            if value[0] == "float32":
+                assert value[:2] == recorded_value[:2]
+                ulp = float(np.finfo(np.float32).eps)
+                np.testing.assert_allclose(np.float32(value[2]), np.float32(recorded_value[2]), rtol=ulp, err_msg=program)
+            else:
+                assert value == recorded_value, program
+
+
+@pytest.mark.parametrize("name", [name for name in RECORD if "andidate" in name] + ["together"])
+def test_another_c_library_changes_the_last_bit_of_expected_counts_only(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(c_math, "log1p_float32", lambda value: float(np.float32(math.log1p(value))))        # as glibc 2.41 rounds
+    monkeypatch.setattr(c_math, "expm1_float32", lambda value: float(np.float32(math.expm1(value))))
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert_equal_up_to_the_c_library(name, PROGRAMS[name](), RECORD[name])
 
 
 FUNCTIONS = {**draws.functions(ms), **draws.restarting(ms)}
