@@ -44,6 +44,7 @@ class Option:
     stored and its effect is not built yet, and every listing says so.
     `unread` gives the outcome of some values without any reader; `graph_only` means that only the capture of a graph reads the option, so
     that it has no effect in PYNATIVE_MODE; `process_wide` that the effect applies to all threads.
+    `experimental` gives the reason why the effect is not proven yet; the pages of the option show it.
     `as_json` means that a member is written as JSON, in a file or a text. `default` is a value, or a function of the device target.
     """
 
@@ -54,6 +55,7 @@ class Option:
     effect: str | None = None
     read_by: str | None = None
     idle: str = ""
+    experimental: str = ""
     unread: Mapping[Any, str] = field(default_factory=dict)
     when: When = When.ANY_TIME
     since: str = ""

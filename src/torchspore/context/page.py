@@ -42,6 +42,8 @@ def facts(item: Option | Alias) -> Iterator[tuple[str, str]]:
         yield "effect", f"means nothing here: {item.idle}"
     else:
         yield "effect", "acts" if item.acts else "not built yet: the value is checked and kept"
+    if item.experimental:
+        yield "experimental", item.experimental
     if item.process_wide:
         yield "threads", "acts on the whole process; a `context.scope` takes it only in the main thread while no other thread runs"
     if item.environment:

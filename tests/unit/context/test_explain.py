@@ -119,3 +119,9 @@ def test_every_declaration_is_complete() -> None:
         assert default is None or option.kind.expected, option.key
         if option.example is not None and option.settable and option.example.startswith("set_context("):
             assert option.name in option.example or (option.member_of or "") in option.example, option.key
+
+
+@pytest.mark.parametrize("name", ["conv_fprop_algo", "conv_dgrad_algo", "conv_wgrad_algo"])
+def test_options_that_no_gpu_has_run_are_shown_as_experimental(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    listing.run([name])
+    assert "  experimental no GPU has run cuDNN's algorithms by name yet; tests call a stand-in of the library\n" in capsys.readouterr().out

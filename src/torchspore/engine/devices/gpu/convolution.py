@@ -1,7 +1,7 @@
-"""Convolutions by the algorithms that `gpu_config` names: three operators of torch's, each the gradient of the others.
+"""Convolutions by the algorithms that `gpu_config` names: three torch operators, each the gradient of the others.
 
-Without a name torch chooses, and nothing of this runs. A direction that is left at 'normal' is torch's own also where another one is
-named. Plans are kept by shape: a search for the fastest is made once.
+Experimental: no GPU has run this code yet. It runs only if an option names an algorithm; otherwise torch chooses. A direction that is
+'normal' is torch's even if another direction has a name. Plans are stored by shape, so that the fastest algorithm is searched once.
 """
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ def _choose(side: Direction, name: str) -> Outcome:
         return Outcome.no_effect(where)
     if torch.version.hip is not None:
         return _choose_on_rocm(name, algorithms)
-    return Outcome.applied({"normal": "torch chooses", "performance": "all are tried once a shape"}.get(name, f"cuDNN's {name}"))
+    if name == "normal":
+        return Outcome.applied("torch chooses")
+    action = "all are tried once a shape" if name == "performance" else f"cuDNN's {name}"
+    return Outcome.applied(f"{action} (experimental: not yet run on a GPU)")
 
 
 def _nowhere() -> str:

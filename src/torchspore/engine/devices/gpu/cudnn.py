@@ -1,7 +1,7 @@
-"""cuDNN through ctypes: the library that torch has loaded, a handle for each thread, and a convolution by the algorithm that was asked for.
+"""cuDNN through ctypes: the library that torch has loaded, a handle for each thread, and convolutions by named algorithms.
 
-torch chooses algorithms by itself and takes no name for one; cuDNN 9 still has the functions that do. Not run on a GPU: the calls are held
-by a recorded stand-in of the library, and by the library itself as far as it goes without a GPU.
+Experimental: no GPU has run this code yet. Tests run it with a stand-in of the library (tests/support/fake_cudnn.py), and call those
+functions of the library itself that need no GPU. torch chooses algorithms itself and accepts no name; cuDNN 9 has functions that do.
 """
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""cuDNN's functions for convolutions as data: what each takes, the numbers of its enumerations, which function serves which direction.
+"""cuDNN's functions for convolutions as data: their arguments, the numbers of enumerations, the function of each direction.
 
-Read off the headers of cuDNN 9 (cudnn_graph_v9.h, cudnn_ops_v9.h, cudnn_cnn_v9.h); tests/unit/engine/test_cudnn_library.py compares both
-where the headers are there. Every function but three gives a status.
+Experimental: no GPU has run these calls yet. The data is from the headers of cuDNN 9 (cudnn_graph_v9.h, cudnn_ops_v9.h, cudnn_cnn_v9.h);
+tests/unit/engine/test_cudnn_library.py compares both if the headers are installed. Every function except three returns a status.
 """
 from __future__ import annotations
 
