@@ -35,7 +35,7 @@ def graph(target: str, *args: Any, op: str = "call_function", name: str = "y", x
 X = ["node", "x"]
 TOUCH = "__import__('os').system('touch RAN')"
 ATTACKS = {
-    "a function of the engine": graph("function torchspore.engine.core.torch_private:_run_apart", "touch RAN", "."),
+    "a function of the engine": graph("function torchspore.engine.core.torch_private:_run_compiler", "touch RAN", "."),
     "a module that the engine imports": graph("function torchspore.engine.core.torch_private:subprocess.call", ["list", "touch", "RAN"]),
     "another name in the same module": graph("function torchspore.graph.control.execution:sys", "x"),
     "os.system": graph("function os:system", "touch RAN"),

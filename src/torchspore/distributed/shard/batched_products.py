@@ -11,6 +11,7 @@ from torch.fx.node import Node
 
 from torchspore.distributed.shard import node_builder
 from torchspore.distributed.shard.node_builder import faking
+from torchspore.engine.core.torch_private import OpOverload
 from torchspore.graph.fx.modules import copied
 from torchspore.graph.passes import drop_dead
 
@@ -66,7 +67,7 @@ class _Widening:
         node.replace_all_uses_with(joined)
         self.wide[joined] = product
 
-    def _put(self, before: Node, target: torch._ops.OpOverload, *args: object) -> Node:
+    def _put(self, before: Node, target: OpOverload, *args: object) -> Node:
         with self.graph.inserting_before(before):
             return node_builder.call(self.graph, target, args, before)
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.core import torch_private
+
 CUDA, ROCM, XPU, MPS = "cuda", "rocm", "xpu", "mps"
 NAMES = {CUDA: "NVIDIA's CUDA", ROCM: "AMD's ROCm", XPU: "Intel's xpu", MPS: "Apple's mps"}
 TOOLS = {CUDA: "nvidia-smi", ROCM: "rocm-smi", XPU: "xpu-smi", MPS: "system_profiler SPDisplaysDataType"}
@@ -107,7 +109,7 @@ class Mps:
     @property
     def default_generators(self) -> tuple[torch.Generator, ...]:
         """The generator of the only device."""
-        return (torch.mps._get_default_mps_generator(),)
+        return (torch_private.mps_generator(),)
 
 
 mps = Mps()

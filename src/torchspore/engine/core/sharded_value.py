@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_flatten, tree_map
 
 from torchspore.base.frames import user_line
 from torchspore.base.text import message
 from torchspore.engine.core import process, torch_private
 from torchspore.engine.core.device_mesh import Mesh
+from torchspore.engine.core.torch_private import tree_flatten, tree_map
 from torchspore.errors import ValueElsewhere
 
 _HINT = "compute it in the step's graph (@ms.jit, or the Cell that trains), where values are whole; asnumpy() gives this process's part"

@@ -1,14 +1,10 @@
 """The one file that touches torch's private modules and functions; a new torch is looked at here first."""
 from __future__ import annotations
 
-import contextlib
 import importlib
 import logging
 import os
 import shlex
-import shutil
-import signal
-import subprocess
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,10 +18,14 @@ from torch.fx._lazy_graph_module import _LazyGraphModule as graph_module
 from torch.fx._lazy_graph_module import _use_lazy_graph_module as lazy_graphs
 from torch.fx.experimental import proxy_tensor as _proxy_tensor
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, track_tensor_tree
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._python_dispatch import _disable_current_modes as without_modes
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack as modes_of_now
 from torch.utils._python_dispatch import _pop_mode as pop_mode
 from torch.utils._python_dispatch import _push_mode as push_mode
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
+
+from torchspore.engine.core import cpp_compiler
 
 fused_sgd, fused_adam, fused_adamw = torch._fused_sgd_, torch._fused_adam_, torch._fused_adamw_
 add_all, multiply_all, zero_all = torch._foreach_add, torch._foreach_mul, torch._foreach_zero_
@@ -246,7 +246,7 @@ def _inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str
     numbers = {t.device.index or 0: t.device.type for t in inputs if t.device.type not in ("cpu", "meta")}
     # Without devices, fork_rng begins to use all accelerators of the machine, and warns. torch before 2.13 wants a type in any case.
     fork = torch.random.fork_rng(list(numbers), device_type=next(iter(numbers.values()), "cuda"))
-    with without_modes(), torch.no_grad(), fork, config.patch(options), _compiler_apart(cpp_builder):
+    with without_modes(), torch.no_grad(), fork, config.patch(options), _interruptible_compiler(cpp_builder):
         with mode:
             fakes = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device) for t in inputs]
             plain = make_fx(torch.fx.Interpreter(module).run, decomposition_table=select_decomp_table())(*fakes)
@@ -288,68 +288,24 @@ def prepare_kernels() -> None:
 
 
 @contextmanager
-def _compiler_apart(cpp_builder: Any) -> Iterator[None]:
-    """Runs the C++ compiler in a process group of its own, which an interrupt ends whole, and gives its output its name when it is done."""
+def _interruptible_compiler(cpp_builder: Any) -> Iterator[None]:
+    """Let Inductor run the C++ compiler by `cpp_compiler.run`, which an interrupt ends with all of the compiler's processes."""
     before = cpp_builder.run_compile_cmd
-    cpp_builder.run_compile_cmd = _run_apart
+    cpp_builder.run_compile_cmd = _run_compiler
     try:
         yield
     finally:
         cpp_builder.run_compile_cmd = before
 
 
-COMPILER_SECONDS = "TORCHSPORE_COMPILER_SECONDS"
-"""Names how long one run of the C++ compiler may take; 600 seconds without it."""
-
-
-def _compiler_seconds() -> float:
-    try:
-        return float(os.environ.get(COMPILER_SECONDS, "")) or 600.0
-    except ValueError:
-        return 600.0
-
-
-def _run_apart(command: str, cwd: str) -> None:
+def _run_compiler(command: str, cwd: str) -> None:
     from torch._inductor.exc import CppCompileError
 
     words = shlex.split(command)
-    output = words.index("-o") + 1 if "-o" in words else None
-    final = words[output] if output is not None else ""
-    if output is not None:
-        words[output] = aside = f"{final}.{os.getpid()}.{threading.get_ident()}"
-    keeper = shutil.which("setpriv")           # ends the compiler with this program, also where that is killed
-    started = [keeper, "--pdeathsig", "TERM", *words] if keeper is not None else words
-    process = subprocess.Popen(started, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
-    limit = _compiler_seconds()
     try:
-        try:
-            said = process.communicate(timeout=limit)[0].decode(errors="replace")
-        except subprocess.TimeoutExpired:
-            late = f"it was not done after {limit:g} s ({COMPILER_SECONDS} sets another limit)"
-            raise CppCompileError(words, late) from None
-        if process.returncode:
-            raise CppCompileError(words, said or f"it ended with {process.returncode}")
-        if output is not None:
-            os.replace(os.path.join(cwd, aside), os.path.join(cwd, final))
-    except BaseException:
-        _end(process)
-        if process.stdout is not None:
-            process.stdout.close()
-        if output is not None and os.path.exists(os.path.join(cwd, aside)):
-            os.remove(os.path.join(cwd, aside))
-        raise
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a compiler with all that it started. g++ takes its temporary files away when it is asked to end, and not when it is killed."""
-    try:
-        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait(2)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        cpp_compiler.run(words, cwd)
+    except cpp_compiler.CompilerFailed as error:
+        raise CppCompileError(words, error.output) from None
 
 
 def outside_of_transforms(t: torch.Tensor) -> torch.Tensor:
@@ -500,10 +456,21 @@ __all__ = [
     "add_all", "allocator_settings", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor",
     "FakeTensorMode", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "graph_module", "has_operator", "in_transform", "inductor",
     "is_of_compiler", "is_operator", "kernel_of", "lazy_graphs", "load_for_symbols", "log_softmax", "make_fx", "modes_of_now",
-    "multiply_all", "next_sequence_number", "no_transforms", "NoCompiler", "onednn_linear", "outside_of_transforms", "pop_mode",
+    "multiply_all", "next_sequence_number", "no_transforms", "NoCompiler", "onednn_linear", "OpOverload", "outside_of_transforms",
+    "pop_mode",
     "profile_events", "proxy_of", "push_mode", "quick_mark", "set_allocator_settings", "sizes_as_symbols", "softmax", "standard_gamma",
-    "track_tensor_tree", "when_initialized", "without_modes", "zero_all",
+    "TorchDispatchMode", "track_tensor_tree", "tree_flatten", "tree_leaves", "tree_map", "when_initialized", "without_modes", "zero_all",
 ]
+
+
+def copy_all(targets: list[torch.Tensor], sources: list[torch.Tensor]) -> None:
+    """Copy each source into the target at its position, in as few kernels as the device allows."""
+    torch._foreach_copy_(targets, sources)
+
+
+def mps_generator() -> torch.Generator:
+    """Return the generator of Apple's GPU."""
+    return torch.mps._get_default_mps_generator()
 
 
 def stand_for(kind: type[torch.Tensor], like: torch.Tensor, device: torch.device) -> Any:

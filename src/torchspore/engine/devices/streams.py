@@ -10,12 +10,10 @@ import time
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from torchspore.context import effects
 from torchspore.engine.core import device, device_facts
-from torchspore.engine.core.torch_private import modes_of_now
+from torchspore.engine.core.torch_private import TorchDispatchMode, modes_of_now, tree_leaves
 
 
 class _Here:

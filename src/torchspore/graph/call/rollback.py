@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import generators, node_metadata, printing, tree
+from torchspore.engine.core import generators, node_metadata, printing, torch_private, tree
 from torchspore.engine.core.torch_private import is_operator
 from torchspore.engine.random import operator_streams
 from torchspore.graph.control import execution as control
@@ -46,7 +46,7 @@ class Rollback:
         if tensors:
             with torch.no_grad():
                 copies = [torch.empty_like(t) for t in tensors]
-                torch._foreach_copy_(copies, [t.detach() for t in tensors])
+                torch_private.copy_all(copies, [t.detach() for t in tensors])
         states = [(generator, generator.get_state()) for generator in map(generators.of_device, self._devices)]
         streams = operator_streams.snapshot() if states else None
         if self._prints:

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchspore.base import once
 from torchspore.context import effects
@@ -23,7 +22,14 @@ from torchspore.context.store import DEFAULT, STORE
 from torchspore.engine.core import creation, current_operator, process, tree
 from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.torch_private import is_operator, modes_of_now, no_transforms, outside_of_transforms, without_modes
+from torchspore.engine.core.torch_private import (
+    TorchDispatchMode,
+    is_operator,
+    modes_of_now,
+    no_transforms,
+    outside_of_transforms,
+    without_modes,
+)
 from torchspore.observe.debug import dump_settings
 from torchspore.observe.debug.dump_files import DumpedValue, Record, Writer
 from torchspore.observe.debug.dump_settings import Settings

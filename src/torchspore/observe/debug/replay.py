@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchspore.base import json_text
 from torchspore.blackbox.record_reader import NoRecord, Record, bounded, visible
 from torchspore.engine.core import current_operator, device, thread_state, tree
 from torchspore.engine.core.sharded_value import local_part
+from torchspore.engine.core.torch_private import TorchDispatchMode
 from torchspore.observe.debug import recorded_steps
 
 _MOST = 1 << 24

@@ -4,12 +4,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_flatten, tree_map
 
 from torchspore.base.frames import user_line
 from torchspore.base.text import message
 from torchspore.engine.core import torch_private
 from torchspore.engine.core.sharded_value import is_by_elements
+from torchspore.engine.core.torch_private import tree_flatten, tree_map
 from torchspore.errors import ValueElsewhere
 
 _HINT = "compute it in the step's graph (@ms.jit, or the Cell that trains); pipeline_result_broadcast=True gives results to all stages"
