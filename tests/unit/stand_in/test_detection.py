@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(bool(guard.why_not()), reason=guard.why_not() or
 def outcomes() -> dict[str, list[Any]]:
     """Give of each program what was reported with its fault, and without."""
     program = Path(__file__).with_name("programs") / "faults.py"
-    ended = processes.python(program, cwd=TESTS, extra={"OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS)})
+    ended = processes.python(program, cwd=TESTS, extra={"OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS)}, timeout=600)
     assert ended.code == 0, ended.err[-3000:]
     return json.loads(ended.out.splitlines()[-1])  # type: ignore[no-any-return]
 
