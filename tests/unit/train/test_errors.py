@@ -141,7 +141,10 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         TypeError,
         "TrainOneStepWithLossScaleCell(scale_sense=3): expected a Cell or a Tensor, got int.",
     ),
-    "helper": (lambda: train.DatasetHelper(3), TypeError, "DatasetHelper(3): expected a Dataset, got int."),
+    "helper": (
+        lambda: train.DatasetHelper(3), TypeError,
+        "DatasetHelper(dataset=3): expected a Dataset, got int.\n\nhint: wrap it: GeneratorDataset(...).",
+    ),
     "sink": (lambda: train.data_sink(3, batches()), TypeError, "data_sink(3, ...): expected a function, got int."),
     "monitor": (lambda: train.EarlyStopping(mode="x"), ValueError, "EarlyStopping(mode='x'): expected 'auto', 'min' or 'max'."),
     "no context": (

@@ -8,6 +8,7 @@ from typing import Any
 from torchspore.base.text import message, short
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train.checks import check_bool, check_int, check_type
+from torchspore.mindspore.train.plain_datasets import batches_of, check_dataset
 
 
 class DatasetHelper:
@@ -18,8 +19,7 @@ class DatasetHelper:
     """
 
     def __init__(self, dataset: Any, dataset_sink_mode: bool = True, sink_size: int = -1, epoch_num: int = 1) -> None:
-        if not hasattr(dataset, "create_tuple_iterator"):
-            raise TypeError(message(f"DatasetHelper({short(dataset)})", f"a Dataset, got {type(dataset).__name__}"))
+        check_dataset("DatasetHelper", "dataset", dataset)
         check_bool("DatasetHelper", "dataset_sink_mode", dataset_sink_mode)
         check_type("DatasetHelper", "sink_size", sink_size, int, "an int")
         if sink_size < -1 or sink_size == 0:
@@ -27,7 +27,7 @@ class DatasetHelper:
         check_type("DatasetHelper", "epoch_num", epoch_num, int, "an int")
         self._dataset, self._sink_size = dataset, sink_size
         self._epochs, self._sinks = epoch_num if epoch_num > 0 else -1, dataset_sink_mode
-        self._batches = dataset.create_tuple_iterator(num_epochs=self._epochs)
+        self._batches = batches_of(dataset, self._epochs)
 
     def __iter__(self) -> Iterator[Any]:
         for number, batch in enumerate(self._batches, 1):
@@ -47,7 +47,7 @@ class DatasetHelper:
         """Returns the dtypes and shapes of a batch."""
         from torchspore.mindspore.common.tensor import Tensor
 
-        row = next(iter(self._dataset.create_tuple_iterator(num_epochs=1)))
+        row = next(iter(batches_of(self._dataset, 1)))
         return [value.dtype for value in row if isinstance(value, Tensor)], [list(value.shape) for value in row]
 
     def sink_size(self) -> int:
@@ -84,14 +84,13 @@ def data_sink(fn: Any, dataset: Any, sink_size: int = 1, jit_config: Any = None,
     """
     if not callable(fn):
         raise TypeError(message(f"data_sink({short(fn)}, ...)", f"a function, got {type(fn).__name__}"))
-    if not hasattr(dataset, "create_tuple_iterator"):
-        raise TypeError(message(f"data_sink(..., {short(dataset)})", f"a Dataset, got {type(dataset).__name__}"))
+    check_dataset("data_sink", "dataset", dataset)
     check_int("data_sink", "sink_size", sink_size, 1)
     if jit_config is not None:
         from torchspore.mindspore.common.api import jit
 
         fn = jit(fn, jit_config=jit_config)
-    batches = dataset.create_tuple_iterator()
+    batches = batches_of(dataset, -1)
 
     def next_batch() -> Any:
         for _ in range(2):

@@ -16,6 +16,7 @@ from torchspore.mindspore.train.callback._callback import InternalCallbackParam
 from torchspore.mindspore.train.checks import check_bool, check_int, check_type
 from torchspore.mindspore.train.metrics import get_metrics
 from torchspore.mindspore.train.model_loops import ModelLoops
+from torchspore.mindspore.train.plain_datasets import batches_of, check_dataset
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _KEYWORDS = ("loss_scale_manager", "keep_batchnorm_fp32", "boost_config_dict", "acc_level")
@@ -150,7 +151,7 @@ class Model(ModelLoops):
         self._check_train_("Model.fit", epoch, train_dataset, dataset_sink_mode, sink_size, initial_epoch)
         check_bool("Model.fit", "valid_dataset_sink_mode", valid_dataset_sink_mode)
         if valid_dataset is not None:
-            _check_dataset("Model.fit", "valid_dataset", valid_dataset)
+            check_dataset("Model.fit", "valid_dataset", valid_dataset)
             if not self._metric_fns:
                 raise ValueError(
                     message(
@@ -170,7 +171,7 @@ class Model(ModelLoops):
         if initial_epoch >= epoch:
             raise ValueError(message(f"{call}(epoch={epoch}, initial_epoch={initial_epoch})", "an initial_epoch below epoch"))
         _check_sink_size(call, sink_size)
-        _check_dataset(call, "train_dataset", dataset)
+        check_dataset(call, "train_dataset", dataset)
 
     # Evaluation --------------------------------------------------------------------------------------------------------------------------
 
@@ -178,7 +179,7 @@ class Model(ModelLoops):
     def eval(self, valid_dataset: Any, callbacks: Any = None, dataset_sink_mode: bool = False) -> dict[str, Any]:
         """Returns the metrics of a dataset, by name. Raises ValueError without metrics and for a dataset without rows."""
         check_bool("Model.eval", "dataset_sink_mode", dataset_sink_mode)
-        _check_dataset("Model.eval", "valid_dataset", valid_dataset)
+        check_dataset("Model.eval", "valid_dataset", valid_dataset)
         if not self._metric_fns:
             raise ValueError(message("Model.eval of a Model without metrics", "metrics", hint="write Model(..., metrics={'accuracy'})"))
         return self._evaluate_(valid_dataset, callbacks, dataset_sink_mode, InternalCallbackParam())
@@ -218,7 +219,7 @@ class Model(ModelLoops):
             self._compile_("Model.build", "valid_dataset", valid_dataset, self._eval_network, False)
 
     def _compile_(self, call: str, name: str, dataset: Any, network: Cell, is_training: bool) -> None:
-        _check_dataset(call, name, dataset)
+        check_dataset(call, name, dataset)
         if dataset.get_dataset_size() == 0:
             raise ValueError(message(f"{call}({name}=...)", "a dataset with rows; this one has none"))
         batch = _first_batch(dataset)
@@ -288,13 +289,6 @@ def _eval_indexes(indexes: Any) -> list[int] | None:
     return indexes
 
 
-def _check_dataset(call: str, name: str, dataset: Any) -> None:
-    if not hasattr(dataset, "create_tuple_iterator"):
-        raise TypeError(
-            message(f"{call}({name}={short(dataset)})", f"a Dataset, got {type(dataset).__name__}", hint="wrap it: GeneratorDataset(...)")
-        )
-
-
 def _check_frequency(frequency: Any) -> None:
     for epoch in frequency if isinstance(frequency, (list, tuple)) else [frequency]:
         check_int("Model.fit", "valid_frequency", epoch, 1)
@@ -316,8 +310,8 @@ def _is_graph_mode() -> bool:
 
 
 def _first_batch(dataset: Any) -> list[Any]:
-    batches = dataset.create_tuple_iterator(num_epochs=1)
+    batches = batches_of(dataset, 1)
     try:
-        return next(batches)
+        return next(iter(batches))
     finally:
         batches.stop()

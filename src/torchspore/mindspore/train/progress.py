@@ -33,7 +33,8 @@ class Bar:
 
     def __init__(self, state: Any, batches: Any) -> None:
         self._total, self._epochs, self._batches = state.batch_num, state.epoch_num, batches
-        self._rows = max(1, state.train_dataset.get_batch_size())
+        count_rows = getattr(state.train_dataset, "get_batch_size", int)
+        self._rows = max(1, count_rows() or 0)
         self._stream = sys.stderr
         self._coloured = not os.environ.get("NO_COLOR")
         self._replaced: list[tuple[str, Any, Any]] = []
