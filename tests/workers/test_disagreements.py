@@ -90,7 +90,7 @@ CALLS = {
         ("Receive of float32[4] from rank 1", "Send of int32[4] to rank 0"),
     ),
     "neighbors": (
-        lambda ms, rank: ms.ops.NeighborExchange([1 - rank], [1 - rank], [[4]], [[4 - rank]], ms.float32)((_filled(ms, 4 - rank),)),
+        lambda ms, rank: ms.ops.NeighborExchange([1 - rank], [1 - rank], ([4],), ([4 - rank],), ms.float32)((_filled(ms, 4 - rank),)),
         ("receives float32[4] from rank 1", "sends float32[3] to rank 0"),
     ),
 }

@@ -69,7 +69,7 @@ def _neighbours() -> Any:
     communication.init()
     rank = communication.get_rank()
     right, left = (rank + 1) % 4, (rank - 1) % 4
-    ring = ops.NeighborExchange([right, left], [left, right], [(2,), (2,)], [(2,), (2,)], ms.float32)
+    ring = ops.NeighborExchange([right, left], [left, right], ([2], [2]), ([2], [2]), ms.float32)
     x = Tensor(np.array([rank, rank + 0.5], np.float32))
     a, b = ring((x, x * 10))
     # A picture of 4 x 4 in four quarters; each has its neighbours' edges around it.

@@ -51,7 +51,7 @@ def test_broadcast_gives_a_tuple(mode: int) -> None:
 def test_uneven_shares_barriers_and_neighbours_of_one() -> None:
     np.testing.assert_array_equal(ops.AlltoAllV(block_size=2)(Tensor(X.ravel()), [2], [2]).asnumpy(), X.ravel())
     assert ops.Barrier()() is None
-    assert ops.NeighborExchange([], [], [], [], ms.float32)(()) == ()
+    assert ops.NeighborExchange([], [], (), (), ms.float32)(()) == ()
 
 
 def test_a_group_of_the_programs_own() -> None:
@@ -83,3 +83,47 @@ def test_what_one_process_can_not_do(call: Callable[[], Any], text: str) -> None
     with pytest.raises((TypeError, ValueError)) as caught:
         call()
     assert str(caught.value).endswith(text)
+
+
+_EXCHANGE: dict[str, Any] = {
+    "send_rank_ids": [1], "recv_rank_ids": [1], "recv_shapes": ([2],), "send_shapes": ([2],), "recv_type": ms.float32,
+}
+_EDGES: dict[str, Any] = {
+    "send_rank_ids": [1, *[-1] * 7], "send_lens": [0, 1, 0, 0], "recv_rank_ids": [1, *[-1] * 7], "recv_lens": [0, 1, 0, 0],
+    "data_format": "NCHW",
+}
+
+
+@pytest.mark.parametrize(("changed", "error", "text"), [
+    ({"send_rank_ids": (1,)}, TypeError, r"NeighborExchange\(send_rank_ids=\(1,\)\): expected a list of ints"),
+    ({"recv_rank_ids": [1.0]}, TypeError, r"recv_rank_ids=\[1.0\]\): expected a list of ints"),
+    ({"recv_rank_ids": [True]}, TypeError, "expected a list of ints"),
+    ({"send_rank_ids": [-1]}, ValueError, "expected ints from 0 on"),
+    ({"send_shapes": [[2]]}, TypeError, r"send_shapes=\[\[2\]\]\): expected a tuple of lists of ints"),
+    ({"recv_shapes": ([2], [2])}, ValueError, "of 2 shapes: expected 1, as in recv_rank_ids"),
+    ({"recv_type": np.float32}, TypeError, "expected a type of mindspore"),
+    ({"group": ("a",)}, TypeError, "expected the name of a group"),
+])
+def test_arguments_of_neighbor_exchange(changed: dict[str, Any], error: type[Exception], text: str) -> None:
+    ops.NeighborExchange(**_EXCHANGE)
+    with pytest.raises(error, match=text):
+        ops.NeighborExchange(**{**_EXCHANGE, **changed})
+
+
+@pytest.mark.parametrize(("changed", "error", "text"), [
+    ({"send_rank_ids": (1, *[-1] * 7)}, TypeError, "expected a list of ints"),
+    ({"recv_lens": (0, 1, 0, 0)}, TypeError, "expected a list of ints"),
+    ({"send_lens": [0, 1.0, 0, 0]}, TypeError, "expected a list of ints"),
+    ({"send_lens": [0, -1, 0, 0]}, ValueError, "expected ints from 0 on"),
+    ({"recv_rank_ids": [-1] * 7}, ValueError, "expected a list of 8 ints"),
+    ({"recv_lens": [0] * 5}, ValueError, "expected a list of 4 ints"),
+    ({"recv_rank_ids": [1, 1, *[-1] * 6]}, ValueError, "expected each rank once"),
+    ({"data_format": "NHWC"}, ValueError, "expected 'NCHW'"),
+])
+def test_arguments_of_neighbor_exchange_v2(changed: dict[str, Any], error: type[Exception], text: str) -> None:
+    ops.NeighborExchangeV2(**_EDGES)
+    with pytest.raises(error, match=text):
+        ops.NeighborExchangeV2(**{**_EDGES, **changed})
+    nowhere = {**_EDGES, "send_rank_ids": [-1] * 8, "recv_rank_ids": [-1] * 8, "send_lens": [0, 5, 0, 0]}
+    with pytest.raises(ValueError, match="expected at most 4 at index 1"):
+        ops.NeighborExchangeV2(**nowhere)(ms.Tensor(np.ones((1, 1, 4, 4), np.float32)))

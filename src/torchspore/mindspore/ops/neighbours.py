@@ -8,6 +8,7 @@ import torch
 
 from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm.groups import Group
+from torchspore.engine.core import dtypes
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.collective import WORLD, Collective
 from torchspore.mindspore.ops.creation import zeros
@@ -39,6 +40,16 @@ class _Pair(Collective):
         if not 0 <= rank < group.size or rank == group.rank:
             raise ValueError(message(f"{self.name}({argument}={rank}) in rank {group.rank}", f"another rank from 0 to {group.size - 1}"))
         return group
+
+
+    def _expect_ints(self, argument: str, least: int) -> list[int]:
+        """Return the list of ints in an argument. Raise TypeError for other types, ValueError for a value below `least`."""
+        values = getattr(self, argument)
+        if not isinstance(values, list) or not all(type(value) is int for value in values):
+            raise TypeError(message(f"{self.name}({argument}={short(values)})", "a list of ints"))
+        if any(value < least for value in values):
+            raise ValueError(message(f"{self.name}({argument}={short(values)})", f"ints from {least} on"))
+        return values
 
 
 class Send(_Pair):
@@ -75,6 +86,15 @@ class NeighborExchange(_Pair):
             group, send_rank_ids=send_rank_ids, recv_rank_ids=recv_rank_ids, recv_shapes=recv_shapes, send_shapes=send_shapes,
             recv_type=recv_type,
         )
+        for kind in ("send", "recv"):
+            ranks, shapes = self._expect_ints(f"{kind}_rank_ids", 0), getattr(self, f"{kind}_shapes")
+            if not isinstance(shapes, tuple) or not all(isinstance(shape, list) for shape in shapes):
+                raise TypeError(message(f"NeighborExchange({kind}_shapes={short(shapes)})", "a tuple of lists of ints"))
+            if len(shapes) != len(ranks):
+                wrote = f"NeighborExchange({kind}_shapes={short(shapes)}) of {len(shapes)} shapes"
+                raise ValueError(message(wrote, f"{len(ranks)}, as in {kind}_rank_ids"))
+        if not isinstance(recv_type, dtypes.Type):
+            raise TypeError(message(f"NeighborExchange(recv_type={short(recv_type)})", "a type of mindspore, such as mindspore.float32"))
 
     def __call__(self, input_x: Any) -> Any:
         group = self._find_group()
@@ -107,10 +127,13 @@ class NeighborExchangeV2(_Pair):
             group, send_rank_ids=send_rank_ids, send_lens=send_lens, recv_rank_ids=recv_rank_ids, recv_lens=recv_lens,
             data_format=data_format,
         )
-        for name, count in (("send_rank_ids", 8), ("recv_rank_ids", 8), ("send_lens", 4), ("recv_lens", 4)):
-            ranks_or_lengths = getattr(self, name)
-            if not isinstance(ranks_or_lengths, (list, tuple)) or len(ranks_or_lengths) != count:
-                raise ValueError(message(f"NeighborExchangeV2({name}={short(ranks_or_lengths)})", f"a list of {count} ints"))
+        for name, count, least in (("send_rank_ids", 8, -1), ("recv_rank_ids", 8, -1), ("send_lens", 4, 0), ("recv_lens", 4, 0)):
+            values = self._expect_ints(name, least)
+            if len(values) != count:
+                raise ValueError(message(f"NeighborExchangeV2({name}={short(values)})", f"a list of {count} ints"))
+            ranks = [value for value in values if value != -1]
+            if least == -1 and len(set(ranks)) < len(ranks):
+                raise ValueError(message(f"NeighborExchangeV2({name}={short(values)})", "each rank once"))
         if data_format != "NCHW":
             raise ValueError(message(f"NeighborExchangeV2(data_format={short(data_format)})", "'NCHW'"))
 
@@ -122,6 +145,10 @@ class NeighborExchangeV2(_Pair):
                     self._other(argument, rank)
         if input_x.ndim != 4:
             raise ValueError(message(f"NeighborExchangeV2 of a Tensor of rank {input_x.ndim}", "(N, C, H, W)"))
+        for index, length in enumerate(self.send_lens):
+            if length > input_x.shape[2 + index // 2]:
+                wrote = f"NeighborExchangeV2(send_lens={self.send_lens}) of a Tensor of shape {tuple(input_x.shape)}"
+                raise ValueError(message(wrote, f"at most {input_x.shape[2 + index // 2]} at index {index}"))
         return _with_edges(
             input_x, tuple(self.send_rank_ids), tuple(self.send_lens), tuple(self.recv_rank_ids), tuple(self.recv_lens), group,
         )
