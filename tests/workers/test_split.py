@@ -415,3 +415,44 @@ def test_gradients_and_weights_that_are_cut_give_right_numbers_outside_of_graphs
             np.testing.assert_allclose(parts[0] if same else np.concatenate(parts, 1), whole, rtol=1e-5, atol=1e-7, err_msg=name)
         else:
             assert all("test_split.py:" in text and "of which each process holds a part" in text for text in parts), (name, parts)
+
+
+def _from_parts(axes: tuple[Any, ...], names: tuple[str, str]) -> tuple[list[list[float]], list[list[float]]]:
+    """The result of a net whose input lies as a Layout says, of the part that belongs to this process."""
+    import mindspore as ms
+    from mindspore import Layout, Tensor, nn, ops
+    from mindspore.communication import get_rank, init
+
+    init()
+    layout = Layout((2, 2), names)(*axes)
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy=(layout,))
+    x = np.arange(32, dtype=np.float32).reshape(4, 8) / 10
+    at = dict(zip(names, divmod(get_rank(), 2)))
+    part = x
+    for axis, name in enumerate(axes):
+        if name != "None":
+            part = np.split(part, 2, axis)[at[name]]
+
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = ms.Parameter(np.arange(32, dtype=np.float32).reshape(8, 4) / 7, name="weight")
+            self.matmul, self.total = ops.MatMul().shard(((2, 2), (2, 1))), ops.ReduceSum()
+
+        def construct(self, x: Tensor) -> Tensor:
+            return self.total(self.matmul(x, self.weight), 0)
+
+    expected = (x @ (np.arange(32, dtype=np.float32).reshape(8, 4) / 7)).sum(0)
+    return Net()(Tensor(part.copy())).asnumpy().tolist(), expected.tolist()
+
+
+@pytest.mark.parametrize(("axes", "names"), [
+    (("dp", "mp"), ("dp", "mp")),
+    *(pytest.param(*case, marks=pytest.mark.slow) for case in (
+        (("dp", "mp"), ("mp", "dp")), (("None", "mp"), ("dp", "mp")), (("mp", "None"), ("dp", "mp")), (("None", "None"), ("dp", "mp")),
+    )),
+])
+def test_parts_by_layouts(axes: tuple[Any, ...], names: tuple[str, str], workers: Any) -> None:
+    for result, expected in workers(4, _from_parts, axes, names):
+        np.testing.assert_allclose(result, expected, rtol=1e-5)

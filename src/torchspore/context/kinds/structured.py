@@ -94,17 +94,17 @@ class Fusion(Kind):
 
 
 class DatasetStrategy(Kind):
-    """How a dataset's outputs are split: a word, or for each output a tuple with the number of parts of each axis."""
+    """How a dataset's outputs are split: a word, or for each output a tuple with the number of parts of each axis, or a Layout."""
 
-    stub = "Literal['data_parallel', 'full_batch'] | tuple[tuple[int, ...], ...]"
+    stub = "Literal['data_parallel', 'full_batch'] | tuple[tuple[int, ...], ...] | tuple[Any, ...]"
 
     @property
     def read_stub(self) -> str:
-        return "str | list[list[int]]"
+        return "str | list[list[int]] | tuple[Any, ...]"
 
     @property
     def expected(self) -> str:
-        return "'data_parallel', 'full_batch' or a tuple of tuples of ints such as ((8, 1), (8, 1))"
+        return "'data_parallel', 'full_batch', or a tuple of Layouts or of tuples of ints such as ((8, 1), (8, 1))"
 
     def parse(self, value: object) -> Any:
         if isinstance(value, str):
@@ -113,6 +113,13 @@ class DatasetStrategy(Kind):
             return value
         if not isinstance(value, tuple):
             raise self.wrong_type()
+        if value and all(hasattr(layout, "to_dict") for layout in value):
+            try:
+                for layout in value:
+                    layout.to_dict()
+            except ValueError:                                       # it was not called with the names of axes
+                raise self.wrong_value() from None
+            return value
         for cuts in value:
             if not isinstance(cuts, tuple) or any(isinstance(cut, bool) or not isinstance(cut, int) for cut in cuts):
                 raise self.wrong_type()

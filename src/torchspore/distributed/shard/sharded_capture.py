@@ -26,6 +26,7 @@ from torchspore.distributed.shard.partitioner import LocalGraph
 from torchspore.distributed.shard.plan import Plan
 from torchspore.distributed.shard.search import comparison
 from torchspore.distributed.shard.strategies import TensorLayout
+from torchspore.distributed.shard.strategies.layout import read as read_layout
 from torchspore.distributed.shard.strategy_file import StoredLayout
 from torchspore.engine.core.device_layout import Layout, Shape, by_counts, from_matrix, unsplit
 from torchspore.engine.core.device_mesh import Mesh, mesh_of
@@ -82,13 +83,26 @@ class ShardedCapture:
         """How the number of stages was chosen (`pipelines.choosing.Chosen`); None where the program says it."""
         self.was_cut: Any = None
         """The result of `execution.cut` if it was needed before the graph; it is not computed again."""
-        self.strategy = STORE.get("auto_parallel.dataset_strategy")
+        self.strategy, self.input_layouts = self._read_dataset_strategy()
+        """The dataset strategy as a word or counts of parts, and the layouts of the inputs if the strategy consists of Layouts."""
         self.strategy_file = strategy_io.file_to_read()
         """Whose strategies take the place of those in the program."""
         self.homes: dict[str, int] = {}
         """The pipeline stage of each Parameter that belongs to one, by its name."""
         self.is_cut_by_hand = self.kind == device_count.RANKS
         """True if each process is given its own part of the batch; where one process stands for all it is given the whole."""
+
+    def _read_dataset_strategy(self) -> tuple[Any, list[TensorLayout] | None]:
+        """Return the dataset strategy, and its layouts. Raise ValueError for Layouts of another number of devices."""
+        strategy = STORE.get("auto_parallel.dataset_strategy")
+        if isinstance(strategy, str) or not strategy or not hasattr(strategy[0], "to_dict"):
+            return strategy, None
+        layouts = list(map(read_layout, strategy))
+        for layout in layouts:
+            if math.prod(layout.device_matrix) != self.count:
+                wrote = f"dataset_strategy with a Layout of {layout.device_matrix} devices"
+                raise ValueError(message(wrote, f"{self.count} devices, as many as compute one stage"))
+        return [list(layout.cuts()) for layout in layouts], layouts
 
     def note(self, name: str, tensors: Sequence[TensorBase], strategy: Any) -> None:
         """Keeps the strategy of one call."""
@@ -176,6 +190,7 @@ class ShardedCapture:
         matrices += [layout.device_matrix for layout in planned if layout is not None]
         counts = [self._counts(item, item._t.ndim, is_free) for item in lifted if isinstance(item, TensorBase)]
         matrices += [_matrix(counts_of_input, self.count) for counts_of_input in counts if counts_of_input is not None]
+        matrices += [layout.device_matrix for layout in self.input_layouts or ()]
         return mesh_of(self.count, dict.fromkeys(matrices))
 
     def inputs(self, module: torch.fx.GraphModule, lifted: Sequence[Any], mesh: Mesh, is_free: bool = False) -> dict[Node, Layout]:
@@ -246,6 +261,13 @@ class ShardedCapture:
                 layouts[at] = Layout(((*layout.cuts[0], *axes), *layout.cuts[1:]))
         return found
 
+    def _by_strategy(self, mesh: Mesh, item: Any, counts: tuple[int, ...]) -> Layout:
+        """Return the layout of an input by the dataset strategy."""
+        if self.input_layouts is None:
+            return by_counts(mesh, counts)
+        layout = self.input_layouts[self.arguments[id(item)]]
+        return from_matrix(mesh, layout.device_matrix, layout.tensor_map)
+
     def _layout(self, mesh: Mesh, node: Node, item: Any, cut: ShardedLayout | None, counts: tuple[int, ...] | None) -> Layout:
         shape = tuple(node.meta["val"].shape)
         if cut is not None:
@@ -253,7 +275,7 @@ class ShardedCapture:
         planned = planned_layout(item, shape, self.count)
         if planned is not None:
             return from_matrix(mesh, planned.device_matrix, planned.tensor_map)
-        layout = None if counts is None else by_counts(mesh, counts)
+        layout = None if counts is None else self._by_strategy(mesh, item, counts)
         if layout is not None and (self.is_cut_by_hand or layout.fits(mesh, shape)):
             return layout
         if (hasattr(item, "name") or id(item) in self.arguments) and isinstance(item, TensorBase):

@@ -61,6 +61,15 @@ class Layout:
             raise ValueError(message(f"Layout(...)({short(name)})", list_choices(self._names)))
         return len(self._names) - 1 - self._names.index(name)
 
+    def __repr__(self) -> str:
+        ranks = "" if self._ranks == list(range(len(self._ranks))) else f", {self._ranks}"
+        layout = f"Layout({self._devices}, {self._names}{ranks})"
+        if self._axes_of_devices is None:
+            return layout
+        names = (*reversed(self._names), "None")                          # -1 stands for an axis that is not cut
+        parts = [tuple(names[axis] for axis in axes) if isinstance(axes, tuple) else names[axes] for axes in self._axes_of_devices]
+        return f"{layout}({', '.join(map(repr, parts))})"
+
     def to_dict(self) -> dict[str, Any]:
         """Returns the layout as a dict. Raises ValueError before a call."""
         if self._axes_of_devices is None:
