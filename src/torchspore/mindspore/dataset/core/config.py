@@ -63,7 +63,7 @@ def set_seed(seed: int) -> None:
     Raises TypeError if `seed` is not an int, ValueError outside [0, 2**32 - 1].
     """
     check_int("set_seed", "seed", seed, 0, UINT32_MAX)
-    _SEED.value, _SEED.seedings = seed, engine_random.seedings
+    _SEED.value, _SEED.seedings = seed, engine_random.SEED.seedings
     random.seed(seed)
     np.random.seed(seed)
 
@@ -77,7 +77,7 @@ def get_seed() -> int:
 def chosen_seed() -> int | None:
     """Returns the seed that the program set, None if it set none."""
     program = engine_random.get_seed()
-    return program if program is not None and (_SEED.value is None or engine_random.seedings != _SEED.seedings) else _SEED.value
+    return program if program is not None and (_SEED.value is None or engine_random.SEED.seedings != _SEED.seedings) else _SEED.value
 
 
 def fresh_seed() -> int:
