@@ -10,6 +10,7 @@ from torchspore.base.text import list_choices, short
 from torchspore.context import effects
 from torchspore.context.store import STORE
 from torchspore.engine.core import change_counters, process
+from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.tensor import frame
 from torchspore.engine.random.operator_streams import OperatorStream
 from torchspore.engine.random.seeded_streams import Stream
@@ -375,3 +376,6 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
         "__module__": "torchspore.mindspore.ops.operations",
     }
     return type(name, (Primitive,), body)
+
+
+FRONT.primitive = Primitive
