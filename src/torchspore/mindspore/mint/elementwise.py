@@ -10,6 +10,7 @@ from torchspore.engine.core.tensor import TensorBase
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, as_dtype
 from torchspore.mindspore.ops.declare import bridged, part_of
+from torchspore.mindspore.ops.wide import Widening
 
 
 def _scaled(other: Any, alpha: Any) -> Any:
@@ -108,7 +109,7 @@ def xlogy(input: Any, other: Any) -> T:
     return torch.xlogy(*(value if isinstance(value, T) else constant(value, kinds[0].device) for value in (input, other)))
 
 
-@bridged
+@bridged(wide=Widening(compares=True))
 def clamp(input: T, min: Any = None, max: Any = None) -> T:
     """Clip x to the range from `min` to `max`, numbers or Tensors."""
     if isinstance(min, T) != isinstance(max, T) and min is not None and max is not None:
@@ -116,7 +117,7 @@ def clamp(input: T, min: Any = None, max: Any = None) -> T:
     return torch.clamp(input, min, max)
 
 
-@bridged
+@bridged(wide=Widening(compares=True))
 def clip(input: T, min: Any = None, max: Any = None) -> T:
     """Clip x to the range from `min` to `max`, numbers or Tensors."""
     if isinstance(min, T) != isinstance(max, T) and min is not None and max is not None:

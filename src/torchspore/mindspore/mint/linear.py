@@ -9,9 +9,10 @@ import torch
 from torchspore.engine.eager.half_precision import in_float32
 from torchspore.mindspore.mint.shared import T, write_back
 from torchspore.mindspore.ops.declare import bridged, part_of
+from torchspore.mindspore.ops.wide import Widening
 
 
-@bridged
+@bridged(wide=Widening())
 def bmm(input: T, mat2: T) -> T:
     """The products of two batches of matrices, (B, N, M) and (B, M, P)."""
     return in_float32(torch.bmm, input, mat2)
@@ -41,13 +42,13 @@ def addmv(input: T, mat: T, vec: T, *, beta: Any = 1, alpha: Any = 1) -> T:
     return torch.addmv(input, mat, vec, beta=beta, alpha=alpha)
 
 
-@bridged
+@bridged(wide=Widening())
 def addbmm(input: T, batch1: T, batch2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
     """beta * input + alpha * the sum of the products of two batches of matrices."""
     return in_float32(functools.partial(torch.addbmm, beta=beta, alpha=alpha), input, batch1, batch2)
 
 
-@bridged
+@bridged(wide=Widening())
 def baddbmm(input: T, batch1: T, batch2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
     """beta * input + alpha * batch1 @ batch2, for each matrix of the batches."""
     return in_float32(functools.partial(torch.baddbmm, beta=beta, alpha=alpha), input, batch1, batch2)

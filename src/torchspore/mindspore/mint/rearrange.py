@@ -10,6 +10,7 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, sizes
 from torchspore.mindspore.ops.declare import bridged, updating
 from torchspore.mindspore.ops.indices import as_index, counted
+from torchspore.mindspore.ops.wide import Widening
 
 
 @bridged
@@ -117,7 +118,7 @@ def diag(input: T, diagonal: int = 0) -> T:
     return torch.diag(input, diagonal)
 
 
-@bridged
+@bridged(wide=Widening())
 def diff(input: T, n: int = 1, dim: int = -1, prepend: T | None = None, append: T | None = None) -> T:
     """The n-th differences along `dim`."""
     for name, value in (("prepend", prepend), ("append", append)):
@@ -132,7 +133,7 @@ def roll(input: T, shifts: Any, dims: Any = None) -> T:
     return torch.roll(input, shifts, dims)
 
 
-@bridged
+@bridged(wide=Widening())
 def gather(input: T, dim: int, index: T) -> T:
     """The elements of `input` at `index` along `dim`, in the shape of `index`."""
     return counted(lambda at: torch.gather(input, dim, at), as_index(index), input.shape[dim] if input.ndim else 1)
@@ -158,7 +159,7 @@ def scatter(input: T, dim: int, index: T, src: Any) -> T:
     return torch.scatter(input, dim, as_index(index), src)
 
 
-@bridged
+@bridged(wide=Widening())
 def scatter_add(input: T, dim: int, index: T, src: T) -> T:
     """`input` with `src` added at `index` along `dim`."""
     return torch.scatter_add(input, dim, as_index(index), src)

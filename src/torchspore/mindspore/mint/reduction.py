@@ -12,15 +12,16 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, as_dtype, axes, in_floats, total_dtype
 from torchspore.mindspore.ops.declare import bridged, part_of
 from torchspore.mindspore.ops.reduction import cast_to_integers, log_sum_exp, no_truth_values
+from torchspore.mindspore.ops.wide import Widening
 
 
-@bridged
+@bridged(wide=Widening())
 def sum(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The sum over `dim` (None: all), int64 for integers unless `dtype` says otherwise."""
     return torch.sum(cast_to_integers(input, dtype), axes(dim), keepdim, dtype=total_dtype(input, dtype))
 
 
-@bridged
+@bridged(wide=Widening())
 def nansum(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The sum over `dim` (None: all), ignoring NaN, in the input's dtype, int64 for bools; then in `dtype`."""
     sum_dtype = torch.int64 if input.dtype is torch.bool else input.dtype
@@ -40,7 +41,7 @@ def mean(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None)
     return integer_gradients.cast(torch.mean(values, axes(dim), keepdim), mean_dtype)
 
 
-@bridged
+@bridged(wide=Widening())
 def prod(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The product over `dim` (None: all), int64 for integers unless `dtype` says otherwise."""
     product_dtype = total_dtype(input, dtype)
@@ -63,19 +64,19 @@ def any(input: T, dim: Any = None, keepdim: bool = False) -> T:
     return torch.any(input, axes(dim), keepdim)
 
 
-@bridged
+@bridged(wide=Widening(compares=True))
 def amax(input: T, dim: Any = (), keepdim: bool = False) -> T:
     """The largest element along the axes `dim`, all of them for ()."""
     return torch.amax(input, () if axes(dim) is None else dim, keepdim)
 
 
-@bridged
+@bridged(wide=Widening(compares=True))
 def amin(input: T, dim: Any = (), keepdim: bool = False) -> T:
     """The smallest element along the axes `dim`, all of them for ()."""
     return torch.amin(input, () if axes(dim) is None else dim, keepdim)
 
 
-@bridged
+@bridged(wide=Widening(values=(), compares=True))
 def argmin(input: T, dim: Any = None, keepdim: bool = False) -> T:
     """The index (int64) of the smallest element along `dim`, of the flat Tensor for None."""
     return torch.argmin(input, dim, keepdim)
@@ -136,19 +137,19 @@ def kthvalue(input: T, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     return tuple(torch.kthvalue(input, k, dim, keepdim))
 
 
-@bridged
+@bridged(wide=Widening(compares=True))
 def cummax(input: T, dim: int) -> Any:
     """The cumulative maximum along `dim`, and its int64 index."""
     return tuple(torch.cummax(input, dim))
 
 
-@bridged
+@bridged(wide=Widening(compares=True))
 def cummin(input: T, dim: int) -> Any:
     """The cumulative minimum along `dim`, and its int64 index."""
     return tuple(torch.cummin(input, dim))
 
 
-@bridged
+@bridged(wide=Widening())
 def cumsum(input: T, dim: int, dtype: Any = None) -> T:
     """The cumulative sums along `dim`, int64 for integers unless `dtype` says otherwise."""
     return torch.cumsum(cast_to_integers(input, dtype), dim, dtype=total_dtype(input, dtype))
@@ -214,7 +215,7 @@ def argsort(input: T, dim: int = -1, descending: bool = False, stable: bool = Fa
     return torch.argsort(input, dim=dim, descending=descending, stable=stable)
 
 
-@bridged
+@bridged(wide=Widening(compares=True))
 def topk(input: T, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The k largest (or smallest) elements along `dim`, and their int64 indexes."""
     return topk_of(input, k, dim, largest, sorted)
@@ -245,7 +246,7 @@ def searchsorted(
     return torch.searchsorted(sorted_sequence, values, out_int32=out_int32, right=right, side=side, sorter=sorter)
 
 
-@bridged
+@bridged(wide=Widening(values=()))
 def nonzero(input: T, *, as_tuple: bool = False) -> Any:
     """The int64 indexes of the nonzero elements, a row each; with `as_tuple` one Tensor per axis."""
     return torch.nonzero(input, as_tuple=True) if as_tuple else torch.nonzero(input)
@@ -260,7 +261,7 @@ def bincount(input: T, weights: T | None = None, minlength: int = 0) -> T:
     return empty.index_add(0, input.to(torch.int64), weights.to(empty.dtype))
 
 
-@bridged
+@bridged(wide=Widening())
 def trace(input: T) -> T:
     """The sum of the diagonal of a matrix, int64 for integers."""
     return torch.trace(input)

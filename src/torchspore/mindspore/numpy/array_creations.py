@@ -21,6 +21,7 @@ from torchspore.mindspore.numpy.utils import (
     to_tensor,
 )
 from torchspore.mindspore.ops import kernel_numbers
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 
@@ -329,7 +330,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T:
     return torch.diagonal(t, offset, axis_of(axis1, t.ndim), axis_of(axis2, t.ndim)).clone()
 
 
-@function
+@function(wide=Widening())
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> T:
     """The sum of the diagonal of two axes, `offset` positions above the main one; int64 for integers; in `dtype` if it is set."""
     t = _in_dtype(only_tensor(a, "a"), dtype)

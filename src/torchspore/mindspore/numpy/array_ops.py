@@ -8,6 +8,7 @@ import torch
 
 from torchspore.engine.core.creation import constant
 from torchspore.mindspore.numpy.utils import as_list, axes_of, axis_of, function, only_tensor, shape_of, to_tensor
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 
@@ -94,28 +95,28 @@ def rollaxis(x: Any, axis: int, start: int = 0) -> T:
     return torch.movedim(t, axis, start - 1 if start > axis else start)
 
 
-@function
+@function(wide=Widening())
 def flip(m: Any, axis: Any = None) -> T:
     """Reverse the order along `axis`, an int, a tuple or None for all axes."""
     t = only_tensor(m, "m")
     return torch.flip(t, axes_of(axis, t.ndim))
 
 
-@function
+@function(wide=Widening())
 def flipud(m: Any) -> T:
     """Reverse the order along axis 0."""
     t = only_tensor(m, "m")
     return torch.flip(t, (axis_of(0, t.ndim),))
 
 
-@function
+@function(wide=Widening())
 def fliplr(m: Any) -> T:
     """Reverse the order along axis 1."""
     t = only_tensor(m, "m")
     return torch.flip(t, (axis_of(1, t.ndim),))
 
 
-@function
+@function(wide=Widening())
 def rot90(a: Any, k: int = 1, axes: Any = (0, 1)) -> T:
     """Rotate `k` times by 90 degrees, from the first of two axes towards the second."""
     t = only_tensor(a, "a")

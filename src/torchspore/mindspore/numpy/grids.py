@@ -7,6 +7,7 @@ import torch
 
 from torchspore.engine.core import device
 from torchspore.mindspore.numpy.utils import as_list, dtype_of, function, only_tensor, part_of, promote, to_tensor
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 
@@ -65,13 +66,13 @@ def _part(m: Any, k: Any, keep: Any) -> T:
     return keep(t, _require_int(k, "k"))
 
 
-@function
+@function(wide=Widening())
 def tril(m: Any, k: int = 0) -> T:
     """m with zeros above diagonal `k` of its last two axes; one axis is broadcast to a square first."""
     return _part(m, k, torch.tril)
 
 
-@function
+@function(wide=Widening())
 def triu(m: Any, k: int = 0) -> T:
     """m with zeros below diagonal `k` of its last two axes; one axis is broadcast to a square first."""
     return _part(m, k, torch.triu)

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from torchspore.mindspore.numpy.utils import axes_of, cast, function, only_tensor, pair, to_tensor, together
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 
@@ -45,7 +46,7 @@ isnan = _predicate("isnan", torch.isnan, "Tests whether x is not a number.")
 signbit = _predicate("signbit", lambda t: t < 0 if t.dtype is not torch.bool else torch.zeros_like(t), "Tests x < 0, false for -0.0.")
 
 
-@function
+@function(wide=Widening())
 def logical_not(a: Any, dtype: Any = None) -> T:
     """Logical not. In `dtype`, if it is set."""
     return cast(torch.logical_not(to_tensor(a)), dtype)

@@ -10,12 +10,13 @@ import torch
 from torchspore.mindspore.numpy.utils import cast, floating, function, pair, promote, to_tensor, together
 from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.elementwise import arccosh_of
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 _HALF = frozenset({torch.bool, torch.int8, torch.uint8})
 
 
-def _unary(name: str, compute: Callable[[T], T], doc: str, argument: str = "x") -> Callable[..., T]:
+def _unary(name: str, compute: Callable[[T], T], doc: str, argument: str = "x", wide: Widening | None = None) -> Callable[..., T]:
     def of_x(x: Any, dtype: Any = None) -> T:
         return cast(compute(to_tensor(x)), dtype)
 
@@ -28,7 +29,7 @@ def _unary(name: str, compute: Callable[[T], T], doc: str, argument: str = "x") 
     body = {"x": of_x, "a": of_a, "input": of_input}[argument]
     body.__name__ = body.__qualname__ = name
     body.__doc__ = f"{doc} In `dtype`, if it is set."
-    return function(body)
+    return function(body, wide=wide)
 
 
 def _trigonometric(t: T) -> T:
@@ -77,7 +78,7 @@ sin = _unary("sin", _of_trigonometric(torch.sin), "The sine.")
 sinh = _unary("sinh", _of_trigonometric(torch.sinh), "The hyperbolic sine.")
 tan = _unary("tan", _of_trigonometric(torch.tan), "The tangent.")
 tanh = _unary("tanh", _of_trigonometric(torch.tanh), "The hyperbolic tangent.")
-invert = _unary("invert", torch.bitwise_not, "All bits inverted.")
+invert = _unary("invert", torch.bitwise_not, "All bits inverted.", wide=Widening())
 bitwise_not = _unary("bitwise_not", torch.bitwise_not, "All bits inverted.")
 cbrt = _unary("cbrt", _cube_root, "The cube root, float64 for float64 and else float32.")
 ceil = _unary("ceil", _single(torch.ceil), "The smallest integer not below x, float32.")
@@ -94,11 +95,11 @@ log = _unary("log", _of_floating(torch.log), "The natural logarithm.")
 log10 = _unary("log10", _of_floating(torch.log10), "The logarithm to base 10.")
 log1p = _unary("log1p", _of_floating(torch.log1p), "log(1 + x).")
 log2 = _unary("log2", _of_floating(torch.log2), "The logarithm to base 2.")
-negative = _unary("negative", torch.neg, "The negative.", "a")
+negative = _unary("negative", torch.neg, "The negative.", "a", wide=Widening())
 positive = _unary("positive", lambda t: t.clone(), "x itself.", "a")
 reciprocal = _unary("reciprocal", _reciprocal, "1 / x; truncated for integers.")
 sqrt = _unary("sqrt", _of_floating(torch.sqrt), "The square root.")
-square = _unary("square", torch.square, "x * x.")
+square = _unary("square", torch.square, "x * x.", wide=Widening())
 
 
 @function
@@ -241,7 +242,7 @@ def minimum(x1: Any, x2: Any, dtype: Any = None) -> T:
     return _extreme(torch.minimum, x1, x2, dtype)
 
 
-@function
+@function(wide=Widening(compares=True))
 def clip(x: Any, xmin: Any, xmax: Any, dtype: Any = None) -> T:
     """Clip x to [xmin, xmax]; one of them may be None. In `dtype`, if it is set. Raises ValueError if both are None."""
     t = to_tensor(x)

@@ -7,6 +7,7 @@ import torch
 
 from torchspore.engine.eager.half_precision import in_float32
 from torchspore.mindspore.numpy.utils import axes_of, axis_of, cast, floating, function, only_tensor, pair, to_tensor
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 
@@ -18,7 +19,7 @@ def _tensors(a: Any, b: Any) -> tuple[T, T]:
     return x, y
 
 
-@function
+@function(wide=Widening())
 def matmul(x1: Any, x2: Any, dtype: Any = None) -> T:
     """The matrix product over the last two axes, the others broadcast; one axis is a row or a column. In `dtype`, if it is set."""
     a, b = _tensors(x1, x2)

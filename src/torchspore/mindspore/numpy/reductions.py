@@ -21,6 +21,7 @@ from torchspore.mindspore.numpy.utils import (
     together,
     widened,
 )
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 _NARROW = frozenset({torch.bool, torch.int8, torch.int16, torch.uint8})
@@ -29,7 +30,7 @@ _FAR = 2.0 ** 63
 """Replaces NaN in nanmin and nanmax: the result if there is nothing else."""
 
 
-@function
+@function(wide=Widening())
 def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None) -> T:
     """The sum over `axis`, an int, a tuple or None for all, of the values in `dtype`; int64 for integers. `initial` is added."""
     t = cast(to_tensor(a), dtype)
@@ -146,13 +147,13 @@ def _extreme(compute: Callable[..., T], pick: Callable[[T, T], T], a: T, axis: A
     return pick(compute(t, axes, keepdim=keepdims), first)
 
 
-@function
+@function(wide=Widening(compares=True))
 def amax(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> T:
     """The largest value over `axis`, an int, a tuple or None for all, at least `initial`, of the elements where `where` is true."""
     return _extreme(torch.amax, torch.maximum, a, axis, keepdims, initial, where)
 
 
-@function
+@function(wide=Widening(compares=True))
 def amin(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> T:
     """The smallest value over `axis`, an int, a tuple or None for all, at most `initial`, of the elements where `where` is true."""
     return _extreme(torch.amin, torch.minimum, a, axis, keepdims, initial, where)
@@ -170,13 +171,13 @@ def _index_of(compute: Callable[..., T], a: Any, axis: Any) -> T:
     return compute(t, axis_of(axis, t.ndim))
 
 
-@function
+@function(wide=Widening(values=(), compares=True))
 def argmax(a: Any, axis: int | None = None) -> T:
     """The index of the largest value along `axis`, or, for None, in the flat array (int64)."""
     return _index_of(torch.argmax, a, axis)
 
 
-@function
+@function(wide=Widening(values=(), compares=True))
 def argmin(a: Any, axis: int | None = None) -> T:
     """The index of the smallest value along `axis`, or, for None, in the flat array (int32; int64 for a single number)."""
     index = _index_of(torch.argmin, a, axis)
@@ -197,7 +198,7 @@ def _running(compute: Callable[..., T], t: T, axis: int | None, dtype: Any, to: 
     return out if dtype is None or dtype_of_cast(dtype) is t.dtype else cast(out, dtype)
 
 
-@function
+@function(wide=Widening())
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> T:
     """The cumulative sum along `axis`, or, for None, of the flat array; narrow integers in int32; then in `dtype`, if it differs."""
     t = only_tensor(a, "a")
@@ -227,7 +228,7 @@ def _nansum(t: T, axes: tuple[int, ...], dtype: Any, keepdims: bool) -> T:
     return cast(torch.sum(_filled(t, 0.0), axes, keepdim=keepdims, dtype=t.dtype), dtype)
 
 
-@function
+@function(wide=Widening())
 def nansum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> T:
     """The sum over `axis`, an int, a tuple or None for all, with NaN as 0, in the dtype of `a` or in `dtype`."""
     t = to_tensor(a)

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.mindspore.numpy.utils import axis_of, function, only_tensor, part_of, to_tensor, together
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 
@@ -90,7 +91,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None) -> T:
     return torch.gather(t, axis, torch.where(positions < 0, positions + t.shape[axis], positions).to(torch.int64))
 
 
-@function
+@function(wide=Widening(values=()))
 def argwhere(a: Any) -> T:
     """The indexes (int64, one row each) where `a` is not zero."""
     return torch.nonzero(to_tensor(a))

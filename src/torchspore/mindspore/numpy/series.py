@@ -17,6 +17,7 @@ from torchspore.mindspore.numpy.utils import (
     to_tensor,
     together,
 )
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 
@@ -38,7 +39,7 @@ def _border(value: Any, t: T, axis: int, name: str) -> T:
     return value
 
 
-@function
+@function(wide=Widening())
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> T:
     """The `n`-th differences along `axis`; `prepend` and `append` are put in front and behind first."""
     t = only_tensor(a, "a")

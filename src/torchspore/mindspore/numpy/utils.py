@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from torchspore.engine.core.creation import constant
 from torchspore.engine.core.number import Number
 from torchspore.engine.core.tensor import raw
 from torchspore.mindspore.ops.declare import bridged
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 Body = TypeVar("Body", bound=Callable[..., Any])
@@ -25,14 +26,24 @@ _OF_BITS = {16: torch.int16, 32: torch.int32, 64: torch.int64}
 _NAMED = {"int": torch.int32, "int_": torch.int32, "uint": torch.uint32, "float": torch.float32, "float_": torch.float32}
 
 
-def function(body: Body, shown_as: str | None = None) -> Body:
+@overload
+def function(body: Body) -> Body: ...
+@overload
+def function(body: Body, *, shown_as: str | None = None, wide: Widening | None = None) -> Body: ...
+@overload
+def function(*, shown_as: str | None = None, wide: Widening | None = None) -> Callable[[Body], Body]: ...
+
+
+def function(body: Body | None = None, *, shown_as: str | None = None, wide: Widening | None = None) -> Any:
     """Declare the decorated body, written on torch tensors, as a function of Tensors; `as_list` results become a list.
 
-    Errors use the name `shown_as`, if it is set.
+    Errors use the name `shown_as`, if it is set. `wide` states how the function computes wide unsigned integers (`ops/wide.py`).
     """
+    if body is None:
+        return functools.partial(function, shown_as=shown_as, wide=wide)
     if shown_as is not None:
         body.shown_as = shown_as  # type: ignore[attr-defined]
-    inner = bridged(body)
+    inner = bridged(wide=wide)(body)
 
     @functools.wraps(body)
     def operator(*arguments: Any, **keywords: Any) -> Any:

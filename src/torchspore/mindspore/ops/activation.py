@@ -13,6 +13,7 @@ from torchspore.engine.core.sharded_value import check_is_complete
 from torchspore.engine.random import operator_streams
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import normalized_axis
+from torchspore.mindspore.ops.wide import WIDE
 
 T = torch.Tensor
 
@@ -20,7 +21,7 @@ T = torch.Tensor
 @op(primitive="ReLU", methods=("relu",))
 def relu(input: T, inplace: bool = False) -> T:
     """max(x, 0)."""
-    if input.dtype is torch.bool:
+    if input.dtype is torch.bool or input.dtype in WIDE:
         return input.clone()
     return input.relu_() if inplace else torch.relu(input)
 

@@ -10,6 +10,7 @@ import torch
 from torchspore.base.text import short
 from torchspore.engine.core.creation import constant, length
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 
@@ -250,13 +251,13 @@ def movedim(x: T, source: Any, destination: Any) -> T:
     return torch.movedim(x, source, destination)
 
 
-@op(methods=("flip",))
+@op(methods=("flip",), wide=Widening())
 def flip(input: T, dims: Any) -> T:
     """Reverse the order along `dims`."""
     return torch.flip(input, sizes(dims))
 
 
-@op(primitive="ReverseV2", init=("axis",))
+@op(primitive="ReverseV2", init=("axis",), wide=Widening())
 def _reverse(input_x: T, axis: Any) -> T:
     """Reverse the order along `axis`."""
     return torch.flip(input_x, sizes(axis))
@@ -322,13 +323,13 @@ def dtype(x: T) -> Any:
     return FROM_TORCH[x.dtype] if isinstance(x, T) else x.dtype
 
 
-@op(primitive="Triu", init=("diagonal",), methods=("triu",))
+@op(primitive="Triu", init=("diagonal",), methods=("triu",), wide=Widening())
 def triu(input: T, diagonal: int = 0) -> T:
     """The upper triangle; elements below the diagonal become zero."""
     return torch.triu(input, diagonal)
 
 
-@op(primitive="Tril", init=("diagonal",), methods=("tril",))
+@op(primitive="Tril", init=("diagonal",), methods=("tril",), wide=Widening())
 def tril(input: T, diagonal: int = 0) -> T:
     """The lower triangle; elements above the diagonal become zero."""
     return torch.tril(input, diagonal)

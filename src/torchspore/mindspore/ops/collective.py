@@ -16,6 +16,7 @@ from torchspore.distributed.comm.groups import Group
 from torchspore.mindspore.common.process_groups import HCCL_WORLD_COMM_GROUP, find_group
 from torchspore.mindspore.ops.declare import part_of
 from torchspore.mindspore.ops.primitive import Primitive
+from torchspore.mindspore.ops.wide import Widening
 
 if TYPE_CHECKING:
     from torchspore.distributed.comm import collectives
@@ -61,7 +62,7 @@ def _all_gather(x: torch.Tensor, group: Group) -> torch.Tensor:
     return collectives.all_gather(x, group)
 
 
-@part_of("CollectiveGather")
+@part_of("CollectiveGather", wide=Widening())
 def _gather(x: torch.Tensor, rank: int, group: Group) -> torch.Tensor:
     return collectives.gather(x, rank, group)
 

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType, FrameType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import torch
 
@@ -24,7 +24,7 @@ from torchspore.errors import CommunicationError
 from torchspore.mindspore.ops.explain import explain, lacks_kernel, name_of, of_graph
 from torchspore.mindspore.ops.extremes import Extremes
 from torchspore.mindspore.ops.primitive import Primitive, primitive_class
-from torchspore.mindspore.ops.wide import widening
+from torchspore.mindspore.ops.wide import Widening, widened
 
 Body = TypeVar("Body", bound=Callable[..., Any])
 
@@ -47,6 +47,7 @@ OPERATORS: dict[str, Operator] = {}
 def op(
     *, primitive: str | None = None, init: tuple[str, ...] = (), methods: tuple[str, ...] = (), raw_arguments: bool = False,
     older: dict[str, str] | None = None, states: tuple[str, ...] = (), numbers: tuple[str, ...] = (),
+    wide: Widening | None = None,
 ) -> Callable[[Body], Body]:
     """Declare the decorated function as an operator.
 
@@ -55,11 +56,12 @@ def op(
     operators that consist of other operators and for frequent ones. `older` maps argument names of MindSpore 1.x to those of today.
     `states` are arguments that the body writes into: they keep their dtype in Cells that compute in another. `numbers` are arguments whose
     value the body needs: during a capture, a Tensor that the call creates from a number is passed as that number.
+    `wide` states how the operator computes uint16, uint32 and uint64; without it, torch decides whether it does.
     """
 
     def declare(body: Body) -> Body:
         name = body.__name__
-        function = body if raw_arguments else _bridge(widening(body), older)
+        function = body if raw_arguments else _bridge(widened(body, wide), older)
         if states:
             function = _keeping(function, [list(inspect.signature(body).parameters).index(state) for state in states], states)
         if numbers:
@@ -160,16 +162,27 @@ def _number(around: engine.Frame, value: Any) -> Any:
     return value if number is None else number
 
 
-def bridged(body: Body) -> Body:
-    """Wrap `body`, written on torch tensors, as a function of Tensors, without registering it: its name may belong to another function."""
-    return _bridge(widening(body))  # type: ignore[return-value]
+@overload
+def bridged(body: Body) -> Body: ...
+@overload
+def bridged(*, wide: Widening | None) -> Callable[[Body], Body]: ...
 
 
-def part_of(shown_as: str) -> Callable[[Body], Body]:
-    """Declare a part of the function `shown_as`; errors use that name."""
+def bridged(body: Body | None = None, *, wide: Widening | None = None) -> Any:
+    """Wrap `body`, written on torch tensors, as a function of Tensors, without registering it: its name may belong to another function.
+
+    `wide` is that of `op`.
+    """
+    if body is None:
+        return functools.partial(bridged, wide=wide)
+    return _bridge(widened(body, wide))
+
+
+def part_of(shown_as: str, *, wide: Widening | None = None) -> Callable[[Body], Body]:
+    """Declare a part of the function `shown_as`; errors use that name. `wide` is that of `op`."""
 
     def declare(body: Body) -> Body:
-        operator = bridged(body)
+        operator = bridged(wide=wide)(body)
         operator.shown_as = shown_as  # type: ignore[attr-defined]
         return operator
 
@@ -192,17 +205,18 @@ def explaining(body: Body) -> Body:
 
 def updating(
     *variables: str, primitive: str | None = None, init: tuple[str, ...] = (), name: str = "", gives: int | None = None,
-    methods: tuple[str, ...] = (),
+    methods: tuple[str, ...] = (), wide: Widening | None = None,
 ) -> Callable[[Body], Body]:
     """Declare an operator that writes into its Parameters.
 
     The body takes torch tensors and returns the new values of the arguments named in `variables`, one value or a tuple. They are stored,
     and the operator returns those variables, or the first `gives` of them. If `gives` is -1, it returns the further results of the body.
+    `wide` is that of `op`.
     """
 
     def declare(body: Body) -> Body:
         parameters = inspect.signature(body)
-        computing = widening(body, name)
+        computing = widened(body, wide)
 
         @functools.wraps(body)
         def operator(*arguments: Any, **keywords: Any) -> Any:

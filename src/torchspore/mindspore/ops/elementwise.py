@@ -8,19 +8,21 @@ import torch
 from torchspore.engine.core import integer_gradients
 from torchspore.engine.core.creation import constant
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 
 
 def _unary(
     name: str, compute: Callable[[T], T], doc: str, primitive: str | None = None, methods: tuple[str, ...] | None = None,
+    wide: Widening | None = None,
 ) -> Callable[[T], T]:
     def body(input: T) -> T:
         return compute(input)
 
     body.__name__ = body.__qualname__ = name
     body.__doc__ = doc
-    return op(primitive=primitive, methods=(name,) if methods is None else methods)(body)
+    return op(primitive=primitive, methods=(name,) if methods is None else methods, wide=wide)(body)
 
 
 def arccosh_of(x: T) -> T:
@@ -34,7 +36,7 @@ abs = _unary(
     "abs", lambda x: x.clone() if x.dtype is torch.bool else torch.abs(x), "The absolute value.", "Abs", ("abs", "absolute", "__abs__"),
 )
 absolute = abs
-neg = _unary("neg", torch.neg, "The negative.", "Neg", ("neg", "negative", "__neg__"))
+neg = _unary("neg", torch.neg, "The negative.", "Neg", ("neg", "negative", "__neg__"), wide=Widening())
 negative = neg
 exp = _unary("exp", torch.exp, "e to the power x.", "Exp")
 expm1 = _unary("expm1", torch.expm1, "exp(x) - 1.", "Expm1")
@@ -69,7 +71,7 @@ def arcsin(x: T) -> T:
 
 
 rsqrt = _unary("rsqrt", torch.rsqrt, "1 / sqrt(x).", "Rsqrt")
-square = _unary("square", torch.square, "x * x.", "Square")
+square = _unary("square", torch.square, "x * x.", "Square", wide=Widening())
 reciprocal = _unary("reciprocal", torch.reciprocal, "1 / x.", "Reciprocal")
 floor = _unary("floor", torch.floor, "The largest integer not above x.", "Floor")
 ceil = _unary("ceil", torch.ceil, "The smallest integer not below x.", "Ceil")
@@ -94,7 +96,9 @@ digamma = _unary("digamma", torch.digamma, "The derivative of lgamma.", "Digamma
 isnan = _unary("isnan", torch.isnan, "Tests whether x is not a number.", "IsNan")
 isinf = _unary("isinf", torch.isinf, "Tests whether x is infinite.", "IsInf")
 isfinite = _unary("isfinite", torch.isfinite, "Tests whether x is finite.", "IsFinite")
-logical_not = _unary("logical_not", torch.logical_not, "Logical not, element by element.", "LogicalNot", ("logical_not", "__invert__"))
+logical_not = _unary(
+    "logical_not", torch.logical_not, "Logical not, element by element.", "LogicalNot", ("logical_not", "__invert__"), wide=Widening(),
+)
 real = _unary("real", lambda x: torch.real(x).clone(), "The real part.", "Real")
 imag = _unary("imag", lambda x: torch.imag(x).clone() if x.is_complex() else torch.zeros_like(x), "The imaginary part.", "Imag")
 conj = _unary("conj", lambda x: torch.conj_physical(x), "The complex conjugate.", "Conj")
@@ -114,19 +118,19 @@ def _round(input_x: T) -> T:
     return torch.round(input_x)
 
 
-@op(methods=("clamp",))
+@op(methods=("clamp",), wide=Widening(compares=True))
 def clamp(input: T, min: T | float | None = None, max: T | float | None = None) -> T:
     """Clip x to the range from `min` to `max`, numbers or Tensors."""
     return _clamp(input, min, max)
 
 
-@op(methods=("clip",))
+@op(methods=("clip",), wide=Widening(compares=True))
 def clip(input: T, min: T | float | None = None, max: T | float | None = None) -> T:
     """The same as `clamp`."""
     return _clamp(input, min, max)
 
 
-@op()
+@op(wide=Widening(compares=True))
 def clip_by_value(x: T, clip_value_min: T | float | None = None, clip_value_max: T | float | None = None) -> T:
     """Clip x to the range between the two values, numbers or Tensors; also accepts tuples and lists of Tensors."""
     if isinstance(x, (list, tuple)):

@@ -19,6 +19,7 @@ from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import OPERATORS, explaining, op, updating
 from torchspore.mindspore.ops.indices import as_index, as_index_or_mask
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 
@@ -136,7 +137,7 @@ def baddbmm_ext(input: T, batch1: T, batch2: T, *, beta: Any = 1, alpha: Any = 1
     return input * beta + alpha * torch.bmm(batch1, batch2)
 
 
-@op()
+@op(wide=Widening())
 def diff_ext(input: T, n: int = 1, dim: int = -1, prepend: T | None = None, append: T | None = None) -> T:
     """The n-th differences along `dim`."""
     return torch.diff(input, n, dim, prepend, append)
@@ -172,13 +173,13 @@ def _kthvalue(input: T, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     return tuple(torch.kthvalue(input, k, dim, keepdim))
 
 
-@op(methods=("argmax_with_value",))
+@op(methods=("argmax_with_value",), wide=Widening(compares=True))
 def _argmax_with_value_method(input: T, axis: int = 0, keep_dims: bool = False) -> Any:
     """The largest value along `axis` and its index (int64); for None, the largest of all and 0."""
     return tuple(torch.max(input, axis, keep_dims)) if axis is not None else (input.max(), _zero_index(input))
 
 
-@op(methods=("argmin_with_value",))
+@op(methods=("argmin_with_value",), wide=Widening(compares=True))
 def _argmin_with_value_method(input: T, axis: int = 0, keep_dims: bool = False) -> Any:
     """The smallest value along `axis` and its index (int64); for None, the smallest of all and 0."""
     return tuple(torch.min(input, axis, keep_dims)) if axis is not None else (input.min(), _zero_index(input))
@@ -188,7 +189,7 @@ def _zero_index(input: T) -> T:
     return torch.zeros((), dtype=torch.int64, device=input.device)
 
 
-@op(methods=("choose",))
+@op(methods=("choose",), wide=Widening())
 def _choose(input: T, choices: Any, mode: str = "clip") -> T:
     """Select each element from the choice whose number the Tensor has; out of range, 'clip' takes the nearest end, 'wrap' wraps around."""
     if mode not in ("clip", "wrap", "raise"):
@@ -204,7 +205,7 @@ def _choose(input: T, choices: Any, mode: str = "clip") -> T:
     return torch.gather(stacked, 0, at.expand(stacked.shape[1:]).unsqueeze(0))[0]
 
 
-@op(methods=("reverse_sequence",))
+@op(methods=("reverse_sequence",), wide=Widening())
 def _reverse_sequence_method(input: T, seq_lengths: T, seq_dim: int = 0, batch_dim: int = 0) -> T:
     """Reverse the first seq_lengths[i] elements along `seq_dim`, for each i along `batch_dim`."""
     return OPERATORS["reverse_sequence"].body(input, seq_lengths, seq_dim, batch_dim)  # type: ignore[no-any-return]
@@ -261,7 +262,7 @@ def _along(input: T, dim: int, index: T, src: Any) -> T:
     return input.scatter_add(dim, as_index(index), src.to(input.dtype))
 
 
-@op(methods=("index_put",))
+@op(methods=("index_put",), wide=Widening())
 def _index_put_method(input: T, indices: Any, values: T, accumulate: bool = False) -> T:
     """A copy with `values` at (with `accumulate`, added to) the indexes along the first axes."""
     return input.index_put(_indexes(indices), values, accumulate)

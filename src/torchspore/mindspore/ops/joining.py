@@ -10,6 +10,7 @@ from torchspore.engine.core.creation import constant
 from torchspore.mindspore.ops.array import several, sizes, slice_bounds
 from torchspore.mindspore.ops.declare import explaining, op
 from torchspore.mindspore.ops.indices import as_index, normalized_axis
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 
@@ -133,25 +134,25 @@ def combinations(input: T, r: int = 2, with_replacement: bool = False) -> T:
     return input[rows]
 
 
-@op(methods=("rot90",))
+@op(methods=("rot90",), wide=Widening())
 def rot90(input: T, k: int, dims: Any) -> T:
     """Rotate k times by 90 degrees in the plane of two axes, from the first towards the second."""
     return torch.rot90(input, k, sizes(dims))
 
 
-@op(methods=("fliplr",))
+@op(methods=("fliplr",), wide=Widening())
 def fliplr(input: T) -> T:
     """Reverse the order along axis 1."""
     return torch.fliplr(input)
 
 
-@op(methods=("flipud",))
+@op(methods=("flipud",), wide=Widening())
 def flipud(input: T) -> T:
     """Reverse the order along axis 0."""
     return torch.flipud(input)
 
 
-@op(methods=("reverse",))
+@op(methods=("reverse",), wide=Widening())
 def reverse(x: T, axis: Any) -> T:
     """Reverse the order along `axis`."""
     return torch.flip(x, sizes(axis))
@@ -327,7 +328,7 @@ def _space_to_batch_images(input_x: T, block_size: int, paddings: Any) -> T:
     return _space_to_batch(input_x, [block_size] * 2, paddings)
 
 
-@op(primitive="ReverseSequence", init=("seq_dim", "batch_dim"))
+@op(primitive="ReverseSequence", init=("seq_dim", "batch_dim"), wide=Widening())
 def reverse_sequence(x: T, seq_lengths: T, seq_dim: int, batch_dim: int = 0) -> T:
     """Reverse the first seq_lengths[i] elements along `seq_dim`, for each i along `batch_dim`."""
     seq, batch = normalized_axis(seq_dim, x.ndim), normalized_axis(batch_dim, x.ndim)

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.engine.eager.half_precision import HALVES, in_float32
 from torchspore.mindspore.ops.declare import op, part_of
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 
@@ -23,7 +24,7 @@ def require_equal_dtypes(a: T, b: T) -> None:
         )
 
 
-@op(methods=("matmul", "__matmul__"))
+@op(methods=("matmul", "__matmul__"), wide=Widening())
 def matmul(input: T, other: T) -> T:
     """The matrix product, with the batch axes broadcast.
 
@@ -40,14 +41,14 @@ def _matmul(input: T, mat2: T, transpose_a: bool = False, transpose_b: bool = Fa
     return in_float32(torch.mm, input.t() if transpose_a else input, mat2.t() if transpose_b else mat2)
 
 
-@op(primitive="BatchMatMul", init=("transpose_a", "transpose_b"))
+@op(primitive="BatchMatMul", init=("transpose_a", "transpose_b"), wide=Widening())
 def _batch_matmul(x: T, y: T, transpose_a: bool = False, transpose_b: bool = False) -> T:
     """The products of batches of matrices, after the requested transpositions."""
     require_equal_dtypes(x, y)
     return in_float32(torch.matmul, x.mT if transpose_a else x, y.mT if transpose_b else y)
 
 
-@op(methods=("bmm",))
+@op(methods=("bmm",), wide=Widening())
 def bmm(input_x: T, mat2: T) -> T:
     """The products of batches of matrices."""
     return in_float32(torch.matmul, input_x, mat2)
@@ -79,7 +80,7 @@ def _linear(input: T, weight: T, bias: T | None) -> T:
 dense_layer.__name__ = "dense"             # the name in graphs and errors
 
 
-@op()
+@op(wide=Widening())
 def bias_add(input_x: T, bias: T) -> T:
     """Adds `bias` (shape (C,)) along axis 1 of `input_x` (shape (N, C, ...)).
 
@@ -91,7 +92,7 @@ def bias_add(input_x: T, bias: T) -> T:
     return input_x + bias.reshape(-1, *[1] * (input_x.ndim - 2))
 
 
-@op(primitive="BiasAdd", init=("data_format",))
+@op(primitive="BiasAdd", init=("data_format",), wide=Widening())
 def _bias_add(input_x: T, bias: T, data_format: str = "NCHW") -> T:
     """Adds `bias` (shape (C,)) along the channels of `input_x`: axis 1, or the last in data_format 'NHWC'."""
     require_equal_dtypes(input_x, bias)
@@ -132,7 +133,7 @@ def t(input: T) -> T:
     return input.t() if input.ndim == 2 else input.view(input.shape)
 
 
-@op()
+@op(wide=Widening())
 def trace(input: T) -> T:
     """The sum of the diagonal."""
     return torch.trace(input).to(input.dtype)

@@ -9,6 +9,7 @@ import torch
 from torchspore.engine.eager.half_precision import in_float32
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.linear_algebra import require_equal_dtypes
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 
@@ -31,13 +32,13 @@ def addr(x: T, vec1: T, vec2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
     return x * beta + alpha * torch.outer(vec1, vec2)
 
 
-@op(methods=("addbmm",))
+@op(methods=("addbmm",), wide=Widening())
 def addbmm(input: T, batch1: T, batch2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
     """beta * input + alpha * the sum of the products of batches of matrices."""
     return input * beta + alpha * in_float32(torch.bmm, batch1, batch2).sum(0)
 
 
-@op(methods=("baddbmm",))
+@op(methods=("baddbmm",), wide=Widening())
 def baddbmm(input: T, batch1: T, batch2: T, beta: Any = 1, alpha: Any = 1) -> T:
     """beta * input + alpha * the products of batches of matrices."""
     return input * beta + alpha * in_float32(torch.bmm, batch1, batch2)

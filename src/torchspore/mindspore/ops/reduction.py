@@ -11,6 +11,7 @@ from torchspore.engine.core.creation import constant
 from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 Axis = Any
@@ -36,7 +37,7 @@ def axes_of(x: T, axis: Axis) -> tuple[int, ...]:
     return (axis,) if hasattr(axis, "__index__") else tuple(axis)        # NumPy's integers too
 
 
-@op(primitive="ReduceSum", init=("keep_dims", "skip_mode"))
+@op(primitive="ReduceSum", init=("keep_dims", "skip_mode"), wide=Widening())
 def _reduce_sum(x: T, axis: Axis = (), keep_dims: bool = False, skip_mode: bool = False) -> T:
     """The sum along `axis` in x's dtype; for bools, whether any is true; with `skip_mode`, an empty axis leaves x unchanged."""
     if skip_mode and isinstance(axis, (tuple, list)) and not axis:
@@ -64,7 +65,7 @@ def integer_mean(x: T, axes: tuple[int, ...], keep_dims: bool) -> T:
     return torch.mean(x.to(torch.float64), axes, keep_dims).trunc().to(x.dtype)
 
 
-@op(methods=("sum",))
+@op(methods=("sum",), wide=Widening())
 def sum(input: T, dim: Axis = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The sum along `dim`; integers are summed in int64."""
     return torch.sum(cast_to_integers(input, dtype), axes_of(input, dim), keepdim, dtype=as_dtype(dtype))
@@ -76,19 +77,19 @@ def mean(x: T, axis: Axis = None, keep_dims: bool = False) -> T:
     return integer_mean(x, axes_of(x, axis), keep_dims)
 
 
-@op(primitive="ReduceMax", init=("keep_dims",))
+@op(primitive="ReduceMax", init=("keep_dims",), wide=Widening(compares=True))
 def _reduce_max(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
     """The largest value along `axis`."""
     return torch.amax(x, axes_of(x, axis), keep_dims)
 
 
-@op(primitive="ReduceMin", init=("keep_dims",))
+@op(primitive="ReduceMin", init=("keep_dims",), wide=Widening(compares=True))
 def _reduce_min(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
     """The smallest value along `axis`."""
     return torch.amin(x, axes_of(x, axis), keep_dims)
 
 
-@op(primitive="ReduceProd", init=("keep_dims",))
+@op(primitive="ReduceProd", init=("keep_dims",), wide=Widening())
 def _reduce_prod(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
     """The product along `axis`."""
     axes = axes_of(x, axis)
@@ -125,13 +126,13 @@ def any(input: T, axis: Axis = None, keep_dims: bool = False) -> T:
     return torch.any(input, axes_of(input, axis), keep_dims) if input.ndim else torch.any(input)
 
 
-@op(methods=("amax",))
+@op(methods=("amax",), wide=Widening(compares=True))
 def amax(input: T, axis: Axis = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> T:
     """The largest value along `axis`; `initial` is the minimum result, and only elements where `where` is True count."""
     return _extreme(torch.amax, torch.maximum, input, axis, keepdims, initial, where)
 
 
-@op(methods=("amin",))
+@op(methods=("amin",), wide=Widening(compares=True))
 def amin(input: T, axis: Axis = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> T:
     """The smallest value along `axis`; `initial` is the maximum result, and only elements where `where` is True count."""
     return _extreme(torch.amin, torch.minimum, input, axis, keepdims, initial, where)
@@ -173,7 +174,7 @@ def _chosen(input: T, initial: Any, where: Any, outer: Any) -> T:
     return torch.where(where, bounded, start)
 
 
-@op()
+@op(wide=Widening(compares=True))
 def max(input: T, axis: int | None = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Any:
     """Without `axis`, the largest value and index 0; else the largest values along it and their indexes (int64).
 
@@ -186,7 +187,7 @@ def max(input: T, axis: int | None = None, keepdims: bool = False, *, initial: A
     return tuple(torch.max(input, axis, keepdims))
 
 
-@op()
+@op(wide=Widening(compares=True))
 def min(input: T, axis: int | None = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Any:
     """Without `axis`, the smallest value and index 0; else the smallest values along it and their indexes (int64).
 
@@ -199,27 +200,27 @@ def min(input: T, axis: int | None = None, keepdims: bool = False, *, initial: A
     return tuple(torch.min(input, axis, keepdims))
 
 
-@op(primitive="ArgMaxWithValue", init=("axis", "keep_dims"))
+@op(primitive="ArgMaxWithValue", init=("axis", "keep_dims"), wide=Widening(values=(1,), compares=True))
 def _argmax_with_value(input: T, axis: int = 0, keep_dims: bool = False) -> Any:
     """The index (int64) and the value of the maximum along `axis`."""
     values, indexes = torch.max(input, axis, keep_dims)
     return indexes, values
 
 
-@op(primitive="ArgMinWithValue", init=("axis", "keep_dims"))
+@op(primitive="ArgMinWithValue", init=("axis", "keep_dims"), wide=Widening(values=(1,), compares=True))
 def _argmin_with_value(input: T, axis: int = 0, keep_dims: bool = False) -> Any:
     """The index (int64) and the value of the minimum along `axis`."""
     values, indexes = torch.min(input, axis, keep_dims)
     return indexes, values
 
 
-@op()
+@op(wide=Widening(values=(), compares=True))
 def argmax(input: T, dim: int | None = None, keepdim: bool = False) -> T:
     """The index (int64) of the largest value along `dim`, or in the flat Tensor, where `keepdim` has no effect."""
     return torch.argmax(_numbers(input), dim, keepdim and dim is not None)
 
 
-@op(methods=("argmin",))
+@op(methods=("argmin",), wide=Widening(values=(), compares=True))
 def argmin(input: T, axis: int | None = None, keepdims: bool = False) -> T:
     """The index (int32) of the smallest value along `axis`, or in the flat Tensor, where `keepdims` has no effect."""
     return torch.argmin(_numbers(input), axis, keepdims and axis is not None).to(torch.int32)
@@ -230,13 +231,13 @@ def _numbers(x: T) -> T:
     return x.to(torch.uint8) if x.dtype is torch.bool else x
 
 
-@op(primitive="Argmax", init=("axis", "output_type"))
+@op(primitive="Argmax", init=("axis", "output_type"), wide=Widening(values=(), compares=True))
 def _argmax_primitive(input_x: T, axis: int = -1, output_type: Any = torch.int32) -> T:
     """The index of the largest value along `axis`, int32 unless `output_type` says int64."""
     return torch.argmax(input_x, axis).to(as_dtype(output_type))
 
 
-@op(primitive="Argmin", init=("axis", "output_type"))
+@op(primitive="Argmin", init=("axis", "output_type"), wide=Widening(values=(), compares=True))
 def _argmin_primitive(input_x: T, axis: int = -1, output_type: Any = torch.int32) -> T:
     """The index of the smallest value along `axis`, int32 unless `output_type` says int64."""
     return torch.argmin(input_x, axis).to(as_dtype(output_type))
@@ -258,7 +259,7 @@ def var(input: T, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> T
     return torch.var(_floats(input), axes_of(input, axis), correction=int(ddof), keepdim=keepdims)
 
 
-@op(methods=("prod",))
+@op(methods=("prod",), wide=Widening())
 def prod(input: T, axis: Any = None, keep_dims: bool = False, dtype: Any = None) -> T:
     """The product along `axis`, or of all elements."""
     input = cast_to_integers(input, dtype)
@@ -272,13 +273,13 @@ def prod(input: T, axis: Any = None, keep_dims: bool = False, dtype: Any = None)
     return torch.prod(input, axis, keep_dims, dtype=as_dtype(dtype))
 
 
-@op(methods=("cumsum",))
+@op(methods=("cumsum",), wide=Widening())
 def cumsum(x: T, axis: int, dtype: Any = None) -> T:
     """The cumulative sum along `axis`."""
     return torch.cumsum(cast_to_integers(x, dtype), axis, dtype=as_dtype(dtype) or (x.dtype if x.dtype is not torch.bool else None))
 
 
-@op(primitive="CumSum", init=("exclusive", "reverse"))
+@op(primitive="CumSum", init=("exclusive", "reverse"), wide=Widening())
 def _cumsum(input: T, axis: int, exclusive: bool = False, reverse: bool = False) -> T:
     """The cumulative sum along `axis`, without the element itself if `exclusive`, from the end if `reverse`."""
     x = input.flip(axis) if reverse else input

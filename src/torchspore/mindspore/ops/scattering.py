@@ -11,6 +11,7 @@ from torchspore.engine.core.creation import constant
 from torchspore.mindspore.ops import quotients, wide
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op, updating
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 _REDUCTIONS = {"mul": "prod", "max": "amax", "min": "amin"}
@@ -68,12 +69,15 @@ _HOW = {
     "update": "The values of `updates` at", "add": "`updates` added to", "sub": "`updates` subtracted from", "mul": "`updates` times",
     "div": "The quotients by `updates` of", "max": "The larger of `updates` and", "min": "The smaller of `updates` and",
 }
+_WIDE = {**dict.fromkeys(("update", "add", "sub", "mul"), Widening()), **dict.fromkeys(("max", "min"), Widening(compares=True))}
+"""Division has its own rule in `_rows`."""
 
 
 def _parameters(how: str) -> None:
     """Build the operators that write into a Parameter: `scatter_*`, `Scatter*`, `scatter_nd_*` and `ScatterNd*`."""
     spelled = how.title()
     locks = how == "update"
+    widening = _WIDE.get(how)
 
     def function(input_x: T, indices: T, updates: T) -> T:
         return _by_row(input_x, indices, updates, how)
@@ -86,10 +90,10 @@ def _parameters(how: str) -> None:
 
     rows = f"{_HOW[how]} the rows of a Parameter at `indices`, in place; returns it."
     points = f"{_HOW[how]} the parts of a Parameter at the rows of `indices` (..., k), in place; returns it."
-    updating("input_x", name="_scatter_sub" if how == "sub" else f"scatter_{how}")(_documented(function, rows))
-    declare = updating("input_x", primitive=f"Scatter{spelled}", init=("use_locking",), name=f"_scatter_{how}_primitive")
+    updating("input_x", name="_scatter_sub" if how == "sub" else f"scatter_{how}", wide=widening)(_documented(function, rows))
+    declare = updating("input_x", primitive=f"Scatter{spelled}", init=("use_locking",), name=f"_scatter_{how}_primitive", wide=widening)
     declare(_documented(primitive, rows))
-    declare = updating("input_x", primitive=f"ScatterNd{spelled}", init=("use_locking",), name=f"scatter_nd_{how}")
+    declare = updating("input_x", primitive=f"ScatterNd{spelled}", init=("use_locking",), name=f"scatter_nd_{how}", wide=widening)
     declare(_documented(function_nd, points))
 
 
@@ -106,7 +110,7 @@ def _copies(how: str) -> None:
 
     function.__name__ = f"tensor_scatter_{how}"
     function.__doc__ = f"{_HOW[how]} the parts at the rows of `indices` (..., k), in a copy."
-    op(primitive=f"TensorScatter{how.title()}", methods=(function.__name__, f"scatter_{how}"))(function)
+    op(primitive=f"TensorScatter{how.title()}", methods=(function.__name__, f"scatter_{how}"), wide=_WIDE.get(how))(function)
 
 
 for _how in _HOW:
@@ -115,7 +119,7 @@ for _how in ("sub", "mul", "div", "max", "min"):
     _copies(_how)
 
 
-@updating("input_x", primitive="ScatterNonAliasingAdd")
+@updating("input_x", primitive="ScatterNonAliasingAdd", wide=Widening())
 def _scatter_non_aliasing_add(input_x: T, indices: T, updates: T) -> T:
     """Add `updates` to the parts of a Parameter at the rows of `indices` (..., k), in place; return it."""
     return _by_point(input_x, indices, updates, "add")
@@ -135,13 +139,13 @@ def _elements(data: T, indices: T, updates: T, axis: int, reduction: str) -> T:
     return data.scatter(axis, at, updates) if reduction == "none" else data.scatter_add(axis, at, updates)
 
 
-@op()
+@op(wide=Widening())
 def tensor_scatter_elements(input_x: T, indices: T, updates: T, axis: int = 0, reduction: str = "none") -> T:
     """A copy with `updates` at the positions `indices` along `axis`, set or (reduction 'add') added."""
     return _elements(input_x, indices, updates, axis, reduction)
 
 
-@op(primitive="TensorScatterElements", init=("axis", "reduction"))
+@op(primitive="TensorScatterElements", init=("axis", "reduction"), wide=Widening())
 def _tensor_scatter_elements(data: T, indices: T, updates: T, axis: int = 0, reduction: str = "none") -> T:
     """A copy with `updates` at the positions `indices` along `axis`, set or (reduction 'add') added."""
     return _elements(data, indices, updates, axis, reduction)
@@ -181,13 +185,13 @@ def _index_add_method(input: T, dim: int, index: T, source: T, *, alpha: Any = 1
     return input.index_add(dim, _integers(index), source, alpha=alpha)
 
 
-@op(primitive="IndexFill", methods=("index_fill",))
+@op(primitive="IndexFill", methods=("index_fill",), wide=Widening())
 def index_fill(x: T, axis: Any, index: T, value: Any) -> T:
     """A copy with `value` in the slices at `index` along `axis`."""
     return x.index_fill(int(axis), _integers(index), value.to(x.dtype) if isinstance(value, T) else value)
 
 
-@op(primitive="IndexPut", init=("accumulate",))
+@op(primitive="IndexPut", init=("accumulate",), wide=Widening())
 def _index_put(x1: T, x2: T, indices: Any, accumulate: int = 0) -> T:
     """A copy of x1 with the values x2 at the indexes along its first axes, set or (accumulate 1) added."""
     if accumulate not in (0, 1):
@@ -249,7 +253,7 @@ def select_scatter(input: T, src: T, axis: int, index: int) -> T:
     return torch.select_scatter(input, src, axis, index)
 
 
-@op(methods=("slice_scatter",))
+@op(methods=("slice_scatter",), wide=Widening())
 def slice_scatter(input: T, src: T, axis: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> T:
     """A copy with `src` in place of the elements from `start` to `end` by `step` along `axis`."""
     positions = torch.arange(*slice(start, end, step).indices(input.shape[axis]), device=input.device)

@@ -9,6 +9,7 @@ from torchspore.engine.core.creation import constant
 from torchspore.engine.eager.topk import topk
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 
@@ -122,7 +123,7 @@ def _bucketize(input: T, boundaries: Any) -> T:
     return torch.bucketize(input.to(torch.float64), _boundaries(boundaries, input), right=True).to(torch.int32)
 
 
-@op(methods=("argwhere",))
+@op(methods=("argwhere",), wide=Widening(values=()))
 def argwhere(input: T) -> T:
     """The indexes (int64) of the elements that are not zero, one row each."""
     return torch.argwhere(input)
@@ -134,7 +135,7 @@ def _non_zero(input: T) -> T:
     return torch.nonzero(input)
 
 
-@op(primitive="MaskedSelect")
+@op(primitive="MaskedSelect", wide=Widening())
 def _masked_select(input: T, mask: T) -> T:
     """The elements where `mask` is true, as a vector."""
     return torch.masked_select(input, mask)
@@ -152,7 +153,7 @@ def msort(input: T) -> T:
     return torch.sort(input, dim=0, stable=True).values
 
 
-@op(methods=("top_k",))
+@op(methods=("top_k",), wide=Widening(compares=True))
 def top_k(input_x: T, k: int, sorted: bool = True) -> Any:
     """The k largest values of the last axis and their indexes (int32)."""
     values, indexes = topk(input_x, int(k), -1, True, sorted)

@@ -7,6 +7,7 @@ import torch
 
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import as_index
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 
@@ -31,13 +32,13 @@ def _most(x: T) -> Any:
     return torch.finfo(x.dtype).max if x.is_floating_point() else torch.iinfo(x.dtype).max
 
 
-@op(primitive="UnsortedSegmentMax", methods=("unsorted_segment_max",))
+@op(primitive="UnsortedSegmentMax", methods=("unsorted_segment_max",), wide=Widening(compares=True))
 def unsorted_segment_max(x: T, segment_ids: T, num_segments: Any) -> T:
     """The largest values of the slices that share a segment: shape (num_segments, ...), the dtype's smallest for none."""
     return _unsorted(x, segment_ids, num_segments, "amax", _least(x))
 
 
-@op(primitive="UnsortedSegmentMin", methods=("unsorted_segment_min",))
+@op(primitive="UnsortedSegmentMin", methods=("unsorted_segment_min",), wide=Widening(compares=True))
 def unsorted_segment_min(x: T, segment_ids: T, num_segments: Any) -> T:
     """The smallest values of the slices that share a segment: shape (num_segments, ...), the dtype's largest for none."""
     return _unsorted(x, segment_ids, num_segments, "amin", _most(x))

@@ -11,17 +11,18 @@ from torchspore.mindspore.ops import sparse
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import as_index, counted, normalized_axis
 from torchspore.mindspore.ops.reasons import FROM_THE_END
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 
 
-@op()
+@op(wide=Widening())
 def gather(input_params: T, input_indices: T, axis: int, batch_dims: int = 0) -> T:
     """The slices along `axis` at `input_indices`: shape params[:axis] + indices[batch_dims:] + params[axis+1:]."""
     return _take(input_params, input_indices, axis, batch_dims)
 
 
-@op(primitive="Gather", init=("batch_dims",))
+@op(primitive="Gather", init=("batch_dims",), wide=Widening())
 def _gather(input_params: T, input_indices: T, axis: int, batch_dims: int = 0) -> T:
     """The slices along `axis` at `input_indices`."""
     return _take(input_params, input_indices, axis, batch_dims)
@@ -40,13 +41,13 @@ def _take(params: T, indices: T, axis: Any, batch_dims: int) -> T:
     return out.reshape((*params.shape[:axis], *indices.shape, *params.shape[axis + 1:]))
 
 
-@op(primitive="GatherD", methods=("gather_elements",))
+@op(primitive="GatherD", methods=("gather_elements",), wide=Widening())
 def gather_elements(input: T, dim: int, index: T) -> T:
     """The elements along `dim` at `index`, in the shape of `index`."""
     return counted(lambda at: torch.gather(input, dim, at), as_index(index), input.shape[dim] if input.ndim else 1)
 
 
-@op()
+@op(wide=Widening())
 def gather_d(x: T, dim: int, index: T) -> T:
     """The elements along `dim` at `index`, in the shape of `index`."""
     return counted(lambda at: torch.gather(x, dim, at), as_index(index), x.shape[dim] if x.ndim else 1)
@@ -118,20 +119,20 @@ def masked_fill(input_x: T, mask: T, value: Any) -> T:
     return torch.where(mask, constant(value, input_x.device).to(input_x.dtype), input_x)
 
 
-@op(methods=("masked_select",))
+@op(methods=("masked_select",), wide=Widening())
 def masked_select(input: T, mask: T) -> T:
     """The elements where `mask` is true, as a vector."""
     return torch.masked_select(input, mask)
 
 
-@op(primitive="TopK", init=("sorted",))
+@op(primitive="TopK", init=("sorted",), wide=Widening(compares=True))
 def _topk(input_x: T, k: int, sorted: bool = True) -> Any:
     """The `k` largest values of the last axis and their indexes (int32); equal values are in MindSpore's order."""
     values, indexes = topk_of(input_x, int(k), -1, True, sorted)
     return values, indexes.to(torch.int32)
 
 
-@op(methods=("topk",))
+@op(methods=("topk",), wide=Widening(compares=True))
 def topk(input: T, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> Any:
     """The `k` largest (or smallest) values along `dim` and their indexes (int32); equal values are in MindSpore's order."""
     values, indexes = topk_of(input, int(k), -1 if dim is None else dim, largest, sorted)
@@ -158,7 +159,7 @@ def argsort(input: T, axis: int = -1, descending: bool = False) -> T:
     return torch.argsort(input, stable=True, dim=axis, descending=descending).to(torch.int32)
 
 
-@op(methods=("nonzero",))
+@op(methods=("nonzero",), wide=Widening(values=()))
 def nonzero(input: T, *, as_tuple: bool = False) -> Any:
     """The indexes (int64) of the elements that are not zero, one row each."""
     return torch.nonzero(input, as_tuple=as_tuple)
@@ -170,26 +171,26 @@ def index_select(input: T, axis: int, index: T) -> T:
     return counted(lambda at: torch.index_select(input, axis, at), as_index(index), input.shape[axis] if input.ndim else 1)
 
 
-@op(primitive="ScatterNd")
+@op(primitive="ScatterNd", wide=Widening())
 def scatter_nd(indices: T, updates: T, shape: Any) -> T:
     """Zeros of `shape` with `updates` added at the rows of `indices`."""
     out = torch.zeros([length(s) for s in shape], dtype=updates.dtype, device=updates.device)
     return out.index_put(_rows_named(indices), _fitting(updates, indices, out), accumulate=True)
 
 
-@op(primitive="TensorScatterUpdate")
+@op(primitive="TensorScatterUpdate", wide=Widening())
 def tensor_scatter_update(input_x: T, indices: T, updates: T) -> T:
     """A copy with `updates` at the rows of `indices`."""
     return input_x.index_put(_rows_named(indices), _fitting(updates, indices, input_x))
 
 
-@op(primitive="TensorScatterAdd")
+@op(primitive="TensorScatterAdd", wide=Widening())
 def tensor_scatter_add(input_x: T, indices: T, updates: T) -> T:
     """A copy with `updates` added at the rows of `indices`."""
     return input_x.index_put(_rows_named(indices), _fitting(updates, indices, input_x), accumulate=True)
 
 
-@op(primitive="UnsortedSegmentSum")
+@op(primitive="UnsortedSegmentSum", wide=Widening())
 def unsorted_segment_sum(input_x: T, segment_ids: T, num_segments: int) -> T:
     """The sums of the slices that share a segment: shape (num_segments, ...); negative segments are ignored."""
     if input_x.shape[: segment_ids.ndim] != segment_ids.shape:

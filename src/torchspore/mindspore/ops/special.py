@@ -16,6 +16,7 @@ from torchspore.mindspore.ops.array import several
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.elementwise import _unary, arccosh_of
 from torchspore.mindspore.ops.pairs import two
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 S = torch.special
@@ -181,7 +182,7 @@ def inv(x: T) -> T:
     return torch.div(torch.ones_like(x), x, rounding_mode="trunc")
 
 
-@op(primitive="Invert", methods=("invert",))
+@op(primitive="Invert", methods=("invert",), wide=Widening())
 def invert(x: T) -> T:
     """Invert all bits of integers."""
     if x.is_floating_point() or x.dtype is torch.bool:

@@ -11,11 +11,12 @@ from torchspore.engine.core.creation import constant
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.reduction import _floats, axes_of, cast_to_integers, integer_mean
+from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 
 
-@op(methods=("nansum",))
+@op(methods=("nansum",), wide=Widening())
 def nansum(input: T, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> T:
     """The sum along `axis`, with NaN as 0, in the dtype of `input` (int64 for bools), then cast to `dtype`."""
     sum_dtype = torch.int64 if input.dtype is torch.bool else input.dtype
@@ -101,13 +102,13 @@ def _reduce_std(x: T, axis: Any = [], unbiased: bool = True, keep_dims: bool = F
     return _spread(torch.std_mean, x, axis, unbiased, keep_dims)
 
 
-@op(methods=("cummax",))
+@op(methods=("cummax",), wide=Widening(compares=True))
 def cummax(input: T, axis: int) -> Any:
     """The cumulative maximum along `axis`, and its index (int64)."""
     return tuple(torch.cummax(input, axis))
 
 
-@op(methods=("cummin",))
+@op(methods=("cummin",), wide=Widening(compares=True))
 def cummin(input: T, axis: int) -> Any:
     """The cumulative minimum along `axis`, and its index (int32)."""
     values, indexes = torch.cummin(input, axis)
@@ -143,7 +144,7 @@ def _running(function: Any, x: T, axis: int, exclusive: bool, reverse: bool, sta
     return out.flip(axis) if reverse else out
 
 
-@op(primitive="CumProd", init=("exclusive", "reverse"))
+@op(primitive="CumProd", init=("exclusive", "reverse"), wide=Widening())
 def _cumprod(x: T, axis: int, exclusive: bool = False, reverse: bool = False) -> T:
     """The cumulative product along `axis`, without the element itself if `exclusive`, from the end if `reverse`."""
     return _running(lambda t, a: torch.cumprod(t, a, dtype=t.dtype), x, int(axis), exclusive, reverse, 1)
@@ -161,7 +162,7 @@ def _logcumsumexp(x: T, axis: T, exclusive: bool = False, reverse: bool = False)
     return _running(torch.logcumsumexp, x, int(axis), exclusive, reverse, torch.finfo(x.dtype).min)
 
 
-@op(methods=("aminmax",))
+@op(methods=("aminmax",), wide=Widening(values=(0, 1), compares=True))
 def aminmax(input: T, *, axis: int | None = 0, keepdims: bool = False) -> Any:
     """The smallest and the largest value along `axis`, or of all elements for None."""
     if not input.requires_grad:
@@ -228,7 +229,7 @@ def cov(input: T, *, correction: int = 1, fweights: T | None = None, aweights: T
     return torch.cov(wide, correction=correction, fweights=fweights, aweights=aweights)
 
 
-@op(methods=("diff",))
+@op(methods=("diff",), wide=Widening())
 def diff(x: T, n: int = 1, axis: int = -1, prepend: T | None = None, append: T | None = None) -> T:
     """The n-th differences along `axis`."""
     return torch.diff(x, n, axis, prepend, append)
@@ -240,7 +241,7 @@ def trapz(y: T, x: T | None = None, *, dx: float = 1.0, dim: int = -1) -> T:
     return torch.trapezoid(y, dx=dx, dim=dim) if x is None else torch.trapezoid(y, x, dim=dim)
 
 
-@op()
+@op(wide=Widening())
 def reduce_sum(x: T, axis: Any = ()) -> T:
     """The sum along `axis`, in x's dtype."""
     return torch.sum(x, axes_of(x, axis), dtype=x.dtype)
@@ -252,13 +253,13 @@ def reduce_mean(x: T, axis: Any = ()) -> T:
     return integer_mean(x, axes_of(x, axis), False)
 
 
-@op()
+@op(wide=Widening(compares=True))
 def reduce_max(x: T, axis: Any = ()) -> T:
     """The largest value along `axis`."""
     return torch.amax(x, axes_of(x, axis))
 
 
-@op()
+@op(wide=Widening(compares=True))
 def reduce_min(x: T, axis: Any = ()) -> T:
     """The smallest value along `axis`."""
     return torch.amin(x, axes_of(x, axis))

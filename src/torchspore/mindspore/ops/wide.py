@@ -1,13 +1,14 @@
 """uint16, uint32 and uint64 in operators that torch lacks for them: widened to int64, computed, and narrowed.
 
-Only operators that MindSpore 2.10 computes are widened; it refuses others with TypeError, and so does torch. A uint64 from 2^63 on has
-the bits of a negative int64: sums and products are right anyway; for comparisons, the highest bit is inverted.
+Only operators that MindSpore 2.10 computes declare a `Widening` (`@op(wide=...)`); it refuses others with TypeError, and so does torch.
+A uint64 from 2^63 on has the bits of a negative int64: sums and products are right anyway; for comparisons, the highest bit is inverted.
 """
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,61 +19,36 @@ WIDE = frozenset({torch.uint16, torch.uint32, torch.uint64})
 _TOP = -(1 << 63)
 """The highest bit: with it inverted, the bits of uint64 have the order of int64."""
 
-_BY_ORDER: dict[str, tuple[int, ...]] = {
-    **dict.fromkeys(("argmax", "argmin", "_argmax_primitive", "_argmin_primitive"), ()),
-    **dict.fromkeys(("_argmax_with_value", "_argmin_with_value"), (1,)),
-    **dict.fromkeys(("_argmax_with_value_method", "_argmin_with_value_method"), (0,)),
-    **dict.fromkeys((
-        "amax", "amin", "max", "min", "_reduce_max", "_reduce_min", "reduce_max", "reduce_min", "topk", "_topk", "top_k",
-        "cummax", "cummin", "clamp", "clip", "clip_by_value", "unsorted_segment_max", "unsorted_segment_min",
-        *(f"{kind}{how}{end}" for how in ("max", "min") for kind, end in (
-            ("tensor_scatter_", ""), ("scatter_", ""), ("scatter_nd_", ""), ("_scatter_", "_primitive"),
-        )),
-    ), (0,)),
-    "aminmax": (0, 1),
-}
-"""Operators that compare elements, and which of their results contain values; the others are indexes."""
 
-_VALUES: dict[str, tuple[int, ...]] = {
-    **dict.fromkeys((
-        "sum", "_reduce_sum", "prod", "_reduce_prod", "cumsum", "_cumsum", "gather", "_gather", "gather_elements", "gather_d", "flip",
-        "_reverse", "square", "logical_not", "neg",
-        "_neg", "negative", "invert", "diff", "diff_ext", "reduce_sum",
-        "_cumprod", "_masked_select", "_tensor_scatter_elements",
-        "unsorted_segment_sum", "masked_select", "scatter_nd",
-        "tensor_scatter_elements", "reverse", "reverse_sequence", "_reverse_sequence", "_reverse_sequence_method", "fliplr", "flipud",
-        "rot90", "tril", "triu", "_tril", "_triu", "index_fill", "slice_scatter", "bmm", "_batch_matmul", "bias_add", "_bias_add",
-        "trace", "matmul", "addbmm", "baddbmm", "nansum", "_choose",
-        "_index_put", "_index_put_method", "_scatter_sub", "_scatter_non_aliasing_add",
-        *(f"{kind}{how}{end}" for how in ("update", "add", "sub", "mul") for kind, end in (
-            ("tensor_scatter_", ""), ("scatter_", ""), ("scatter_nd_", ""), ("_scatter_", "_primitive"),
-        )),
-    ), (0,)),
-    **dict.fromkeys(("nonzero", "argwhere"), ()),
-    **_BY_ORDER,
-}
-"""All operators here."""
+@dataclass(frozen=True)
+class Widening:
+    """How an operator computes wide unsigned integers.
+
+    `values` are the positions of the results that contain values; the other results are indexes. `compares` is set if the operator
+    compares elements, so that the order of uint64 matters.
+    """
+
+    values: tuple[int, ...] = (0,)
+    compares: bool = False
+
 
 _BOUNDS = frozenset({"min", "max", "initial", "clip_value_min", "clip_value_max"})
 """Arguments that are numbers to compare with."""
 
 
-def widening(body: Callable[..., Any], name: str = "") -> Callable[..., Any]:
-    """Return `body`, or, for these operators, a `body` that also accepts wide unsigned integers. `name` is the operator's."""
-    name = name or body.__name__
-    if name == "relu":
-        return _without_negatives(body)
-    values = _VALUES.get(name)
-    if values is None:
+def widened(body: Callable[..., Any], widening: Widening | None) -> Callable[..., Any]:
+    """Return a form of `body` that also accepts wide unsigned integers; `body` itself without a `widening`."""
+    if widening is None:
         return body
+    values, compares = widening.values, widening.compares
 
     @functools.wraps(body)
-    def widened(*arguments: Any, **keywords: Any) -> Any:
+    def operator(*arguments: Any, **keywords: Any) -> Any:
         for argument in (*arguments, *keywords.values()) if keywords else arguments:
             if argument.__class__ in (tuple, list) and argument:
                 argument = argument[0]                                       # choices, of one dtype
             if isinstance(argument, torch.Tensor) and argument.dtype in WIDE:
-                ordered = argument.dtype is torch.uint64 and name in _BY_ORDER and not _has_reals(arguments, keywords)
+                ordered = argument.dtype is torch.uint64 and compares and not _has_reals(arguments, keywords)
                 out = _in_order(body, arguments, keywords) if ordered else body(
                     *map(_wider, arguments), **{key: _wider(value) for key, value in keywords.items()}
                 )
@@ -82,15 +58,7 @@ def widening(body: Callable[..., Any], name: str = "") -> Callable[..., Any]:
                 return tuple(narrow(item) if i in values else item for i, item in enumerate(out))
         return body(*arguments, **keywords)
 
-    return widened
-
-
-def _without_negatives(relu: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(relu)
-    def relu_of_unsigned(input: T) -> T:
-        return input.clone() if isinstance(input, torch.Tensor) and input.dtype in WIDE else relu(input)
-
-    return relu_of_unsigned
+    return operator
 
 
 def in_order(t: T) -> T:
