@@ -12,6 +12,15 @@ def is_programs(code: CodeType, frame: FrameType) -> bool:
     return is_users(name) and (name != "<string>" or not str(frame.f_globals.get("__name__")).startswith("torchspore"))
 
 
+def argument_of_call(frame: FrameType, position: int) -> object:
+    """Return the positional argument of the call that a frame has just begun; an empty text if the function has fewer.
+
+    A profile hook receives the frame alone. The position is part of a method's interface; the parameter's name in CPython is not.
+    """
+    names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
+    return frame.f_locals[names[position]] if position < len(names) else ""
+
+
 _BETWEEN = ("/torchspore/graph/control/runtime_helpers.py", "/torchspore/mindspore/ops/error_boundary.py")
 """Files of ours that only pass on what the program calls."""
 

@@ -20,7 +20,7 @@ from torchspore.graph.capture import depth
 from torchspore.graph.capture.aliases import Aliases
 from torchspore.graph.capture.ambient_state import introspection, queries
 from torchspore.graph.capture.ambient_state.process_state import ENVIRONMENT, LEVELS, LOGGING, Levels
-from torchspore.graph.capture.callers import is_ours, is_programs
+from torchspore.graph.capture.callers import argument_of_call, is_ours, is_programs
 from torchspore.graph.capture.code_names import computes_globals
 from torchspore.graph.capture.ownership import PAST, is_identified_by_identity, is_identified_by_names
 from torchspore.graph.capture.reachable_state import ReachableState
@@ -340,13 +340,13 @@ class TraceGuard:
         if what == "reads all":
             self.read(vars(os.environ), "_data", variables, False)
             return
-        name = frame.f_locals.get("key")
+        name = argument_of_call(frame, 1)
         key: Any = os.environ.encodekey(name) if isinstance(name, str) else None
         self.read(variables, key, variables.get(key, MISSING), False)
 
     def _ask(self, code: CodeType, frame: FrameType) -> None:
         """Is told of a look at an option or at the seed, or of a change."""
-        answers, name = queries.GETTERS[code], next(iter(frame.f_locals.values()), "")
+        answers, name = queries.GETTERS[code], argument_of_call(frame, 0)
         if answers is None:
             raise self.refuse(f"calls {code.co_name}")
         if isinstance(name, str):
@@ -360,13 +360,14 @@ class TraceGuard:
             raise refusal
         self.read(vars(warnings), "filters", warnings.filters, False)
 
-    def _log(self, frame: FrameType, name: str) -> None:
-        """Is told that a logger is asked which messages it lets through: by the program, or because of a message."""
-        logger, level = frame.f_locals["self"], frame.f_locals.get(name, "")
+    def _log(self, frame: FrameType, has_level: bool) -> None:
+        """Handle a question for the messages that a logger accepts: by the program, or because of a message."""
+        logger: Any = argument_of_call(frame, 0)
+        level: Any = argument_of_call(frame, 1) if has_level else ""
         caller = frame.f_back
         is_message = caller is not None and caller.f_code.co_filename == LOGGING
-        if is_message and (not name or logger.isEnabledFor(level)):
-            if name:
+        if is_message and (not has_level or logger.isEnabledFor(level)):
+            if has_level:
                 raise self.refuse("logs a message")
             return                                                      # `isEnabledFor` asks, which was heard of
         levels = self._levels.setdefault(id(logger), Levels(logger))

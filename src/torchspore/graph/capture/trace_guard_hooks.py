@@ -41,6 +41,9 @@ def watching(watch: TraceGuard) -> Iterator[None]:
     _TRACE.guard, _TRACE.thread = watch, threading.get_ident()
     if FRONT.cell is not None:
         FRONT.cell.__getattribute__ = _noting
+    # Builtins are replaced for all threads, because a profile hook cannot do their work: Python removes a hook that has raised, so that a
+    # `print` in a `finally` after it would be executed, and a hook does not receive the name in `getattr(x, name)`. The replacements check
+    # the thread first: other threads get the original function.
     for function in TALK:
         setattr(builtins, function.__name__, _guarded(function))
     watch.listen = _listen
@@ -72,10 +75,7 @@ def is_tracing() -> bool:
 
 
 def _guarded(function: Any) -> Callable[..., Any]:
-    """`print`, `input` or `open` while a thread traces.
-
-    Python takes a profile hook out once it has raised; what runs in a `finally` after that would talk.
-    """
+    """Return the replacement of `print`, `input` or `open`: it ends the trace of the thread that traces."""
 
     @functools.wraps(function)
     def talk(*args: Any, **kwargs: Any) -> Any:
@@ -94,7 +94,7 @@ def _listen() -> None:
 
 
 def _telling(function: Any) -> Callable[..., Any]:
-    """`getattr` or `hasattr` while a thread traces. A Cell tells itself of what it is asked for."""
+    """Return the replacement of `getattr` or `hasattr`: it records the name. For Cells `_noting` records it."""
 
     @functools.wraps(function)
     def ask(*arguments: Any) -> Any:

@@ -38,7 +38,10 @@ _CHOICES = {
     "debug_level": ("RELEASE", "DEBUG"), "infer_boost": ("on", "off"), "capture_mode": ("ast", "bytecode", "trace"),
     "exec_order": ("", "bfs", "dfs"),
 }
-_CONTEXTS = "".join(["O", "0"])       # equal to "O0", but another object, so that an explicit 'O0' differs from the default
+
+
+class _LevelOfContext(str):
+    """The default of `jit_level`: MindSpore's signature says "O0", but the level of the context applies, unlike for an explicit "O0"."""
 
 
 def _check(call: str, **options: Any) -> None:
@@ -73,7 +76,7 @@ class JitConfig:
 
 
 def jit(
-    function: Callable[..., Any] | None = None, *, capture_mode: str = "ast", jit_level: str = _CONTEXTS, dynamic: int = 0,
+    function: Callable[..., Any] | None = None, *, capture_mode: str = "ast", jit_level: str = _LevelOfContext("O0"), dynamic: int = 0,
     fullgraph: bool = False,
     backend: str = "", **options: Any,
 ) -> Any:
@@ -134,7 +137,7 @@ def _options(jit_level: str, others: dict[str, Any], fullgraph: bool) -> dict[st
     """Return the options passed with the function; without one, the context decides. `fullgraph` means syntax level STRICT."""
     config = others.get("jit_config") or {}
     config_options = dict(getattr(config, "jit_config_dict", config))
-    if jit_level is not _CONTEXTS:
+    if not isinstance(jit_level, _LevelOfContext):
         config_options["jit_level"] = jit_level
     if fullgraph:
         config_options["jit_syntax_level"] = "STRICT"

@@ -62,6 +62,7 @@ def op(
     def declare(body: Body) -> Body:
         name = body.__name__
         function = body if raw_arguments else _bridge(widened(body, wide), older)
+        _codes[function.__code__] = name  # type: ignore[attr-defined]
         if states:
             function = _keeping(function, [list(inspect.signature(body).parameters).index(state) for state in states], states)
         if numbers:
@@ -72,8 +73,6 @@ def op(
         if name in OPERATORS:
             raise ValueError(f"{name} of {body.__module__}: expected a unique name; {OPERATORS[name].body.__module__} uses it.")
         OPERATORS[name] = Operator(name, function, body, primitive_type, methods)
-        if raw_arguments:
-            _codes[body.__code__] = name
         return function  # type: ignore[return-value]
 
     return declare
@@ -265,8 +264,8 @@ _spelled: dict[str, str] = {}
 """Names of primitives by their lower-case spelling."""
 
 
-_codes: dict[CodeType, str] = {_bridge(len).__code__: ""}  # type: ignore[attr-defined]
-"""The code of operators' functions, with the name of one operator that it runs."""
+_codes: dict[CodeType, str] = {}
+"""The code of operators' functions -> the name of the operator, or of the last one if several share the code as `_bridge` makes it."""
 FRONT.operator_of = _operator_of
 
 

@@ -96,10 +96,8 @@ _NUMPY, _DECIMAL = NumpyOptions(), DecimalContext()
 SETTINGS: dict[int, Setting] = {id(np): _NUMPY, id(decimal): _DECIMAL, id(decimal.Decimal): _DECIMAL}
 """By the id of an object that a program names, the setting that its results may depend on."""
 
-LEVELS: dict[CodeType, str] = {
-    logging.Logger.isEnabledFor.__code__: "level", logging.Logger.getEffectiveLevel.__code__: "",
-}
-"""The functions that ask a logger what it lets through, and the argument that says which level is meant."""
+LEVELS: dict[CodeType, bool] = {logging.Logger.isEnabledFor.__code__: True, logging.Logger.getEffectiveLevel.__code__: False}
+"""The methods of a logger that return which messages it accepts, and True if their first argument is a level."""
 LOGGING = logging.__file__
 
 ENVIRONMENT: dict[CodeType, str] = {
