@@ -13,7 +13,7 @@ has_runner = False
 
 
 class _Hook:
-    """Whether the process's exception hook is installed."""
+    """The state of the process's exception hook."""
 
     def __init__(self) -> None:
         self.is_installed = False

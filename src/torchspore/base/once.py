@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class _Reports:
-    """What the program has been warned of."""
+    """The warnings that the program has received."""
 
     def __init__(self) -> None:
         self.keys: set[Hashable] = set()

@@ -92,7 +92,7 @@ class _Program:
 
 
 class _Reports:
-    """What the running program has been told, and whether `explain` listens."""
+    """The outcomes that the running program has received, and the state of `explain`."""
 
     def __init__(self) -> None:
         self.is_explaining = False

@@ -24,7 +24,7 @@ class Lying:
 
 
 class _Recording:
-    """Whether nodes record their layouts."""
+    """The switch that makes nodes record their layouts."""
 
     def __init__(self) -> None:
         self.is_on = False

@@ -31,7 +31,7 @@ _before: dict[str, bool] = {}
 
 
 class _Changes:
-    """What deterministic mode has changed in the process."""
+    """The changes of deterministic mode in the process."""
 
     def __init__(self) -> None:
         self.owns_workspace = False

@@ -25,7 +25,7 @@ _NAMES = ("max_device_memory", "variable_memory_max_size")
 
 
 class _Reports:
-    """What the limit has reported."""
+    """The reports of the limit."""
 
     def __init__(self) -> None:
         self.last_refusal = 0

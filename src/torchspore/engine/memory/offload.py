@@ -327,7 +327,7 @@ def _outcome(name: str, value: Any) -> Outcome:
 
 
 class _Requests:
-    """Whether Cells asked for offloading."""
+    """The request of Cells for offloading."""
 
     def __init__(self) -> None:
         self.is_requested_by_cells = False

@@ -12,7 +12,7 @@ from torchspore.graph.report import provenance
 
 
 class _Recording:
-    """Whether graphs mark their phases."""
+    """The switch that makes graphs mark their phases."""
 
     def __init__(self) -> None:
         self.is_on = False

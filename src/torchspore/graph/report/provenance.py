@@ -45,7 +45,7 @@ _NO_SCOPES = Outcome.no_effect("scopes are kept where save_graphs or debug_level
 
 
 class _Requests:
-    """Whether all graphs record their origin."""
+    """The switch that makes all graphs record their origin."""
 
     def __init__(self) -> None:
         self.records_all = False

@@ -34,7 +34,7 @@ _MOST_CHECKED = 1 << 24
 
 
 class _Active:
-    """What runs steps."""
+    """The function that runs steps."""
 
     def __init__(self) -> None:
         self.runner: Callable[[Any, str, Any, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] | None = None

@@ -29,7 +29,7 @@ Sizes = list[int]
 
 
 class _Algorithms:
-    """Whether options name cuDNN's algorithms."""
+    """The state of the options that name cuDNN's algorithms."""
 
     def __init__(self) -> None:
         self.are_named = False

@@ -25,7 +25,7 @@ ITERATORS_LIST: list[weakref.ref[Iterator]] = []
 
 
 class _Cleanup:
-    """Whether iterators are being closed."""
+    """The mark that iterators are being closed."""
 
     def __init__(self) -> None:
         self.is_running = False
