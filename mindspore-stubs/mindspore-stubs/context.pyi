@@ -357,7 +357,7 @@ class _AutoParallelContext(TypedDict, total=False):
     strategy_ckpt_config: _StrategyCkptConfig  # The files that strategies are read from and written to; .json is JSON, everything else protobuf.
     group_ckpt_save_file: str  # The file that the groups of processes are written to; its directory is created when the option is set.
     full_batch: bool  # Every process reads the full batch and uses its own part of it.
-    dataset_strategy: Literal['data_parallel', 'full_batch'] | tuple[tuple[int, ...], ...]  # How the dataset's outputs are split across the devices: by the batch, not at all, or axis by axis.
+    dataset_strategy: Literal['data_parallel', 'full_batch'] | tuple[tuple[int, ...], ...] | tuple[Any, ...]  # How the dataset's outputs are split across the devices: by the batch, not at all, or axis by axis.
     enable_alltoall: bool  # Changes one sharding into another by all-to-all where that is possible, otherwise by gathering and slicing.
     communi_parallel_mode: Literal['all_group_parallel', 'same_server_group_parallel', 'no_group_parallel']  # Which groups of processes may send at the same time.
     force_fp32_communication: bool  # Sums in float32 in every collective that sums.
@@ -413,7 +413,7 @@ def get_auto_parallel_context(attr_key: Literal['full_batch']) -> bool: ...
 @overload
 def get_auto_parallel_context(attr_key: Literal['full_batch_is_set']) -> bool: ...
 @overload
-def get_auto_parallel_context(attr_key: Literal['dataset_strategy']) -> str | list[list[int]]: ...
+def get_auto_parallel_context(attr_key: Literal['dataset_strategy']) -> str | list[list[int]] | tuple[Any, ...]: ...
 @overload
 def get_auto_parallel_context(attr_key: Literal['enable_alltoall']) -> bool: ...
 @overload
