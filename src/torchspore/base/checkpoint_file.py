@@ -54,7 +54,7 @@ class Entry(NamedTuple):
     shape: tuple[int, ...]
     values: Any
 
-    def numpy(self) -> Any:
+    def array(self) -> Any:
         """Return the values as an array of the entry's shape; BFloat16 as float32, which NumPy has. A text has no array."""
         if self.type_name == "BFloat16":
             return (self.values.astype(np.uint32) << 16).view(np.float32).reshape(self.shape)

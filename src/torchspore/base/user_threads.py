@@ -22,7 +22,7 @@ _running_threads: set[int] = set()
 
 
 class _Switching:
-    """Which thread runs alone, and which threads slow that down."""
+    """The thread that runs alone, and the threads that slow that down."""
 
     def __init__(self) -> None:
         self.exclusive_thread: int | None = None

@@ -25,7 +25,7 @@ INTERRUPTED = 128 + signal.SIGINT
 
 
 class _Run:
-    """How the program ended."""
+    """The end of the program."""
 
     def __init__(self) -> None:
         self.last_error: BaseException | None = None

@@ -19,7 +19,7 @@ _lock = threading.Lock()
 
 
 class _Summaries:
-    """How many summaries are open."""
+    """Number of open summaries."""
 
     def __init__(self) -> None:
         self.open_count = 0

@@ -30,7 +30,7 @@ _waiting = threading.local()
 
 
 class _Output:
-    """Where graphs print."""
+    """The destination of text that graphs print."""
 
     def __init__(self) -> None:
         self.file: PrintFile | None = None

@@ -22,7 +22,7 @@ world = World()
 
 
 class _Fork:
-    """How this process and its workers start."""
+    """The start of this process and of its workers."""
 
     def __init__(self) -> None:
         self.is_forked = False

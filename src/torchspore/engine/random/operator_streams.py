@@ -42,7 +42,7 @@ _functions: dict[tuple[str, int | None], OperatorStream] = {}
 
 
 class _Streams:
-    """How many streams exist."""
+    """Number of the streams."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -26,7 +26,7 @@ class Store(Protocol):
 
 
 class _Active:
-    """Where choices are stored."""
+    """The store of the choices."""
 
     def __init__(self) -> None:
         self.store: Store | None = None

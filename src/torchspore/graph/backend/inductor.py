@@ -26,7 +26,7 @@ _NONE: Mapping[str, Any] = {}
 
 
 class _Compiler:
-    """Why the C++ compiler cannot be used."""
+    """State of the C++ compiler."""
 
     def __init__(self) -> None:
         self.failure: str | None = None

@@ -54,7 +54,7 @@ def _weights(folder: str, network: Cell) -> np.ndarray:
     for name in sorted(os.listdir(folder)):
         if name.endswith(".ckpt"):
             entries, _ = checkpoint_file.read(Path(folder, name))
-            values = {entry.name: entry.numpy().reshape(-1) for entry in entries if entry.type_name != checkpoint_file.TEXT}
+            values = {entry.name: entry.array().reshape(-1) for entry in entries if entry.type_name != checkpoint_file.TEXT}
             rows.append(np.concatenate([values[name] for name in names if name in values]))
     return np.stack(rows) if rows else np.zeros((0, 0), np.float32)
 

@@ -59,9 +59,9 @@ def to_value(entry: Entry, requires_grad: bool = True) -> Any:
     if entry.type_name == TEXT:
         return entry.values
     if entry.type_name == "BFloat16":
-        tensor = Tensor(entry.numpy()).astype(mstype.bfloat16)
+        tensor = Tensor(entry.array()).astype(mstype.bfloat16)
     else:
-        tensor = Tensor.from_numpy(entry.numpy())
+        tensor = Tensor.from_numpy(entry.array())
     return Parameter(tensor, name=entry.name, requires_grad=requires_grad)
 
 

@@ -16,7 +16,7 @@ _ADDRESS = re.compile(r"tcp://.+:\d+")
 
 
 class _Groups:
-    """How many groups the program has created."""
+    """Number of groups that the program has created."""
 
     def __init__(self) -> None:
         self.count = 0
