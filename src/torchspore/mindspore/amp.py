@@ -4,6 +4,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from torchspore.base.arguments import check_int_type
 from torchspore.base.text import list_choices, message, short
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import dtype as mstype
@@ -105,8 +106,7 @@ class DynamicLossScaler(LossScaler):
 
     def __init__(self, scale_value: float, scale_factor: float, scale_window: int) -> None:
         value = _positive("DynamicLossScaler", "scale_value", scale_value)
-        if isinstance(scale_window, bool) or not isinstance(scale_window, int):
-            raise TypeError(message(f"DynamicLossScaler(scale_window={short(scale_window)})", f"an int, got {type(scale_window).__name__}"))
+        check_int_type("DynamicLossScaler", "scale_window", scale_window)
         self.scale_window = int(_positive("DynamicLossScaler", "scale_window", scale_window))
         self.scale_factor = _positive("DynamicLossScaler", "scale_factor", scale_factor)
         self.scale_value = Parameter(Tensor(value, mstype.float32), name="scale_value")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import dtype as mstype
@@ -37,7 +38,7 @@ class GradientAccumulation(Cell):
 
     def __init__(self, max_accumulation_step: int, optimizer: Any) -> None:
         super().__init__()
-        if isinstance(max_accumulation_step, bool) or not isinstance(max_accumulation_step, int):
+        if not is_int(max_accumulation_step):
             raise TypeError(message(f"GradientAccumulation({short(max_accumulation_step)}, ...)",
                                     f"an int, got {type(max_accumulation_step).__name__}"))
         if max_accumulation_step < 1:

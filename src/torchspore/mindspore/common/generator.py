@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.engine.core import generators, random_state
 from torchspore.engine.core.device_facts import current_target as device_name
@@ -48,7 +49,7 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream from `seed`, an int from -2**63 to 2**64 - 1; return the generator. Raises TypeError and ValueError."""
-        if isinstance(seed, bool) or not isinstance(seed, int):
+        if not is_int(seed):
             raise TypeError(message(f"manual_seed({short(seed)})", f"an int, got {type(seed).__name__}"))
         if not -(2**63) <= seed <= LARGEST:
             raise ValueError(message(f"manual_seed({seed})", "an int from -2**63 to 2**64 - 1"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm import environment, groups
 from torchspore.distributed.comm.environment import ProcessPlace
@@ -114,7 +115,7 @@ def get_process_group_ranks(group: str = HCCL_WORLD_COMM_GROUP) -> list[int]:
 def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
     """Returns the global rank of the process with rank `group_rank_id` in the group."""
     ranks = find_group("get_world_rank_from_group_rank", group).ranks
-    if isinstance(group_rank_id, bool) or not isinstance(group_rank_id, int):
+    if not is_int(group_rank_id):
         raise TypeError(message(f"get_world_rank_from_group_rank(..., {short(group_rank_id)})", "an int"))
     if not 0 <= group_rank_id < len(ranks):
         raise ValueError(message(f"get_world_rank_from_group_rank({group!r}, {group_rank_id})", f"a rank from 0 to {len(ranks) - 1}"))
@@ -124,7 +125,7 @@ def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
 def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
     """Returns the rank in the group of the process with the global rank `world_rank_id`."""
     ranks = find_group("get_group_rank_from_world_rank", group).ranks
-    if isinstance(world_rank_id, bool) or not isinstance(world_rank_id, int):
+    if not is_int(world_rank_id):
         raise TypeError(message(f"get_group_rank_from_world_rank({short(world_rank_id)}, ...)", "an int"))
     if world_rank_id not in ranks:
         raise ValueError(message(f"get_group_rank_from_world_rank({world_rank_id}, {group!r})", f"one of {list(ranks)}"))
@@ -138,7 +139,7 @@ def create_group(group: str, rank_ids: list[int], options: Any = None) -> None:
     """
     if not isinstance(group, str) or not isinstance(rank_ids, list):
         raise TypeError(message(f"create_group({short(group)}, {short(rank_ids)})", "a name and a list of ranks"))
-    if not all(isinstance(rank, int) and not isinstance(rank, bool) for rank in rank_ids):
+    if not all(is_int(rank) for rank in rank_ids):
         raise TypeError(message(f"create_group({group!r}, rank_ids={short(rank_ids)})", "a list of ints"))
     if options is not None:
         raise ValueError(message(f"create_group(options={short(options)})", "None: torch manages the buffers of a group"))

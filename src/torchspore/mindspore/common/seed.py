@@ -1,6 +1,7 @@
 """`set_seed`, `get_seed`."""
 from __future__ import annotations
 
+from torchspore.base.arguments import is_int
 from torchspore.engine.core import random_state
 from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.tensor import frame
@@ -11,7 +12,7 @@ def set_seed(seed: int) -> None:
 
     Raises TypeError for a value that is not an int, ValueError below 0.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int):
+    if not is_int(seed):
         raise TypeError(f"set_seed({seed!r}): expected an int, got {type(seed).__name__}.")
     if seed < 0:
         raise ValueError(f"set_seed({seed}): expected an int from 0 on.")

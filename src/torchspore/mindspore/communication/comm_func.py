@@ -1,5 +1,6 @@
 """`mindspore.communication.comm_func`: exchanges between processes as functions that return their results. Ranks are global."""
-from torchspore.mindspore.ops.distributed.comm_func import (
+from torchspore.mindspore.ops.distributed.comm_func import (  # noqa: F401  MindSpore offers them under this path
+    CommHandle,
     P2POp,
     all_gather_into_tensor,
     all_reduce,
@@ -18,23 +19,3 @@ from torchspore.mindspore.ops.distributed.comm_func import (
     scatter_tensor,
     send,
 )
-
-__all__ = [
-    "P2POp",
-    "all_gather_into_tensor",
-    "all_reduce",
-    "all_to_all_single_with_output_shape",
-    "all_to_all_v_c",
-    "all_to_all_with_output_shape",
-    "barrier",
-    "batch_isend_irecv",
-    "broadcast",
-    "gather_into_tensor",
-    "irecv",
-    "isend",
-    "recv",
-    "reduce",
-    "reduce_scatter_tensor",
-    "scatter_tensor",
-    "send",
-]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_int_type
 from torchspore.base.text import list_choices, message, short
 from torchspore.engine.core import device, device_facts
 from torchspore.engine.eager import pynative
@@ -31,8 +32,7 @@ def present(call: str, device_target: Any) -> str:
 
 def _device_of(call: str, device_id: Any, device_target: Any) -> tuple[str, int]:
     target = present(call, device_target)
-    if isinstance(device_id, bool) or not isinstance(device_id, int):
-        raise TypeError(message(f"{call}(device_id={short(device_id)})", f"an int, got {type(device_id).__name__}"))
+    check_int_type(call, "device_id", device_id)
     if not 0 <= device_id < device.count(target):
         raise ValueError(message(f"{call}(device_id={device_id})", f"an int from 0 to {device.count(target) - 1}; none is negative"))
     return target, device_id

@@ -4,6 +4,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
+from torchspore.base.arguments import check_int_type
 from torchspore.base.text import message, short
 from torchspore.engine.devices import streams as engine
 
@@ -27,8 +28,7 @@ class Stream:
         self._handle = kwargs.pop("_handle", None)
         if kwargs:
             raise TypeError(message(f"Stream({', '.join(kwargs)}=...)", "priority alone"))
-        if isinstance(priority, bool) or not isinstance(priority, int):
-            raise TypeError(message(f"Stream(priority={short(priority)})", f"an int, got {type(priority).__name__}"))
+        check_int_type("Stream", "priority", priority)
         if self._handle is None:
             self._handle = engine.new_stream(priority)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.context import effects
 from torchspore.distributed.shard import split_records
 from torchspore.engine.core.tensor import TensorBase
@@ -20,7 +21,7 @@ def _stage(key: str) -> property:
         return self.__dict__[key]  # type: ignore[no-any-return]
 
     def put(self: Any, value: int) -> None:
-        if isinstance(value, bool) or not isinstance(value, int):
+        if not is_int(value):
             raise TypeError(f"{type(self).__name__}.{key} = {value!r:.40}: expected an int, got {type(value).__name__}.")
         if value < 0:
             raise ValueError(f"{type(self).__name__}.{key} = {value}: expected an int from 0 on.")
@@ -230,6 +231,6 @@ class CellFacts:
 def check_strategies(wrote: str, *strategies: Any) -> None:
     """Raises TypeError if a strategy contains anything other than tuples of ints, Layouts and None."""
     for part in (part for strategy in strategies if strategy is not None for part in strategy):
-        is_numbers = isinstance(part, tuple) and all(isinstance(number, int) and not isinstance(number, bool) for number in part)
+        is_numbers = isinstance(part, tuple) and all(is_int(number) for number in part)
         if part is not None and not is_numbers and not hasattr(part, "to_dict"):
             raise TypeError(f"{wrote}: expected tuples of ints, Layouts or None in a strategy, got {part!r:.40}.")

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.arguments import is_int
 from torchspore.engine.core import device
 from torchspore.engine.core.generators import drawing
 from torchspore.mindspore.numpy.utils import (
@@ -161,7 +162,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
 
 
 def _count(num: Any) -> int:
-    if isinstance(num, bool) or not isinstance(num, int):
+    if not is_int(num):
         raise TypeError(f"num={num!r}: expected an int.")
     if num < 1:
         raise ValueError(f"num={num}: expected at least 1.")
@@ -217,7 +218,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
 
 def _window(m: Any, terms: tuple[float, ...] | None) -> T:
     """Return a window of `m` points: a sum of cosines with the weights `terms`, or a triangle."""
-    if isinstance(m, bool) or not isinstance(m, int):
+    if not is_int(m):
         raise TypeError(f"M={m!r}: expected an int.")
     if m <= 1:
         return torch.ones(max(m, 0), device=device.current())
@@ -279,7 +280,7 @@ def randn(*shape: Any, dtype: Any = torch.float32) -> T:
 def randint(minval: Any, maxval: Any = None, shape: Any = None, dtype: Any = torch.int32) -> T:
     """Uniform integers in [minval, maxval), or, with one bound, in [0, minval), of `shape`; one value without a shape."""
     for value in (minval, maxval):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        if value is not None and not is_int(value):
             raise TypeError(f"expected ints as minval and maxval, got {value!r}.")
     low, high = (0, minval) if maxval is None else (minval, maxval)
     if high <= low:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.arguments import is_int
 from torchspore.engine.core.creation import constant
 from torchspore.mindspore.numpy.utils import as_list, axes_of, axis_of, function, only_tensor, shape_of, to_tensor
 from torchspore.mindspore.ops.wide import Widening
@@ -120,7 +121,7 @@ def fliplr(m: Any) -> T:
 def rot90(a: Any, k: int = 1, axes: Any = (0, 1)) -> T:
     """Rotate `k` times by 90 degrees, from the first of two axes towards the second."""
     t = only_tensor(a, "a")
-    if isinstance(k, bool) or not isinstance(k, int):
+    if not is_int(k):
         raise TypeError(f"k={k!r}: expected an int.")
     if builtins.len(axes) != 2:
         raise ValueError(f"axes={axes!r}: expected two axes.")
@@ -243,7 +244,7 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     """`func(a, axis)`, applied to its result for one axis after the other; an axis that it removes is inserted again with length 1."""
     out = as_tensor(a)
     for axis in axes if isinstance(axes, (tuple, list)) else (axes,):
-        if isinstance(axis, bool) or not isinstance(axis, int):
+        if not is_int(axis):
             raise TypeError(f"axes={axes!r}: expected an int, or a sequence of ints.")
         axis = axis_of(axis, out.ndim)
         result = func(out, axis)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.arguments import is_int
 from torchspore.mindspore.numpy.utils import as_list, axis_of, function, only_tensor, together
 
 T = torch.Tensor
@@ -89,7 +90,7 @@ def _split(t: T, sections: Any, axis: int, may_differ: bool) -> Any:
     """Return equal parts as a tuple, or the parts between the positions of a sequence as a list; empty parts are refused."""
     length = t.shape[axis_of(axis, t.ndim)]
     axis = axis_of(axis, t.ndim)
-    if isinstance(sections, int) and not isinstance(sections, bool):
+    if is_int(sections):
         if sections == 0 and may_differ:
             raise ZeroDivisionError("indices_or_sections=0: expected at least 1.")
         if sections < 1 or sections > length or (length % sections and not may_differ):

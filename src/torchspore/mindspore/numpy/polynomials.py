@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.arguments import is_int
 from torchspore.mindspore.numpy.utils import floating, function, pair, to_tensor, together
 
 T = torch.Tensor
@@ -57,7 +58,7 @@ def polyval(p: Any, x: Any) -> T:
 
 
 def _order(m: Any, operation: str) -> int:
-    if isinstance(m, bool) or not isinstance(m, int):
+    if not is_int(m):
         raise TypeError(f"m={m!r}: expected an int.")
     if m < 0:
         raise ValueError(f"m={m}: expected an order of the {operation} of at least 0.")

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.arguments import is_int
 from torchspore.engine.eager.half_precision import in_float32
 from torchspore.mindspore.numpy.utils import axes_of, axis_of, cast, floating, function, only_tensor, pair, to_tensor
 from torchspore.mindspore.ops.wide import Widening
@@ -89,7 +90,7 @@ def multi_dot(arrays: Any) -> T:
 def matrix_power(a: Any, n: int) -> T:
     """The square matrix `a` multiplied with itself `n` times, the identity for 0. Raises ValueError for n < 0."""
     t = to_tensor(a)
-    if isinstance(n, bool) or not isinstance(n, int):
+    if not is_int(n):
         raise TypeError(f"n={n!r}: expected an int.")
     if n < 0:
         raise ValueError(f"n={n}: expected at least 0.")

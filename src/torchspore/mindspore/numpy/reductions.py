@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.arguments import is_int
 from torchspore.mindspore.numpy.utils import (
     axes_of,
     axis_of,
@@ -66,7 +67,7 @@ def _numbers(t: T) -> T:
 
 def _variance(t: T, axes: tuple[int, ...], ddof: int, keepdims: bool) -> T:
     """Return the mean square distance from the mean, which is truncated for integers."""
-    if isinstance(ddof, bool) or not isinstance(ddof, int):
+    if not is_int(ddof):
         raise TypeError(f"ddof={ddof!r}: expected an int.")
     square = floating((t - _mean(t, axes, True)) ** 2)
     if _count(t, axes) == 0:

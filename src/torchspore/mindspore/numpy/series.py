@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.arguments import is_int
 from torchspore.mindspore.numpy.utils import (
     as_list,
     axes_of,
@@ -46,7 +47,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     if t.ndim == 0:
         raise ValueError("a: expected one axis at least.")
     axis = axis_of(axis, t.ndim)
-    if isinstance(n, bool) or not isinstance(n, int):
+    if not is_int(n):
         raise TypeError(f"n={n!r}: expected an int.")
     if n < 0:
         raise ValueError(f"n={n}: expected at least 0.")

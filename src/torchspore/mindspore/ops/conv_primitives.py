@@ -6,6 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.base.arguments import is_int
 from torchspore.mindspore.ops.conv import convolve, convolve_transposed, pair, same_padding
 from torchspore.mindspore.ops.declare import OPERATORS, op
 from torchspore.mindspore.ops.grad_primitives import vjp
@@ -133,7 +134,7 @@ def _depthwise_conv2d(
     The results of one channel are adjacent. The number of groups is always C; 1.x accepted `group` and ignored it, and so does this.
     """
     _check(mode, "NCHW", weight, pair(kernel_size), weight.shape[0], ("channel_multiplier", channel_multiplier), 3)
-    if isinstance(group, bool) or not isinstance(group, int) or group < 1:
+    if not is_int(group) or group < 1:
         raise ValueError(f"group={group!r}: expected an int from 1 on.")
     channels = x.shape[1]
     kernels = weight.transpose(0, 1).reshape(channels * channel_multiplier, 1, *weight.shape[2:])

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_int_type
 from torchspore.base.text import message, short
 from torchspore.engine.core import dtypes
 from torchspore.engine.core.tensor import TensorBase
@@ -25,8 +26,7 @@ class GetNext(Primitive):
         for name, value in (("types", types), ("shapes", shapes)):
             if not isinstance(value, (list, tuple)):
                 raise TypeError(message(f"GetNext({name}={short(value)})", f"a list or tuple, got {type(value).__name__}"))
-        if isinstance(output_num, bool) or not isinstance(output_num, int):
-            raise TypeError(message(f"GetNext(output_num={short(output_num)})", f"an int, got {type(output_num).__name__}"))
+        check_int_type("GetNext", "output_num", output_num)
         if not isinstance(shared_name, str):
             raise TypeError(message(f"GetNext(shared_name={short(shared_name)})", f"a str, got {type(shared_name).__name__}"))
         if not len(types) == len(shapes) == output_num:

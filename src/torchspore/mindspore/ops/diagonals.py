@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.arguments import is_int
 from torchspore.engine.core import device
 from torchspore.engine.core.creation import constant
 from torchspore.mindspore.ops.activation import as_dtype
@@ -16,7 +17,7 @@ T = torch.Tensor
 def _ends(k: Any) -> tuple[int, int]:
     """Return the lowest and the highest diagonal of `k` (an int, a pair, or a Tensor of one or two)."""
     values = k.reshape(-1).tolist() if isinstance(k, T) else list(k) if isinstance(k, (tuple, list)) else [k]
-    if len(values) not in (1, 2) or any(isinstance(value, bool) or not isinstance(value, int) for value in values):
+    if len(values) not in (1, 2) or any(not is_int(value) for value in values):
         raise ValueError(f"k={values!r:.40}: expected an int, or two with the lower diagonal first.")
     low, high = int(values[0]), int(values[-1])
     if low > high:

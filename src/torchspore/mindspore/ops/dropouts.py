@@ -6,6 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.base.arguments import is_int
 from torchspore.context import effects
 from torchspore.engine.core import device
 from torchspore.engine.core.creation import constant
@@ -29,7 +30,7 @@ def dropout(input: T, p: float = 0.5, training: bool = True, seed: int | None = 
     stream, and `explain` reports that.
     """
     if seed is not None:
-        if isinstance(seed, bool) or not isinstance(seed, int):
+        if not is_int(seed):
             raise TypeError(f"seed={seed!r:.40}: expected an int, got {type(seed).__name__}.")
         if seed < 0:
             raise ValueError(f"seed={seed}: expected an int from 0 on.")

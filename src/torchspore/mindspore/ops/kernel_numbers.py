@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.arguments import is_int
 from torchspore.engine.core import device
 from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.engine.random import operator_streams
@@ -23,7 +24,7 @@ def checked_seed(seed: Any) -> int:
     """Return the seed of an operator; None counts as 0. Raises TypeError if it is not an int, ValueError below 0."""
     if seed is None:
         return 0
-    if isinstance(seed, bool) or not isinstance(seed, int):
+    if not is_int(seed):
         raise TypeError(f"seed={seed!r:.40}: expected an int, got {type(seed).__name__}.")
     if seed < 0:
         raise ValueError(f"seed={seed}: expected an int from 0 on.")

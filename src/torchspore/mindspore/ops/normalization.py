@@ -6,6 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.base.arguments import is_int
 from torchspore.engine.core import change_counters
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import normalized_axis
@@ -159,7 +160,7 @@ def lrn(
 
     (Krizhevsky and others, 2012.)
     """
-    if isinstance(depth_radius, bool) or not isinstance(depth_radius, int):
+    if not is_int(depth_radius):
         raise TypeError(f"depth_radius={depth_radius!r:.40}: expected an int, got {type(depth_radius).__name__}.")
     if norm_region != "ACROSS_CHANNELS":
         raise ValueError(f"norm_region={norm_region!r}: expected 'ACROSS_CHANNELS'.")

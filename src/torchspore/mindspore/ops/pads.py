@@ -6,6 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.base.arguments import is_int
 from torchspore.engine.core.creation import constant
 from torchspore.mindspore.ops.declare import op
 
@@ -36,7 +37,7 @@ def pad(input_x: T, padding: Any, mode: str = "constant", value: Any = None) -> 
 @op(primitive="Padding", init=("pad_dim_size",))
 def padding(x: T, pad_dim_size: int = 8) -> T:
     """Pad the last axis, of length 1, with zeros to `pad_dim_size`. Raises ValueError for another length, and for a single axis."""
-    if not isinstance(pad_dim_size, int) or isinstance(pad_dim_size, bool):
+    if not is_int(pad_dim_size):
         raise TypeError(f"pad_dim_size={pad_dim_size!r}: expected an int.")
     if pad_dim_size < 1:
         raise ValueError(f"pad_dim_size={pad_dim_size}: expected an int from 1 on.")

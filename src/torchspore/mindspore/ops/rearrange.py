@@ -6,6 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.base.arguments import is_int
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.resize import sizes_of
 
@@ -25,7 +26,7 @@ def pixel_unshuffle(input: T, downscale_factor: int) -> T:
 
 
 def _shuffled(x: T, groups: int) -> T:
-    if isinstance(groups, bool) or not isinstance(groups, int):
+    if not is_int(groups):
         raise TypeError(f"expected an int as the number of groups, got {type(groups).__name__}.")
     if groups < 1:
         raise ValueError(f"{groups} groups: expected an int from 1 on.")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchspore.base.arguments import is_int
 from torchspore.base.files import atomic_file
 from torchspore.engine.autograd.bprop import with_gradient
 from torchspore.engine.core import creation, device, printing
@@ -39,7 +40,7 @@ class Assert(Primitive):
 
     def __init__(self, summarize: int = 3) -> None:
         super().__init__("Assert")
-        if not isinstance(summarize, int) or isinstance(summarize, bool):
+        if not is_int(summarize):
             raise TypeError(f"Assert(summarize={summarize!r}): expected an int, got {type(summarize).__name__}.")
         self.add_prim_attr("summarize", summarize)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.arguments import is_int
 from torchspore.engine.core import device, dtypes, structured_types
 from torchspore.engine.core.creation import constant
 from torchspore.engine.core.tensor import TensorBase
@@ -75,7 +76,7 @@ def _quotients(x: Any, y: Any) -> tuple[int, ...]:
     if len(x) != len(y):
         raise ValueError(f"The size of inputs of 'tuple_div' operator must be the same, got {len(x)} and {len(y)}.")
     for number in (*x, *y):
-        if isinstance(number, bool) or not isinstance(number, int):
+        if not is_int(number):
             raise TypeError(f"The data type of inputs of 'tuple_div' operator should be an int64 number, got {number!r:.40}.")
     for a, b in zip(x, y):
         if b == 0:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from torchspore.base.arguments import check_int_type
 from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 from torchspore.context.store import STORE
@@ -154,8 +155,7 @@ class AutoParallel(Cell):
     def hsdp(self, shard_size: int = -1, threshold: int = 64, optimizer_level: str = "level1") -> None:
         """Sets the sharding of the optimizer's state: the number of processes (-1: all), for Parameters of at least `threshold` KB."""
         for name, value in (("shard_size", shard_size), ("threshold", threshold)):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(message(f"hsdp({name}={short(value)})", f"an int, got {type(value).__name__}"))
+            check_int_type("hsdp", name, value)
         if shard_size != -1 and shard_size < 1:
             raise ValueError(message(f"hsdp(shard_size={shard_size})", "an int from 1 on, or -1"))
         if threshold < 0:
@@ -166,8 +166,7 @@ class AutoParallel(Cell):
 
     def pipeline(self, stages: int = 1, output_broadcast: bool = False, interleave: bool = False, scheduler: str = "1f1b") -> None:
         """Sets the number of pipeline stages of the network."""
-        if isinstance(stages, bool) or not isinstance(stages, int):
-            raise TypeError(message(f"pipeline(stages={short(stages)})", f"an int, got {type(stages).__name__}"))
+        check_int_type("pipeline", "stages", stages)
         if stages < 1:
             raise ValueError(message(f"pipeline(stages={stages})", "an int from 1 on"))
         for name, value in (("output_broadcast", output_broadcast), ("interleave", interleave)):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.base.suggest import closest
 from torchspore.base.text import list_choices, message, short, with_hint
 from torchspore.context import effects
@@ -94,7 +95,7 @@ def checked(call: str, kwargs: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(message(f"{call}({name}={short(values[name])})", list_choices(choices)))
     _check_enum(call, values, "profiler_level", ProfilerLevel)
     limit = values["timeline_limit"]
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+    if limit is not None and (not is_int(limit) or limit < 1):
         raise ValueError(message(f"{call}(timeline_limit={short(limit)})", "an int from 1 on, in MiB"))
     values["counters"] = _counters(call, values)
     if kwargs.get("sync_enable") is False:
@@ -110,7 +111,7 @@ def _check_enum(call: str, values: dict[str, Any], name: str, kind: Any) -> None
 def _counters(call: str, values: dict[str, Any]) -> str:
     """Return the requested group of counters; '' for none."""
     number = values["aicore_metrics"]
-    if isinstance(number, bool) or not isinstance(number, int) or not -1 <= number < len(NUMBERED):
+    if not is_int(number) or not -1 <= number < len(NUMBERED):
         raise ValueError(message(f"{call}(aicore_metrics={short(number)})", f"an int from -1 to {len(NUMBERED) - 1}"))
     _check_enum(call, values, "aic_metrics", AicoreMetrics)
     metrics = values["aic_metrics"]

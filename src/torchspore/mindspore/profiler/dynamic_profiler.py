@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base import json_text
+from torchspore.base.arguments import is_int
 from torchspore.base.files import read_plain, write_atomically
 from torchspore.base.text import message, short
 from torchspore.mindspore import log
@@ -121,7 +122,7 @@ def _checked(content: Any) -> dict[str, Any]:
     values = dict(content)
     for name in ("start_step", "stop_step"):
         value = values.get(name, -1)
-        if isinstance(value, bool) or not isinstance(value, int):
+        if not is_int(value):
             raise ValueError(f"{name}: expected an int, got {short(value)}")
     for name in (*_PASSED, "analyse"):
         if name in values and not isinstance(values[name], bool):
@@ -133,7 +134,7 @@ def _checked(content: Any) -> dict[str, Any]:
         values["profiler_level"] = ProfilerLevel(level if isinstance(level, str) else "LevelNone" if level == -1 else f"Level{level}")
     if "aic_metrics" in values:
         group = values["aic_metrics"]
-        name = NUMBERED[group] if isinstance(group, int) and not isinstance(group, bool) and 0 <= group < len(NUMBERED) else group
+        name = NUMBERED[group] if is_int(group) and 0 <= group < len(NUMBERED) else group
         values["aic_metrics"] = AicoreMetrics("None" if name in (-1, "AiCoreNone", None) else name)
     if "activities" in values:
         activities = values["activities"]

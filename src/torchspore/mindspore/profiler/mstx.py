@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.mindspore.hal.stream import Stream
 from torchspore.observe import profiling
@@ -33,7 +34,7 @@ class mstx:
     @staticmethod
     def range_end(range_id: int, domain: str = "default") -> None:
         """Ends a range; ignores one that is not open. Raises TypeError unless the number is an int."""
-        if isinstance(range_id, bool) or not isinstance(range_id, int):
+        if not is_int(range_id):
             raise TypeError(message(f"mstx.range_end({short(range_id)})", f"an int, got {type(range_id).__name__}"))
         _checked("mstx.range_end", "end", None, domain)
         profiling.close_range(range_id)

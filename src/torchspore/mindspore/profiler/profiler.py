@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base import json_text
+from torchspore.base.arguments import is_int
 from torchspore.base.files import atomic_file
 from torchspore.base.text import message, short
 from torchspore.context import effects
@@ -209,7 +210,7 @@ class Profiler:
         names = [op_name] if isinstance(op_name, str) else list(op_name) if isinstance(op_name, (list, tuple, set)) else None
         if names is None or not all(isinstance(name, str) for name in names):
             raise TypeError(message(f"Profiler.op_analyse({short(op_name)})", f"a str or a list of strs, got {type(op_name).__name__}"))
-        if device_id is not None and (isinstance(device_id, bool) or not isinstance(device_id, int) or device_id < 0):
+        if device_id is not None and (not is_int(device_id) or device_id < 0):
             raise ValueError(message(f"Profiler.op_analyse(device_id={short(device_id)})", "an int from 0 on, or None"))
         rows_by_kind: dict[str, Any] = {name: [] for name in names}
         for (kind, shapes), (count, span, on_device) in self._sums.items():
@@ -265,7 +266,7 @@ def analyse(
 
     Raises TypeError and ValueError for invalid arguments.
     """
-    if isinstance(max_process_number, bool) or not isinstance(max_process_number, int):
+    if not is_int(max_process_number):
         raise TypeError(message(f"analyse(max_process_number={short(max_process_number)})", "an int from 1 on"))
     if max_process_number < 1:
         raise ValueError(message(f"analyse(max_process_number={max_process_number})", "an int from 1 on"))
@@ -275,6 +276,6 @@ def analyse(
 def _chosen(call: str, steps: Any) -> frozenset[int]:
     if steps is None:
         return frozenset()
-    if not isinstance(steps, (list, tuple)) or not all(isinstance(step, int) and not isinstance(step, bool) for step in steps):
+    if not isinstance(steps, (list, tuple)) or not all(is_int(step) for step in steps):
         raise TypeError(message(f"{call}(step_list={short(steps)})", "a list of ints"))
     return frozenset(steps)

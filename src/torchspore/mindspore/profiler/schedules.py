@@ -7,6 +7,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 
 
@@ -30,7 +31,7 @@ class schedule:
         for name, value, least in (
             ("wait", wait, 0), ("active", active, 1), ("warmup", warmup, 0), ("repeat", repeat, 0), ("skip_first", skip_first, 0),
         ):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            if not is_int(value) or value < least:
                 raise ValueError(message(f"schedule({name}={short(value)})", f"an int from {least} on"))
         self.wait, self.active, self.warmup, self.repeat, self.skip_first = wait, active, warmup, repeat, skip_first
 

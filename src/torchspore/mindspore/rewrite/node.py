@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops.primitive import Primitive
@@ -206,7 +207,7 @@ class Node:
 
     def set_arg(self, index: int, arg: ScopedValue | str) -> None:
         """Replaces the argument at a position. Raises TypeError and ValueError for invalid arguments."""
-        if isinstance(index, bool) or not isinstance(index, int):
+        if not is_int(index):
             raise TypeError(message(f"set_arg({short(index)}, ...)", f"an int, got {type(index).__name__}"))
         count = len(self._args) + len(self._kwargs)
         if not 0 <= index < count:
@@ -224,7 +225,7 @@ class Node:
         if not isinstance(src_node, Node):
             raise TypeError(message(f"set_arg_by_node({arg_idx}, {short(src_node)})", f"a Node, got {type(src_node).__name__}"))
         number = 0 if out_idx is None else out_idx
-        if isinstance(number, bool) or not isinstance(number, int):
+        if not is_int(number):
             raise TypeError(message(f"set_arg_by_node(out_idx={short(out_idx)})", f"an int, got {type(out_idx).__name__}"))
         if not 0 <= number < len(src_node._targets):
             count = len(src_node._targets)

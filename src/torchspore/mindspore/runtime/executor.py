@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_int_type, is_int
 from torchspore.base.text import message, short
 from torchspore.context import effects
 from torchspore.context.public import set_context
@@ -16,7 +17,7 @@ def launch_blocking() -> None:
 
 def dispatch_threads_num(threads_num: int) -> None:
     """Sets the number of threads of operators on the CPU. Raises TypeError and ValueError unless it is an int above 0."""
-    if isinstance(threads_num, bool) or not isinstance(threads_num, int):
+    if not is_int(threads_num):
         raise TypeError(message(f"dispatch_threads_num({short(threads_num)})", f"an int, got {type(threads_num).__name__}"))
     set_context(runtime_num_threads=threads_num)
 
@@ -64,8 +65,7 @@ def set_cpu_affinity(
 def set_kernel_launch_group(thread_num: int = 2, kernel_group_num: int = 8) -> None:
     """Checks the number of threads that launch operators on an Ascend device; `explain` reports that torch launches from one thread."""
     for name, value in (("thread_num", thread_num), ("kernel_group_num", kernel_group_num)):
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(message(f"set_kernel_launch_group({name}={short(value)})", f"an int, got {type(value).__name__}"))
+        check_int_type("set_kernel_launch_group", name, value)
         if value < 1:
             raise ValueError(message(f"set_kernel_launch_group({name}={value})", "an int from 1 on"))
     if kernel_group_num % thread_num:

@@ -5,6 +5,7 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
+from torchspore.base.arguments import check_bool, check_type
 from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 from torchspore.engine.core import change_counters
@@ -17,7 +18,6 @@ from torchspore.mindspore.nn.layer import normalization
 from torchspore.mindspore.nn.wrap.cell_wrapper import TrainOneStepCell, WithLossCell
 from torchspore.mindspore.nn.wrap.loss_scale import TrainOneStepWithLossScaleCell
 from torchspore.mindspore.ops.amp_operators import automatic, by_primitives
-from torchspore.mindspore.train.checks import check_bool, check_type
 from torchspore.mindspore.train.loss_scale_manager import DynamicLossScaleManager, LossScaleManager
 
 LEVELS = ("O0", "O1", "O2", "O3", "auto")

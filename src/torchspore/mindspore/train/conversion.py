@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.train.serialization import load_checkpoint, save_checkpoint
@@ -43,7 +44,7 @@ def _convert(call: str, old: str, new: str, source: Any, to: Any, names: Any, re
     for key, value, kind in (("save_path", to, str), ("name_map", names, dict), ("file_name_regex", regex, str)):
         if value is not None and not isinstance(value, kind):
             raise TypeError(message(f"{call}({key}={short(value)})", f"a {kind.__name__}, got {type(value).__name__}"))
-    if isinstance(at_once, bool) or not isinstance(at_once, int) or at_once < 1:
+    if not is_int(at_once) or at_once < 1:
         raise ValueError(message(f"{call}(processes_num={short(at_once)})", "an int from 1 on"))
     if to is not None and os.path.isfile(to):
         raise ValueError(message(f"{call}(save_path={to!r})", "a folder; this is a file"))

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
+from torchspore.base.arguments import check_bool, check_int, check_type
 from torchspore.base.text import message, short
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.train.checks import check_bool, check_int, check_type
 from torchspore.mindspore.train.plain_datasets import batches_of, check_dataset
 
 

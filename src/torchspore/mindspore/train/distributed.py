@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import is_int
 from torchspore.base.checkpoint_file import Entry
 from torchspore.base.text import list_choices, message, short
 from torchspore.context.public import get_auto_parallel_context
@@ -115,7 +116,7 @@ def load_distributed_checkpoint(
     ValueError for invalid arguments.
     """
     call = "load_distributed_checkpoint"
-    if isinstance(max_process_num, bool) or not isinstance(max_process_num, int) or max_process_num < 1:
+    if not is_int(max_process_num) or max_process_num < 1:
         raise ValueError(message(f"{call}(max_process_num={short(max_process_num)})", "an int from 1 on"))
     if output_format not in ("ckpt", "safetensors"):
         raise ValueError(message(f"{call}(output_format={short(output_format)})", list_choices(["ckpt", "safetensors"])))
@@ -157,7 +158,7 @@ def _rank_of(call: str, rank_id: Any) -> int:
         from torchspore.distributed.comm import groups
 
         return groups.rank() if groups.is_started() else int(get_auto_parallel_context("global_rank"))
-    if isinstance(rank_id, bool) or not isinstance(rank_id, int) or rank_id < 0:
+    if not is_int(rank_id) or rank_id < 0:
         raise ValueError(message(f"{call}(rank_id={short(rank_id)})", "the number of a process"))
     return rank_id
 

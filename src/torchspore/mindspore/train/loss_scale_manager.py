@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_bool, check_int, check_type
 from torchspore.base.text import message
 from torchspore.mindspore.nn.wrap.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell
-from torchspore.mindspore.train.checks import check_bool, check_int, check_type
 
 
 class LossScaleManager:

@@ -5,6 +5,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from torchspore.base.arguments import check_bool, check_int, check_type
 from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.parallel import settings
 from torchspore.mindspore.common.tensor import Tensor
@@ -13,7 +14,6 @@ from torchspore.mindspore.nn.optim import Optimizer
 from torchspore.mindspore.nn.wrap.cell_wrapper import WithEvalCell, WithLossCell
 from torchspore.mindspore.train import amp
 from torchspore.mindspore.train.callback._callback import InternalCallbackParam
-from torchspore.mindspore.train.checks import check_bool, check_int, check_type
 from torchspore.mindspore.train.metrics import get_metrics
 from torchspore.mindspore.train.model_loops import ModelLoops
 from torchspore.mindspore.train.plain_datasets import batches_of, check_dataset

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.shard import strategy_file
 from torchspore.mindspore.common.parameter import Parameter
@@ -33,7 +34,7 @@ def _read_cuts(call: str, source: Any, target: Any) -> tuple[dict[str, Cut] | No
 
 
 def _check_rank(call: str, rank: Any, target: dict[str, Cut] | None) -> None:
-    if isinstance(rank, bool) or not isinstance(rank, int):
+    if not is_int(rank):
         raise TypeError(message(f"{call}({short(rank)})", f"an int, got {type(rank).__name__}"))
     count = processes(target or {})
     if not 0 <= rank < count:
@@ -69,7 +70,7 @@ def transform_checkpoint_by_rank(
     if not isinstance(checkpoint_files_map, dict) or not checkpoint_files_map:
         raise TypeError(message(f"{call}(checkpoint_files_map={short(checkpoint_files_map)})", "a dict from numbers to file names"))
     for rank, name in checkpoint_files_map.items():
-        if isinstance(rank, bool) or not isinstance(rank, int) or not isinstance(name, str) or not Path(name).is_file():
+        if not is_int(rank) or not isinstance(name, str) or not Path(name).is_file():
             call_text = f"{call}(checkpoint_files_map={{{short(rank)}: {short(name)}}})"
             raise ValueError(message(call_text, "numbers of processes with names of existing files"))
     name = save_checkpoint_file_name
@@ -95,7 +96,7 @@ def transform_checkpoints(
     for key, value in (("dst_checkpoints_dir", dst_checkpoints_dir), ("ckpt_prefix", ckpt_prefix)):
         if not isinstance(value, str):
             raise TypeError(message(f"{call}({key}={short(value)})", f"a str, got {type(value).__name__}"))
-    if isinstance(process_num, bool) or not isinstance(process_num, int) or process_num < 1:
+    if not is_int(process_num) or process_num < 1:
         raise ValueError(message(f"{call}(process_num={short(process_num)})", "an int from 1 on"))
     if output_format not in FORMATS:
         raise ValueError(message(f"{call}(output_format={short(output_format)})", list_choices(FORMATS)))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base import json_text
+from torchspore.base.arguments import is_int
 from torchspore.base.checkpoint_file import Entry
 from torchspore.base.files import write_atomically
 from torchspore.base.text import message, short
@@ -42,7 +43,7 @@ def unified_safetensors(
         raise ValueError(message(f"{call}(src_strategy_file={short(src_strategy_file)})", "an existing strategy file"))
     if not isinstance(merge_with_redundancy, bool):
         raise TypeError(message(f"{call}(merge_with_redundancy={short(merge_with_redundancy)})", "a bool"))
-    if isinstance(max_process_num, bool) or not isinstance(max_process_num, int) or max_process_num < 1:
+    if not is_int(max_process_num) or max_process_num < 1:
         raise ValueError(message(f"{call}(max_process_num={short(max_process_num)})", "an int from 1 on"))
     share, shares = _share(call, split_dst_file)
     paths = files_of_ranks(call, Path(src_dir), ("safetensors",), file_suffix or "")
@@ -65,7 +66,7 @@ def _share(call: str, share: Any) -> tuple[int, int]:
     """Return the index of the share, from 0, and the number of shares."""
     if share == ():
         return 0, 1
-    is_pair = isinstance(share, tuple) and len(share) == 2 and all(isinstance(part, int) and not isinstance(part, bool) for part in share)
+    is_pair = isinstance(share, tuple) and len(share) == 2 and all(is_int(part) for part in share)
     if not is_pair or not 1 <= share[0] <= share[1]:
         raise ValueError(message(f"{call}(split_dst_file={short(share)})", "() or (k, n) with k from 1 to n"))
     return share[0] - 1, share[1]

@@ -7,6 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from torchspore.base import arguments
+from torchspore.base.arguments import check_bool as check_bool
+from torchspore.base.arguments import check_type as check_type
 from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 
@@ -49,18 +52,9 @@ def check_offload(offload: Any) -> None:
             effects.note("data", "map(offload=True): transforms run on the host; the rows are the same")
 
 
-def check_type(call: str, argument: str, value: Any, types: type | tuple[type, ...], expected: str, *, hint: str | None = None) -> None:
-    """Raises TypeError unless `value` is one of `types`; a bool is not an int."""
-    accepted = types if isinstance(types, tuple) else (types,)
-    if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in accepted):
-        raise TypeError(message(f"{call}({argument}={short(value)})", f"{expected}, got {type(value).__name__}", hint=hint))
-
-
 def check_int(call: str, argument: str, value: Any, low: int, high: int = INT32_MAX, *, hint: str | None = None) -> None:
     """Raises TypeError unless `value` is an int, ValueError unless it is in [low, high]."""
-    check_type(call, argument, value, int, "an int", hint=hint)
-    if not low <= value <= high:
-        raise ValueError(message(f"{call}({argument}={value!r})", f"an int from {low} to {high}", hint=hint))
+    arguments.check_int(call, argument, value, low, high, hint=hint)
 
 
 def check_number(call: str, argument: str, value: Any, low: float, high: float, *, above: bool = False) -> None:
@@ -68,11 +62,6 @@ def check_number(call: str, argument: str, value: Any, low: float, high: float, 
     check_type(call, argument, value, (int, float), "a number")
     if not low <= value <= high or (above and value == low):
         raise ValueError(message(f"{call}({argument}={value!r})", f"a number {'above' if above else 'from'} {low:g} to {high:g}"))
-
-
-def check_bool(call: str, argument: str, value: Any) -> None:
-    """Raises TypeError unless `value` is True or False."""
-    check_type(call, argument, value, bool, "True or False")
 
 
 def check_choice(call: str, argument: str, value: Any, choices: Iterable[Any]) -> None:

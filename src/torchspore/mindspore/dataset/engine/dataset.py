@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.engine.core import tree
 from torchspore.mindspore.dataset.core.constructor_arguments import record
@@ -442,7 +443,7 @@ def _shape(value: Any) -> list[int]:
 def _split_counts(sizes: list[Any], size: int) -> list[int]:
     if not sizes:
         raise ValueError(message("split([])", "at least one size"))
-    if all(isinstance(size_of_part, int) and not isinstance(size_of_part, bool) for size_of_part in sizes):
+    if all(is_int(size_of_part) for size_of_part in sizes):
         for size_of_part in sizes:
             check_int("split", "sizes", size_of_part, 1)
         if sum(sizes) != size:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.core.random_order import Twister32
@@ -227,7 +228,7 @@ class SubsetSampler(BuiltinSampler):
 
     def __init__(self, indices: Any, num_samples: int | None = None) -> None:
         name = type(self).__name__
-        if isinstance(indices, int) and not isinstance(indices, bool):
+        if is_int(indices):
             indices = [indices]
         if isinstance(indices, (str, bytes)) or not hasattr(indices, "__iter__"):
             raise TypeError(message(f"{name}(indices={short(indices)})", f"a list of ints, got {type(indices).__name__}"))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import check_int_type
 from torchspore.base.files import atomic_file
 from torchspore.base.text import list_choices, message, short
 from torchspore.mindspore.dataset.core.validator_helpers import check_type
@@ -28,8 +29,7 @@ _TYPES = {
 def save(dataset: Any, file_name: Any, num_files: Any, file_type: Any) -> None:
     """Write all rows of one epoch alternately to `num_files` files. See `Dataset.save`."""
     check_type("save", "file_name", file_name, str, "a path")
-    if isinstance(num_files, bool) or not isinstance(num_files, int):
-        raise TypeError(message(f"save(num_files={short(num_files)})", f"an int, got {type(num_files).__name__}"))
+    check_int_type("save", "num_files", num_files)
     if not 1 <= num_files <= _MOST_FILES:
         raise ValueError(message(f"save(num_files={num_files})", f"a number from 1 to {_MOST_FILES}"))
     writers = {"mindrecord": _to_mindrecord, "tfrecord": _to_tfrecord}

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import list_choices, message, short
 from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_type
 from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
@@ -75,7 +76,7 @@ def waiting_below(dataset: Dataset) -> list[SyncWaitDataset]:
 
 def update(dataset: Dataset, condition_name: Any, num_batch: Any, data: Any) -> None:
     """Run `sync_update`. Raises RuntimeError if the pipeline has no `sync_wait` of that name, and for a number below 1."""
-    if num_batch is not None and (not isinstance(num_batch, int) or isinstance(num_batch, bool) or num_batch < 1):
+    if num_batch is not None and (not is_int(num_batch) or num_batch < 1):
         raise RuntimeError(message(f"sync_update(num_batch={short(num_batch)})", "an int from 1"))
     nodes = {node.condition_name: node for node in waiting_below(dataset)}
     if condition_name not in nodes:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_type
 from torchspore.mindspore.dataset.text.operation import TextTensorOperation, check_text, text_array
@@ -36,7 +37,7 @@ class Ngram(TextTensorOperation):
     """
 
     def __init__(self, n: Any, left_pad: Any = ("", 0), right_pad: Any = ("", 0), separator: str = " ") -> None:
-        sizes = [n] if isinstance(n, int) and not isinstance(n, bool) else n
+        sizes = [n] if is_int(n) else n
         if not isinstance(sizes, list) or not sizes:
             raise ValueError(message(f"Ngram(n={short(n)})", "an int or a list of them"))
         for size in sizes:

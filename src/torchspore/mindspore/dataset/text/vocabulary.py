@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.engine.core import dtypes
 from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check_bool, check_int, check_type, checked_columns
@@ -154,7 +155,7 @@ def _check_frequencies(call: str, freq_range: Any) -> tuple[int, int | None]:
     if freq_range is None:
         return 0, None
     check_type(call, "freq_range", freq_range, tuple, "(min, max)")
-    if len(freq_range) != 2 or not all(limit is None or (isinstance(limit, int) and not isinstance(limit, bool)) for limit in freq_range):
+    if len(freq_range) != 2 or not all(limit is None or is_int(limit) for limit in freq_range):
         raise ValueError(message(f"{call}(freq_range={short(freq_range)})", "(min, max), each an int or None"))
     minimum, maximum = freq_range
     if (minimum or 0) < 0 or (maximum is not None and maximum < (minimum or 0)):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.engine.core import dtypes
 from torchspore.mindspore.dataset.core.operation import PyTensorOperation, TensorOperation, flatten, run_chain
@@ -240,7 +241,7 @@ class Slice(TensorOperation):
         for index in slices:
             if not isinstance(index, (int, list, slice, bool, type(...), type(None))):
                 raise TypeError(message(f"Slice({short(index)})", "ints, lists of ints, slices, None or ..."))
-            if isinstance(index, list) and any(not isinstance(part, int) or isinstance(part, bool) for part in index):
+            if isinstance(index, list) and any(not is_int(part) for part in index):
                 raise TypeError(message(f"Slice({short(index)})", "lists of ints"))
         self._slices = slices
 

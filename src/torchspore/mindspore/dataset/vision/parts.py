@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message
 from torchspore.mindspore.dataset.core.operation import is_pil
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_number, check_type
@@ -69,7 +70,7 @@ class PadToSize(ImageTensorOperation):
         self.size = check_size("PadToSize", size)
         self.offset: tuple[int, int] | None = None
         if offset is not None and offset != []:
-            sides = [offset] * 2 if isinstance(offset, int) and not isinstance(offset, bool) else offset
+            sides = [offset] * 2 if is_int(offset) else offset
             check_type("PadToSize", "offset", sides, (list, tuple), "an int or (top, left)")
             if len(sides) not in (1, 2):
                 raise ValueError(message(f"PadToSize(offset={offset!r})", "an int or (top, left)"))

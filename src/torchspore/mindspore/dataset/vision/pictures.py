@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.context import effects
 from torchspore.mindspore.dataset.core import destination
@@ -111,7 +112,7 @@ def height_width(value: Any) -> tuple[int, int]:
 
 def check_size(call: str, size: Any, *, name: str = "size", high: int = 16777216) -> tuple[int, int]:
     """Return a size as (height, width), from one int for a square, or a list or tuple of two."""
-    sizes = (size, size) if isinstance(size, int) and not isinstance(size, bool) else size
+    sizes = (size, size) if is_int(size) else size
     if not isinstance(sizes, (list, tuple)) or len(sizes) != 2:
         raise TypeError(message(f"{call}({name}={short(size)})", "an int or (height, width)"))
     for side in sizes:

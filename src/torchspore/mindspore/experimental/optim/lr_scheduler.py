@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from torchspore.base.arguments import check_counts, check_int_type, is_int
 from torchspore.base.text import short
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
@@ -30,8 +31,7 @@ class LRScheduler:
                 f"{name}(optimizer={type(optimizer).__name__}): expected an optimizer of mindspore.experimental.optim."
                 "\n\nhint: those of mindspore.nn take a schedule as their learning_rate."
             )
-        if isinstance(last_epoch, bool) or not isinstance(last_epoch, int):
-            raise TypeError(f"{name}(last_epoch={last_epoch!r:.40}): expected an int, got {type(last_epoch).__name__}.")
+        check_int_type(name, "last_epoch", last_epoch)
         if last_epoch < -1:
             raise ValueError(f"{name}(last_epoch={last_epoch}): expected an int from -1 on.")
         for number, group in enumerate(optimizer.param_groups):
@@ -62,7 +62,7 @@ class LRScheduler:
             self.last_epoch += 1
             self._set_(self.get_lr())
         else:
-            if isinstance(epoch, bool) or not isinstance(epoch, int):
+            if not is_int(epoch):
                 raise TypeError(f"{type(self).__name__}.step({epoch!r:.40}): expected an int, got {type(epoch).__name__}.")
             self.last_epoch = epoch
             # Schedules with a closed form may skip epochs.
@@ -92,19 +92,11 @@ def _check_factor(name: str, **arguments: Any) -> None:
             raise TypeError(f"{name}({key}={value!r:.40}): expected a number, got {type(value).__name__}.")
 
 
-def _check_count(name: str, **arguments: Any) -> None:
-    for key, value in arguments.items():
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{name}({key}={value!r:.40}): expected an int, got {type(value).__name__}.")
-        if value < 1:
-            raise ValueError(f"{name}({key}={value}): expected an int from 1 on.")
-
-
 class StepLR(_ClosedForm):
     """The rate times `gamma` every `step_size` epochs."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
-        _check_count("StepLR", step_size=step_size)
+        check_counts("StepLR", step_size=step_size)
         _check_factor("StepLR", gamma=gamma)
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
@@ -123,7 +115,7 @@ class MultiStepLR(_ClosedForm):
     """The rate times `gamma` at each of the epochs `milestones`."""
 
     def __init__(self, optimizer: Optimizer, milestones: Any, gamma: float = 0.1, last_epoch: int = -1) -> None:
-        if not isinstance(milestones, list) or any(isinstance(m, bool) or not isinstance(m, int) for m in milestones):
+        if not isinstance(milestones, list) or any(not is_int(m) for m in milestones):
             raise TypeError(f"MultiStepLR(milestones={milestones!r:.40}): expected a list of ints.")
         _check_factor("MultiStepLR", gamma=gamma)
         self.milestones, self.gamma = Counter(milestones), gamma
@@ -208,7 +200,7 @@ class PolynomialLR(_ClosedForm):
     """The rate times (1 - epoch / total_iters)^power, 0 from `total_iters` on."""
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
-        _check_count("PolynomialLR", total_iters=total_iters)
+        check_counts("PolynomialLR", total_iters=total_iters)
         _check_factor("PolynomialLR", power=power)
         if power < 0:
             raise ValueError(f"PolynomialLR(power={power}): expected a number from 0 on.")
@@ -263,7 +255,7 @@ class CosineAnnealingLR(_ClosedForm):
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         _check_factor("CosineAnnealingLR", eta_min=eta_min)
-        _check_count("CosineAnnealingLR", T_max=T_max)
+        check_counts("CosineAnnealingLR", T_max=T_max)
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
@@ -285,7 +277,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """Half a cosine from the rate down to `eta_min` over `T_0` epochs, repeated, each time `T_mult` times as long."""
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0, last_epoch: int = -1) -> None:
-        _check_count("CosineAnnealingWarmRestarts", T_0=T_0, T_mult=T_mult)
+        check_counts("CosineAnnealingWarmRestarts", T_0=T_0, T_mult=T_mult)
         _check_factor("CosineAnnealingWarmRestarts", eta_min=eta_min)
         self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
         self.T_i, self.T_cur = T_0, float(last_epoch)
@@ -379,9 +371,9 @@ class SequentialLR:
             raise TypeError(f"SequentialLR(optimizer={type(optimizer).__name__}): expected one of mindspore.experimental.optim.")
         if not isinstance(schedulers, (list, tuple)) or not schedulers or not all(hasattr(item, "optimizer") for item in schedulers):
             raise TypeError(f"SequentialLR(schedulers={short(schedulers)}): expected a list of schedulers.")
-        if not isinstance(milestones, (list, tuple)) or any(isinstance(m, bool) or not isinstance(m, int) for m in milestones):
+        if not isinstance(milestones, (list, tuple)) or any(not is_int(m) for m in milestones):
             raise TypeError(f"SequentialLR(milestones={short(milestones)}): expected a list of ints.")
-        if isinstance(last_epoch, bool) or not isinstance(last_epoch, int):
+        if not is_int(last_epoch):
             raise TypeError(f"SequentialLR(last_epoch={short(last_epoch)}): expected an int, got {type(last_epoch).__name__}.")
         if any(scheduler.optimizer is not optimizer for scheduler in schedulers):
             raise ValueError("SequentialLR(schedulers=...): expected schedulers of the same optimizer.")

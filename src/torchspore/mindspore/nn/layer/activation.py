@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_int_type
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
@@ -240,8 +241,7 @@ class GLU(Cell):
 
     def __init__(self, axis: int = -1) -> None:
         super().__init__()
-        if isinstance(axis, bool) or not isinstance(axis, int):
-            raise TypeError(f"GLU(axis={axis!r:.40}): expected an int, got {type(axis).__name__}.")
+        check_int_type("GLU", "axis", axis)
         self.axis = axis
 
     def construct(self, x: Any) -> Any:

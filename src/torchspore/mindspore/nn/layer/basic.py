@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_int_type
 from torchspore.engine.core import dtypes
 from torchspore.engine.random.operator_streams import OperatorStream
 from torchspore.errors import NameRefused
@@ -33,8 +34,7 @@ class Dense(Cell):
     ) -> None:
         super().__init__()
         for name, value in (("in_channels", in_channels), ("out_channels", out_channels)):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"Dense({name}={value!r}): expected an int, got {type(value).__name__}.")
+            check_int_type("Dense", name, value)
             if value < 1:
                 raise ValueError(f"Dense({name}={value}): expected an int from 1 on.")
         check_kinds("Dense", "bool", has_bias=has_bias)

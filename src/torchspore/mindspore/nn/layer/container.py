@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.engine.core.tensor import TensorBase
@@ -70,7 +71,7 @@ class _Ordered(Cell):
         self._changed_()
 
     def _name_(self, index: Any) -> str:
-        if isinstance(index, bool) or not isinstance(index, int):
+        if not is_int(index):
             raise TypeError(f"{type(self).__name__}[{index!r}]: expected an int or a slice, got {type(index).__name__}.")
         if not -len(self) <= index < len(self):
             raise IndexError(f"{type(self).__name__}[{index}]: there are {len(self)} Cells.")
@@ -127,7 +128,7 @@ class _Ordered(Cell):
 
     def insert(self, index: int, cell: Cell) -> None:
         """Insert `cell` before the one at `index`."""
-        if isinstance(index, bool) or not isinstance(index, int):
+        if not is_int(index):
             raise TypeError(f"{type(self).__name__}.insert({index!r:.40}, ...): expected an int, got {type(index).__name__}.")
         if not -len(self) <= index <= len(self):
             raise IndexError(f"{type(self).__name__}.insert({index}, ...): there are {len(self)} Cells.")

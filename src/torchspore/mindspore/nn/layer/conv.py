@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from torchspore.base.arguments import check_int_type
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer
@@ -38,8 +39,7 @@ class _Conv(Cell):
         super().__init__()
         name = type(self).__name__
         for key, value in (("in_channels", in_channels), ("out_channels", out_channels), ("group", group)):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"{name}({key}={value!r}): expected an int, got {type(value).__name__}.")
+            check_int_type(name, key, value)
             if value < 1:
                 raise ValueError(f"{name}({key}={value}): expected an int from 1 on.")
         if in_channels % group or out_channels % group:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_int_type, is_int
 from torchspore.base.text import list_choices, message, short
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
@@ -30,8 +31,7 @@ class EmbeddingLookup(Cell):
     ) -> None:
         super().__init__()
         for key, value in (("vocab_size", vocab_size), ("embedding_size", embedding_size)):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(message(f"EmbeddingLookup({key}={short(value)})", f"an int, got {type(value).__name__}"))
+            check_int_type("EmbeddingLookup", key, value)
             if value < 1:
                 raise ValueError(message(f"EmbeddingLookup({key}={value})", "an int above 0"))
         if not isinstance(sparse, bool):
@@ -84,7 +84,7 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
         operator: str = "SUM", dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__(vocab_size, embedding_size, param_init, target, slice_mode, feature_num_list, max_norm, sparse, dtype)
-        if isinstance(field_size, bool) or not isinstance(field_size, int):
+        if not is_int(field_size):
             raise TypeError(message(f"MultiFieldEmbeddingLookup(field_size={short(field_size)})", "an int"))
         if field_size < 1:
             raise ValueError(message(f"MultiFieldEmbeddingLookup(field_size={field_size})", "an int above 0"))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import check_int_type
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
@@ -61,8 +62,7 @@ class _Likeness(Cell):
         super().__init__()
         name = type(self).__name__
         self.max_val = _number(name, "max_val", max_val)
-        if isinstance(filter_size, bool) or not isinstance(filter_size, int):
-            raise TypeError(f"{name}(filter_size={filter_size!r:.40}): expected an int, got {type(filter_size).__name__}.")
+        check_int_type(name, "filter_size", filter_size)
         if filter_size < 1:
             raise ValueError(f"{name}(filter_size={filter_size}): expected an int from 1 on.")
         for key, value in (("k1", k1), ("k2", k2)):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_int_type
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops.limits import check_lengths
@@ -33,8 +34,7 @@ class AdaptiveAvgPool1d(_Adaptive):
 
 
 def _check_length(name: str, output_size: Any) -> None:
-    if isinstance(output_size, bool) or not isinstance(output_size, int):
-        raise TypeError(f"{name}(output_size={output_size!r:.40}): expected an int, got {type(output_size).__name__}.")
+    check_int_type(name, "output_size", output_size)
     if output_size < 1:
         raise ValueError(f"{name}(output_size={output_size}): expected an int from 1 on.")
 

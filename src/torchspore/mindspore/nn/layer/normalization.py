@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_int_type
 from torchspore.base.text import message, short
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
@@ -37,8 +38,7 @@ class _BatchNorm(Cell):
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        if isinstance(num_features, bool) or not isinstance(num_features, int):
-            raise TypeError(f"{name}(num_features={num_features!r}): expected an int, got {type(num_features).__name__}.")
+        check_int_type(name, "num_features", num_features)
         if num_features < 1:
             raise ValueError(f"{name}(num_features={num_features}): expected an int from 1 on.")
         if not 0 <= momentum <= 1:
@@ -170,8 +170,7 @@ class _InstanceNorm(Cell):
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        if isinstance(num_features, bool) or not isinstance(num_features, int):
-            raise TypeError(f"{name}(num_features={num_features!r}): expected an int, got {type(num_features).__name__}.")
+        check_int_type(name, "num_features", num_features)
         if num_features < 1:
             raise ValueError(f"{name}(num_features={num_features}): expected an int from 1 on.")
         for key, value, kind in (("eps", eps, float), ("momentum", momentum, float), ("affine", affine, bool)):

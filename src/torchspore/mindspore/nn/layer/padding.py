@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops import pads
 
@@ -20,7 +21,7 @@ class _Pad(Cell):
         if isinstance(padding, bool) or not isinstance(padding, (int, tuple)):
             raise TypeError(f"{name}(padding={padding!r:.40}): expected an int or a tuple of ints, got {type(padding).__name__}.")
         counts = (padding,) * (2 * self._axes_) if isinstance(padding, int) else padding
-        if any(isinstance(p, bool) or not isinstance(p, int) for p in counts):
+        if any(not is_int(p) for p in counts):
             raise TypeError(f"{name}(padding={padding!r:.40}): expected ints.")
         if len(counts) % 2 or len(counts) > 2 * self._axes_:
             raise ValueError(f"{name}(padding={padding!r:.40}): expected (before, after) for each of {self._axes_} axes.")

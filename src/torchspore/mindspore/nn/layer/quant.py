@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import dtype as mstype
@@ -75,7 +76,7 @@ class FakeQuantWithMinMaxObserver(UniformQuantObserver):
         narrow_range: bool = False, quant_delay: int = 0, neg_trunc: bool = False, mode: str = "DEFAULT",
     ) -> None:
         super().__init__(quant_dtype, per_channel, symmetric, narrow_range, num_channels)
-        if isinstance(quant_delay, bool) or not isinstance(quant_delay, int):
+        if not is_int(quant_delay):
             raise TypeError(message(f"{_CALL}(quant_delay={short(quant_delay)})", f"an int, got {type(quant_delay).__name__}"))
         if quant_delay < 0:
             raise ValueError(message(f"{_CALL}(quant_delay={quant_delay})", "an int from 0 on"))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import check_int_type
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import Uniform, initializer
@@ -22,8 +23,7 @@ _GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
 def check_sizes(name: str, **arguments: Any) -> None:
     """Raises TypeError if an argument is not an int, ValueError if it is below 1."""
     for key, value in arguments.items():
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{name}({key}={value!r:.40}): expected an int, got {type(value).__name__}.")
+        check_int_type(name, key, value)
         if value < 1:
             raise ValueError(f"{name}({key}={value}): expected an int from 1 on.")
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_int_type, is_int
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer
@@ -32,8 +33,7 @@ class Unflatten(Cell):
 
     def __init__(self, axis: int, unflattened_size: Any) -> None:
         super().__init__()
-        if isinstance(axis, bool) or not isinstance(axis, int):
-            raise TypeError(f"Unflatten(axis={axis!r:.40}): expected an int, got {type(axis).__name__}.")
+        check_int_type("Unflatten", "axis", axis)
         if not isinstance(unflattened_size, (tuple, list)):
             call = f"Unflatten(unflattened_size={unflattened_size!r:.40})"
             raise TypeError(f"{call}: expected a tuple, got {type(unflattened_size).__name__}.")
@@ -86,8 +86,7 @@ class ChannelShuffle(Cell):
 
     def __init__(self, groups: int) -> None:
         super().__init__()
-        if isinstance(groups, bool) or not isinstance(groups, int):
-            raise TypeError(f"ChannelShuffle(groups={groups!r:.40}): expected an int, got {type(groups).__name__}.")
+        check_int_type("ChannelShuffle", "groups", groups)
         if groups < 1:
             raise ValueError(f"ChannelShuffle(groups={groups}): expected an int from 1 on.")
         self.groups = groups
@@ -182,8 +181,7 @@ class BiDense(Cell):
     ) -> None:
         super().__init__()
         for name, value in (("in1_channels", in1_channels), ("in2_channels", in2_channels), ("out_channels", out_channels)):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"BiDense({name}={value!r:.40}): expected an int, got {type(value).__name__}.")
+            check_int_type("BiDense", name, value)
             if value < 1:
                 raise ValueError(f"BiDense({name}={value}): expected an int from 1 on.")
         if not isinstance(has_bias, bool):
@@ -218,8 +216,7 @@ class Linear(Cell):
     ) -> None:
         super().__init__()
         for name, value in (("in_features", in_features), ("out_features", out_features)):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"Linear({name}={value!r:.40}): expected an int, got {type(value).__name__}.")
+            check_int_type("Linear", name, value)
             if value < 1:
                 raise ValueError(f"Linear({name}={value}): expected an int from 1 on.")
         self.in_features, self.out_features, self.has_bias = in_features, out_features, bias
@@ -251,7 +248,7 @@ class TimeDistributed(Cell):
         if not isinstance(layer, (Cell, ops.Primitive)):
             raise TypeError(f"TimeDistributed(layer={layer!r:.40}): expected a Cell or a Primitive, got {type(layer).__name__}.")
         for name, value in (("time_axis", time_axis), ("reshape_with_axis", reshape_with_axis)):
-            if (value is not None or name == "time_axis") and (isinstance(value, bool) or not isinstance(value, int)):
+            if (value is not None or name == "time_axis") and not is_int(value):
                 raise TypeError(f"TimeDistributed({name}={value!r:.40}): expected an int, got {type(value).__name__}.")
         self.layer, self.time_axis, self.reshape_with_axis = layer, time_axis, reshape_with_axis
 

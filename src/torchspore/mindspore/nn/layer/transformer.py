@@ -5,6 +5,7 @@ import copy
 import math
 from typing import Any
 
+from torchspore.base.arguments import check_int_type
 from torchspore.base.text import message, short
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
@@ -231,8 +232,7 @@ def _copies(call: str, layer: Any, count: Any) -> CellList:
     """
     if not isinstance(layer, Cell):
         raise TypeError(message(f"{call}({short(layer)})", f"a layer, got {type(layer).__name__}"))
-    if isinstance(count, bool) or not isinstance(count, int):
-        raise TypeError(message(f"{call}(num_layers={short(count)})", f"an int, got {type(count).__name__}"))
+    check_int_type(call, "num_layers", count)
     if count < 0:
         raise ValueError(message(f"{call}(num_layers={count})", "an int from 0 on"))
     if type(layer) in (TransformerEncoderLayer, TransformerDecoderLayer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torchspore.base.arguments import check_int_type, is_int
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
@@ -266,7 +267,7 @@ class MultiClassDiceLoss(LossBase):
         super().__init__()
         if weights is not None and weights.ndim != 2:
             raise ValueError(f"MultiClassDiceLoss(weights of shape {weights.shape}): expected two axes.")
-        if ignore_indiex is not None and (isinstance(ignore_indiex, bool) or not isinstance(ignore_indiex, int)):
+        if ignore_indiex is not None and not is_int(ignore_indiex):
             raise TypeError(f"MultiClassDiceLoss(ignore_indiex={ignore_indiex!r:.40}): expected an int or None.")
         self.binarydiceloss = DiceLoss(smooth=1e-5)
         self.weights, self.ignore_indiex = weights, ignore_indiex
@@ -339,8 +340,7 @@ class SampledSoftmaxLoss(LossBase):
     ) -> None:
         super().__init__(reduction)
         for name, value in (("num_sampled", num_sampled), ("num_classes", num_classes), ("num_true", num_true)):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"SampledSoftmaxLoss({name}={value!r:.40}): expected an int, got {type(value).__name__}.")
+            check_int_type("SampledSoftmaxLoss", name, value)
             if value < 1:
                 raise ValueError(f"SampledSoftmaxLoss({name}={value}): expected an int from 1 on.")
         if num_sampled > num_classes or num_true > num_classes:

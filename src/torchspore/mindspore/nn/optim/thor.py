@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torchspore.base.arguments import check_int_type
 from torchspore.base.text import message, short
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
@@ -116,8 +117,7 @@ def thor(
         if number < 0 or (low is None and number == 0):
             raise ValueError(message(f"thor({name}={number})", "a number from 0 on" if low == 0 else "a number above 0"))
     for name, count, least in (("batch_size", batch_size, 1), ("frequency", frequency, 2)):
-        if isinstance(count, bool) or not isinstance(count, int):
-            raise TypeError(message(f"thor({name}={short(count)})", f"an int, got {type(count).__name__}"))
+        check_int_type("thor", name, count)
         if count < least:
             raise ValueError(message(f"thor({name}={count})", f"an int from {least} on"))
     if not isinstance(use_nesterov, bool):

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.distributed.parallel import fusion, gradient_reduction, option_effects, overlap, settings
 from torchspore.distributed.parallel.gradient_reduction import Plan
@@ -35,12 +36,12 @@ class DistributedGradReducer(Cell):
         super().__init__(auto_prefix=False)
         from torchspore.distributed.comm import groups
 
-        if isinstance(fusion_type, bool) or not isinstance(fusion_type, int):
+        if not is_int(fusion_type):
             raise TypeError(message(f"DistributedGradReducer(fusion_type={short(fusion_type)})", "an int"))
         members = groups.find(group)
         if degree is None:
             degree = members.size
-        elif isinstance(degree, bool) or not isinstance(degree, int) or degree <= 0:
+        elif not is_int(degree) or degree <= 0:
             raise ValueError(message(f"DistributedGradReducer(degree={short(degree)})", "an int above 0"))
         self.mean = settings.takes_means() if mean is None else mean
         self.degree, self._is_alone = Tensor(1.0 / degree, dtypes.float32), degree == 1

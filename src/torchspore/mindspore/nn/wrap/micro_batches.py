@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_int_type
 from torchspore.base.text import message, short
 from torchspore.context.store import STORE
 from torchspore.engine.autograd import grad
@@ -14,8 +15,7 @@ from torchspore.mindspore.nn.layer.container import CellList
 def _checked(name: str, argument: str, network: Any, count: Any) -> None:
     if not isinstance(network, Cell):
         raise TypeError(message(f"{name}(network={short(network)})", f"a Cell, got {type(network).__name__}"))
-    if isinstance(count, bool) or not isinstance(count, int):
-        raise TypeError(message(f"{name}({argument}={short(count)})", f"an int, got {type(count).__name__}"))
+    check_int_type(name, argument, count)
     if count < 1:
         raise ValueError(message(f"{name}({argument}={count})", "an int from 1 on"))
 

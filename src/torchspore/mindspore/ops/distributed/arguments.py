@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm.groups import Group
 from torchspore.engine.core.tensor import TensorBase
@@ -66,7 +67,7 @@ def kind(op: Any) -> str:
 
 def rank_in_group(name: str, rank: Any, group: Group) -> int:
     """Return the rank within the group of a global rank. Raises TypeError and ValueError if it is not in the group."""
-    if isinstance(rank, bool) or not isinstance(rank, int):
+    if not is_int(rank):
         raise TypeError(message(f"{name}={short(rank)}", f"an int, got {type(rank).__name__}"))
     if rank not in group.ranks:
         raise ValueError(message(

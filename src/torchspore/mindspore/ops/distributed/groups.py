@@ -5,6 +5,7 @@ import re
 from datetime import timedelta
 from typing import Any
 
+from torchspore.base.arguments import check_int_type
 from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm import environment
 from torchspore.distributed.comm.environment import ALONE, ProcessPlace
@@ -47,8 +48,7 @@ def is_initialized() -> bool:
 def _explicit_rank(init_method: str | None, world_size: int, rank: int) -> ProcessPlace | None:
     """Return the rank and address from the arguments, or None if the environment has them."""
     for key, value in (("world_size", world_size), ("rank", rank)):
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(message(f"init_process_group({key}={short(value)})", f"an int, got {type(value).__name__}"))
+        check_int_type("init_process_group", key, value)
     if world_size in (-1, 1) and rank in (-1, 0):
         return ALONE if world_size == 1 else None
     from_environment = environment.read()

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.distributed.comm.groups import Group
 from torchspore.engine.core.tensor import raw, wrap
@@ -13,7 +14,7 @@ from torchspore.mindspore.ops.write_back import write_back
 
 
 def _tag(tag: Any) -> int:
-    if isinstance(tag, bool) or not isinstance(tag, int):
+    if not is_int(tag):
         raise TypeError(message(f"tag={short(tag)}", f"an int, got {type(tag).__name__}"))
     return tag
 

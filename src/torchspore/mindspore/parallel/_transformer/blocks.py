@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
@@ -66,7 +67,7 @@ class AttentionMask(Cell):
 
     def __init__(self, seq_length: int, parallel_config: Any = default_dpmp_config) -> None:
         super().__init__()
-        if isinstance(seq_length, bool) or not isinstance(seq_length, int) or seq_length < 1:
+        if not is_int(seq_length) or seq_length < 1:
             raise ValueError(message(f"AttentionMask(seq_length={seq_length!r})", "an int from 1 on"))
         self.seq_length, self.parallel_config = seq_length, parallel_config
 

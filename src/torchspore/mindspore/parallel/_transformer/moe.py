@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
@@ -20,7 +21,7 @@ class MoEConfig:
         expert_group_size: int | None = None,
     ) -> None:
         for name, value in (("expert_num", expert_num), ("num_experts_chosen", num_experts_chosen)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            if not is_int(value) or value < 1:
                 raise ValueError(message(f"MoEConfig({name}={short(value)})", "an int from 1 on"))
         if capacity_factor < 1:
             raise ValueError(message(f"MoEConfig(capacity_factor={capacity_factor})", "a number from 1 on"))

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 
 
 def check_share(name: str, value: Any) -> int:
     """Return the share `value`. Raises TypeError unless it is an int, ValueError for one below 1."""
-    if isinstance(value, bool) or not isinstance(value, int):
+    if not is_int(value):
         raise TypeError(message(f"{name}={short(value)}", f"an int, got {type(value).__name__}"))
     if value < 1:
         raise ValueError(message(f"{name}={value}", "an int from 1 on"))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import list_choices, message, short
 from torchspore.context.store import STORE
 from torchspore.distributed.comm import groups
@@ -45,7 +46,7 @@ class DistributedDataParallel(Cell):
         if reducer_mode not in MODES:
             raise ValueError(message(f"DistributedDataParallel(reducer_mode={short(reducer_mode)})", list_choices(MODES)))
         size = bucket_cap_mb
-        if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+        if size is not None and (not is_int(size) or size < 1):
             raise ValueError(message(f"DistributedDataParallel(bucket_cap_mb={short(size)})", "an int from 1 on, or None"))
         self.process_group = process_group or GlobalComm.WORLD_COMM_GROUP
         get_group_size(self.process_group)

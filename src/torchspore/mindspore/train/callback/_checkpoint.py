@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base import encryption
+from torchspore.base.arguments import check_bool, check_int, check_type
 from torchspore.base.text import message, short
 from torchspore.distributed.parallel import optimizer_shards, settings
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train.callback._callback import Callback, RunContext, state_of
-from torchspore.mindspore.train.checks import check_bool, check_int, check_type
 from torchspore.mindspore.train.serialization import save_and_then
 
 

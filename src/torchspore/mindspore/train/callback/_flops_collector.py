@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import time
 
+from torchspore.base.arguments import check_bool, is_int
 from torchspore.base.text import message, short
 from torchspore.context.store import STORE
 from torchspore.engine.eager.flops import Counter
 from torchspore.mindspore import log
 from torchspore.mindspore.train.callback._callback import Callback, RunContext
-from torchspore.mindspore.train.checks import check_bool
 
 
 class FlopsUtilizationCollector(Callback):
@@ -21,7 +21,7 @@ class FlopsUtilizationCollector(Callback):
 
     def __init__(self, data_size: int, computility: float = 1, full_flops: bool = True, enable_ma_collector: bool = False) -> None:
         super().__init__()
-        if isinstance(data_size, bool) or not isinstance(data_size, int):
+        if not is_int(data_size):
             raise TypeError(message(f"FlopsUtilizationCollector({short(data_size)})", f"an int, got {type(data_size).__name__}"))
         if data_size < 1:
             raise ValueError(message(f"FlopsUtilizationCollector({data_size})", "an int from 1 on"))

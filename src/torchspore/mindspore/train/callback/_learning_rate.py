@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import check_bool, check_int, check_type
 from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.parallel import joint_decisions
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.train.callback._callback import Callback, RunContext, state_of
-from torchspore.mindspore.train.checks import check_bool, check_int, check_type
 from torchspore.mindspore.train.serialization import load_param_into_net
 
 

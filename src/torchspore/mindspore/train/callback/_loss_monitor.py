@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 
+from torchspore.base.arguments import check_int
 from torchspore.base.text import message
 from torchspore.mindspore.train.callback._callback import Callback, RunContext, _handle_loss, state_of
-from torchspore.mindspore.train.checks import check_int
 
 
 class LossMonitor(Callback):

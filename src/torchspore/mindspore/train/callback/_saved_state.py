@@ -7,10 +7,10 @@ import signal
 from pathlib import Path
 from typing import Any
 
+from torchspore.base.arguments import check_bool, is_int
 from torchspore.base.text import message, short
 from torchspore.mindspore.communication import get_rank
 from torchspore.mindspore.train.callback._callback import Callback, RunContext, state_of
-from torchspore.mindspore.train.checks import check_bool
 from torchspore.mindspore.train.export import export
 from torchspore.mindspore.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
 
@@ -28,7 +28,7 @@ class BackupAndRestore(Callback):
         if not backup_dir.strip():
             raise ValueError(message("BackupAndRestore('')", "a folder's path"))
         if save_freq != "epoch":
-            if isinstance(save_freq, bool) or not isinstance(save_freq, int):
+            if not is_int(save_freq):
                 raise TypeError(message(f"BackupAndRestore(save_freq={short(save_freq)})", "'epoch' or an int"))
             if save_freq < 1:
                 raise ValueError(message(f"BackupAndRestore(save_freq={save_freq})", "an int from 1 on"))

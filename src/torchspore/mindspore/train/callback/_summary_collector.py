@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import check_int_type
 from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 from torchspore.mindspore.common.tensor import Tensor
@@ -164,8 +165,7 @@ def _loss(state: Any) -> Tensor | None:
 
 
 def _check_frequency(name: str, count: Any) -> None:
-    if isinstance(count, bool) or not isinstance(count, int):
-        raise TypeError(message(f"SummaryCollector({name}={short(count)})", f"an int, got {type(count).__name__}"))
+    check_int_type("SummaryCollector", name, count)
     if count < 1:
         raise ValueError(message(f"SummaryCollector({name}={count})", "an int from 1 on"))
 

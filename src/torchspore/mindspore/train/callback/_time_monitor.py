@@ -4,8 +4,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from torchspore.base.arguments import check_bool
 from torchspore.mindspore.train.callback._callback import Callback, RunContext, state_of
-from torchspore.mindspore.train.checks import check_bool
 
 
 class TimeMonitor(Callback):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.mindspore.train.metrics.metric import EvaluationBase, Metric, rearrange_inputs, rows_by_class
 
@@ -151,7 +152,7 @@ class TopKCategoricalAccuracy(Metric):
 
     def __init__(self, k: int) -> None:
         super().__init__()
-        if not isinstance(k, int) or isinstance(k, bool):
+        if not is_int(k):
             raise TypeError(message(f"{type(self).__name__}(k={short(k)})", f"an int, got {type(k).__name__}"))
         if k < 1:
             raise ValueError(message(f"{type(self).__name__}(k={k})", "an int from 1"))

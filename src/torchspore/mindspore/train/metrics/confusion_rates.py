@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import check_bool
 from torchspore.base.text import list_choices, message, short
-from torchspore.mindspore.train.checks import check_bool
 from torchspore.mindspore.train.metrics.metric import Metric, rearrange_inputs
 
 REDUCTIONS = ("none", "mean", "sum", "mean_batch", "sum_batch", "mean_channel", "sum_channel")

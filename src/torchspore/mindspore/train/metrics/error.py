@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.engine.core import tree
 from torchspore.mindspore.train.metrics.metric import Metric, rearrange_inputs
@@ -85,7 +86,7 @@ class Perplexity(Metric):
 
     def __init__(self, ignore_label: int | None = None) -> None:
         super().__init__()
-        if ignore_label is not None and (not isinstance(ignore_label, int) or isinstance(ignore_label, bool)):
+        if ignore_label is not None and not is_int(ignore_label):
             raise TypeError(message(f"Perplexity(ignore_label={short(ignore_label)})", "an int or None"))
         self.ignore_label = ignore_label
         self.clear()

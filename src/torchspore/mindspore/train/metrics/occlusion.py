@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import check_int_type
 from torchspore.base.text import message, short
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.train.metrics.metric import Metric, rearrange_inputs
@@ -28,8 +29,7 @@ class OcclusionSensitivity(Metric):
             raise TypeError(message(f"OcclusionSensitivity(pad_val={short(pad_val)})", f"a float, got {type(pad_val).__name__}"))
         if isinstance(margin, bool) or not isinstance(margin, (int, list, tuple)):
             raise TypeError(message(f"OcclusionSensitivity(margin={short(margin)})", f"an int or a list, got {type(margin).__name__}"))
-        if isinstance(n_batch, bool) or not isinstance(n_batch, int):
-            raise TypeError(message(f"OcclusionSensitivity(n_batch={short(n_batch)})", f"an int, got {type(n_batch).__name__}"))
+        check_int_type("OcclusionSensitivity", "n_batch", n_batch)
         if b_box is not None and not isinstance(b_box, (list, tuple)):
             raise TypeError(message(f"OcclusionSensitivity(b_box={short(b_box)})", f"a list, got {type(b_box).__name__}"))
         self.pad_val, self.margin, self.n_batch, self.b_box = pad_val, margin, n_batch, b_box

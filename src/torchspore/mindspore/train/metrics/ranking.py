@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import check_bool, check_int, check_type
 from torchspore.base.text import message, short
-from torchspore.mindspore.train.checks import check_bool, check_int, check_type
 from torchspore.mindspore.train.metrics.metric import Metric, rearrange_inputs
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import check_bool
 from torchspore.base.text import list_choices, message, short
-from torchspore.mindspore.train.checks import check_bool
 from torchspore.mindspore.train.metrics.metric import Metric, rearrange_inputs
 
 _ORDERS = {"euclidean": 2.0, "chessboard": np.inf, "taxicab": 1.0}

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import check_counts, check_int_type
 from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 from torchspore.mindspore import log
@@ -57,9 +58,9 @@ class SummaryRecord:
         for name, value in (("log_dir", log_dir), ("file_prefix", file_prefix), ("file_suffix", file_suffix)):
             if not isinstance(value, str):
                 raise TypeError(message(f"SummaryRecord({name}={short(value)})", f"a str, got {type(value).__name__}"))
-        _check_count("num_process", num_process)
+        check_counts("SummaryRecord", num_process=num_process)
         if max_file_size is not None:
-            _check_count("max_file_size", max_file_size)
+            check_counts("SummaryRecord", max_file_size=max_file_size)
         if network is not None and not isinstance(network, Cell):
             raise TypeError(message(f"SummaryRecord(network={short(network)})", f"a Cell or None, got {type(network).__name__}"))
         if not isinstance(raise_exception, bool):
@@ -117,8 +118,7 @@ class SummaryRecord:
 
         Raises TypeError unless `step` is an int, RuntimeError after `close`.
         """
-        if isinstance(step, bool) or not isinstance(step, int):
-            raise TypeError(message(f"record(step={short(step)})", f"an int, got {type(step).__name__}"))
+        check_int_type("record", "step", step)
         if train_network is not None and not isinstance(train_network, Cell):
             raise TypeError(message(f"record(train_network={short(train_network)})", f"a Cell or None, got {type(train_network).__name__}"))
         if self._is_closed:
@@ -230,13 +230,6 @@ class SummaryRecord:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
-
-
-def _check_count(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(message(f"SummaryRecord({name}={short(value)})", f"an int, got {type(value).__name__}"))
-    if value < 1:
-        raise ValueError(message(f"SummaryRecord({name}={value})", "an int from 1 on"))
 
 
 def _event_file(folder: Path, prefix: str, suffix: str) -> EventFile | None:

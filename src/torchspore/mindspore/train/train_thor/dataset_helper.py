@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_type
 from torchspore.mindspore.train import dataset_helper
-from torchspore.mindspore.train.checks import check_type
 
 
 class DatasetHelper(dataset_helper.DatasetHelper):

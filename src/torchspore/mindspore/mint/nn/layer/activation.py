@@ -3,12 +3,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_counts
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.mint.nn import functional as F
-from torchspore.mindspore.mint.nn.layer.shared import REQUIRED, expect_counts, layer
+from torchspore.mindspore.mint.nn.layer.shared import REQUIRED, layer
 from torchspore.mindspore.nn.cell import Cell
 
 ELU = layer("ELU", F.elu, alpha=1.0, inplace=False)
@@ -37,7 +38,7 @@ class PReLU(Cell):
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Any = None) -> None:
         super().__init__()
-        expect_counts("PReLU", num_parameters=num_parameters)
+        check_counts("PReLU", num_parameters=num_parameters)
         self.weight = Parameter(initializer(init, [num_parameters], dtype or dtypes.float32), name="weight")
 
     def construct(self, input: Any) -> Any:

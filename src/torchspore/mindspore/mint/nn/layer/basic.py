@@ -3,11 +3,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_counts
 from torchspore.engine.core import dtypes
 from torchspore.mindspore.common.initializer import HeUniform, Normal, Uniform, initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.mint.nn import functional as F
-from torchspore.mindspore.mint.nn.layer.shared import expect_counts, layer
+from torchspore.mindspore.mint.nn.layer.shared import layer
 from torchspore.mindspore.nn.cell import Cell
 
 Flatten = layer("Flatten", F.flatten, start_dim=1, end_dim=-1)
@@ -35,7 +36,7 @@ class Linear(Cell):
         self, in_features: int, out_features: int, bias: bool = True, weight_init: Any = None, bias_init: Any = None, dtype: Any = None,
     ) -> None:
         super().__init__()
-        expect_counts("Linear", in_features=in_features, out_features=out_features)
+        check_counts("Linear", in_features=in_features, out_features=out_features)
         if not isinstance(bias, bool):
             raise TypeError(f"Linear(bias={bias!r}): expected a bool, got {type(bias).__name__}.")
         self.in_features, self.out_features, self.has_bias = in_features, out_features, bias
@@ -68,7 +69,7 @@ class Embedding(Cell):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        expect_counts("Embedding", num_embeddings=num_embeddings, embedding_dim=embedding_dim)
+        check_counts("Embedding", num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         if sparse:
             raise ValueError("Embedding(sparse=True): expected False; gradients of embeddings are dense here.")
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:

@@ -4,11 +4,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from torchspore.base.arguments import check_counts
 from torchspore.engine.core import dtypes
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.mint.nn import functional as F
-from torchspore.mindspore.mint.nn.layer.shared import expect_counts
 from torchspore.mindspore.nn.cell import Cell
 
 _MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "replicate", "circular": "circular"}
@@ -26,7 +26,7 @@ class _Conv(Cell):
         padding_mode: str, dtype: Any,
     ) -> None:
         name = type(self).__name__
-        expect_counts(name, in_channels=in_channels, out_channels=out_channels, groups=groups)
+        check_counts(name, in_channels=in_channels, out_channels=out_channels, groups=groups)
         if in_channels % groups or out_channels % groups:
             raise ValueError(f"{name}(groups={groups}): expected a divisor of in_channels={in_channels} and out_channels={out_channels}.")
         if padding_mode not in _MODES or (self._transposed_ and padding_mode != "zeros"):

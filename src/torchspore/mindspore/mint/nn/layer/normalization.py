@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_counts
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
@@ -10,7 +11,6 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.process_groups import GlobalComm, get_group_size
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.mint.nn import functional as F
-from torchspore.mindspore.mint.nn.layer.shared import expect_counts
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops import synchronized
 
@@ -32,7 +32,7 @@ class _BatchNorm(Cell):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        expect_counts(type(self).__name__, num_features=num_features)
+        check_counts(type(self).__name__, num_features=num_features)
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         self.weight = _filled("ones", [num_features], "weight", dtype) if affine else None
@@ -109,7 +109,7 @@ class GroupNorm(Cell):
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None) -> None:
         super().__init__()
-        expect_counts("GroupNorm", num_groups=num_groups, num_channels=num_channels)
+        check_counts("GroupNorm", num_groups=num_groups, num_channels=num_channels)
         if num_channels % num_groups:
             raise ValueError(f"GroupNorm(num_groups={num_groups}): expected a divisor of num_channels={num_channels}.")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine

@@ -4,7 +4,6 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from torchspore.base.text import short
 from torchspore.mindspore.nn.cell import Cell
 
 REQUIRED: Any = inspect.Parameter.empty
@@ -37,12 +36,3 @@ def layer(name: str, function: Any, doc: str = "", **options: Any) -> type[Cell]
     )
     construct.__doc__ = text = doc or function.__doc__
     return type(name, (Cell,), {"__init__": __init__, "construct": construct, "__doc__": text, "__module__": __name__})
-
-
-def expect_counts(name: str, **values: Any) -> None:
-    """Raises TypeError for a value that is not an int, ValueError for one below 1."""
-    for key, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{name}({key}={short(value)}): expected an int, got {type(value).__name__}.")
-        if value < 1:
-            raise ValueError(f"{name}({key}={value}): expected an int from 1 on.")

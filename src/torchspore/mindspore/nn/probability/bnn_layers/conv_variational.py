@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_counts
 from torchspore.base.text import message, short
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.layer.conv import Conv2d
-from torchspore.mindspore.nn.probability.bnn_layers.dense_variational import check_counts
 from torchspore.mindspore.nn.probability.bnn_layers.layer_distribution import NormalPrior, Variational, normal_post_fn
 
 

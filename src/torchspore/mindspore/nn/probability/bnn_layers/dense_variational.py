@@ -3,21 +3,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_counts
 from torchspore.base.text import message, short
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.basic import get_activation
 from torchspore.mindspore.nn.probability.bnn_layers.layer_distribution import NormalPrior, Variational, normal_post_fn
 from torchspore.mindspore.nn.probability.distribution import Normal
-
-
-def check_counts(layer: str, **counts: Any) -> None:
-    """Raises TypeError for a value that is not an int, ValueError for one below 1."""
-    for name, value in counts.items():
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(message(f"{layer}({name}={short(value)})", f"an int, got {type(value).__name__}"))
-        if value < 1:
-            raise ValueError(message(f"{layer}({name}={value})", "an int from 1 on"))
 
 
 class _DenseVariational(Variational):

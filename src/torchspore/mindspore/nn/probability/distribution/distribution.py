@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.arguments import is_int
 from torchspore.base.text import list_choices, message, short
 from torchspore.engine.core.dtypes import float32
 from torchspore.mindspore import ops
@@ -26,7 +27,7 @@ class Distribution(Cell):
 
     def __init__(self, seed: int | None, dtype: Any, name: str, param: dict[str, Any]) -> None:
         super().__init__()
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+        if seed is not None and not is_int(seed):
             raise TypeError(message(f"{name}(seed={short(seed)})", f"an int or None, got {type(seed).__name__}"))
         if dtype is not None and not self._counts_ and "Float" not in str(dtype):
             raise TypeError(message(f"{name}(dtype={dtype})", "a dtype of floats"))
