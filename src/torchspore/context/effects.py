@@ -105,8 +105,8 @@ _REPORTS = _Reports()
 @contextmanager
 def fresh(is_loaded: bool | None = None, find: Callable[[str], Effect] = resolve) -> Iterator[None]:
     """Run the block with the state of a new program: no outcomes, no notes, no operators.
-`is_loaded` decides whether effects run in the block; None keeps the current behaviour. `find` resolves the name in a declaration.
-    `is_loaded` says whether effects run in it, None as they do now; `find` gives the function that a declaration names.
+
+    `is_loaded` decides whether effects run in the block; None keeps the current behaviour. `find` resolves the name in a declaration.
     """
     previous = _REPORTS.program
     _REPORTS.program = _Program(is_loaded=previous.is_loaded if is_loaded is None else is_loaded, find=find)

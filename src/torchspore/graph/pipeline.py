@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from torchspore.base.frames import user_line
-from torchspore.engine.core import allocator, current_operator, graph_log, printing
+from torchspore.engine.core import allocator, current_operator, event_log, printing
 from torchspore.engine.memory import malloc
 from torchspore.errors import InferenceOnly
 from torchspore.graph import passes
@@ -58,7 +58,7 @@ def compile(
             if (settings.lanes > 1 or settings.level == "O2") and not talks:
                 code = lanes.run_in_lanes(code, module, inputs, settings)
     except measurement.Unrunnable as reason:
-        graph_log.event("level", f"nothing is measured, the graph runs as at O0: {reason}")
+        event_log.event("level", f"nothing is measured, the graph runs as at O0: {reason}")
         code = _plain(module)
     stages.emitted(code, module, inputs)
     malloc.give_back()
@@ -155,7 +155,7 @@ def _boost_wins(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings
         race.enter("boosted", lambda: code)
         best = race.best()
         autotune_cache.keep(key, best)
-        graph_log.event("level", f"kept {best} of {race}")
+        event_log.event("level", f"kept {best} of {race}")
     return best == "boosted"
 
 

@@ -7,7 +7,7 @@ from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.core import graph_log
+from torchspore.engine.core import event_log
 from torchspore.graph.autotune.tuning_file import SECTION
 
 _NAMES = ("auto_tune_mode", "aoe_tune_mode", "aoe_config")
@@ -34,7 +34,7 @@ def used(entry: dict[str, Any]) -> None:
     """Report that the result of an earlier search is used."""
     how = f"{entry['gain'][0]:.2f} times faster" if entry["plan"] is not None else "nothing better had been found"
     text = f"as an earlier search found: {how}, {entry.get('tried')} ways had been tried"
-    graph_log.event("tuning", text)
+    event_log.event("tuning", text)
     effects.note(SECTION, f"{user_line()}: {text}")
     _report(Outcome.applied(text))
 
@@ -46,7 +46,7 @@ def deferred(where: Any) -> None:
         return
     _counts[1] += 1
     text = f"offline: {_counts[1]} graph{'s' if _counts[1] > 1 else ''} kept for `torchspore tune {where}`"
-    graph_log.event("tuning", text)
+    event_log.event("tuning", text)
     _report(Outcome.applied(text))
 
 

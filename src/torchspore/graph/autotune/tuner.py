@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from torchspore.base.frames import user_line
-from torchspore.engine.core import graph_log
+from torchspore.engine.core import event_log
 from torchspore.graph.autotune import deferred, outcomes, tuning_file
 from torchspore.graph.autotune.candidates import GraphVariant, Single
 from torchspore.graph.autotune.searches import Plan, Trials, search_by_bandit, search_by_genes
@@ -73,7 +73,7 @@ def compile(module: Module, inputs: measurement.Inputs, settings: Settings, pers
     entry = entry_of(result, tuning, user_line() or "")
     autotune_cache.keep(key, json.dumps(entry))
     where = "the compile cache" if autotune_cache.ACTIVE.store is not None else tuning_file.keep(key, entry)
-    graph_log.event("tuning", str(result))
+    event_log.event("tuning", str(result))
     outcomes.searched(result, str(where) if where else "nowhere")
     code = plain() if result.plan is None else built(module, inputs, untuned, persistent, tuning.job, result.plan)
     return code or plain()
@@ -149,7 +149,7 @@ def _entered(race: Race, make: Callable[[Plan], Code | None], plan: Plan) -> flo
     race.enter(shown(plan), lambda: code)
     entered = race.codes.pop(shown(plan), None)
     took = None if entered is None else measured(race, entered)
-    graph_log.event("tuning", f"{shown(plan)}: {'left out' if took is None else f'{took * 1e3:.3f} ms'}")
+    event_log.event("tuning", f"{shown(plan)}: {'left out' if took is None else f'{took * 1e3:.3f} ms'}")
     return took
 
 

@@ -18,7 +18,7 @@ from torchspore.base import json_text, once
 from torchspore.base.files import read_plain, write_atomically
 from torchspore.base.frames import user_line
 from torchspore.context import effects
-from torchspore.engine.core import graph_log, process
+from torchspore.engine.core import event_log, process
 from torchspore.graph.fx.fingerprint import machine
 
 PATH_VARIABLE = "TORCHSPORE_TUNING"
@@ -34,7 +34,7 @@ class Unusable(Exception):
 def say(text: str) -> None:
     """Tells the user on stderr, in the log and in `explain`, once."""
     if once.first_time(("tuning", text)):
-        graph_log.event("tuning", text)
+        event_log.event("tuning", text)
         effects.note(SECTION, text)
         print(f"torchspore: {text}", file=sys.stderr)
 

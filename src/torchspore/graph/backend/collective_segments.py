@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import graph_log
+from torchspore.engine.core import event_log
 from torchspore.graph.backend import fusion, measurement
 from torchspore.graph.backend.variant_race import Race
 from torchspore.graph.fx.exchanges import is_exchange
@@ -36,7 +36,7 @@ def with_kernels(
         return [t if type(t) is torch.Tensor else _nothing(t) for t in held()]
 
     if alone is None:
-        graph_log.event("level", "no kernels are generated: the graph has an exchange that can't be answered within this process")
+        event_log.event("level", "no kernels are generated: the graph has an exchange that can't be answered within this process")
         return None
     try:
         with measurement.undisturbed():
@@ -54,7 +54,7 @@ def with_kernels(
     race.enter(name, functools.partial(lines, fused))
     if name not in race.codes:
         return None
-    graph_log.event("level", name)
+    event_log.event("level", name)
     return clustered
 
 

@@ -8,7 +8,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.base import progress
-from torchspore.engine.core import graph_log, tree
+from torchspore.engine.core import event_log, tree
 from torchspore.engine.core.torch_private import is_operator, without_modes
 from torchspore.engine.random import operator_streams
 from torchspore.graph.backend import autotune_cache, eager_codegen, inductor, measurement
@@ -216,7 +216,7 @@ def _winner(like: Like, level: str) -> inductor.Kernel | None:
         return None
     took = measurement.seconds({"operators": plain, "kernel": kernel}, like.inputs, _TURNS)
     before, after = min(like.seconds, took["operators"]), took["kernel"]
-    graph_log.event("level", f"{len(like.clusters)} clusters of {len(like.part.graph.nodes)}: {before * 1e6:.0f} us, "
+    event_log.event("level", f"{len(like.clusters)} clusters of {len(like.part.graph.nodes)}: {before * 1e6:.0f} us, "
                        f"as one kernel {after * 1e6:.0f} us")
     return kernel if after < WORTH * before else None
 

@@ -13,7 +13,7 @@ import torch
 from torchspore.base.context_values import during
 from torchspore.base.frames import user_line
 from torchspore.context import effects
-from torchspore.engine.core import graph_log, torch_private
+from torchspore.engine.core import event_log, torch_private
 from torchspore.graph.backend import kernel_store
 from torchspore.graph.fx.fingerprint import of_text, signature
 
@@ -60,7 +60,7 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
     started, key = time.perf_counter(), of_text("compiled", f"{level} {sorted(more.items())} {signature(module)}")
     stored = kernel_store.find(key)
     if stored is not None:
-        graph_log.event("load", f"a kernel for {_shown(module)} in {time.perf_counter() - started:.3f} s")
+        event_log.event("load", f"a kernel for {_shown(module)} in {time.perf_counter() - started:.3f} s")
         return stored
     try:
         inputs = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
@@ -70,12 +70,12 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
     except Exception as error:                # whatever goes wrong, the program runs without it
         if not torch_private.is_of_compiler(error):
             effects.note("compiler", f"no kernel is generated for {_shown(module)}: {_first_line(error)}")
-            graph_log.event("compile", f"no kernel for {_shown(module)}: {_first_line(error)}")
+            event_log.event("compile", f"no kernel for {_shown(module)}: {_first_line(error)}")
             return None
         _COMPILER.failure = f"the C++ compiler failed ({_first_line(error)})"
     else:
         kernel_store.keep(key, compiled.source, compiled.libraries)
-        graph_log.event("compile", f"a kernel for {_shown(module)} in {time.perf_counter() - started:.1f} s")
+        event_log.event("compile", f"a kernel for {_shown(module)} in {time.perf_counter() - started:.1f} s")
         return compiled
     _say(subject)
     return None
@@ -90,9 +90,9 @@ def compile_single_kernel(module: torch.fx.GraphModule) -> Kernel | None:
     try:
         kernel: Kernel = (_compiler.get() or torch_private.inductor)(module, inputs, _options("O1"), True)
     except Exception as error:                # not every kernel can be called from its C++: other forms are there
-        graph_log.event("level", f"one launch is left out: {_first_line(error)}")
+        event_log.event("level", f"one launch is left out: {_first_line(error)}")
         return None
-    graph_log.event("compile", f"one launch for {_shown(module)} in {time.perf_counter() - started:.1f} s")
+    event_log.event("compile", f"one launch for {_shown(module)} in {time.perf_counter() - started:.1f} s")
     return kernel
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import graph_log
+from torchspore.engine.core import event_log
 from torchspore.graph.backend import autotune_cache, eager_codegen, inference, measurement
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.fx.fingerprint import fingerprint
@@ -288,7 +288,7 @@ def compile(module: torch.fx.GraphModule, inputs: measurement.Inputs, count: int
     lanes = len(set(lane_plan.lane_of.values()))
     description = f"{lanes} lanes take {lane_plan.seconds * 1e3:.3f} ms by the plan, one {lane_plan.alone * 1e3:.3f} ms"
     if lanes < 2 or lane_plan.seconds > WORTH * lane_plan.alone:
-        graph_log.event("lanes", f"{description}: operators run one after the other")
+        event_log.event("lanes", f"{description}: operators run one after the other")
         return None
     parallel = Parallel(module, lane_plan.lane_of, threads)
 
@@ -297,7 +297,7 @@ def compile(module: torch.fx.GraphModule, inputs: measurement.Inputs, count: int
 
     alone, in_lanes = _best("one line", eager_codegen.compile(module), inputs), _best("lanes", code, inputs)
     is_worth = in_lanes < WORTH * alone
-    graph_log.event("lanes", f"{description}; measured {in_lanes * 1e3:.3f} and {alone * 1e3:.3f} ms: "
+    event_log.event("lanes", f"{description}; measured {in_lanes * 1e3:.3f} and {alone * 1e3:.3f} ms: "
                              f"{'lanes are' if is_worth else 'one is'} kept")
     return stages.shown(code, module) if is_worth else None
 

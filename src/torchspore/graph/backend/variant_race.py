@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from torchspore.base import progress
-from torchspore.engine.core import graph_log
+from torchspore.engine.core import event_log
 from torchspore.graph.backend import measurement
 from torchspore.graph.backend.eager_codegen import Code
 
@@ -46,7 +46,7 @@ class Race:
             except (RuntimeError, AssertionError, IndexError, ValueError) as error:    # Inductor asserts strides
                 if self._expected is None:
                     raise measurement.Unrunnable(str(error).partition("\n")[0]) from None
-                graph_log.event("level", f"{name} is left out: {str(error).splitlines()[0]:.120}")
+                event_log.event("level", f"{name} is left out: {str(error).splitlines()[0]:.120}")
                 return
             if self._expected is None:
                 self._expected = results
@@ -54,7 +54,7 @@ class Race:
             count = len(results[1])
             is_near = off <= NEAR and farthest <= FAR_STATE
             if not is_near or (far > max(3, FEW * count) and far > TIMES * self._rounding()):
-                graph_log.event("level", f"{name} is left out: its results are off by {off:.1e}, {far} of {count} written tensors too")
+                event_log.event("level", f"{name} is left out: its results are off by {off:.1e}, {far} of {count} written tensors too")
                 return
             self.codes[name] = code
 
@@ -72,7 +72,7 @@ class Race:
             with measurement.with_equal_seed():
                 results = next(iter(self.codes.values()))(*copies), copies
             self._touchy = self._compared(results)[1]
-            graph_log.event("level", f"{self._touchy} of {len(copies)} written tensors are off when the inputs of O0 are rounded otherwise")
+            event_log.event("level", f"{self._touchy} of {len(copies)} written tensors are off when the inputs of O0 are rounded otherwise")
         return self._touchy
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import graph_log
+from torchspore.engine.core import event_log
 from torchspore.engine.devices.npu import graph_engine
 from torchspore.graph import passes
 from torchspore.graph.backend import (
@@ -54,7 +54,7 @@ def compile(module: Module, inputs: measurement.Inputs, settings: Settings, pers
     if choice is not None:
         code = forms.code(choice)
         if code is not None:
-            graph_log.event("level", f"{choice}, as measured before")
+            event_log.event("level", f"{choice}, as measured before")
             return code
     best, code = _raced(forms, inputs)
     autotune_cache.keep(key, best)
@@ -90,7 +90,7 @@ def _raced(forms: Forms, inputs: measurement.Inputs) -> tuple[str, Code]:
         _enter(race, ENGINE, forms.by_graph_engine())
         _enter(race, RECORDED + race.best(), forms.recorded(race.codes[race.best()]))
     best = race.best()
-    graph_log.event("level", f"kept {best} of {race}")
+    event_log.event("level", f"kept {best} of {race}")
     return best, race.codes[best]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from torchspore.base.frames import is_users
 from torchspore.context import effects
-from torchspore.engine.core import graph_log, thread_state
+from torchspore.engine.core import event_log, thread_state
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.graph.breaks.plan import Plan
 from torchspore.graph.breaks.splitter import HELPER, Piece, Splitter
@@ -61,7 +61,7 @@ def _plan(function: FunctionType) -> Plan | None:
             can_be_split = isinstance(definition, ast.FunctionDef) and syntax.can_convert(definition)
             _plans[code] = Plan(code, definition) if can_be_split else None
         except source.NoSource as error:
-            graph_log.event("refused", f"{code.co_filename}:{code.co_firstlineno}: {code.co_name} runs as PyNative whole, because {error}")
+            event_log.event("refused", f"{code.co_filename}:{code.co_firstlineno}: {code.co_name} runs as PyNative whole, because {error}")
             _plans[code] = None
     return _plans[code]
 
@@ -107,14 +107,14 @@ class Region:
         if len(self._seconds[False]) == TURNS:
             self.is_slower = min(self._seconds[True]) > min(self._seconds[False])
             if self.is_slower:
-                graph_log.event("break", f"{self.plan.code.co_filename}:{self.piece.first}: {self.__qualname__} is faster in Python")
+                event_log.event("break", f"{self.plan.code.co_filename}:{self.piece.first}: {self.__qualname__} is faster in Python")
         return result
 
     def _refused(self, refusal: Refusal) -> None:
         self.plan.refused(self.piece.statements, refusal.reason)
         if len(self.piece.statements) == 1:
             line = f"{self.plan.code.co_filename}:{self.piece.first}"
-            graph_log.event("break", f"{line}: {refusal.reason}")
+            event_log.event("break", f"{line}: {refusal.reason}")
             effects.note("graph breaks", f"{line}: {self.__qualname__.split(' ')[0]} {refusal.reason}")
 
 

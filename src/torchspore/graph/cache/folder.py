@@ -19,7 +19,7 @@ import torch
 from torchspore.base import once, trust
 from torchspore.base.files import read_plain, write_atomically
 from torchspore.context import effects
-from torchspore.engine.core import graph_log
+from torchspore.engine.core import event_log
 from torchspore.engine.core.front_end import FRONT
 
 LIMIT = "TORCHSPORE_CACHE_LIMIT"
@@ -33,7 +33,7 @@ def say(text: str, key: str | None = None) -> None:
     """Tells the user in the log; with a `key` only the first time that it comes."""
     if key is not None and not once.first_time(("compile cache", key)):
         return
-    graph_log.event("cache", text)
+    event_log.event("cache", text)
     effects.note("compile cache", text)
     if FRONT.warn is not None:
         FRONT.warn(text)
@@ -180,7 +180,7 @@ class Folder:
                 path.unlink()
                 total, gone = total - size, gone + 1
         if gone:
-            graph_log.event("cache", f"{gone} files used longest ago are taken out of {self.root}: the limit is {most} bytes")
+            event_log.event("cache", f"{gone} files used longest ago are taken out of {self.root}: the limit is {most} bytes")
 
 
 def limit() -> int:

@@ -12,7 +12,7 @@ from torchspore.base.user_threads import garbage_collection_paused
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.core import change_counters, graph_log
+from torchspore.engine.core import change_counters, event_log
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.engine.core.tensor import TensorBase
@@ -253,7 +253,7 @@ def _tell(owner: Any, entry: Entry, graph: Graph, flat: list[TensorBase], why: s
         f"{entry.settings.level}, ready in {graph.seconds:.2f} s{why and ', again because ' + why}"
     )
     effects.note("graphs", text)
-    graph_log.event("again" if why else "capture", text)
+    event_log.event("again" if why else "capture", text)
 
 
 def _shapes(flat: list[TensorBase]) -> str:
@@ -268,7 +268,7 @@ def refused(owner: Any, refusal: Refusal) -> None:
     if not getattr(owner, "is_piece", False):
         text = f"{refusal.line}: {name_of(owner)} {refusal.reason}{refusal.calls()}"
         effects.note("calls that run in parts", text)
-        graph_log.event("refused", text)
+        event_log.event("refused", text)
 
 
 def name_of(owner: Any) -> str:

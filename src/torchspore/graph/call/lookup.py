@@ -6,7 +6,7 @@ from typing import Any
 
 from torchspore.context.store import STORE
 from torchspore.engine.autograd.grad import GradFrame
-from torchspore.engine.core import allocator, change_counters, graph_log, thread_state
+from torchspore.engine.core import allocator, change_counters, event_log, thread_state
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.number import Number
 from torchspore.engine.core.tensor import TensorBase, transform
@@ -94,7 +94,7 @@ def _of_this_length(
     owner: Any, refusal: Refusal, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
 ) -> Graph | Refusal:
     """The graph for the lengths of now alone, where none can be made for all lengths."""
-    graph_log.event("again", f"{refusal.line}: {compilation.name_of(owner)} {refusal.reason}: one graph for each length")
+    event_log.event("again", f"{refusal.line}: {compilation.name_of(owner)} {refusal.reason}: one graph for each length")
     open_lengths.close(owner)
     table_of(owner).lengths.close()
     flat: list[TensorBase] = []

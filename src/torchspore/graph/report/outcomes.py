@@ -11,7 +11,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import DEFAULT, STORE
-from torchspore.engine.core import graph_log
+from torchspore.engine.core import event_log
 from torchspore.graph.settings import Flags, Settings
 
 SECTION = "graph kernels"
@@ -52,8 +52,8 @@ def fused(flags: Flags, before: int, after: int, kernels: Sequence[tuple[str, Se
     for index, more in enumerate((before, after, len(kernels), slower)):
         sums[index] += more
     for name, nodes in kernels:
-        graph_log.event("kernels", f"{name} of {len(nodes)} nodes")
-    graph_log.event("kernels", _describe_fusion(flags.level, compiles, before, after, len(kernels), slower))
+        event_log.event("kernels", f"{name} of {len(nodes)} nodes")
+    event_log.event("kernels", _describe_fusion(flags.level, compiles, before, after, len(kernels), slower))
     _report(_describe_fusion(flags.level, compiles, *sums))
 
 

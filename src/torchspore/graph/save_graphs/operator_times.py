@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import graph_log
+from torchspore.engine.core import event_log
 from torchspore.engine.core.torch_private import without_modes
 
 LEAST, MOST, LONGEST = 3, 20, 1.0
@@ -39,7 +39,7 @@ def seconds(module: torch.fx.GraphModule, inputs: Callable[[], list[torch.Tensor
         return timed.seconds
     except (RuntimeError, TypeError, ValueError, IndexError, KeyError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        graph_log.event("graphs", f"the operators' times can't be measured: {reason}")
+        event_log.event("graphs", f"the operators' times can't be measured: {reason}")
         return {}
 
 

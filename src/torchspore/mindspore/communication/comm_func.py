@@ -1,14 +1,11 @@
 """`mindspore.communication.comm_func`: exchanges between processes as functions that return their results. Ranks are global."""
 from torchspore.mindspore.ops.distributed.comm_func import (  # noqa: F401  MindSpore offers them under this path
     CommHandle,
-    P2POp,
     all_gather_into_tensor,
     all_reduce,
     all_to_all_single_with_output_shape,
-    all_to_all_v_c,
     all_to_all_with_output_shape,
     barrier,
-    batch_isend_irecv,
     broadcast,
     gather_into_tensor,
     irecv,
@@ -19,3 +16,5 @@ from torchspore.mindspore.ops.distributed.comm_func import (  # noqa: F401  Mind
     scatter_tensor,
     send,
 )
+from torchspore.mindspore.ops.distributed.exchange import all_to_all_v_c  # noqa: F401
+from torchspore.mindspore.ops.distributed.pairs import P2POp, batch_isend_irecv  # noqa: F401

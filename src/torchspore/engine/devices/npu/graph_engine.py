@@ -15,7 +15,7 @@ import torch
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
-from torchspore.engine.core import graph_log
+from torchspore.engine.core import event_log
 
 Code = Callable[..., list[Any]]
 _ORDERS = {"bfs": "0", "dfs": "1", "rdfs": "2"}
@@ -36,14 +36,14 @@ def compiled(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Code |
     try:
         torchair = importlib.import_module("torchair")
     except ImportError as error:
-        graph_log.event("level", f"the graph engine is not here: {error}")
+        event_log.event("level", f"the graph engine is not here: {error}")
         return None
     backend = torchair.get_npu_backend(compiler_config=_config(torchair))
     try:
         with torch.no_grad():
             run = backend(module, inputs)
     except (RuntimeError, ValueError, AssertionError) as error:         # NotImplementedError is a RuntimeError
-        graph_log.event("level", f"the graph engine leaves it: {str(error).splitlines()[0] if str(error) else type(error).__name__:.120}")
+        event_log.event("level", f"the graph engine leaves it: {str(error).splitlines()[0] if str(error) else type(error).__name__:.120}")
         return None
     return lambda *inputs: list(run(*inputs))
 

@@ -12,7 +12,7 @@ from torchspore.base.frames import user_line
 from torchspore.base.text import format_bytes
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.engine.core import graph_log
+from torchspore.engine.core import event_log
 from torchspore.engine.memory import offload as moving
 from torchspore.graph.settings import Settings
 
@@ -82,7 +82,7 @@ def _tell_moved(is_program_wide: bool, before: int, after: int, count: int, size
     moved = f"{count} of them move out, {format_bytes(size)} a call"
     text = f"values of a graph take {format_bytes(after)} at most instead of {format_bytes(before)}; {moved}"
     _tell_of_graph(is_program_wide, f": {text}")
-    graph_log.event("memory", text)
+    event_log.event("memory", text)
     if is_program_wide:
         moving.tell(text)
     else:
@@ -99,7 +99,7 @@ def _not_offloaded(is_program_wide: bool, reason: str) -> None:
 def _tell(before: int, after: int, count: int, share: float) -> None:
     text = f"values of a graph take {format_bytes(after)} at most{_instead(before, after)}{_describe_recomputed(count, share)}"
     effects.note("memory of graphs", f"{user_line()}: O1: {text}")
-    graph_log.event("memory", f"O1: {text}")
+    event_log.event("memory", f"O1: {text}")
     if not effects.has_outcome(_NAME):
         _peaks.clear()
     _peaks.append((before, after, count, share))

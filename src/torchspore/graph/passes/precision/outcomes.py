@@ -8,7 +8,7 @@ import torch
 from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.engine.core import graph_log
+from torchspore.engine.core import event_log
 from torchspore.engine.core.torch_private import is_operator
 from torchspore.graph.fx.modules import change_inner
 from torchspore.graph.passes.precision.casts import CAST
@@ -41,7 +41,7 @@ def casts(settings: Settings, before: Counter[str], after: Counter[str]) -> None
     counts = ", ".join(f"{after[kind]} operators in {kind}" for kind in ("float16", "bfloat16", "float32", "float64") if after[kind])
     text = f"{settings.precision}: {counts}, {after['cast'] - before['cast']} casts put in"
     effects.note("precision", f"{user_line()}: {text}")
-    graph_log.event("precision", text)
+    event_log.event("precision", text)
     report(settings, Outcome.applied(text))
 
 

@@ -10,8 +10,6 @@ from torchspore.mindspore.ops.collective import Broadcast, CollectiveGather, Col
 from torchspore.mindspore.ops.declare import part_of
 from torchspore.mindspore.ops.distributed import arguments, exchange, pairs
 from torchspore.mindspore.ops.distributed.arguments import CommHandle, group_of, rank_in_group
-from torchspore.mindspore.ops.distributed.exchange import all_to_all_v_c
-from torchspore.mindspore.ops.distributed.pairs import P2POp, batch_isend_irecv
 
 WORLD = HCCL_WORLD_COMM_GROUP
 ResultAndHandle = tuple[Any, CommHandle | None]
@@ -141,10 +139,3 @@ def all_to_all_single_with_output_shape(
     received = arguments.sizes("output_split_sizes", output_split_sizes, shape[0], named_group)
     sent = arguments.sizes("input_split_sizes", input_split_sizes, x.shape[0], named_group)
     return _begun("all_to_all_single_with_output_shape", lambda t: _later().all_to_all(t, received, sent, named_group), x, async_op)
-
-
-__all__ = [
-    "P2POp", "all_gather_into_tensor", "all_reduce", "all_to_all_single_with_output_shape", "all_to_all_v_c",
-    "all_to_all_with_output_shape", "barrier", "batch_isend_irecv", "broadcast", "gather_into_tensor", "irecv", "isend", "recv", "reduce",
-    "reduce_scatter_tensor", "scatter_tensor", "send",
-]

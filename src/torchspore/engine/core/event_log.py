@@ -1,4 +1,4 @@
-"""Tells what graph mode does while it does it: `TORCHSPORE_LOG=graph` prints one line for each event to stderr."""
+"""Events of graph mode, as they happen: `TORCHSPORE_LOG=graph` prints one line for each to stderr."""
 from __future__ import annotations
 
 import os
@@ -6,7 +6,7 @@ import sys
 
 
 def is_on() -> bool:
-    """Return whether someone wants to read along."""
+    """Return whether events are printed."""
     return "graph" in os.environ.get("TORCHSPORE_LOG", "").split(",")
 
 
