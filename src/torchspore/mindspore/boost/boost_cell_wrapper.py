@@ -19,7 +19,7 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.wrap import TrainOneStepCell, TrainOneStepWithLossScaleCell
 from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
-from torchspore.mindspore.nn.wrap.loss_scale import _update
+from torchspore.mindspore.nn.wrap.loss_scale import run_step_if_finite
 from torchspore.names import missing
 
 
@@ -221,7 +221,7 @@ class BoostTrainOneStepWithLossScaleCell(_Methods, TrainOneStepWithLossScaleCell
             ratio = ops.select(overflow, Tensor(LOWER, mstype.float32), Tensor(HIGHER, mstype.float32))
             scales.append(self.loss_scaling_manager.update_loss_scale_status(group, ratio))
         scaled = tuple(grad / scales[group_number].astype(grad.dtype) for grad, group_number in zip(grads, self._group_of))
-        converted(_update)(count > 0, self._step_, loss, scaled, inputs)
+        converted(run_step_if_finite)(count > 0, self._step_, loss, scaled, inputs)
         return loss, count, scales[0]
 
     def _step_(self, loss: Any, grads: Any, inputs: Any) -> Any:

@@ -10,7 +10,7 @@ from torchspore.engine.core import allocator, change_counters, creation, dtypes,
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.sharded_value import RowShard
 from torchspore.engine.core.tensor import TensorBase, raw, rebind, write
-from torchspore.mindspore.common.tensor import Tensor, _copied_attributes, check_device, holding
+from torchspore.mindspore.common.tensor import Tensor, check_device, copied_attributes, holding
 
 DEFAULT_NAME = "Parameter"
 _unnamed = itertools.count()
@@ -213,7 +213,7 @@ class Parameter(Tensor):
         """Return a Parameter of the same name and flags with other values."""
         parameter: Parameter = engine._new(type(self))
         parameter._t = t
-        parameter.__dict__.update(_copied_attributes(self))
+        parameter.__dict__.update(copied_attributes(self))
         if allocator.is_on:
             memory_owners.born(parameter)
         return parameter

@@ -316,11 +316,11 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         memo[id(self)] = copied
         import copy
 
-        copied.__dict__.update({key: copy.deepcopy(value, memo) for key, value in _copied_attributes(self).items()})
+        copied.__dict__.update({key: copy.deepcopy(value, memo) for key, value in copied_attributes(self).items()})
         return copied  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _rebuild, (type(self), creation.host(self).contiguous(), _copied_attributes(self))
+        return _rebuild, (type(self), creation.host(self).contiguous(), copied_attributes(self))
 
     # ---- gradients
 
@@ -432,7 +432,7 @@ def holding(tensor: Tensor) -> str:
     return getattr(tensor._t, "holding", "")
 
 
-def _copied_attributes(tensor: Tensor) -> dict[str, Any]:
+def copied_attributes(tensor: Tensor) -> dict[str, Any]:
     """Return the attributes that a copy has too; hooks belong only to the original."""
     return {name: value for name, value in tensor.__dict__.items() if name != gradient_hooks.ATTRIBUTE}
 

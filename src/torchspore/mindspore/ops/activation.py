@@ -38,7 +38,7 @@ def relu6(x: T) -> T:
     return F.relu6(x)
 
 
-def _rounded(compute: Callable[[T], T], x: T) -> T:
+def compute_rounded(compute: Callable[[T], T], x: T) -> T:
     """Compute integers in float32 and truncate the result to the input dtype; compute other dtypes unchanged."""
     if x.dtype is torch.bool:
         raise TypeError("expected numbers, got Bool.\n\nhint: write x.astype(mindspore.float32).")
@@ -48,7 +48,7 @@ def _rounded(compute: Callable[[T], T], x: T) -> T:
 @op()
 def leaky_relu(input: T, alpha: float = 0.2) -> T:
     """x where positive, else alpha * x."""
-    return _rounded(lambda x: F.leaky_relu(x, alpha), input)
+    return compute_rounded(lambda x: F.leaky_relu(x, alpha), input)
 
 
 @op(primitive="Elu", init=("alpha",))
@@ -60,7 +60,7 @@ def elu(input_x: T, alpha: float = 1.0) -> T:
 @op(primitive="SeLU")
 def selu(input_x: T) -> T:
     """The scaled exponential linear unit."""
-    return _rounded(F.selu, input_x)
+    return compute_rounded(F.selu, input_x)
 
 
 @op(primitive="CeLU", init=("alpha",))
@@ -78,13 +78,13 @@ def sigmoid(input: T) -> T:
 @op(primitive="HSigmoid")
 def hardsigmoid(input: T) -> T:
     """relu6(x + 3) / 6."""
-    return _rounded(F.hardsigmoid, input)
+    return compute_rounded(F.hardsigmoid, input)
 
 
 @op(primitive="HSwish")
 def hardswish(input: T) -> T:
     """x * relu6(x + 3) / 6."""
-    return _rounded(F.hardswish, input)
+    return compute_rounded(F.hardswish, input)
 
 
 @op(primitive="Tanh", methods=("tanh",))

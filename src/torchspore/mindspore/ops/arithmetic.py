@@ -47,7 +47,7 @@ _INTEGERS = frozenset({
 })
 
 
-def _slow(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x: Any, y: Any, family: str) -> Any:
+def apply_complete_rule(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x: Any, y: Any, family: str) -> Any:
     """Apply the complete rule: frames, promotion, wide unsigned integers, errors."""
     if isinstance(y, Composite) and function in (add, sub, mul):
         if function is mul:
@@ -89,7 +89,7 @@ def binary(name: str, compute: Callable[..., torch.Tensor], doc: str, family: st
                     return out
             except (AttributeError, RuntimeError):
                 pass
-        return _slow(operator, compute, input, other, family)
+        return apply_complete_rule(operator, compute, input, other, family)
 
     operator.__name__ = operator.__qualname__ = name
     operator.__doc__ = doc
@@ -111,7 +111,7 @@ def _power(a: Any, b: Any) -> torch.Tensor:
 def _subtract(a: Any, b: Any) -> torch.Tensor:
     """Subtract. torch refuses bools; MindSpore subtracts them as numbers, and takes exclusive or of two bools."""
     if _both_bool(a, b):
-        return torch.logical_xor(*_tensors(a, b))
+        return torch.logical_xor(*as_tensors(a, b))
     if any(_both_bool(v, v) for v in (a, b)):
         common = torch.result_type(a, b)
         a, b = (v.to(common) if isinstance(v, torch.Tensor) else int(v) if isinstance(v, bool) else v for v in (a, b))
@@ -120,16 +120,16 @@ def _subtract(a: Any, b: Any) -> torch.Tensor:
 
 def _floor_divide(a: Any, b: Any) -> torch.Tensor:
     if _both_bool(a, b):
-        return torch.logical_and(*_tensors(a, b))
+        return torch.logical_and(*as_tensors(a, b))
     return quotients.floor_divide(a, b)
 
 
 def _larger(a: Any, b: Any) -> torch.Tensor:
-    return torch.maximum(*_tensors(a, b))
+    return torch.maximum(*as_tensors(a, b))
 
 
 def _smaller(a: Any, b: Any) -> torch.Tensor:
-    return torch.minimum(*_tensors(a, b))
+    return torch.minimum(*as_tensors(a, b))
 
 
 def _both_bool(a: Any, b: Any) -> bool:
@@ -168,13 +168,13 @@ greater_equal = op(primitive="GreaterEqual", raw_arguments=True)(
     binary("greater_equal", torch.ge, "Tests `input` >= `other`, element by element.", "compare")
 )
 logical_and = op(primitive="LogicalAnd", raw_arguments=True)(
-    binary("logical_and", lambda a, b: torch.logical_and(*_tensors(a, b)), "Logical and, element by element.")
+    binary("logical_and", lambda a, b: torch.logical_and(*as_tensors(a, b)), "Logical and, element by element.")
 )
 logical_or = op(primitive="LogicalOr", raw_arguments=True)(
-    binary("logical_or", lambda a, b: torch.logical_or(*_tensors(a, b)), "Logical or, element by element.")
+    binary("logical_or", lambda a, b: torch.logical_or(*as_tensors(a, b)), "Logical or, element by element.")
 )
 logical_xor = op(primitive="LogicalXor", raw_arguments=True)(
-    binary("logical_xor", lambda a, b: torch.logical_xor(*_tensors(a, b)), "Logical exclusive or, element by element.")
+    binary("logical_xor", lambda a, b: torch.logical_xor(*as_tensors(a, b)), "Logical exclusive or, element by element.")
 )
 
 bitwise_and = op(primitive="BitwiseAnd", raw_arguments=True)(
@@ -188,7 +188,7 @@ bitwise_xor = op(primitive="BitwiseXor", raw_arguments=True)(
 )
 
 
-def _tensors(a: Any, b: Any) -> tuple[torch.Tensor, torch.Tensor]:
+def as_tensors(a: Any, b: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """Return both operands as tensors, for torch functions that do not accept numbers."""
     like = a if isinstance(a, torch.Tensor) else b
     dtype = torch.result_type(a, b)

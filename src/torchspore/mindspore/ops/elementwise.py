@@ -13,7 +13,7 @@ from torchspore.mindspore.ops.wide import Widening
 T = torch.Tensor
 
 
-def _unary(
+def unary(
     name: str, compute: Callable[[T], T], doc: str, primitive: str | None = None, methods: tuple[str, ...] | None = None,
     wide: Widening | None = None,
 ) -> Callable[[T], T]:
@@ -32,18 +32,18 @@ def arccosh_of(x: T) -> T:
     return torch.acosh(x * torch.where(x < 1, torch.nan, 1.0))
 
 
-abs = _unary(
+abs = unary(
     "abs", lambda x: x.clone() if x.dtype is torch.bool else torch.abs(x), "The absolute value.", "Abs", ("abs", "absolute", "__abs__"),
 )
 absolute = abs
-neg = _unary("neg", torch.neg, "The negative.", "Neg", ("neg", "negative", "__neg__"), wide=Widening())
+neg = unary("neg", torch.neg, "The negative.", "Neg", ("neg", "negative", "__neg__"), wide=Widening())
 negative = neg
-exp = _unary("exp", torch.exp, "e to the power x.", "Exp")
-expm1 = _unary("expm1", torch.expm1, "exp(x) - 1.", "Expm1")
-log = _unary("log", torch.log, "The natural logarithm.", "Log")
-log1p = _unary("log1p", torch.log1p, "log(1 + x).", "Log1p")
-log2 = _unary("log2", torch.log2, "The logarithm to base 2.")
-log10 = _unary("log10", torch.log10, "The logarithm to base 10.")
+exp = unary("exp", torch.exp, "e to the power x.", "Exp")
+expm1 = unary("expm1", torch.expm1, "exp(x) - 1.", "Expm1")
+log = unary("log", torch.log, "The natural logarithm.", "Log")
+log1p = unary("log1p", torch.log1p, "log(1 + x).", "Log1p")
+log2 = unary("log2", torch.log2, "The logarithm to base 2.")
+log10 = unary("log10", torch.log10, "The logarithm to base 10.")
 
 
 @op(primitive="Sqrt", methods=("sqrt",))
@@ -70,38 +70,38 @@ def arcsin(x: T) -> T:
     return torch.asin(x)
 
 
-rsqrt = _unary("rsqrt", torch.rsqrt, "1 / sqrt(x).", "Rsqrt")
-square = _unary("square", torch.square, "x * x.", "Square", wide=Widening())
-reciprocal = _unary("reciprocal", torch.reciprocal, "1 / x.", "Reciprocal")
-floor = _unary("floor", torch.floor, "The largest integer not above x.", "Floor")
-ceil = _unary("ceil", torch.ceil, "The smallest integer not below x.", "Ceil")
-trunc = _unary("trunc", lambda x: x.clone() if x.dtype is torch.bool else torch.trunc(x), "x without its fraction.", "Trunc")
-sign = _unary("sign", lambda x: torch.sgn(x) if x.is_complex() else torch.sign(x), "-1, 0 or 1; x / |x| of complex numbers.", "Sign")
-sin = _unary("sin", torch.sin, "The sine.", "Sin")
-cos = _unary("cos", torch.cos, "The cosine.", "Cos")
-tan = _unary("tan", torch.tan, "The tangent.", "Tan")
-asin = _unary("asin", torch.asin, "The inverse sine.", "Asin", ("asin", "arcsin"))
-acos = _unary("acos", torch.acos, "The inverse cosine.", "ACos", ("acos", "arccos"))
-atan = _unary("atan", torch.atan, "The inverse tangent.", "Atan", ("atan", "arctan"))
-sinh = _unary("sinh", torch.sinh, "The hyperbolic sine.", "Sinh")
-cosh = _unary("cosh", torch.cosh, "The hyperbolic cosine.", "Cosh")
-asinh = _unary("asinh", torch.asinh, "The inverse hyperbolic sine.", "Asinh")
-acosh = _unary("acosh", arccosh_of, "The inverse hyperbolic cosine.", "Acosh")
-atanh = _unary("atanh", torch.atanh, "The inverse hyperbolic tangent.", "Atanh")
-erf = _unary("erf", torch.erf, "The error function.", "Erf")
-erfc = _unary("erfc", torch.erfc, "1 - erf(x).", "Erfc")
-erfinv = _unary("erfinv", torch.erfinv, "The inverse error function.", "Erfinv")
-lgamma = _unary("lgamma", torch.lgamma, "The logarithm of |gamma(x)|.", "Lgamma")
-digamma = _unary("digamma", torch.digamma, "The derivative of lgamma.", "Digamma")
-isnan = _unary("isnan", torch.isnan, "Tests whether x is not a number.", "IsNan")
-isinf = _unary("isinf", torch.isinf, "Tests whether x is infinite.", "IsInf")
-isfinite = _unary("isfinite", torch.isfinite, "Tests whether x is finite.", "IsFinite")
-logical_not = _unary(
+rsqrt = unary("rsqrt", torch.rsqrt, "1 / sqrt(x).", "Rsqrt")
+square = unary("square", torch.square, "x * x.", "Square", wide=Widening())
+reciprocal = unary("reciprocal", torch.reciprocal, "1 / x.", "Reciprocal")
+floor = unary("floor", torch.floor, "The largest integer not above x.", "Floor")
+ceil = unary("ceil", torch.ceil, "The smallest integer not below x.", "Ceil")
+trunc = unary("trunc", lambda x: x.clone() if x.dtype is torch.bool else torch.trunc(x), "x without its fraction.", "Trunc")
+sign = unary("sign", lambda x: torch.sgn(x) if x.is_complex() else torch.sign(x), "-1, 0 or 1; x / |x| of complex numbers.", "Sign")
+sin = unary("sin", torch.sin, "The sine.", "Sin")
+cos = unary("cos", torch.cos, "The cosine.", "Cos")
+tan = unary("tan", torch.tan, "The tangent.", "Tan")
+asin = unary("asin", torch.asin, "The inverse sine.", "Asin", ("asin", "arcsin"))
+acos = unary("acos", torch.acos, "The inverse cosine.", "ACos", ("acos", "arccos"))
+atan = unary("atan", torch.atan, "The inverse tangent.", "Atan", ("atan", "arctan"))
+sinh = unary("sinh", torch.sinh, "The hyperbolic sine.", "Sinh")
+cosh = unary("cosh", torch.cosh, "The hyperbolic cosine.", "Cosh")
+asinh = unary("asinh", torch.asinh, "The inverse hyperbolic sine.", "Asinh")
+acosh = unary("acosh", arccosh_of, "The inverse hyperbolic cosine.", "Acosh")
+atanh = unary("atanh", torch.atanh, "The inverse hyperbolic tangent.", "Atanh")
+erf = unary("erf", torch.erf, "The error function.", "Erf")
+erfc = unary("erfc", torch.erfc, "1 - erf(x).", "Erfc")
+erfinv = unary("erfinv", torch.erfinv, "The inverse error function.", "Erfinv")
+lgamma = unary("lgamma", torch.lgamma, "The logarithm of |gamma(x)|.", "Lgamma")
+digamma = unary("digamma", torch.digamma, "The derivative of lgamma.", "Digamma")
+isnan = unary("isnan", torch.isnan, "Tests whether x is not a number.", "IsNan")
+isinf = unary("isinf", torch.isinf, "Tests whether x is infinite.", "IsInf")
+isfinite = unary("isfinite", torch.isfinite, "Tests whether x is finite.", "IsFinite")
+logical_not = unary(
     "logical_not", torch.logical_not, "Logical not, element by element.", "LogicalNot", ("logical_not", "__invert__"), wide=Widening(),
 )
-real = _unary("real", lambda x: torch.real(x).clone(), "The real part.", "Real")
-imag = _unary("imag", lambda x: torch.imag(x).clone() if x.is_complex() else torch.zeros_like(x), "The imaginary part.", "Imag")
-conj = _unary("conj", lambda x: torch.conj_physical(x), "The complex conjugate.", "Conj")
+real = unary("real", lambda x: torch.real(x).clone(), "The real part.", "Real")
+imag = unary("imag", lambda x: torch.imag(x).clone() if x.is_complex() else torch.zeros_like(x), "The imaginary part.", "Imag")
+conj = unary("conj", lambda x: torch.conj_physical(x), "The complex conjugate.", "Conj")
 
 
 @op(methods=("round",))

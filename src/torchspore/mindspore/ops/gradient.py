@@ -45,7 +45,7 @@ def _weights(weights: Any, function: str) -> tuple[list[Parameter], bool]:
 
 
 
-def _named_after(fn: Any) -> Callable[[Any], Any]:
+def named_after(fn: Any) -> Callable[[Any], Any]:
     """`functools.wraps` without the attributes: a Cell's attributes are its network, and a graph belongs to one function."""
     return functools.wraps(fn if hasattr(fn, "__name__") else type(fn), updated=())
 
@@ -153,7 +153,7 @@ def _build_transform(
             return result, gradients
         return (gradients, result[1:]) if has_aux else gradients
 
-    @_named_after(fn)
+    @named_after(fn)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         return _run(transformed, fn, computed, args, kwargs)
 
@@ -257,7 +257,7 @@ class GradOperation:
             by_position = [_arranged(args[position], gradient) for position, gradient in zip(positions, flat)]
             return self._result(by_position, by_weight, isinstance(weights, Parameter))
 
-        @_named_after(fn)
+        @named_after(fn)
         def gradient(*args: Any, **kwargs: Any) -> Any:
             return _run(gradient, fn, computed, args, kwargs)
 

@@ -11,7 +11,7 @@ from torchspore.engine.core.creation import constant
 from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.mindspore.ops import quotients
-from torchspore.mindspore.ops.arithmetic import _slow, _tensors
+from torchspore.mindspore.ops.arithmetic import apply_complete_rule, as_tensors
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.explain import explain
 from torchspore.mindspore.ops.promote import mixed
@@ -39,7 +39,7 @@ def two(
                 raise mixed(x._t, y._t)
         except TypeError as error:
             raise explain(operator, arguments, keywords, error) from None
-        return _slow(operator, lambda a, b: compute(*_tensors(a, b)), x, y, family)
+        return apply_complete_rule(operator, lambda a, b: compute(*as_tensors(a, b)), x, y, family)
 
     operator.__name__ = operator.__qualname__ = name
     operator.__doc__, operator.__module__ = doc, __name__

@@ -243,20 +243,20 @@ def _argmin_primitive(input_x: T, axis: int = -1, output_type: Any = torch.int32
     return torch.argmin(input_x, axis).to(as_dtype(output_type))
 
 
-def _floats(x: T) -> T:
+def as_floats(x: T) -> T:
     return x if x.is_floating_point() or x.is_complex() else x.to(torch.float32)
 
 
 @op(methods=("std",))
 def std(input: T, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> T:
     """The standard deviation along `axis`, of the population unless `ddof` says otherwise."""
-    return torch.std(_floats(input), axes_of(input, axis), correction=int(ddof), keepdim=keepdims)
+    return torch.std(as_floats(input), axes_of(input, axis), correction=int(ddof), keepdim=keepdims)
 
 
 @op(methods=("var",))
 def var(input: T, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> T:
     """The variance along `axis`, of the population unless `ddof` says otherwise."""
-    return torch.var(_floats(input), axes_of(input, axis), correction=int(ddof), keepdim=keepdims)
+    return torch.var(as_floats(input), axes_of(input, axis), correction=int(ddof), keepdim=keepdims)
 
 
 @op(methods=("prod",), wide=Widening())
@@ -304,7 +304,7 @@ def in_dtype_of_norm(x: T, dtype: Any) -> T:
     """Return `x` in `dtype` if it is set, else integers as float32. Raises TypeError for integer dtypes and bool."""
     norm_dtype = as_dtype(dtype)
     if norm_dtype is None:
-        return _floats(x)
+        return as_floats(x)
     if not (norm_dtype.is_floating_point or norm_dtype.is_complex):
         raise TypeError(f"expected a dtype of real or complex numbers, got {FROM_TORCH[norm_dtype]}.\n\nhint: cast the norm itself.")
     return x.to(norm_dtype)

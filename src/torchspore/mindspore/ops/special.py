@@ -14,7 +14,7 @@ from torchspore.errors import NotFinite
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import several
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.elementwise import _unary, arccosh_of
+from torchspore.mindspore.ops.elementwise import arccosh_of, unary
 from torchspore.mindspore.ops.pairs import two
 from torchspore.mindspore.ops.wide import Widening
 
@@ -144,20 +144,20 @@ def i0(input: T) -> T:
     return _i0(input)
 
 
-sinc = _unary("sinc", torch.sinc, "sin(pi x) / (pi x), and 1 at 0.", "Sinc")
-sgn = _unary(
+sinc = unary("sinc", torch.sinc, "sin(pi x) / (pi x), and 1 at 0.", "Sinc")
+sgn = unary(
     "sgn", lambda x: torch.sgn(x) if x.is_complex() else torch.sign(x), "The sign; of a complex number, x / |x|.")
-signbit = _unary("signbit", torch.signbit, "Tests whether the sign is negative.")
-isneginf = _unary("isneginf", torch.isneginf, "Tests whether x is minus infinity.")
-isposinf = _unary("isposinf", torch.isposinf, "Tests whether x is plus infinity.")
-isreal = _unary("isreal", torch.isreal, "Tests whether the imaginary part is 0.")
-positive = _unary("positive", lambda x: x.clone(), "x itself.")
-angle = _unary("angle", torch.angle, "The angle of a complex number in radians; pi for a negative real number.", "Angle")
-arccosh = _unary("arccosh", arccosh_of, "The inverse hyperbolic cosine.")
-arcsinh = _unary("arcsinh", torch.asinh, "The inverse hyperbolic sine.")
-arctanh = _unary("arctanh", torch.atanh, "The inverse hyperbolic tangent.")
-tensor_expm1 = _unary("tensor_expm1", torch.expm1, "exp(x) - 1.", methods=())
-_complex_abs = _unary("_complex_abs", torch.abs, "The absolute value of complex numbers.", "ComplexAbs", ())
+signbit = unary("signbit", torch.signbit, "Tests whether the sign is negative.")
+isneginf = unary("isneginf", torch.isneginf, "Tests whether x is minus infinity.")
+isposinf = unary("isposinf", torch.isposinf, "Tests whether x is plus infinity.")
+isreal = unary("isreal", torch.isreal, "Tests whether the imaginary part is 0.")
+positive = unary("positive", lambda x: x.clone(), "x itself.")
+angle = unary("angle", torch.angle, "The angle of a complex number in radians; pi for a negative real number.", "Angle")
+arccosh = unary("arccosh", arccosh_of, "The inverse hyperbolic cosine.")
+arcsinh = unary("arcsinh", torch.asinh, "The inverse hyperbolic sine.")
+arctanh = unary("arctanh", torch.atanh, "The inverse hyperbolic tangent.")
+tensor_expm1 = unary("tensor_expm1", torch.expm1, "exp(x) - 1.", methods=())
+_complex_abs = unary("_complex_abs", torch.abs, "The absolute value of complex numbers.", "ComplexAbs", ())
 
 
 @op(methods=("frac",))

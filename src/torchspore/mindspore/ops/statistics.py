@@ -10,7 +10,7 @@ from torchspore.engine.core import integer_gradients
 from torchspore.engine.core.creation import constant
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.reduction import _floats, axes_of, cast_to_integers, integer_mean
+from torchspore.mindspore.ops.reduction import as_floats, axes_of, cast_to_integers, integer_mean
 from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
@@ -79,9 +79,9 @@ def _quantile_primitive(input: T, q: Any, dim: Any = None, keep_dims: bool = Fal
 
 def _spread(function: Any, input: T, axis: Any, ddof: Any, keepdims: bool) -> Any:
     if math.prod(input.shape[a] for a in axes_of(input, axis)) <= ddof:
-        mean = torch.mean(_floats(input), axes_of(input, axis), keepdims)      # torch warns about too few numbers for a variance
+        mean = torch.mean(as_floats(input), axes_of(input, axis), keepdims)      # torch warns about too few numbers for a variance
         return torch.full_like(mean, math.nan), mean
-    return tuple(function(_floats(input), axes_of(input, axis), correction=int(ddof), keepdim=keepdims))
+    return tuple(function(as_floats(input), axes_of(input, axis), correction=int(ddof), keepdim=keepdims))
 
 
 @op()

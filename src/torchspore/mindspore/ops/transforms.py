@@ -16,7 +16,7 @@ from torchspore.engine.autograd.grad import GradientInside
 from torchspore.engine.core import integer_gradients, thread_state, torch_private, tree
 from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.engine.core.tensor import TensorBase, raw, tensors, transform, wrap, wrap_all
-from torchspore.mindspore.ops.gradient import GradOperation, _named_after
+from torchspore.mindspore.ops.gradient import GradOperation, named_after
 
 T = torch.Tensor
 
@@ -72,7 +72,7 @@ def vmap(fn: Any, in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
         return _ensemble(list(fn), in_axes, out_axes)
     _check("vmap", fn)
 
-    @_named_after(fn)
+    @named_after(fn)
     def mapped(*args: Any) -> Any:
         axes = _axes(in_axes, args, "in_axes")
         if all(axis is None for axis in axes):
@@ -281,7 +281,7 @@ def _jacobian(name: str, compute: Any, fn: Any, grad_position: Any, has_aux: boo
     if not isinstance(positions, tuple) or not all(isinstance(p, int) and p >= 0 for p in positions):
         raise TypeError(f"{name}(grad_position={grad_position!r:.40}): expected an int from 0 on or a tuple of them.")
 
-    @_named_after(fn)
+    @named_after(fn)
     def jacobian(*args: Any) -> Any:
         if max(positions) >= len(args):
             raise ValueError(f"{name}(grad_position={grad_position}): expected positions below {len(args)}, the number of arguments.")

@@ -10,7 +10,7 @@ from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_type
 from torchspore.mindspore.dataset.text.operation import TextTensorOperation, check_text, text_array
-from torchspore.mindspore.dataset.text.vocabulary import _number_type
+from torchspore.mindspore.dataset.text.vocabulary import number_type
 
 
 class AddToken(TextTensorOperation):
@@ -124,7 +124,7 @@ class ToNumber(TextTensorOperation):
     """
 
     def __init__(self, data_type: Any) -> None:
-        self._dtype = _number_type("ToNumber", data_type, TypeError)
+        self._dtype = number_type("ToNumber", data_type, TypeError)
         if self._dtype.kind not in "iuf":
             raise TypeError(message(f"ToNumber(data_type={short(data_type)})", "a dtype of numbers"))
         if self._dtype.kind == "f":

@@ -191,7 +191,7 @@ class Lookup(TextTensorOperation):
         check_type("Lookup", "vocab", vocab, Vocab, "a Vocab")
         if unknown_token is not None:
             check_type("Lookup", "unknown_token", unknown_token, str, "a str")
-        self._dtype = _number_type("Lookup", data_type, RuntimeError)
+        self._dtype = number_type("Lookup", data_type, RuntimeError)
         if unknown_token is not None and unknown_token not in vocab._ids:
             raise RuntimeError(message(f"Lookup(unknown_token={unknown_token!r})", "a word of the Vocab"))
         self.vocab, self.unknown_token = vocab, unknown_token
@@ -247,7 +247,7 @@ class _Numbers(dict[str, int]):
         return self.unknown
 
 
-def _number_type(call: str, data_type: Any, error: type[Exception]) -> np.dtype:
+def number_type(call: str, data_type: Any, error: type[Exception]) -> np.dtype:
     from torchspore.mindspore.common import dtype as mstype
 
     check_type(call, "data_type", data_type, mstype.Type, "a MindSpore dtype", hint="write mindspore.int32")

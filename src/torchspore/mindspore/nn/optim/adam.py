@@ -20,7 +20,7 @@ def single(value: float) -> float:
     return float(np.float32(value))
 
 
-def _check_betas(name: str, beta1: Any, beta2: Any, eps: Any) -> None:
+def check_betas(name: str, beta1: Any, beta2: Any, eps: Any) -> None:
     for key, value in (("beta1", beta1), ("beta2", beta2)):
         if not isinstance(value, float):
             raise TypeError(f"{name}({key}={value!r}): expected a float, got {type(value).__name__}.")
@@ -49,7 +49,7 @@ class Adam(Optimizer):
         use_nesterov: bool = False, weight_decay: Any = 0.0, loss_scale: float = 1.0, use_amsgrad: bool = False, **kwargs: Any,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        _check_betas("Adam", beta1, beta2, eps)
+        check_betas("Adam", beta1, beta2, eps)
         for key, value in (("use_locking", use_locking), ("use_nesterov", use_nesterov), ("use_amsgrad", use_amsgrad)):
             if not isinstance(value, bool):
                 raise TypeError(f"Adam({key}={value!r}): expected a bool, got {type(value).__name__}.")
@@ -127,7 +127,7 @@ class AdamWeightDecay(Optimizer):
         self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-6, weight_decay: Any = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay)
-        _check_betas("AdamWeightDecay", beta1, beta2, eps)
+        check_betas("AdamWeightDecay", beta1, beta2, eps)
         self.beta1, self.beta2, self.eps = single(beta1), single(beta2), float(eps)
         self.moments1, self.moments2 = self._moments_("adam_m"), self._moments_("adam_v")
 

@@ -8,7 +8,7 @@ from torchspore.engine.core.tensor import raw
 from torchspore.engine.eager import adaptive_optimizers as formulas
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.nn.optim.adam import _check_betas, single
+from torchspore.mindspore.nn.optim.adam import check_betas, single
 from torchspore.mindspore.nn.optim.arguments import check_bools, check_floats
 from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
 from torchspore.mindspore.ops.state import assign
@@ -114,7 +114,7 @@ class AdaMax(Optimizer):
         weight_decay: Any = 0.0, loss_scale: float = 1.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        _check_betas("AdaMax", beta1, beta2, eps)
+        check_betas("AdaMax", beta1, beta2, eps)
         self.beta1, self.beta2, self.eps = single(beta1), single(beta2), single(eps)
         self.beta1_power = Parameter(Tensor([1], dtypes.float32), name="beta1_power")
         self.moment1, self.moment2 = self._moments_("moment1"), self._moments_("moment2")

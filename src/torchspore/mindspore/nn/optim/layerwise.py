@@ -14,7 +14,7 @@ from torchspore.engine.eager import adaptive_optimizers as formulas
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.optim import overridden_steps
-from torchspore.mindspore.nn.optim.adam import _check_betas, single
+from torchspore.mindspore.nn.optim.adam import check_betas, single
 from torchspore.mindspore.nn.optim.arguments import check_bools, check_floats
 from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
 
@@ -31,7 +31,7 @@ class Lamb(Optimizer):
         self, params: Any, learning_rate: Any, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-6, weight_decay: Any = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay)
-        _check_betas("Lamb", beta1, beta2, eps)
+        check_betas("Lamb", beta1, beta2, eps)
         self.beta1, self.beta2, self.eps = single(beta1), single(beta2), single(eps)
         self.moments1, self.moments2 = self._moments_("lamb_m"), self._moments_("lamb_v")
 

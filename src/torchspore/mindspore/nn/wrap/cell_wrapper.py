@@ -202,11 +202,13 @@ class TrainOneStepCell(Cell):
         sens = self.sens
         if not isinstance(sens, Tensor) and sens == 1:
             return ops.value_and_grad(self.network, None, self.weights)(*inputs)
-        (_, loss), grads = ops.value_and_grad(lambda *batch: _scaled(self.network(*batch), sens), None, self.weights, has_aux=True)(*inputs)
+        (_, loss), grads = ops.value_and_grad(
+            lambda *batch: sum_and_scale(self.network(*batch), sens), None, self.weights, has_aux=True,
+        )(*inputs)
         return loss, grads
 
 
-def _scaled(loss: Any, sens: Any) -> tuple[Any, Any]:
+def sum_and_scale(loss: Any, sens: Any) -> tuple[Any, Any]:
     """Return (the sum of all outputs times `sens`, the outputs)."""
     if isinstance(loss, (tuple, list)):
         parts = [output.sum() * sens for output in loss]

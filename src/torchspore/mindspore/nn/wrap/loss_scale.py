@@ -14,7 +14,7 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.sparse_tensor import RowTensorInner
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.nn.wrap.cell_wrapper import TrainOneStepCell, _scaled
+from torchspore.mindspore.nn.wrap.cell_wrapper import TrainOneStepCell, sum_and_scale
 
 _grad_scale = ops.MultitypeFuncGraph("grad_scale")
 """Divides a gradient by a scale, in the gradient's dtype: `_grad_scale(scale, grad)`."""
@@ -120,13 +120,13 @@ class FixedLossScaleUpdateCell(Cell):
         return overflow
 
 
-def _update(overflow: Any, step: Any, loss: Any, grads: Any, inputs: Any) -> None:
+def run_step_if_finite(overflow: Any, step: Any, loss: Any, grads: Any, inputs: Any) -> None:
     """Run the optimizer's step, unless gradients are not finite."""
     if not overflow:
         step(loss, grads, inputs)
 
 
-_update.converts = True  # type: ignore[attr-defined]
+run_step_if_finite.converts = True  # type: ignore[attr-defined]
 
 
 class TrainOneStepWithLossScaleCell(TrainOneStepCell):
@@ -170,11 +170,11 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         scale = self.scale_sense * 1.0  # the value of this step: the manager changes the Parameter below
         with self._scattering_():
             (_, loss), grads = ops.value_and_grad(
-                lambda *batch: _scaled(self.network(*batch), scale.astype(mstype.float32)), None, self.weights, has_aux=True
+                lambda *batch: sum_and_scale(self.network(*batch), scale.astype(mstype.float32)), None, self.weights, has_aux=True
             )(*inputs)
         grads = self.grad_reducer(tuple(grad / scale.astype(grad.dtype) for grad in grads))
         overflow = self.process_loss_scale(self._of_all_(self.get_overflow_status(None, grads)))
-        converted(_update)(overflow, self._step_, loss, grads, inputs)
+        converted(run_step_if_finite)(overflow, self._step_, loss, grads, inputs)
         return loss, overflow, self.scale_sense * 1.0
 
     def _step_(self, loss: Any, grads: Any, inputs: Any) -> Any:

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.forwarding import forwarding
 from torchspore.mindspore.mint.shared import T, as_dtype, write_back
-from torchspore.mindspore.ops.activation import _rounded
+from torchspore.mindspore.ops.activation import compute_rounded
 from torchspore.mindspore.ops.declare import bridged, part_of
 
 
@@ -119,13 +119,13 @@ softshrink = forwarding("softshrink(input: T, lambd: float = 0.5)", F.softshrink
 @bridged
 def hardsigmoid(input: T) -> T:
     """min(max(x + 3, 0), 6) / 6."""
-    return _rounded(F.hardsigmoid, input)
+    return compute_rounded(F.hardsigmoid, input)
 
 
 @bridged
 def hardswish(input: T) -> T:
     """x * min(max(x + 3, 0), 6) / 6."""
-    return _rounded(F.hardswish, input)
+    return compute_rounded(F.hardswish, input)
 
 
 mish = forwarding("mish(input: T)", F.mish, "x * tanh(log(1 + exp(x))).")
