@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from torchspore.base.arguments import is_int
 from torchspore.base.text import list_choices, message, short
 from torchspore.mindspore.common.dtype import dtype_to_nptype
 from torchspore.names import missing
@@ -331,7 +330,7 @@ def check_file_name_by_regular(target: str, reg: str | None = None, prim_name: s
 
 def check_axis_in_range(axis: Any, ndim: int) -> int:
     """Return an axis from -ndim to ndim - 1, counted from the front."""
-    if not is_int(axis):
+    if not isinstance(axis, int) or isinstance(axis, bool):
         raise TypeError(message(f"axis={short(axis)}", f"an int, got {type(axis).__name__}"))
     if not -ndim <= axis < ndim:
         raise ValueError(message(f"axis={axis}", f"an axis in [{-ndim}, {ndim})"))
