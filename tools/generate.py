@@ -18,7 +18,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests"), str(ROOT / "tools")]
 
-from generators import context_page, missing_names, names_page, offered_names, operators, stubs, versions_page  # noqa: E402
+from generators import (  # noqa: E402
+    context_page,
+    missing_names,
+    names_page,
+    offered_names,
+    older_calls_page,
+    operators,
+    stubs,
+    versions_page,
+)
 from on_gpu import page as gpu_page  # noqa: E402
 
 SUBJECTS: dict[str, Callable[[], dict[Path, str]]] = {
@@ -32,6 +41,7 @@ SUBJECTS: dict[str, Callable[[], dict[Path, str]]] = {
         ROOT / "docs/reference/names.md": names_page.names(),
         ROOT / "README.md": names_page.readme(ROOT / "README.md"),
     },
+    "older_calls": lambda: {ROOT / "docs/reference/older-calls.md": older_calls_page.older_calls_page()},
     "operators": lambda: {ROOT / "docs/reference/operators.md": operators.operators()},
     "gpu": lambda: {ROOT / "docs/gpu.md": gpu_page.page()},
     "versions": lambda: {ROOT / "docs/reference/versions.md": versions_page.versions()},

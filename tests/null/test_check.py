@@ -7,12 +7,13 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.processes import Run
 
-from torchspore.cli import check
+from torchspore.cli import calls, check
 from torchspore.cli.uses import Use, uses
-from torchspore.names import listing
+from torchspore.names import listing, numpy_removals
 
 
 @pytest.fixture(autouse=True)
@@ -187,3 +188,63 @@ def test_what_is_no_program_ends_nothing(tmp_path: Path, capsys: pytest.CaptureF
     assert "deep.py:1: can't be read: it is nested too deeply" in shown and "z.py:2: mindspore.Nothing" in shown
     assert check.run([str(tmp_path / "a.py")]) == check.USAGE_ERROR
     assert "not a regular file" in capsys.readouterr().err
+
+
+OLDER = """
+import numpy as np
+from mindspore import Tensor, ops, nn
+from mindspore.ops import operations as P
+from mindspore.ops import functional as F
+x = Tensor(np.ones((2, 4)))
+ops.dot(x1=x, x2=x)
+F.logsumexp(x, axis=1)
+ops.split(x, 1, 2)
+x.split(axis=1, output_num=2)
+y = np.ones(3)
+y.clip(xmin=1, xmax=5)
+ops.dropout(x, p=0.5, seed0=1)
+ops.add(x=x, y=x)
+np.product(np.Inf)
+from numpy import float_
+ops.dot(x, x)
+x.split(2, axis=1)
+"""
+
+
+def test_calls_of_older_releases_are_named_with_their_lines() -> None:
+    found = [(use.line, text) for use, text in calls.older_call_problems(ast.parse(OLDER))]
+    install = 'or install NumPy 1.26: pip install "numpy==1.26.4"'
+    assert found == [
+        (7, "dot(...): x1= is input= today, x2= is other= today; the older name, of MindSpore 1.2.1 to 1.10, is accepted here."),
+        (8, "logsumexp(...): axis= is dim= today; the older name, of MindSpore 2.0 to 2.5, is accepted here."),
+        (9, "split(...): positional argument 2 was axis in MindSpore 1.8.1 to 1.10 and is split_size_or_sections today; "
+            "it is read as today's."),
+        (10, "Tensor.split(output_num=...): the form of MindSpore 1.8.1 to 1.10, is accepted here."),
+        (12, "Tensor.clip(...): xmin= is min= today, xmax= is max= today; the older name, of MindSpore 1.3 to 1.10, is accepted here."),
+        (13, "dropout(seed0=...): an argument of MindSpore 1.9 to 1.10; write seed=."),
+        (14, "add(...): x= is input= today, y= is other= today; the older name is that of MindSpore 1.8.1 to 1.10."),
+        (15, f"np.product was removed in NumPy 2; write np.prod, {install}"),
+        (15, f"np.Inf was removed in NumPy 2; write np.inf, {install}"),
+        (16, f"np.float_ was removed in NumPy 2; write np.float64, {install}"),
+    ]
+
+
+def test_accepted_calls_are_no_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "older.py"
+    file.write_text("from mindspore import ops\nops.relu\nops.dot(x1=1, x2=2)\n")
+    with listing.of(listing.FrontEnd(public={"mindspore": frozenset({"ops"}), "mindspore.ops": frozenset({"relu", "dot"})})):
+        assert check.run([str(file)]) == 0
+    out = capsys.readouterr().out
+    assert f"{file}:3: dot(...): x1= is input= today" in out
+    assert "1 call with arguments of older releases; torchspore runs it as the line says" in out
+
+
+def test_names_that_numpy_removed_are_named_by_their_errors() -> None:
+    for name, today in numpy_removals.REMOVED.items():
+        try:
+            getattr(np, name)
+        except AttributeError as error:
+            assert numpy_removals.hint(error) == f"write {today}, or install NumPy 1.26: {numpy_removals.COMMAND}"
+    assert numpy_removals.hint(AttributeError("module 'numpy' has no attribute 'int'.")) == "write int instead of np.int"
+    assert numpy_removals.hint(AttributeError("module 'numpy' has no attribute 'nothing'")) is None
+    assert numpy_removals.hint(ValueError("np.Inf")) is None

@@ -13,15 +13,18 @@ from pathlib import Path
 
 from torchspore.base.text import with_hint
 from torchspore.cli import notebooks
+from torchspore.cli.calls import is_accepted, older_call_problems
 from torchspore.cli.uses import GETTERS, SETTERS, Use, uses
 
 USAGE = """usage: torchspore check [--json] PATH …
 
-Lists the MindSpore names and context options that Python files and notebooks use and that torchspore lacks.
+Lists the MindSpore names and context options that Python files and notebooks use and that torchspore lacks, calls with arguments of
+older MindSpore releases, and names that NumPy 2 removed.
 A folder means every .py and .ipynb file below it. At the end, missing names are ranked by the number of files that use them.
 The exit code is 1 if something is missing, otherwise 0.
 
-  --json          prints {"files", "missing": [{"file", "cell", "line", "name", "text"}], "ranked": [{"name", "files"}]}
+  --json          prints {"files", "missing": [{"file", "cell", "line", "name", "text"}], "ranked": [{"name", "files"}],
+                  "older": calls in the spelling of older releases that are accepted, as in "missing"}
 """
 MISSING = 1
 USAGE_ERROR = 2
@@ -38,6 +41,7 @@ class Finding:
     line: int
     name: str
     text: str
+    is_accepted: bool = False
 
     def __str__(self) -> str:
         location = f"{self.file}:{self.line}" if self.cell is None else f"{self.file}, cell {self.cell}, line {self.line}"
@@ -65,10 +69,13 @@ def run(words: Sequence[str]) -> int:
         print(with_hint(text, "write the path of a Python file or of a folder"), file=sys.stderr)
         return USAGE_ERROR
     files = [file for word in words for file in program_files(Path(word))]
-    findings = [finding for file in files for finding in report(file)]
+    results = [finding for file in files for finding in report(file)]
+    findings = [finding for finding in results if not finding.is_accepted]
+    accepted = [finding for finding in results if finding.is_accepted]
     if as_json:
-        _print_json(findings, len(files))
+        _print_json(findings, len(files), accepted)
     else:
+        _print_accepted(accepted)
         _print(findings, len(files))
     return MISSING if findings else 0
 
@@ -79,6 +86,15 @@ def rank_names(findings: Sequence[Finding]) -> list[tuple[str, int]]:
     for finding in findings:
         users.setdefault(finding.name, set()).add(finding.file)
     return sorted(((name, len(files)) for name, files in users.items()), key=lambda item: (-item[1], item[0]))
+
+
+def _print_accepted(findings: Sequence[Finding]) -> None:
+    for finding in findings:
+        print(finding)
+    if findings:
+        count = len(findings)
+        text = f"{count} call{'s' if count > 1 else ''} with arguments of older releases; torchspore runs {'them' if count > 1 else 'it'}"
+        print(f"\n{text} as the line says\n")
 
 
 def _print(findings: Sequence[Finding], files: int) -> None:
@@ -95,9 +111,14 @@ def _print(findings: Sequence[Finding], files: int) -> None:
     print(f"\n{len(findings)} missing in {touched} of {files} {_files(files)}")
 
 
-def _print_json(findings: Sequence[Finding], files: int) -> None:
+def _print_json(findings: Sequence[Finding], files: int, accepted: Sequence[Finding]) -> None:
     order = [{"name": name, "files": count} for name, count in rank_names(findings)]
-    print(json.dumps({"files": files, "missing": [asdict(finding) for finding in findings], "ranked": order}, indent=2))
+    missing, older = ([_as_json(finding) for finding in group] for group in (findings, accepted))
+    print(json.dumps({"files": files, "missing": missing, "ranked": order, **({"older": older} if older else {})}, indent=2))
+
+
+def _as_json(finding: Finding) -> dict[str, object]:
+    return {key: value for key, value in asdict(finding).items() if key != "is_accepted"}
 
 
 def _files(count: int) -> str:
@@ -124,7 +145,7 @@ def report(file: Path) -> Iterator[Finding]:
         yield _unread(file, None, error)
         return
     for use, text in results:
-        yield Finding(str(file), None, use.line, use.name, text)
+        yield Finding(str(file), None, use.line, use.name, text, is_accepted(text))
 
 
 def _notebook(file: Path) -> Iterator[Finding]:
@@ -151,7 +172,7 @@ def _notebook(file: Path) -> Iterator[Finding]:
         starts.append(starts[-1] + cell.source.count("\n") + 1)
     for use, text in problems(joined):
         index = bisect.bisect_left(starts, use.line) - 1
-        yield Finding(str(file), cells[index].number, use.line - starts[index], use.name, text)
+        yield Finding(str(file), cells[index].number, use.line - starts[index], use.name, text, is_accepted(text))
 
 
 def _unread(file: Path, cell: int | None, error: Exception) -> Finding:
@@ -163,11 +184,12 @@ def _unread(file: Path, cell: int | None, error: Exception) -> Finding:
 
 
 def problems(tree: ast.Module) -> Iterator[tuple[Use, str]]:
-    """Yield the names and options of a parsed program that are missing here, each with a message."""
+    """Yield the names and options of a parsed program that are missing here, then calls of older releases, each with a message."""
     for use in uses(tree):
         problem = option_problem(use) if use.function else name_problem(use)
         if problem:
             yield use, problem
+    yield from older_call_problems(tree)
 
 
 def name_problem(use: Use) -> str | None:

@@ -19,6 +19,7 @@ from torchspore import alias
 from torchspore.base import faults, tracebacks
 from torchspore.base.text import with_hint
 from torchspore.cli import notebooks, output
+from torchspore.names import numpy_removals
 
 REFUSED = 2
 INTERRUPTED = 128 + signal.SIGINT
@@ -169,7 +170,10 @@ def _show(error: BaseException) -> None:
     error.__traceback__ = trace
     tracebacks.shorten(error)
     is_default_hook = sys.excepthook is sys.__excepthook__ and not tracebacks.shows_all_frames()
-    if is_refusal and is_default_hook:
+    numpy_hint = numpy_removals.hint(error) if is_default_hook and not is_refusal else None
+    if numpy_hint is not None:
+        print(with_hint("".join(traceback.format_exception(error)).rstrip("\n"), numpy_hint), file=sys.stderr)
+    elif is_refusal and is_default_hook:
         print(tracebacks.brief(error), end="", file=sys.stderr)
     elif is_default_hook and (text := tracebacks.fold(error)) is not None:
         print(with_hint(text.rstrip("\n"), _HINT) if tracebacks.is_a_fault(error) else text.rstrip("\n"), file=sys.stderr)

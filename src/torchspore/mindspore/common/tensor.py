@@ -194,9 +194,14 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         """Return the values as nested lists of Python numbers."""
         return creation.host(self).tolist()
 
-    def item(self) -> Any:
-        """Return the only element as a Python number. Raises ValueError for several elements."""
-        return self._single("item()").item()
+    def item(self, index: Any = None) -> Any:
+        """Return the only element as a Python number. Raises ValueError for several elements.
+
+        MindSpore 1.x: with an `index`, an int into the flat Tensor or a tuple, return that element.
+        """
+        if index is None:
+            return self._single("item()").item()
+        return (self.reshape(-1) if isinstance(index, int) else self)[index].item()  # type: ignore[index]
 
     def torch(self) -> Any:
         """Return the torch tensor that holds the values (shared, not copied). Inside a gradient transform it carries the gradient."""

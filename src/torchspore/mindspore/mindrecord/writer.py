@@ -110,6 +110,11 @@ class FileWriter:
         if type(size) is not int or not minimum <= size <= maximum or size % 4:
             raise ParamValueError(message(f"{call}({size!r:.40})", f"a multiple of 4 from {minimum} to {maximum}"))
 
+    def open_and_set_header(self) -> int:
+        """Opens the files and fixes schema and sizes, as in MindSpore 0.2 to 2.0; later releases open them at the first row. Returns 0."""
+        self._open()
+        return 0
+
     def write_raw_data(self, raw_data: list[dict[str, Any]], parallel_writer: bool = False) -> None:
         """Writes rows, dicts with a value for each field; each file gets an equal part of them, in order.
 

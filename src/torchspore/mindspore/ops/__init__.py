@@ -130,6 +130,7 @@ from torchspore.mindspore.ops.data_queue import GetNext
 from torchspore.mindspore.ops.declare import OPERATORS
 from torchspore.mindspore.ops.gradient import GradOperation, get_grad, grad, value_and_grad
 from torchspore.mindspore.ops.loops import ForiLoop, Morph, PyFunc, Reusing, Scan, WhileLoop
+from torchspore.mindspore.ops.older_keywords import split_of_older_releases
 from torchspore.mindspore.ops.primitive import Primitive, PrimitiveWithCheck, PrimitiveWithInfer, prim_attr_register
 from torchspore.mindspore.ops.reporting import Assert, HookBackward, InsertGradientOf
 from torchspore.mindspore.ops.transforms import derivative, jacfwd, jacrev, jet, jvp, linearize, vjp, vmap
@@ -159,6 +160,7 @@ def _names() -> dict[str, Any]:
         if operator.primitive is not None:
             members[operator.primitive.__name__] = operator.primitive
     members.update({primitive.__name__: primitive for primitive in (*collective.PRIMITIVES, *neighbours.PRIMITIVES)})
+    members["split"] = split_of_older_releases(members["split"])
     members.update({alias: members[name] for alias, name in ALIASES.items() if name in members})
     members.update(Pull=parameter_server.Pull, Push=parameter_server.Push)
     members.update(sparse_tensors.FUNCTIONS)

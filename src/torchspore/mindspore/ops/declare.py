@@ -23,6 +23,7 @@ from torchspore.engine.eager import pynative
 from torchspore.errors import CommunicationError
 from torchspore.mindspore.ops.explain import explain, lacks_kernel, name_of, of_graph
 from torchspore.mindspore.ops.extremes import Extremes
+from torchspore.mindspore.ops.older_keywords import renamed_keywords
 from torchspore.mindspore.ops.primitive import Primitive, primitive_class
 from torchspore.mindspore.ops.wide import Widening, widened
 
@@ -116,6 +117,10 @@ def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Ca
         except _EXPLAINED as error:
             if older is not None and older.keys() & keywords.keys():
                 return operator(*arguments, **{older.get(key, key): value for key, value in keywords.items()})
+            if error.__class__ is TypeError and keywords:
+                older_spelling = renamed_keywords(operator, arguments, keywords)
+                if older_spelling is not None:
+                    return operator(*arguments, **older_spelling)
             if isinstance(error, RecursionError):
                 raise explain(operator, arguments, keywords, error) from None
             if isinstance(error, RuntimeError) and pynative.bring((arguments, keywords)):
@@ -196,6 +201,9 @@ def explaining(body: Body) -> Body:
         try:
             return body(*arguments, **keywords)
         except _EXPLAINED as error:
+            older_spelling = renamed_keywords(operator, arguments, keywords) if error.__class__ is TypeError and keywords else None
+            if older_spelling is not None:
+                return operator(*arguments, **older_spelling)
             raise explain(operator, arguments, keywords, error) from None
 
     operator.gated = True  # type: ignore[attr-defined]
@@ -231,6 +239,9 @@ def updating(
                 for target, value in zip(targets, new):
                     write(target, value.to(target._t.dtype))
             except _EXPLAINED as error:
+                older_spelling = renamed_keywords(operator, arguments, keywords) if error.__class__ is TypeError and keywords else None
+                if older_spelling is not None:
+                    return operator(*arguments, **older_spelling)
                 raise explain(operator, arguments, keywords, error) from None
             outputs = targets[:gives] if gives != -1 else [wrap(value) for value in new[len(targets):]]
             return outputs[0] if len(outputs) == 1 else tuple(outputs)

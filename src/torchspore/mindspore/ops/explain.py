@@ -14,6 +14,7 @@ from torchspore.engine.memory import limit
 from torchspore.errors import LacksKernel, OutOfMemory, TorchsporeError
 from torchspore.mindspore.ops.blame import is_about_arguments, is_users_error, prefix_with_call
 from torchspore.mindspore.ops.reasons import Reason, is_torch, of_call, reason
+from torchspore.names import older_calls
 
 LONGEST = 60
 
@@ -78,7 +79,9 @@ def replaced(
         return error
     if re.search(r"positional argument|unexpected keyword|multiple values for|missing a required|too many", text):
         sentence, kind = f"expected {called}{signature_of(function).replace('(self, ', '(').replace('(self)', '()')}.", TypeError
-        new_error: Exception = TypeError(f"{user_line()}{_call(called, arguments, keywords)}: {sentence}")
+        text = f"{user_line()}{_call(called, arguments, keywords)}: {sentence}"
+        hint = older_calls.explanation((called, called.rpartition(".")[2]), inspect.signature(function).parameters, keywords)
+        new_error: Exception = TypeError(text if hint is None else with_hint(text, hint))
     elif not is_about_arguments(error, [*arguments, *keywords, *keywords.values()]):
         return prefix_with_call(error, f"{user_line()}{_call(called, arguments, keywords)}")
     else:
@@ -121,7 +124,10 @@ def lacks_kernel(function: Callable[..., Any], arguments: tuple[Any, ...], keywo
 def _reason(function: Callable[..., Any], arguments_by_name: dict[str, Any], error: Exception) -> Reason:
     text = str(error)
     if re.search(r"positional argument|unexpected keyword|multiple values for", text) and "()" in text:
-        return TypeError, f"expected {name_of(function)}{signature_of(function)}.", None
+        parameters = inspect.signature(function).parameters
+        return TypeError, f"expected {name_of(function)}{signature_of(function)}.", older_calls.explanation(
+            (name_of(function), function.__name__), parameters, arguments_by_name,
+        )
     layer = next((key for key, value in arguments_by_name.items() if any(base.__name__ == "Cell" for base in type(value).__mro__)), None)
     if layer is not None:
         return TypeError, f"expected a Tensor as {layer}, got {type(arguments_by_name[layer]).__name__}.", None

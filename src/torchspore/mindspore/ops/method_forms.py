@@ -9,6 +9,7 @@ from torchspore.engine.core import dtypes
 from torchspore.engine.core.tensor import raw, wrap
 from torchspore.mindspore.ops import arithmetic, array, elementwise, reduction, scattering, search, selection, statistics
 from torchspore.mindspore.ops.explain import replaced
+from torchspore.mindspore.ops.older_keywords import split_of_older_releases
 
 
 def spelled(function: Any, **spellings: str) -> Any:
@@ -137,7 +138,8 @@ METHODS: dict[str, Any] = {
     "prod": spelled(reduction.prod, dim="axis", keepdim="keep_dims"), "cumsum": spelled(_cumsum, dim="axis"),
     "all": spelled(reduction.all, dim="axis", keepdim="keep_dims"), "any": spelled(reduction.any, dim="axis", keepdim="keep_dims"),
     "sort": spelled(selection.sort, dim="axis"), "argsort": spelled(selection.argsort, dim="axis"),
-    "split": spelled(array.split, dim="axis", split_size="split_size_or_sections"), "chunk": spelled(array.chunk, dim="axis"),
+    "split": spelled(split_of_older_releases(array.split), dim="axis", split_size="split_size_or_sections"),
+    "chunk": spelled(array.chunk, dim="axis"),
     "scatter": spelled(scattering.scatter, dim="axis"), "index_select": spelled(selection.index_select, dim="axis"),
     "repeat_interleave": spelled(array.repeat_interleave, dim="axis"), "unsqueeze": array.unsqueeze,
     "diagonal": spelled(array.diagonal, axis1="dim1", axis2="dim2"), "remainder": spelled(arithmetic.floor_mod, other="y", divisor="y"),

@@ -14,6 +14,7 @@ from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.arithmetic import apply_complete_rule, as_tensors
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.explain import explain
+from torchspore.mindspore.ops.older_keywords import renamed_keywords
 from torchspore.mindspore.ops.promote import mixed
 from torchspore.mindspore.ops.quotients import truncate_divide
 
@@ -38,6 +39,9 @@ def two(
             if alike and isinstance(x, TensorBase) and isinstance(y, TensorBase) and x._t.dtype is not y._t.dtype:
                 raise mixed(x._t, y._t)
         except TypeError as error:
+            older_spelling = renamed_keywords(operator, arguments, keywords) if keywords else None
+            if older_spelling is not None:
+                return operator(*arguments, **older_spelling)
             raise explain(operator, arguments, keywords, error) from None
         return apply_complete_rule(operator, lambda a, b: compute(*as_tensors(a, b)), x, y, family)
 

@@ -1,0 +1,180 @@
+"""Find calls in the spelling of older MindSpore releases, and names that NumPy 2 removed, by parsing a program."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchspore.cli.uses import Use, is_mindspore
+from torchspore.names import lookup, numpy_removals, older_calls
+
+ACCEPTED = "is accepted here."
+"""The end of a message about an older spelling that acts as today's."""
+_OLD_METHODS = ("1.5.2", "1.6.2", "1.7", "1.8.1", "1.9", "1.10", "2.0")
+"""The last releases of methods that are looked up by their keywords alone: later ones also fit objects of other libraries."""
+READ_AS_TODAY = "it is read as today's."
+"""The end of a message about a positional argument, which may be meant in today's order."""
+_FOLDED = ("functional", "operations", "composite", "function", "c_transforms", "py_transforms", "serialization", "callback", "model",
+           "common", "initializer", "context", "amp")
+
+
+def older_call_problems(tree: ast.Module) -> Iterator[tuple[Use, str]]:
+    """Yield each call with arguments of an older release, and each name that NumPy 2 removed, with a message."""
+    finder = _CallFinder()
+    finder.visit(tree)
+    yield from sorted(finder.problems, key=lambda problem: problem[0].line)
+
+
+def is_accepted(text: str) -> bool:
+    """Return whether a message describes a call that runs."""
+    return text.endswith((ACCEPTED, READ_AS_TODAY))
+
+
+@dataclass(frozen=True)
+class _Object:
+    """What a name refers to: a path of MindSpore, or an object of the class at that path."""
+
+    path: str
+    is_instance: bool = False
+
+
+class _CallFinder(ast.NodeVisitor):
+    """Follows imported names, and names and attributes that the program assigns an object of a MindSpore class."""
+
+    def __init__(self) -> None:
+        self.problems: list[tuple[Use, str]] = []
+        self._objects: dict[str, _Object] = {}
+        self._numpy: set[str] = set()
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for name in node.names:
+            if is_mindspore(name.name):
+                self._objects[name.asname or "mindspore"] = _Object(name.name if name.asname else "mindspore")
+            elif name.name == "numpy":
+                self._numpy.add(name.asname or "numpy")
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        if node.level or not node.module:
+            return
+        for name in node.names:
+            if is_mindspore(node.module):
+                self._objects[name.asname or name.name] = _Object(f"{node.module}.{name.name}")
+            elif node.module == "numpy" and (text := numpy_removals.problem(name.name)):
+                self.problems.append((Use(f"numpy.{name.name}", node.lineno), text))
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        self.generic_visit(node)
+        if isinstance(node.value, ast.Name) and node.value.id in self._numpy and (text := numpy_removals.problem(node.attr)):
+            self.problems.append((Use(f"numpy.{node.attr}", node.lineno), text))
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self.generic_visit(node)
+        value = self._value(node.value)
+        for target in node.targets:
+            key = _key(target)
+            if key and value:
+                self._objects[key] = value
+            elif key:
+                self._objects.pop(key, None)
+
+    def visit_With(self, node: ast.With) -> None:
+        for item in node.items:
+            value, key = self._value(item.context_expr), _key(item.optional_vars)
+            if value and key:
+                self._objects[key] = value
+        self.generic_visit(node)
+
+    def _value(self, node: ast.expr) -> _Object | None:
+        """Return what an expression refers to, as far as the text tells."""
+        if isinstance(node, (ast.Name, ast.Attribute)) and (known := self._objects.get(_key(node) or "")):
+            return known
+        if isinstance(node, ast.Attribute):
+            owner = self._value(node.value)
+            return None if owner is None or owner.is_instance else _Object(f"{owner.path}.{node.attr}")
+        if isinstance(node, ast.Call):
+            called = self._value(node.func)
+            if called and not called.is_instance and called.path.rpartition(".")[2][:1].isupper():
+                return _Object(called.path, is_instance=True)
+        return None
+
+    def visit_Call(self, node: ast.Call) -> None:
+        self.generic_visit(node)
+        function = self._value(node.func)
+        if function and not function.is_instance:
+            self._check(node, _canonical(function.path))
+        elif isinstance(node.func, ast.Attribute):
+            owner = self._value(node.func.value)
+            if owner and owner.is_instance:
+                self._check_method(node, node.func.attr, owner.path)
+            elif owner is None and any(keyword.arg for keyword in node.keywords):
+                self._check_tensor_method(node, node.func.attr)
+
+    def _check_method(self, node: ast.Call, method: str, path: str) -> None:
+        module, _, cls = path.rpartition(".")
+        name = f"{_canonical(module)}.{cls}.{method}"
+        if name in older_calls.table():
+            self._check(node, name)
+        elif (text := _missing_method(path, method)) is not None:
+            self.problems.append((Use(f"{path}.{method}", node.lineno), text))
+
+    def _check_tensor_method(self, node: ast.Call, method: str) -> None:
+        """Report keywords that only a method of Tensor had; the receiver of such a call is not known."""
+        rows = older_calls.table().get(f"mindspore.Tensor.{method}", ())
+        keywords = {keyword.arg for keyword in node.keywords if keyword.arg}
+        for row in rows:
+            older = {*row.renamed, *row.dropped}
+            if row.last in _OLD_METHODS and keywords & older and keywords <= older | {*row.renamed.values(), "axis"}:
+                return self._check(node, row.name)
+        return None
+
+    def _check(self, node: ast.Call, name: str) -> None:
+        text = problem_of_call(name, len(node.args), [keyword.arg for keyword in node.keywords if keyword.arg],
+                               any(isinstance(argument, ast.Starred) for argument in node.args))
+        if text:
+            self.problems.append((Use(name, node.lineno), text))
+
+
+def problem_of_call(name: str, positional: int, keywords: list[str], has_star: bool = False) -> str | None:
+    """Return a sentence about the arguments of a call that belong to an older release; None if there are none."""
+    rows = [row for row in older_calls.table().get(name, ()) if row.last != "2.10"]
+    short = ".".join(name.split(".")[-2:]) if "Tensor." in name else name.rpartition(".")[2]
+    if short in ("split", "Tensor.split") and "output_num" in keywords:
+        return f"{short}(output_num=...): the form of MindSpore 1.8.1 to 1.10, {ACCEPTED}"
+    for row in reversed(rows):
+        for key in keywords:
+            if key in row.dropped and not any(key in other.renamed for other in rows):
+                return f"{short}({key}=...): an argument of {row.releases}; {older_calls.replacement(row, key)}."
+    renamed = {key: row for row in rows for key in keywords if key in row.renamed}
+    if renamed:
+        pairs = ", ".join(f"{key}= is {row.renamed[key]}= today" for key, row in renamed.items())
+        releases = next(iter(renamed.values())).releases
+        if name in older_calls.UNWRAPPED:
+            return f"{short}(...): {pairs}; the older name is that of {releases}."
+        return f"{short}(...): {pairs}; the older name, of {releases}, {ACCEPTED}"
+    for row in reversed(rows):
+        # `split(2)` is the same call in both orders; a dropped argument counts from its own position on.
+        is_dropped = row.before in row.dropped
+        if row.position is not None and positional > row.position + (not is_dropped) and not has_star:
+            today = f"is {row.now} today" if row.now else "has no meaning today"
+            return f"{short}(...): positional argument {row.position + 1} was {row.before} in {row.releases} and {today}; {READ_AS_TODAY}"
+    return None
+
+
+def _canonical(path: str) -> str:
+    """Return a path as the table spells it: `mindspore.ops.operations.Split` -> `ops.Split`."""
+    parts = [part for part in path.split(".")[1:] if part not in _FOLDED]
+    return ".".join(parts if len(parts) > 1 else ["mindspore", *parts])
+
+
+def _missing_method(path: str, method: str) -> str | None:
+    """Return a sentence if a class that is offered here lacks a public method that the program calls; None otherwise."""
+    return f"{path.rpartition('.')[2]}.{method} is not in torchspore." if lookup.lacks_attribute(f"{path}.{method}") else None
+
+
+def _key(node: ast.expr | None) -> str | None:
+    """Return the text of a name or of an attribute of self: `writer`, `self.split`."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        return f"self.{node.attr}"
+    return None

@@ -1,0 +1,62 @@
+"""Keywords of older MindSpore releases in failed calls, and positional calls whose meaning changed between releases."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torchspore.base.frames import warn
+from torchspore.base.text import with_hint
+from torchspore.mindspore.ops.explain import name_of, user_line
+from torchspore.names import older_calls
+
+
+def renamed_keywords(
+    function: Callable[..., Any], arguments: tuple[Any, ...], keywords: Mapping[str, Any], called: str = "",
+) -> dict[str, Any] | None:
+    """Return the keywords of a failed call in today's spelling; None unless an older release had them and their meaning is unique."""
+    names = dict.fromkeys((called or name_of(function), getattr(function, "__name__", ""), name_of(function)))
+    return older_calls.renamed_arguments(function, [name for name in names if name], arguments, keywords)
+
+
+def split_of_older_releases(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `split`: `output_num` of MindSpore 1.x is converted, and a positional call that both forms could mean is reported."""
+
+    @functools.wraps(function)
+    def split(*arguments: Any, **keywords: Any) -> Any:
+        if keywords:
+            if "output_num" in keywords:
+                return function(*_source(arguments, keywords), **_by_number_of_parts(arguments, keywords))
+        elif len(arguments) == 3 and arguments[1].__class__ is int and arguments[2].__class__ is int and arguments[2] > 1:
+            _report_older_order(*arguments)
+        return function(*arguments, **keywords)
+
+    return split
+
+
+def _source(arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
+    return arguments[:1] or (keywords.get("input_x", keywords.get("tensor")),)
+
+
+def _by_number_of_parts(arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Return today's keywords for `split(axis, output_num)`. Raises TypeError for further arguments, ValueError for unequal parts."""
+    unknown = keywords.keys() - {"axis", "output_num", "input_x", "tensor"}
+    if unknown or len(arguments) > 2 or (len(arguments) == 2 and "axis" in keywords):
+        text = f"{user_line()}split(output_num=...): expected split(axis=0, output_num=1), the form of MindSpore 1.x."
+        raise TypeError(with_hint(text, "write split(split_size_or_sections=, axis=)"))
+    axis = arguments[1] if len(arguments) == 2 else keywords.get("axis", 0)
+    shape, parts = _source(arguments, keywords)[0].shape, keywords["output_num"]
+    if parts.__class__ is not int or parts < 1 or shape[axis] % parts:
+        text = f"{user_line()}split(axis={axis}, output_num={parts}): expected a number of equal parts of the length {shape[axis]}."
+        raise ValueError(with_hint(text, "write split(split_size_or_sections=, axis=) for parts of other lengths"))
+    return {"split_size_or_sections": shape[axis] // parts, "axis": axis}
+
+
+def _report_older_order(tensor: Any, first: int, second: int) -> None:
+    """Warn if MindSpore 1.x would have read split(first, second) as equal parts, and the present order has a meaning as well."""
+    shape = tensor.shape
+    if -len(shape) <= first < len(shape) and shape[first] % second == 0:
+        text = (f"split({first}, {second}) means split_size_or_sections={first}, axis={second}; "
+                f"MindSpore 1.8 to 1.9 read it as axis={first}, output_num={second}.")
+        older = f"split({shape[first] // second}, axis={first})"
+        warn(with_hint(text, f"write split({first}, axis={second}), or {older} for the older meaning"))
