@@ -32,6 +32,7 @@ from torchspore.engine.core.device_layout import Axes, Layout, Shape, unsplit
 from torchspore.engine.core.device_mesh import Mesh
 from torchspore.engine.core.torch_private import graph_module, is_operator
 from torchspore.graph.fx.aliasing import owners, shown
+from torchspore.graph.fx.operator_arguments import arguments_by_name
 
 KEEP = 1 << 62
 """The vote of an operand that is written: it stays where it is."""
@@ -236,7 +237,7 @@ class Partitioner:
     def _call_of(self, node: Node) -> OperatorCall:
         val = node.meta.get("val")
         outputs = tuple(val) if isinstance(val, (list, tuple)) else () if val is None else (val,)
-        args = tree.mapped(named(node), lambda leaf: leaf.meta["val"] if isinstance(leaf, Node) else leaf)
+        args = tree.mapped(arguments_by_name(node), lambda leaf: leaf.meta["val"] if isinstance(leaf, Node) else leaf)
         inputs = tuple(leaf for leaf in tree.leaves(list(args.values())) if isinstance(leaf, torch.Tensor))
         return OperatorCall(node.target, args, inputs, tuple(out if isinstance(out, torch.Tensor) else None for out in outputs))
 
@@ -248,7 +249,7 @@ class Partitioner:
     def _split(self, node: Node, rule: Rule, make: Callable[[list[Node]], Node] | None = None) -> Any:
         operands = self.operands(node)
         written_nodes = set(nodes_written_by(node))
-        names = [leaf for leaf in tree.leaves(list(named(node).values())) if isinstance(leaf, Node)]
+        names = [leaf for leaf in tree.leaves(list(arguments_by_name(node).values())) if isinstance(leaf, Node)]
         weights = [KEEP if name in written_nodes else bytes_of_value(value) for name, value in zip(names, operands)]
         partial = self._through(rule, operands)
         cuts = [Layout(value.layout.cuts) for value in operands]
@@ -292,7 +293,7 @@ class Partitioner:
 
     def _has_equal_layouts(self, node: Node, operands: Sequence[Value]) -> bool:
         """Return whether an operator is given what it was given as it was captured, in form and strides: then it gives the same."""
-        leaves = tree.leaves(list(named(node).values()))
+        leaves = tree.leaves(list(arguments_by_name(node).values()))
         before = [leaf.meta["val"] for leaf in leaves if isinstance(leaf, Node) and leaf not in self.drawn_with]
         now = [value.node.meta["val"] for value in operands]
         return all(a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype for a, b in zip(before, now, strict=True))
@@ -360,7 +361,7 @@ class Partitioner:
 
     def operands(self, node: Node) -> list[Value]:
         """The Values of a call's Tensors, in the order of its schema."""
-        leaves = tree.leaves(list(named(node).values()))
+        leaves = tree.leaves(list(arguments_by_name(node).values()))
         names = [leaf for leaf in leaves if isinstance(leaf, Node) and leaf not in self.drawn_with]
         values = [self._used(name, node) for name in names]
         written_nodes = nodes_written_by(node)
@@ -457,14 +458,6 @@ class Partitioner:
         if step.kind == redistribution.EXCHANGE:
             return self.call(nodes.all_to_all, (x, step.axes, step.source, step.dim, self.mesh), {})
         return self.call(nodes.cut, (x, step.axes, step.dim, self.mesh), {})
-
-
-def named(node: Node) -> dict[str, Any]:
-    """The arguments of a call by their names in the schema, in its order."""
-    if not is_operator(node.target):
-        return {**{str(at): value for at, value in enumerate(node.args)}, **node.kwargs}
-    arguments = {argument.name: value for argument, value in zip(node.target._schema.arguments, node.args)}
-    return {**arguments, **node.kwargs}
 
 
 def _check_known_lengths(node: Node) -> None:

@@ -12,9 +12,10 @@ from torch.fx.node import Node
 from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard import memory_model, strategy_marker
 from torchspore.distributed.shard.machine_model import Machine
-from torchspore.distributed.shard.partitioner import LocalGraph, named
+from torchspore.distributed.shard.partitioner import LocalGraph
 from torchspore.engine.core import node_metadata, tree
 from torchspore.engine.core.torch_private import is_operator
+from torchspore.graph.fx.operator_arguments import arguments_by_name
 
 FREE = frozenset({
     "t", "view", "_unsafe_view", "reshape", "_reshape_alias", "transpose", "permute", "expand", "unsqueeze", "squeeze", "slice", "select",
@@ -118,7 +119,7 @@ def computing(node: Node, machine: Machine) -> float:
     """The seconds of a node of a local graph that sends nothing."""
     if node.op != "call_function" or not is_operator(node.target) or node.target in strategy_marker.MARKS:
         return 0.0
-    args = tree.mapped(named(node), lambda leaf: leaf.meta.get("val") if isinstance(leaf, Node) else leaf)
+    args = tree.mapped(arguments_by_name(node), lambda leaf: leaf.meta.get("val") if isinstance(leaf, Node) else leaf)
     return seconds(node.target._opname, args, list(tree.leaves([node.meta.get("val")])), machine)
 
 

@@ -18,7 +18,6 @@ from torch.fx.node import Node
 from torchspore.distributed.shard import strategy_marker
 from torchspore.distributed.shard.alias_conflicts import nodes_written_by, tangles
 from torchspore.distributed.shard.machine_model import Machine
-from torchspore.distributed.shard.partitioner import named
 from torchspore.distributed.shard.rules import OperatorCall
 from torchspore.distributed.shard.rules.rule import Dims, Naming, Rule
 from torchspore.distributed.shard.search import costs
@@ -27,6 +26,7 @@ from torchspore.engine.core import node_metadata, tree
 from torchspore.engine.core.device_layout import Layout
 from torchspore.engine.core.torch_private import is_operator
 from torchspore.graph.fx.aliasing import owners
+from torchspore.graph.fx.operator_arguments import arguments_by_name
 
 HOLDER, OPERATOR, VALUE, END = "holder", "operator", "value", "end"
 """An input; an operator, or a part of one over lists; a value that several operators use; a result of the graph."""
@@ -181,13 +181,13 @@ class Model:
         vals = node.meta.get("val")
         several = list(vals) if isinstance(vals, (list, tuple)) else [] if vals is None else [vals]
         outs = [out if isinstance(out, torch.Tensor) else None for out in several]
-        names = [leaf for leaf in tree.leaves(list(named(node).values())) if isinstance(leaf, Node) and _is_value(leaf)]
+        names = [leaf for leaf in tree.leaves(list(arguments_by_name(node).values())) if isinstance(leaf, Node) and _is_value(leaf)]
         if node.target in strategy_marker.MARKS:
             self._mark(node, names, outs)
             return
         relaxed = None
         if is_operator(node.target) and not self._is_tangled(node) and len(names) == len(node_tensors(node)):
-            args = tree.mapped(named(node), lambda leaf: leaf.meta.get("val") if isinstance(leaf, Node) else leaf)
+            args = tree.mapped(arguments_by_name(node), lambda leaf: leaf.meta.get("val") if isinstance(leaf, Node) else leaf)
             inputs = tuple(leaf for leaf in tree.leaves(list(args.values())) if isinstance(leaf, torch.Tensor))
             relaxed = wide(OperatorCall(node.target, args, inputs, tuple(outs)))
         if relaxed is None or len(relaxed.rule.inputs) != len(names):
@@ -214,7 +214,7 @@ class Model:
         written_nodes = set(nodes_written_by(node))
         operands = self._operands(names, rule.inputs, written_nodes, bool(node.meta.get(node_metadata.OPTIMIZER)))
         name = getattr(node.target, "_opname", str(node.target))
-        args = tree.mapped(named(node), lambda leaf: leaf.meta.get("val") if isinstance(leaf, Node) else leaf)
+        args = tree.mapped(arguments_by_name(node), lambda leaf: leaf.meta.get("val") if isinstance(leaf, Node) else leaf)
         seconds = costs.seconds(name, args, tensors, self.machine)
         products = costs.additions(name, args, tensors) / self.machine.operations
         reads = frozenset() if name in costs.FREE else frozenset(range(1 if name in costs.ROWS else 0, len(names)))
@@ -319,7 +319,7 @@ def _form(variable: Variable, sources: Sequence[Variable]) -> Any:
 
 def node_tensors(node: Node) -> list[Node]:
     """The nodes among a call's arguments that stand for Tensors; the pass takes their Values in this order."""
-    return [leaf for leaf in tree.leaves(list(named(node).values())) if isinstance(leaf, Node)]
+    return [leaf for leaf in tree.leaves(list(arguments_by_name(node).values())) if isinstance(leaf, Node)]
 
 
 def _is_value(node: Node) -> bool:
