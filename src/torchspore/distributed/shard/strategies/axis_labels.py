@@ -36,6 +36,8 @@ class Form:
     """True if devices that are left over are the first axis of the grid, not the last."""
     lenient: bool = False
     """True if a strategy that does not fit leaves every input whole: MindSpore looks at no strategy of such an operator."""
+    is_chosen_by_output: bool = False
+    """True if an out_strategy chooses this form: it must be the layout of the form's output."""
     joined: Mapping[str, Labels] = field(default_factory=dict)
     """Labels of outputs that stand for several labels together, the major first."""
 

@@ -32,7 +32,10 @@ def gather(call: Call) -> tuple[Form, ...]:
 
 
 def _cut_rows(rows: Labels, index_labels: Labels, numbers: tuple[int, ...]) -> tuple[Form, ...]:
-    """The forms in which the first axis of a table is cut."""
+    """The forms in which the first axis of a table is cut: the terms are scattered along the numbers, or summed on all devices.
+
+    Without an out_strategy the first that fits is used, as in MindSpore.
+    """
     others = rows[1:]
     uncut = (UNCUT,) * len(numbers)
 
@@ -54,12 +57,15 @@ def _cut_rows(rows: Labels, index_labels: Labels, numbers: tuple[int, ...]) -> t
         return on_all_devices(cuts, devices)
 
     forms = [
-        Form(inputs=(rows, uncut), outputs=((rows[0], *uncut[1:], *others),), order=rows, check=scattered, repeats_first=True),
-        Form(inputs=(rows, uncut), outputs=((*uncut, *others),), order=rows, check=check_full_numbers, repeats_first=True),
+        Form(inputs=(rows, uncut), outputs=((rows[0], *uncut[1:], *others),), order=rows, check=scattered,
+             repeats_first=True, is_chosen_by_output=True),
+        Form(inputs=(rows, uncut), outputs=((*uncut, *others),), order=rows, check=check_full_numbers,
+             repeats_first=True, is_chosen_by_output=True),
     ] if numbers else []
     if index_labels and others:
         forms.append(
-            Form(inputs=(rows, index_labels), outputs=((*index_labels, *others),), order=(*index_labels, *rows), check=cut_numbers)
+            Form(inputs=(rows, index_labels), outputs=((*index_labels, *others),), order=(*index_labels, *rows), check=cut_numbers,
+                 is_chosen_by_output=True)
         )
     return tuple(forms)
 

@@ -25,6 +25,9 @@ class Fit(NamedTuple):
     """Why the strategy was left out, where MindSpore looks at none for this operator."""
 
 
+_OUTPUT = "out_strategy "
+
+
 class Misfit(Exception):
     """Why a strategy does not fit; it does not leave this package."""
 
@@ -48,7 +51,9 @@ def fit(call: Call, forms: tuple[Form, ...], in_strategy: Any, out_strategy: Any
     near = nearest(call, forms, in_strategy, devices)
     hint = f"the nearest that fits is {near}" if near and near != _tupled(in_strategy) else None
     strategies = f"in_strategy {in_strategy}" + (f" and out_strategy {out_strategy}" if out_strategy is not None else "")
-    raise ValueError(message(f"{call} with {strategies} on {devices} devices", reasons[0], hint=hint))
+    of_output = [reason.removeprefix(_OUTPUT) for reason in reasons if reason.startswith(_OUTPUT)]
+    expected = _OUTPUT + " or ".join(of_output) if of_output else reasons[0]
+    raise ValueError(message(f"{call} with {strategies} on {devices} devices", expected, hint=None if of_output else hint))
 
 
 def _that_count(call: Call, forms: tuple[Form, ...], strategy: Any) -> tuple[Form, ...]:
@@ -191,6 +196,11 @@ def _nearest(call: Call, form: Form, strategy: Any, devices: int) -> tuple[tuple
 
 def _scattered(call: Call, form: Form, cuts: Cuts, axis_positions: dict[str, int], usual: TensorLayout, out_strategy: Any) -> TensorLayout:
     """The layout of the output that an out_strategy of numbers asks for. Raises Misfit for another than the usual or a scattered one."""
+    requested_cuts = tuple(out_strategy[0]) if len(out_strategy) == 1 and isinstance(out_strategy[0], (tuple, list)) else None
+    if form.is_chosen_by_output and not is_of_layouts(out_strategy):
+        if requested_cuts != usual.cuts():
+            raise Misfit(f"{_OUTPUT}({usual.cuts()},)")
+        return usual
     if form.scatters is None:
         raise Misfit("no out_strategy: a sum alone has two layouts")
     if is_of_layouts(out_strategy):
@@ -199,12 +209,11 @@ def _scattered(call: Call, form: Form, cuts: Cuts, axis_positions: dict[str, int
     both = tuple(axis_positions[label] for label in (_row(form), form.scatters) if label != UNCUT and cuts[label] > 1)
     tensor_map[form.outputs[0].index(_row(form))] = both[0] if len(both) == 1 else both or -1
     requested = TensorLayout(usual.device_matrix, tuple(tensor_map))
-    strategy_given = tuple(out_strategy[0]) if len(out_strategy) == 1 and isinstance(out_strategy[0], (tuple, list)) else None
     fits = _unfit_rows(call, form, requested) is None
     choices = {usual.cuts(): usual, requested.cuts(): requested} if fits else {usual.cuts(): usual}
-    if strategy_given not in choices:
-        raise Misfit(f"out_strategy {' or '.join(f'({choice},)' for choice in choices)}")
-    return choices[strategy_given]
+    if requested_cuts not in choices:
+        raise Misfit(f"{_OUTPUT}{' or '.join(f'({choice},)' for choice in choices)}")
+    return choices[requested_cuts]
 
 
 def _row(form: Form) -> str:
