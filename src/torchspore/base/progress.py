@@ -1,4 +1,4 @@
-"""What a program that seems to stand still is doing: lines on stderr while a call is compiled, or a graph runs for the first time.
+"""Reports on a program that seems to stand still: lines on stderr while a call is compiled, or a graph runs for the first time.
 
 The first line comes after `TORCHSPORE_PATIENCE` seconds, further lines after 10, 30 and 60 seconds and then every minute. `GLOG_v=3` hides
 all of them.
@@ -25,7 +25,7 @@ SECONDS = (10.0, 30.0, 60.0)
 
 
 class _Activity:
-    """What the block is doing now. Another thread asks for it."""
+    """The present activity of the block, which another thread reads."""
 
     def __init__(self) -> None:
         self.describe: Callable[[], str] | None = None

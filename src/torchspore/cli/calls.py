@@ -32,7 +32,7 @@ def is_accepted(text: str) -> bool:
 
 @dataclass(frozen=True)
 class _Object:
-    """What a name refers to: a path of MindSpore, or an object of the class at that path."""
+    """The target of a name: a path of MindSpore, or an object of the class at that path."""
 
     path: str
     is_instance: bool = False
