@@ -10,7 +10,8 @@ from torchspore.distributed.parallel import fusion, gradient_reduction, option_e
 from torchspore.distributed.parallel.gradient_reduction import Plan
 from torchspore.engine.core import dtypes
 from torchspore.engine.core.tensor import raw, wrap
-from torchspore.mindspore.common.parameter import ParameterTuple
+from torchspore.graph.splitter import is_needed
+from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.process_groups import HCCL_WORLD_COMM_GROUP
 from torchspore.mindspore.common.sparse_tensor import COOTensor, RowTensorInner
 from torchspore.mindspore.common.tensor import Tensor
@@ -26,7 +27,7 @@ class DistributedGradReducer(Cell):
     Parameters with `layerwise_parallel` stay unchanged; for sparse ones, the rows of all processes are concatenated.
 
     Raises ValueError for a degree that is not an int above 0 or an unknown group, TypeError for a value that is not a list of Parameters or
-    not an int; a call raises RuntimeError for a `device_num` that is not the number of processes.
+    not an int; a call raises RuntimeError for a `device_num` that is not the number of processes, and in the modes that split graphs.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class DistributedGradReducer(Cell):
         self.mean = settings.takes_means() if mean is None else mean
         self.degree, self._is_alone = Tensor(1.0 / degree, dtypes.float32), degree == 1
         parameters = list(parameters) if isinstance(parameters, Iterable) else parameters
-        if not isinstance(parameters, list) or not all(isinstance(parameter, Tensor) for parameter in parameters):
+        if not isinstance(parameters, list) or not all(isinstance(parameter, Parameter) for parameter in parameters):
             description = f"DistributedGradReducer(parameters={short(parameters)})"
             expected = f"a list of Parameters, got {type(parameters).__name__}"
             raise TypeError(message(description, expected, hint="write optimizer.parameters"))
@@ -81,6 +82,12 @@ class DistributedGradReducer(Cell):
         from torchspore.distributed.comm import groups
 
         settings.check()
+        if is_needed():
+            hint = "leave the reducer out: a graph that is split sums its gradients itself"
+            wrote = f"DistributedGradReducer with parallel_mode={settings.mode()!r}"
+            error = RuntimeError(message(wrote, "'data_parallel' or 'hybrid_parallel'", hint=hint))
+            error.final = True  # type: ignore[attr-defined]  # PyNative, in which no graph is split, would run it
+            raise error
         if self._is_several:
             groups.say(self._plan.group, "gradients over processes", self._description)
             return self._summed_(tuple(grads))
