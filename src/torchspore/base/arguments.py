@@ -23,6 +23,13 @@ def check_bool(call: str, argument: str, value: Any) -> None:
     check_type(call, argument, value, bool, "True or False")
 
 
+def check_bools(call: str, **arguments: Any) -> None:
+    """Raises TypeError for an argument that is not a bool."""
+    for argument, value in arguments.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"{call}({argument}={value!r:.40}): expected a bool, got {type(value).__name__}.")
+
+
 def check_int_type(call: str, argument: str, value: Any) -> None:
     """Raises TypeError unless `value` is an int and not a bool."""
     check_type(call, argument, value, int, "an int")

@@ -22,9 +22,12 @@ Listing = Mapping[str, frozenset[str]]
 
 def read(path: Path) -> dict[str, frozenset[str]]:
     """Return the names of each module in the list at `path`; a list that does not exist is empty."""
-    if not path.exists():
-        return {}
-    lines = (line.partition(": ") for line in path.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#"))
+    return parse(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def parse(text: str) -> dict[str, frozenset[str]]:
+    """Return the names of each module in the text of a list."""
+    lines = (line.partition(": ") for line in text.splitlines() if line and not line.startswith("#"))
     return {module: frozenset(names.split()) for module, _, names in lines}
 
 

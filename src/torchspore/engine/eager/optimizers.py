@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import torch
 
 from torchspore.engine.core import torch_private
+from torchspore.engine.eager.half_precision import HALVES
 
 Tensors = Sequence[torch.Tensor]
 
 # torch's fused Adam corrects the bias by its step count; so late a step has nothing left to correct, which is MindSpore's formula
 # with the correction folded into the rate (equal to 1e-7 over five steps, spec/semantics.md).
 _LATE = 1e30
-_HALVES = (torch.float16, torch.bfloat16)
 
 
 def like_parameters(parameters: Tensors, gradients: Tensors) -> list[torch.Tensor]:
@@ -58,7 +58,7 @@ def momentum(
     is_first: bool = False,
 ) -> None:
     """v = share * v + g; p -= rate * v, or with `nesterov` p -= rate * (g + share * v)."""
-    if not share and any(p.dtype in _HALVES and p.device.type == "cpu" for p in parameters):
+    if not share and any(p.dtype in HALVES and p.device.type == "cpu" for p in parameters):
         # torch 2.13's fused kernel without momentum leaves all full vectors of half precision as they were.
         for p, g in zip(parameters, gradients):
             p.copy_(p.float() - rate * (g.float() + decay * p.float()))

@@ -117,10 +117,9 @@ def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Ca
         except _EXPLAINED as error:
             if older is not None and older.keys() & keywords.keys():
                 return operator(*arguments, **{older.get(key, key): value for key, value in keywords.items()})
-            if error.__class__ is TypeError and keywords:
-                older_spelling = renamed_keywords(operator, arguments, keywords)
-                if older_spelling is not None:
-                    return operator(*arguments, **older_spelling)
+            older_spelling = renamed_keywords(operator, error, arguments, keywords)
+            if older_spelling is not None:
+                return operator(*arguments, **older_spelling)
             if isinstance(error, RecursionError):
                 raise explain(operator, arguments, keywords, error) from None
             if isinstance(error, RuntimeError) and pynative.bring((arguments, keywords)):
@@ -201,7 +200,7 @@ def explaining(body: Body) -> Body:
         try:
             return body(*arguments, **keywords)
         except _EXPLAINED as error:
-            older_spelling = renamed_keywords(operator, arguments, keywords) if error.__class__ is TypeError and keywords else None
+            older_spelling = renamed_keywords(operator, error, arguments, keywords)
             if older_spelling is not None:
                 return operator(*arguments, **older_spelling)
             raise explain(operator, arguments, keywords, error) from None
@@ -239,7 +238,7 @@ def updating(
                 for target, value in zip(targets, new):
                     write(target, value.to(target._t.dtype))
             except _EXPLAINED as error:
-                older_spelling = renamed_keywords(operator, arguments, keywords) if error.__class__ is TypeError and keywords else None
+                older_spelling = renamed_keywords(operator, error, arguments, keywords)
                 if older_spelling is not None:
                     return operator(*arguments, **older_spelling)
                 raise explain(operator, arguments, keywords, error) from None

@@ -114,12 +114,11 @@ def _closed_function(function: Callable[..., Any], called: str, is_method: bool 
         except Exception as error:
             if is_front_end(sys._getframe(1).f_code.co_filename):      # its caller has a boundary too
                 raise
-            if error.__class__ is TypeError and keywords:
-                name = _name(called, arguments[:is_method])
-                older_spelling = renamed_keywords(function, arguments, keywords, name)
-                if older_spelling is not None:
-                    return call(*arguments, **older_spelling)
-            shown_as = replaced(error, function, _name(called, arguments[:is_method]), arguments[is_method:], keywords)
+            name = _name(called, arguments[:is_method])
+            older_spelling = renamed_keywords(function, error, arguments, keywords, name)
+            if older_spelling is not None:
+                return call(*arguments, **older_spelling)
+            shown_as = replaced(error, function, name, arguments[is_method:], keywords)
             if shown_as is error:
                 del shown_as
                 raise

@@ -8,11 +8,11 @@ import torch.nn.functional as F
 
 from torchspore.base.arguments import is_int
 from torchspore.engine.core import change_counters
+from torchspore.engine.eager.half_precision import HALVES
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import normalized_axis
 
 T = torch.Tensor
-_HALVES = (torch.float16, torch.bfloat16)
 
 
 def match_dtype(state: T | None, weight: T | None) -> T | None:
@@ -32,7 +32,7 @@ def by_batch(
     x: T, mean: T | None, variance: T | None, weight: T | None, bias: T | None, training: bool, momentum: float, epsilon: float,
 ) -> T:
     """torch's batch_norm, but with running values and weights of 16 bits and an input of 32, which torch's kernels lack."""
-    if mean is None or variance is None or mean.dtype not in _HALVES or x.dtype in _HALVES:
+    if mean is None or variance is None or mean.dtype not in HALVES or x.dtype in HALVES:
         return F.batch_norm(x, mean, variance, match_dtype(mean, weight), match_dtype(mean, bias), training, momentum, epsilon)
     wide = [None if part is None else part.to(x.dtype) for part in (mean, variance, weight, bias)]
     out = F.batch_norm(x, *wide, training, momentum, epsilon)

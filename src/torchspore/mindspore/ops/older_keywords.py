@@ -12,9 +12,14 @@ from torchspore.names import older_calls
 
 
 def renamed_keywords(
-    function: Callable[..., Any], arguments: tuple[Any, ...], keywords: Mapping[str, Any], called: str = "",
+    function: Callable[..., Any], error: Exception, arguments: tuple[Any, ...], keywords: Mapping[str, Any], called: str = "",
 ) -> dict[str, Any] | None:
-    """Return the keywords of a failed call in today's spelling; None unless an older release had them and their meaning is unique."""
+    """Return the keywords of a call that failed with `error` in today's spelling.
+
+    None unless `error` is a TypeError, an older release had the keywords, and their meaning is unique.
+    """
+    if error.__class__ is not TypeError or not keywords:
+        return None
     names = dict.fromkeys((called or name_of(function), getattr(function, "__name__", ""), name_of(function)))
     return older_calls.renamed_arguments(function, [name for name in names if name], arguments, keywords)
 

@@ -39,7 +39,7 @@ def two(
             if alike and isinstance(x, TensorBase) and isinstance(y, TensorBase) and x._t.dtype is not y._t.dtype:
                 raise mixed(x._t, y._t)
         except TypeError as error:
-            older_spelling = renamed_keywords(operator, arguments, keywords) if keywords else None
+            older_spelling = renamed_keywords(operator, error, arguments, keywords)
             if older_spelling is not None:
                 return operator(*arguments, **older_spelling)
             raise explain(operator, arguments, keywords, error) from None

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.arguments import check_int_type
+from torchspore.base.arguments import check_bools, check_int_type
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import Uniform, initializer
@@ -26,13 +26,6 @@ def check_sizes(name: str, **arguments: Any) -> None:
         check_int_type(name, key, value)
         if value < 1:
             raise ValueError(f"{name}({key}={value}): expected an int from 1 on.")
-
-
-def check_bools(name: str, **arguments: Any) -> None:
-    """Raises TypeError if an argument is not a bool."""
-    for key, value in arguments.items():
-        if not isinstance(value, bool):
-            raise TypeError(f"{name}({key}={value!r:.40}): expected a bool, got {type(value).__name__}.")
 
 
 class _RNNBase(Cell):

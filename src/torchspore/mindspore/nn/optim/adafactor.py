@@ -3,13 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_bools
 from torchspore.engine.core import dtypes
 from torchspore.engine.core.tensor import raw
 from torchspore.engine.eager import adaptive_optimizers as formulas
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.nn.optim.arguments import check_bools, check_floats
+from torchspore.mindspore.nn.optim.arguments import check_floats
 from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
 
 
@@ -42,9 +43,9 @@ class AdaFactor(Optimizer):
             raise TypeError(f"AdaFactor(eps={eps!r:.40}): expected a tuple of two floats.")
         check_floats("AdaFactor", {"eps[0]": eps[0], "eps[1]": eps[1], "clip_threshold": clip_threshold, "beta1": beta1})
         check_floats("AdaFactor", {"decay_rate": decay_rate}, None)
-        check_bools("AdaFactor", {
-            "scale_parameter": scale_parameter, "relative_step": relative_step, "warmup_init": warmup_init, "compression": compression,
-        })
+        check_bools(
+            "AdaFactor", scale_parameter=scale_parameter, relative_step=relative_step, warmup_init=warmup_init, compression=compression,
+        )
         self.eps, self.clip_threshold, self.decay_rate, self.beta1 = tuple(eps), clip_threshold, decay_rate, beta1
         self.scale_parameter, self.relative_step, self.warmup_init, self.compression = (
             scale_parameter, relative_step, warmup_init, compression,

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_bools
 from torchspore.engine.core import dtypes
 from torchspore.engine.core.tensor import raw
 from torchspore.engine.eager import adaptive_optimizers as formulas
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.optim.adam import check_betas, single
-from torchspore.mindspore.nn.optim.arguments import check_bools, check_floats
+from torchspore.mindspore.nn.optim.arguments import check_floats
 from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
 from torchspore.mindspore.ops.state import assign
 
@@ -30,7 +31,7 @@ class RMSProp(Optimizer):
         check_floats("RMSProp", {"decay": decay, "momentum": momentum, "epsilon": epsilon})
         if epsilon <= 0:
             raise ValueError(f"RMSProp(epsilon={epsilon}): expected a number above 0.")
-        check_bools("RMSProp", {"use_locking": use_locking, "centered": centered})
+        check_bools("RMSProp", use_locking=use_locking, centered=centered)
         self.decay, self.momentum, self.epsilon, self.centered = single(decay), single(momentum), single(epsilon), centered
         self.mg = self._moments_("mean_grad") if centered else None
         self.ms, self.moment = self._moments_("mean_square", "ones"), self._moments_("moment")
@@ -59,7 +60,7 @@ class Adagrad(Optimizer):
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         check_floats("Adagrad", {"accum": accum})
-        check_bools("Adagrad", {"update_slots": update_slots})
+        check_bools("Adagrad", update_slots=update_slots)
         self.update_slots = update_slots
         self.accum = self._moments_("accum", accum)
 

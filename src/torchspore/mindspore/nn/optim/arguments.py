@@ -28,13 +28,6 @@ def check_floats(name: str, arguments: dict[str, Any], least: float | None = 0.0
             raise ValueError(f"{name}({key}={value}): expected a number from {least:g} on.")
 
 
-def check_bools(name: str, arguments: dict[str, Any]) -> None:
-    """Raises TypeError for arguments that are not bools."""
-    for key, value in arguments.items():
-        if not isinstance(value, bool):
-            raise TypeError(f"{name}({key}={value!r:.40}): expected a bool, got {type(value).__name__}.")
-
-
 def number(name: str, key: str, value: Any) -> float:
     """Return an int or a float as a float. Raises TypeError for other values."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):

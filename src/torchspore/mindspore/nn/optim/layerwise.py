@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from torchspore.base.arguments import check_bools
 from torchspore.base.text import message, short
 from torchspore.distributed.parallel import optimizer_shards
 from torchspore.engine.core import dtypes
@@ -15,7 +16,7 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.optim import overridden_steps
 from torchspore.mindspore.nn.optim.adam import check_betas, single
-from torchspore.mindspore.nn.optim.arguments import check_bools, check_floats
+from torchspore.mindspore.nn.optim.arguments import check_floats
 from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
 
 
@@ -68,7 +69,7 @@ class LARS(Optimizer):
         if not isinstance(optimizer, Optimizer):
             raise TypeError(message(f"LARS(optimizer={short(optimizer)})", f"an optimizer, got {type(optimizer).__name__}"))
         check_floats("LARS", {"epsilon": epsilon, "coefficient": coefficient})
-        check_bools("LARS", {"use_clip": use_clip})
+        check_bools("LARS", use_clip=use_clip)
         self.epsilon, self.coefficient, self.use_clip = epsilon, coefficient, use_clip
         self.learning_rate.name = "fake_lr"
         self.opt = optimizer

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import check_bools
 from torchspore.engine.core.tensor import raw
 from torchspore.engine.eager import row_gradients as formulas
-from torchspore.mindspore.nn.optim.arguments import check_bools, check_floats, number
+from torchspore.mindspore.nn.optim.arguments import check_floats, number
 from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, opt_init_args_register
 from torchspore.mindspore.ops.limits import check_real
 
@@ -26,7 +27,7 @@ class FTRL(Optimizer):
         l2: float = 0.0, use_locking: bool = False, loss_scale: float = 1.0, weight_decay: Any = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        check_bools("FTRL", {"use_locking": use_locking})
+        check_bools("FTRL", use_locking=use_locking)
         if self.dynamic_lr or self.is_group_lr:
             raise ValueError("FTRL(learning_rate=...): expected one rate for all steps and groups.\n\nhint: Adam takes schedules.")
         check_floats("FTRL", {"initial_accum": initial_accum, "l1": l1, "l2": l2})
@@ -73,7 +74,7 @@ class ProximalAdagrad(Optimizer):
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         check_floats("ProximalAdagrad", {"accum": accum, "l1": l1, "l2": l2})
-        check_bools("ProximalAdagrad", {"use_locking": use_locking})
+        check_bools("ProximalAdagrad", use_locking=use_locking)
         self.l1, self.l2 = number("ProximalAdagrad", "l1", l1), number("ProximalAdagrad", "l2", l2)
         self.accum = self._moments_("accum", accum)
 
